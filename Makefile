@@ -1,0 +1,45 @@
+# Every target sets up .venv by itself; nothing else is needed but Python 3.11, pip and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+JOBS ?= 2
+
+.PHONY: help demo test test-all check format bench clean
+help:
+	@echo "make demo      robustness distributions of four small networks, in under a minute"
+	@echo "make test      the tests, in under ten minutes on two cores"
+	@echo "make test-all  the slow checks too"
+	@echo "make check     ruff, formatting and mypy --strict: what CI's lint step runs"
+	@echo "make bench     the benchmarks; ratios measured in one run"
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+		-e '.[foolbox]' hypothesis mypy pytest pytest-xdist ruff
+	touch $@
+
+demo: $(READY)
+	$(BIN)/radii demo
+
+test: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+
+test-all: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(READY)
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,68 @@
+"""The bracket around a radius, and how results tighten it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from radii.verdicts import Result
+
+__all__ = ["Bracket", "Disagreement", "weigh"]
+
+
+@dataclass(frozen=True, slots=True)
+class Bracket:
+    """The radius is at least `lower` (proven) and below `upper` (witnessed; inf without one).
+
+    Both are 0 for an input that is misclassified as it stands.
+    """
+
+    lower: float = 0.0
+    upper: float = math.inf
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.lower <= self.upper:  # also catches NaN
+            raise ValueError(f"a bracket needs 0 <= lower <= upper, not [{self.lower}, {self.upper})")
+
+    @property
+    def width(self) -> float:
+        return self.upper - self.lower
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A claimed proof that a replayed witness contradicts. The claim is not used."""
+
+    claim: Result
+    witness_distance: float
+
+    def __str__(self) -> str:
+        claimed = self.claim.proof.eps if self.claim.proof else self.claim.eps
+        return (
+            f"{self.claim.verifier} {self.claim.version} claims a proof at eps {claimed:g}, "
+            f"but a replayed witness lies at distance {self.witness_distance:g}"
+        )
+
+
+def weigh(results: Iterable[Result]) -> tuple[Bracket, tuple[Disagreement, ...]]:
+    """The bracket that results allow, in any order, and the proofs that a witness contradicts.
+
+    Missing answers have no evidence and so no weight. Proofs of a tool that was contradicted once
+    on this instance are not used at all: a tool that is wrong at one eps is not trusted at another.
+    """
+    told = list(results)
+    upper = min((r.witness.distance for r in told if r.witness is not None), default=math.inf)
+    wrong = tuple(
+        Disagreement(r, upper) for r in told if r.proof is not None and r.proof.eps >= upper
+    )
+    distrusted = {(d.claim.verifier, d.claim.version) for d in wrong}
+    lower = max(
+        (
+            r.proof.eps
+            for r in told
+            if r.proof is not None and (r.verifier, r.version) not in distrusted
+        ),
+        default=0.0,
+    )
+    return Bracket(lower, upper), wrong

@@ -1,0 +1,89 @@
+"""Every exception radii raises on purpose.
+
+    RadiiError
+    ├── InputError              the user can fix it; the command line prints it and exits with 2
+    │   ├── NetworkError        a file that is not a usable network
+    │   │   └── UnsupportedOperator
+    │   ├── DataError           a data set, selection or array that cannot be used
+    │   ├── SpecificationError  a grid, norm, property, VNN-LIB file or domain that makes no sense
+    │   ├── ExperimentError     an experiment that contradicts itself or its directory
+    │   ├── StoreError          a store that cannot be read, written or understood
+    │   ├── UnsupportedQuery    a verifier or attack that cannot decide what it is asked
+    │   └── MissingExtra        an optional package is needed; names the extra that installs it
+    └── SoundnessError          two proven facts contradict each other: a bug in radii, never ignored
+
+A message names the thing, the value and what to do, in one sentence.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "DataError",
+    "ExperimentError",
+    "InputError",
+    "MissingExtra",
+    "NetworkError",
+    "RadiiError",
+    "SoundnessError",
+    "SpecificationError",
+    "StoreError",
+    "UnsupportedOperator",
+    "UnsupportedQuery",
+]
+
+
+class RadiiError(Exception):
+    """Base of all exceptions raised on purpose."""
+
+
+class InputError(RadiiError):
+    """Something the user gave cannot be used."""
+
+
+class NetworkError(InputError):
+    """A file or module that is not a usable network."""
+
+
+class UnsupportedOperator(NetworkError):
+    """The network uses an operator that radii does not know."""
+
+    def __init__(self, operator: str, node: str, network: str) -> None:
+        super().__init__(
+            f"{network}: operator '{operator}' (node '{node}') is not supported; "
+            "docs/networks.md lists the supported ones"
+        )
+        self.operator = operator
+        self.node = node
+
+
+class DataError(InputError):
+    """A data set, selection or array that cannot be used."""
+
+
+class SpecificationError(InputError):
+    """A grid, norm, property, VNN-LIB file or domain that makes no sense."""
+
+
+class ExperimentError(InputError):
+    """An experiment that contradicts itself or the directory it runs in."""
+
+
+class StoreError(InputError):
+    """A store that cannot be read, written or understood."""
+
+
+class UnsupportedQuery(InputError):
+    """A verifier or attack was asked something it cannot decide."""
+
+
+class MissingExtra(InputError):
+    """An optional package is needed."""
+
+    def __init__(self, package: str, extra: str, needed_for: str) -> None:
+        super().__init__(
+            f"{needed_for} needs the package '{package}': pip install 'radii[{extra}]'"
+        )
+
+
+class SoundnessError(RadiiError):
+    """Two facts that radii itself calls proven contradict each other."""

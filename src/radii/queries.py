@@ -1,0 +1,188 @@
+"""Instances, queries, the grid of eps values, and the specification a verifier sees."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from radii.balls import Ball, Box, Domain, Norm
+from radii.errors import SpecificationError
+from radii.properties import Anchor, Halfspaces, Property, Requirement
+from radii.verdicts import Array
+
+__all__ = ["Grid", "Instance", "Query", "Specification"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Specification:
+    """Does the requirement hold for every input of the region? What a verifier decides.
+
+    `inputs`, where given, cuts the region further down to a polyhedron of (flattened) inputs.
+    """
+
+    region: Ball | Box
+    requirement: Requirement
+    inputs: Halfspaces | None = None
+
+    def contains(self, point: Array) -> bool:
+        """The point is an input that the specification speaks about."""
+        if not self.region.contains(point):
+            return False
+        return self.inputs is None or float(self.inputs.depth(np.ravel(point))) <= 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instance:
+    """One input of one network, and what must stay true around it.
+
+    `input` is in the data's own units and exact in the network's input type. `network` is the
+    network's fingerprint. `outputs` is what ONNX Runtime gives for the input itself.
+    """
+
+    network: str
+    index: int
+    input: Array
+    label: int
+    outputs: Array
+    property: Property
+    norm: Norm
+    domain: Domain
+
+    @property
+    def predicted(self) -> int:
+        """The class with the largest output."""
+        return int(np.argmax(self.outputs))
+
+    @property
+    def requirement(self) -> Requirement:
+        """The property tied to this input."""
+        return self.property.at(Anchor(self.label, np.asarray(self.outputs, np.float64)))
+
+    @property
+    def correct(self) -> bool:
+        """The label's output is strictly the largest: a tie counts as misclassified."""
+        rivals = np.delete(self.outputs, self.label)
+        return bool(np.all(self.outputs[self.label] > rivals))
+
+    @property
+    def holds(self) -> bool:
+        """The property holds at the input itself; if not, the radius is 0."""
+        return bool(self.requirement.holds(self.outputs[None], 0.0)[0])
+
+    def ball(self, eps: float) -> Ball:
+        return Ball(self.input, eps, self.norm, self.domain)
+
+    @property
+    def key(self) -> str:
+        """The same for the same question, on any machine: 32 hexadecimal digits."""
+        parts = (
+            self.network,
+            str(self.index),
+            str(self.input.dtype),
+            str(self.input.shape),
+            str(self.label),
+            self.property.spec,
+            self.norm.value,
+            self.domain.key(),
+        )
+        digest = hashlib.sha256("\n".join(parts).encode())
+        digest.update(np.ascontiguousarray(self.input).tobytes())
+        return digest.hexdigest()[:32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """Is the instance robust at this eps?"""
+
+    instance: Instance
+    eps: float
+
+    @property
+    def specification(self) -> Specification:
+        return Specification(self.instance.ball(self.eps), self.instance.requirement)
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The eps values a search may ask about: start, start + step, ... below stop.
+
+    Each value is the float nearest to the exact decimal (or fraction), so that a grid given as
+    0.001:0.4:0.002 holds 0.003 and not 0.0030000000000000001.
+    """
+
+    start: Fraction
+    stop: Fraction
+    step: Fraction
+
+    def __init__(
+        self,
+        start: str | float | Fraction,
+        stop: str | float | Fraction,
+        step: str | float | Fraction,
+    ) -> None:
+        for name, value in (("start", start), ("stop", stop), ("step", step)):
+            object.__setattr__(self, name, _exact(value))
+        if self.start < 0 or self.step <= 0 or self.stop <= self.start:
+            raise SpecificationError(
+                f"grid {self} is not increasing: it needs 0 <= start < stop and step > 0"
+            )
+        if len(self) > MAX_GRID_VALUES:
+            raise SpecificationError(f"grid {self} has {len(self)} values, over {MAX_GRID_VALUES}")
+
+    @classmethod
+    def parse(cls, text: str) -> Grid:
+        """`start:stop:step`, stop excluded; numbers may be fractions, as in 0:0.4:1/255."""
+        parts = text.split(":")
+        if len(parts) != 3:
+            raise SpecificationError(f"grid '{text}' is not of the form start:stop:step")
+        return cls(*parts)
+
+    def __str__(self) -> str:
+        return ":".join(_shortest(value) for value in (self.start, self.stop, self.step))
+
+    def __len__(self) -> int:
+        return math.ceil((self.stop - self.start) / self.step)
+
+    def __getitem__(self, index: int) -> float:
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        return float(self.start + index * self.step)
+
+    def __iter__(self) -> Iterator[float]:
+        return (self[index] for index in range(len(self)))
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        return tuple(self)
+
+    def count_below(self, eps: float) -> int:
+        """How many values are strictly below eps; so `grid[count - 1]` is the largest of them."""
+        if eps == math.inf:
+            return len(self)
+        guess = math.ceil((Fraction(eps) - self.start) / self.step)
+        guess = min(max(guess, 0), len(self))
+        while guess > 0 and self[guess - 1] >= eps:
+            guess -= 1
+        while guess < len(self) and self[guess] < eps:
+            guess += 1
+        return guess
+
+
+MAX_GRID_VALUES = 1_000_000
+
+
+def _exact(value: str | float | Fraction) -> Fraction:
+    try:
+        return Fraction(value if isinstance(value, Fraction) else str(value).strip())
+    except (ValueError, ZeroDivisionError):
+        raise SpecificationError(f"'{value}' is not a number of a grid") from None
+
+
+def _shortest(value: Fraction) -> str:
+    text = repr(float(value))
+    return text if Fraction(text) == value else str(value)

@@ -1,0 +1,125 @@
+"""What a verifier is. A verifier writes `run`; `verify` does every check around it."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import ClassVar, final
+
+from radii.balls import Ball, Norm
+from radii.errors import UnsupportedQuery
+from radii.networks import Network
+from radii.queries import Query, Specification
+from radii.verdicts import Array, Proof, Result, Verdict, Witness
+from radii.witnesses import check_witness
+
+__all__ = ["Answer", "Limits", "Verifier"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """When to stop. Asked often by a verifier that cooperates; enforced from outside otherwise."""
+
+    seconds: float = float("inf")
+    memory_bytes: int | None = None
+    cancelled: Callable[[], bool] = field(default=lambda: False)
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def remaining(self) -> float:
+        """Wall seconds left, never negative."""
+        return max(0.0, self.started + self.seconds - time.monotonic())
+
+    @property
+    def expired(self) -> Verdict | None:
+        """TIMEOUT or CANCELLED once it is time to stop, else None."""
+        if self.cancelled():
+            return Verdict.CANCELLED
+        return Verdict.TIMEOUT if self.remaining <= 0 else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """What `run` claims. ROBUST states the margin of its proof; NOT_ROBUST brings a candidate.
+
+    A candidate may come with any verdict: it is replayed, and counts if it is a counterexample.
+    """
+
+    verdict: Verdict
+    candidate: Array | None = None
+    margin: float = 0.0
+    message: str = ""
+
+
+class Verifier(ABC):
+    """Decides whether a requirement holds on a whole region.
+
+    `unsupported` is asked once before any work starts; `verify` may then be called many times.
+    Instances are cheap, picklable and hold options only.
+    """
+
+    name: ClassVar[str]
+    norms: ClassVar[frozenset[Norm]] = frozenset({Norm.LINF})
+    is_complete: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def version(self) -> str:
+        """The version of the deciding engine, as stored with every result."""
+
+    def unsupported(self, network: Network, norm: Norm) -> str | None:
+        """Why this verifier cannot decide queries of this kind; None if it can."""
+        if norm not in self.norms:
+            return f"verifier '{self.name}' does not decide balls in {norm.value}"
+        return None
+
+    @abstractmethod
+    def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        """Decide, soundly: ROBUST only with a proof. Return early when `limits.expired`."""
+
+    @final
+    def verify(self, network: Network, query: Query, limits: Limits | None = None) -> Result:
+        """The query's result, with its witness replayed. Never raises for a missing answer."""
+        limits = limits or Limits()
+        started = time.perf_counter()
+        answer, witness = self.decide(network, query.specification, limits)
+        proof = Proof(query.eps, answer.margin) if answer.verdict is Verdict.ROBUST else None
+        return Result(
+            verdict=answer.verdict,
+            eps=query.eps,
+            verifier=self.name,
+            version=self.version,
+            seconds=time.perf_counter() - started,
+            proof=proof,
+            witness=witness,
+            message=answer.message,
+        )
+
+    @final
+    def decide(
+        self, network: Network, specification: Specification, limits: Limits
+    ) -> tuple[Answer, Witness | None]:
+        """An answer whose verdict is backed: NOT_ROBUST exactly if a witness was replayed."""
+        region = specification.region
+        norm = region.norm if isinstance(region, Ball) else Norm.LINF
+        reason = self.unsupported(network, norm)
+        if reason is None and specification.requirement.violations is None:
+            reason = f"verifier '{self.name}' does not decide requirements that are not linear"
+        if reason is not None:
+            raise UnsupportedQuery(reason)
+        try:
+            answer = self.run(network, specification, limits)
+        except MemoryError:
+            answer = Answer(Verdict.MEMOUT, message="out of memory")
+        witness = check_witness(network, specification, answer.candidate)
+        if witness is not None:
+            message = answer.message
+            if answer.verdict is Verdict.ROBUST:
+                message = f"{self.name} claimed ROBUST beside a counterexample; not believed"
+            return Answer(Verdict.NOT_ROBUST, answer.candidate, message=message), witness
+        if answer.verdict is Verdict.NOT_ROBUST:
+            message = "its counterexample does not replay on ONNX Runtime"
+            return Answer(Verdict.UNKNOWN, message=message), None
+        return answer, None
