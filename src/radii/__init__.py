@@ -1,11 +1,74 @@
 """radii measures how robust a neural network really is.
 
 For every input: the radius within which its prediction provably holds, and a concrete counterexample
-just outside it. Heavy packages (torch, matplotlib) load on first use.
+just outside it. Heavy packages (torch, matplotlib, onnx) load on first use.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Bracket": "radii.brackets",
+    "Dataset": "radii.datasets",
+    "Distribution": "radii.distributions",
+    "Domain": "radii.balls",
+    "Grid": "radii.queries",
+    "Instance": "radii.queries",
+    "Network": "radii.networks",
+    "Norm": "radii.balls",
+    "Query": "radii.queries",
+    "Verdict": "radii.verdicts",
+    "from_torch": "radii.networks",
+    "load_network": "radii.networks",
+    "robustness_distribution": "radii.experiments",
+}
+_MODULES = frozenset({"attacks", "datasets", "distributions", "properties", "verifiers"})
+
+__all__ = [
+    "Bracket",
+    "Dataset",
+    "Distribution",
+    "Domain",
+    "Grid",
+    "Instance",
+    "Network",
+    "Norm",
+    "Query",
+    "Verdict",
+    "__version__",
+    "attacks",
+    "datasets",
+    "distributions",
+    "from_torch",
+    "load_network",
+    "properties",
+    "robustness_distribution",
+    "verifiers",
+]
+
+if TYPE_CHECKING:
+    from radii import attacks, datasets, distributions, properties, verifiers
+    from radii.balls import Domain, Norm
+    from radii.brackets import Bracket
+    from radii.datasets import Dataset
+    from radii.distributions import Distribution
+    from radii.experiments import robustness_distribution
+    from radii.networks import Network, from_torch, load_network
+    from radii.queries import Grid, Instance, Query
+    from radii.verdicts import Verdict
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"radii.{name}")
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'radii' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from radii.verdicts import Result
 
-__all__ = ["Bracket", "Disagreement", "weigh"]
+__all__ = ["Bracket", "Disagreement", "Measurement", "weigh"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,30 @@ class Bracket:
     @property
     def width(self) -> float:
         return self.upper - self.lower
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One instance's bracket with what statistics need to know about it.
+
+    `network` is the network's name, `input` the position in the data set's split, `seconds` the wall
+    time of all its queries, `missing` how many proofs were tried without an answer.
+    """
+
+    network: str
+    fingerprint: str
+    input: int
+    label: int
+    predicted: int
+    correct: bool
+    property: str
+    target: int | None
+    bracket: Bracket
+    witness_class: int | None
+    seconds: float
+    queries: int
+    missing: int
+    cancelled: int
 
 
 @dataclass(frozen=True, slots=True)

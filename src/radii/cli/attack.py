@@ -1,0 +1,35 @@
+"""`radii attack`: upper bounds only. A failed attack proves nothing, so every lower bound is 0."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from radii.cli.options import add_experiment_flags, add_json_flag
+from radii.cli.run import execute
+
+__all__ = ["add_parser"]
+
+EPILOG = """examples:
+  radii attack --network net.onnx --data mnist:train[0:50] --domain 0:1
+  radii attack --network net.onnx --data images.npz[0:50] --domain 0:1 --norm l2 --grid 0.1:5:0.1 --json
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "attack",
+        help="find counterexamples: upper bounds only",
+        description="Find the closest counterexample to each input; each is replayed on ONNX Runtime.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_experiment_flags(parser)
+    parser.add_argument("--out", type=Path, metavar="DIR", help="keep the results here")
+    add_json_flag(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    return execute(args, args.out, search="attack-only")

@@ -1,0 +1,78 @@
+"""`radii export`: an experiment's brackets as CSV, Parquet, or the published (VERONA) columns."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.errors import StoreError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["add_parser"]
+
+EPILOG = """examples:
+  radii export results --format csv -o brackets.csv
+  radii export results --format parquet -o brackets.parquet
+  radii export results --format verona -o result_df.csv
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "export",
+        help="write brackets as csv, parquet or verona",
+        description="Write one row an instance. `upper` is empty (csv) or inf without a witness.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
+    parser.add_argument("--format", choices=("csv", "parquet", "verona"), default="csv")
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.distributions import Distribution
+    from radii.store import Store
+
+    with Store.open(args.directory) as store:
+        experiment = store.experiment() or {}
+        distribution = Distribution(store.measurements())
+    if args.format == "verona":
+        frame = _verona(distribution, experiment)
+    else:
+        frame = distribution.to_pandas()
+    if args.format == "parquet":
+        if args.output is None:
+            raise StoreError("parquet is binary: name a file with --output")
+        _write(args.output, lambda: frame.to_parquet(args.output, index=False))
+    else:
+        target = args.output or sys.stdout
+        _write(args.output, lambda: frame.to_csv(target, index=False))
+    return 0
+
+
+def _verona(distribution: Any, experiment: dict[str, Any]) -> pd.DataFrame:
+    from radii.distributions import verona_frame
+    from radii.queries import Grid
+
+    left_out = int((~distribution.correct).sum())
+    if left_out:
+        print(
+            f"radii: {left_out} misclassified inputs are left out, as in the published files",
+            file=sys.stderr,
+        )
+    return verona_frame(
+        distribution, grid=Grid.parse(experiment["grid"]), split=experiment["split"]
+    )
+
+
+def _write(path: Path | None, write: Any) -> None:
+    try:
+        write()
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written ({error.strerror or error})") from None

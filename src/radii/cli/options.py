@@ -1,0 +1,71 @@
+"""The flags that `run` and `attack` share, and the experiment they describe."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from radii.experiments import Experiment
+
+__all__ = ["add_experiment_flags", "add_json_flag", "experiment_from"]
+
+_SETTINGS = ("property", "norm", "grid", "search", "verifier", "attack")
+_NUMBERS = ("timeout", "budget", "seed")
+
+
+def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
+    """All that describes an experiment. Flags win over the file."""
+    parser.add_argument(
+        "experiment", nargs="?", type=Path, metavar="EXPERIMENT.toml", help="a description in TOML"
+    )
+    what = parser.add_argument_group("what to measure")
+    what.add_argument(
+        "--network", action="append", metavar="FILE", help="an ONNX file; repeat for several"
+    )
+    what.add_argument(
+        "--data",
+        metavar="SPEC",
+        help="digits:test[0:100], mnist:train[0:100], file.npz[0:50], file.csv, or a folder",
+    )
+    what.add_argument(
+        "--domain", metavar="LOW:HIGH", help="valid inputs, such as 0:1; or 0,0,0:1,1,1 a channel"
+    )
+    what.add_argument("--mean", metavar="M[,M...]", help="normalisation: subtracted, per channel")
+    what.add_argument("--std", metavar="S[,S...]", help="normalisation: divided by, per channel")
+    what.add_argument("--norm", metavar="NAME", help="linf (default), l2 or l1")
+    what.add_argument(
+        "--property", metavar="NAME", help="one-to-any (default), one-to-one, one-to-one:TARGET"
+    )
+    what.add_argument(
+        "--grid", metavar="START:STOP:STEP", help="eps values, stop excluded (0.001:0.4:0.002)"
+    )
+    how = parser.add_argument_group("how to measure")
+    how.add_argument("--search", metavar="NAME", help="attack-guided (default) or binary")
+    how.add_argument("--verifier", metavar="NAME", help="milp (default) or enumeration")
+    how.add_argument(
+        "--attack", metavar="NAME", help="minimum-norm (default), apgd, pgd, fgsm, foolbox:NAME"
+    )
+    how.add_argument("--timeout", type=float, metavar="S", help="wall seconds a query (60)")
+    how.add_argument("--budget", type=float, metavar="S", help="wall seconds an instance (none)")
+    how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+
+
+def add_json_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+
+def experiment_from(args: argparse.Namespace, **fixed: str) -> Experiment:
+    """The experiment that the file and the flags describe; `fixed` settings win over both."""
+    from radii.experiments import Experiment
+
+    options = Experiment.options_of(args.experiment) if args.experiment is not None else {}
+    if args.network is not None:
+        options["networks"] = args.network
+    for name in ("data", "domain", "mean", "std", *_SETTINGS, *_NUMBERS):
+        value = getattr(args, name)
+        if value is not None:
+            options[name] = value
+    return Experiment.from_options({**options, **fixed})

@@ -1,0 +1,58 @@
+"""The progress bar of a run, on standard error: how far, how long still, how tight so far."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from radii.execution import Case
+from radii.search import Question
+from radii.verdicts import Result
+
+__all__ = ["ProgressBar"]
+
+
+class ProgressBar:
+    """Shown on a terminal only; a file or a pipe gets nothing."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[closed]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            transient=True,
+            disable=not Console(stderr=True).is_terminal,
+        )
+        self._task = self._progress.add_task("loading", total=None, closed="")
+        self._queries = 0
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._progress.stop()
+
+    def started(self, total: int) -> None:
+        self._progress.update(self._task, description="radii", total=total)
+
+    def answered(self, case: Case, question: Question, result: Result) -> None:
+        self._queries += 1
+        self._progress.update(self._task, closed=f"{self._queries} queries")
+
+    def finished(self, case: Case) -> None:
+        self._progress.advance(self._task)

@@ -1,0 +1,119 @@
+"""`radii show`: what an experiment found, as a table or as JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.cli.options import add_json_flag
+
+if TYPE_CHECKING:
+    from radii.brackets import Measurement
+    from radii.distributions import Distribution
+    from radii.store import Store
+
+__all__ = ["add_parser", "print_store"]
+
+EPILOG = """examples:
+  radii show results
+  radii show results --instances         one row an input
+  radii show results --json
+  radii show published.csv               a file in the published (VERONA) columns
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "show",
+        help="print what an experiment found",
+        description="A summary a network, or every bracket.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
+    parser.add_argument("--instances", action="store_true", help="one row an input")
+    add_json_flag(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.store import Store
+
+    if args.directory.is_file():
+        from radii.distributions import read_verona
+
+        _print(read_verona(args.directory), [], as_json=args.json, instances=args.instances)
+        return 0
+    with Store.open(args.directory) as store:
+        print_store(store, as_json=args.json, instances=args.instances)
+    return 0
+
+
+def print_store(store: Store, *, as_json: bool, instances: bool = False) -> None:
+    """Print an experiment's distribution, and loudly any disagreement."""
+    from radii.distributions import Distribution
+
+    disagreements = [
+        {"network": network, "input": index, "disagreement": str(disagreement)}
+        for network, index, disagreement in store.disagreements()
+    ]
+    distribution = Distribution(store.measurements())
+    _print(distribution, disagreements, as_json=as_json, instances=instances)
+
+
+def _print(
+    distribution: Distribution,
+    disagreements: Sequence[dict[str, Any]],
+    *,
+    as_json: bool,
+    instances: bool,
+) -> None:
+    if as_json:
+        parts = distribution.by_network().values()
+        networks = [_network_object(part.measurements) for part in parts]
+        json.dump({"networks": networks, "disagreements": disagreements}, sys.stdout, indent=1)
+        print()
+        return
+    from rich.console import Console
+
+    from radii.cli.tables import instance_table, summary_table
+
+    console = Console()
+    console.print(instance_table(distribution) if instances else summary_table(distribution))
+    for row in disagreements:
+        console.print(
+            f"DISAGREEMENT {row['network']} input {row['input']}: {row['disagreement']}",
+            style="bold red",
+            markup=False,
+        )
+
+
+def _network_object(measurements: Sequence[Measurement]) -> dict[str, Any]:
+    first = measurements[0]
+    return {
+        "network": first.network,
+        "fingerprint": first.fingerprint,
+        "instances": [_instance_object(m) for m in measurements],
+    }
+
+
+def _instance_object(m: Measurement) -> dict[str, Any]:
+    return {
+        "input": m.input,
+        "label": m.label,
+        "predicted": m.predicted,
+        "correct": m.correct,
+        "target": m.target,
+        "lower": m.bracket.lower,
+        "upper": None if math.isinf(m.bracket.upper) else m.bracket.upper,
+        "witness_class": m.witness_class,
+        "seconds": round(m.seconds, 6),
+        "queries": m.queries,
+        "missing": m.missing,
+        "cancelled": m.cancelled,
+    }

@@ -1,0 +1,122 @@
+"""What an executor is: it runs tasks somewhere, and always gives an answer for each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Self
+
+from radii.attacks import Attack
+from radii.balls import Domain
+from radii.networks import Network
+from radii.queries import Query
+from radii.search import Kind
+from radii.verdicts import Result, Verdict
+from radii.verifiers import Limits, Verifier
+
+__all__ = ["Equipment", "Executor", "Task", "Toolbox", "missing_results"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Queries on one network that are answered together; `seconds` limits a proof's wall time."""
+
+    number: int
+    network: str
+    kind: Kind
+    queries: tuple[Query, ...]
+    seconds: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Toolbox:
+    """All that is needed to answer tasks: networks by fingerprint, an attack, a verifier."""
+
+    networks: dict[str, Network]
+    attack: Attack | None
+    verifier: Verifier | None
+    seed: int = 0
+
+    def answer(self, task: Task) -> list[Result]:
+        """The results of a task, in the order of its queries."""
+        network = self.networks[task.network]
+        if task.kind is Kind.ATTACK:
+            if self.attack is None:
+                raise ValueError("an attack was asked for, but none was chosen")
+            return self.attack.attack(network, task.queries, seed=self.seed)
+        if self.verifier is None:
+            raise ValueError("a proof was asked for, but no verifier was chosen")
+        limits = (Limits(seconds=task.seconds) for _ in task.queries)
+        return [
+            self.verifier.verify(network, query, limit)
+            for query, limit in zip(task.queries, limits, strict=True)
+        ]
+
+    def name_of(self, kind: Kind) -> tuple[str, str]:
+        """Name and version of what answers questions of this kind."""
+        tool = self.attack if kind is Kind.ATTACK else self.verifier
+        return (tool.name, tool.version) if tool is not None else ("none", "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Equipment:
+    """A toolbox as it travels to another process: networks as bytes, tools pickled."""
+
+    networks: tuple[tuple[bytes, Domain, str], ...]
+    attack: Attack | None
+    verifier: Verifier | None
+    seed: int
+
+    @classmethod
+    def pack(cls, toolbox: Toolbox) -> Equipment:
+        networks = tuple(
+            (network.onnx_bytes, network.domain, network.name)
+            for network in toolbox.networks.values()
+        )
+        return cls(networks, toolbox.attack, toolbox.verifier, toolbox.seed)
+
+    def unpack(self) -> Toolbox:
+        networks = (
+            Network.from_bytes(model, domain=domain, name=name)
+            for model, domain, name in self.networks
+        )
+        by_fingerprint = {network.fingerprint: network for network in networks}
+        return Toolbox(by_fingerprint, self.attack, self.verifier, self.seed)
+
+
+def missing_results(
+    toolbox: Toolbox, task: Task, verdict: Verdict, seconds: float, message: str
+) -> list[Result]:
+    """What a task that never answered leaves: missing answers, which move no bracket."""
+    name, version = toolbox.name_of(task.kind)
+    share = seconds / max(1, len(task.queries))
+    return [
+        Result(verdict, query.eps, name, version, share, message=message) for query in task.queries
+    ]
+
+
+class Executor(ABC):
+    """Runs tasks. Used as a context manager; leaving it stops whatever still runs."""
+
+    @property
+    @abstractmethod
+    def has_room(self) -> bool:
+        """Another task could start at once."""
+
+    @abstractmethod
+    def submit(self, task: Task) -> None:
+        """Start a task. Called only while `has_room`."""
+
+    @abstractmethod
+    def wait(self) -> tuple[Task, list[Result]]:
+        """Block until one submitted task has ended, however it ended."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop everything."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

@@ -1,0 +1,339 @@
+"""From a description to brackets: the one place that wires everything together.
+
+Follow one instance from here: `prepare` loads networks and data and selects instances; `Plan.run`
+looks at each input itself, starts a search for it, lets `execution.drive` answer the questions, and
+stores every result before the search learns of it. Running again starts from what is stored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+import os
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from radii import __version__, attacks, datasets, search, selection, verifiers
+from radii.balls import Domain, Norm
+from radii.distributions import Distribution
+from radii.errors import DataError, ExperimentError, UnsupportedQuery
+from radii.execution import Case, Inline, LocalWorkers, Toolbox, drive
+from radii.networks import Network, load_network
+from radii.queries import Grid, Instance, Query
+from radii.search import Kind, Question
+from radii.store import Store
+from radii.verdicts import Result, Verdict
+from radii.witnesses import check_witness
+
+__all__ = [
+    "Experiment",
+    "Observer",
+    "Plan",
+    "Settings",
+    "default_jobs",
+    "plan",
+    "prepare",
+    "robustness_distribution",
+]
+
+ATTACK_BATCH = 16
+"""Instances attacked together: enough to fill the matrix products, few enough to lose little."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How radii are measured. Two runs with equal settings on equal instances are the same."""
+
+    property: str = "one-to-any"
+    norm: str = "linf"
+    grid: str = "0.001:0.4:0.002"
+    search: str = "attack-guided"
+    verifier: str = "milp"
+    attack: str = "minimum-norm"
+    timeout: float = 60.0
+    budget: float = math.inf
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("timeout", "budget"):
+            seconds = getattr(self, name)
+            if not isinstance(seconds, int | float) or not seconds > 0:
+                raise ExperimentError(f"{name} {seconds!r} must be a number of seconds above 0")
+            object.__setattr__(self, name, float(seconds))
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
+            raise ExperimentError(f"seed {self.seed!r} must be a whole number from 0 to 2^63 - 1")
+        object.__setattr__(self, "grid", str(Grid.parse(str(self.grid))))
+        object.__setattr__(self, "norm", Norm.parse(str(self.norm)).value)
+        search.get(self.search)
+        verifiers.get(self.verifier)
+        attacks.get(self.attack)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """What to measure: networks, data, the input domain, and how."""
+
+    networks: tuple[str, ...]
+    data: str
+    domain: str
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    settings: Settings = field(default_factory=Settings)
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> Experiment:
+        """From flat options, as flags and TOML files give them. An unknown name raises."""
+        own = {f.name for f in dataclasses.fields(cls)} - {"settings"}
+        how = {f.name for f in dataclasses.fields(Settings)}
+        for name in options:
+            if name not in own | how:
+                known = ", ".join(sorted(own | how))
+                raise ExperimentError(f"option '{name}' is not one of {known}")
+        for name in ("networks", "data", "domain"):
+            if not options.get(name):
+                raise ExperimentError(f"{name} is missing: {_ADVICE[name]}")
+        chosen = {name: options[name] for name in own & options.keys()}
+        networks = chosen["networks"]
+        chosen["networks"] = (networks,) if isinstance(networks, str) else tuple(networks)
+        for name in ("mean", "std"):
+            if chosen.get(name) is not None:
+                chosen[name] = _numbers(name, chosen[name])
+        settings = Settings(**{name: options[name] for name in how & options.keys()})
+        return cls(**chosen, settings=settings)
+
+    @classmethod
+    def options_of(cls, path: Path) -> dict[str, Any]:
+        """The options in a TOML file; paths in it are relative to the file."""
+        try:
+            options = tomllib.loads(path.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not a text file"
+            raise ExperimentError(f"{path}: cannot be read ({reason})") from None
+        except tomllib.TOMLDecodeError as error:
+            raise ExperimentError(f"{path}: not valid TOML ({error})") from None
+        here = path.parent
+        networks = options.get("networks", [])
+        networks = [networks] if isinstance(networks, str) else networks
+        if not all(isinstance(network, str) for network in networks):
+            raise ExperimentError(f"{path}: networks must be a list of file names")
+        options["networks"] = [str(here / network) for network in networks]
+        if (here / str(options.get("data", "")).partition("[")[0]).exists():
+            options["data"] = str(here / options["data"])
+        return options
+
+
+_ADVICE = {
+    "networks": "name at least one ONNX file",
+    "data": "name a data set, such as digits:test[0:100], or a file",
+    "domain": "say which inputs are valid, such as 0:1 for pixels between 0 and 1",
+}
+
+
+def _numbers(name: str, value: object) -> tuple[float, ...]:
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        return tuple(float(part) for part in (parts if isinstance(parts, Sequence) else [parts]))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ExperimentError(f"{name} '{value}' must be numbers, one or one a channel") from None
+
+
+class Observer(Protocol):
+    """Is told how a run goes; a progress bar, mostly."""
+
+    def started(self, total: int) -> None: ...
+    def answered(self, case: Case, question: Question, result: Result) -> None: ...
+    def finished(self, case: Case) -> None: ...
+
+
+class _Silent:
+    def started(self, total: int) -> None: ...
+    def answered(self, case: Case, question: Question, result: Result) -> None: ...
+    def finished(self, case: Case) -> None: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Everything loaded and checked: ready to run, and to run again."""
+
+    networks: tuple[Network, ...]
+    paths: tuple[str, ...]
+    data: str
+    split: str
+    instances: tuple[Instance, ...]
+    settings: Settings
+
+    def __post_init__(self) -> None:
+        if not self.instances:
+            raise DataError(f"{self.data}: the selection is empty")
+        fingerprints = [network.fingerprint for network in self.networks]
+        for name, network in zip(self.paths, self.networks, strict=True):
+            if fingerprints.count(network.fingerprint) > 1:
+                raise ExperimentError(f"{name}: the same network is given twice")
+            verifier = self._verifier()
+            reason = verifier and verifier.unsupported(network, Norm(self.settings.norm))
+            if reason:
+                raise UnsupportedQuery(f"{name}: {reason}")
+
+    def identity(self) -> dict[str, Any]:
+        """What makes this experiment this one; the same on every machine and in every folder."""
+        keys = "\n".join(instance.key for instance in self.instances)
+        return {
+            **{k: v if v != math.inf else None for k, v in dataclasses.asdict(self.settings).items()},
+            "networks": {network.name: network.fingerprint for network in self.networks},
+            "domain": [network.domain.key() for network in self.networks],
+            "data": f"{len(self.instances)} instances {hashlib.sha256(keys.encode()).hexdigest()[:16]}",
+        }
+
+    def run(self, store: Store, *, jobs: int = 0, observer: Observer | None = None) -> None:
+        """Measure what the store does not hold yet. `jobs` 0: in this process, no hard limits."""
+        observer = observer or _Silent()
+        self._begin(store)
+        self._record_misclassified(store)
+        cases = self._cases(store)
+        observer.started(len(cases))
+        toolbox = self._toolbox()
+        executor = LocalWorkers(toolbox, jobs) if jobs else Inline(toolbox)
+
+        def on_results(told: Sequence[tuple[Case, Question, Result]]) -> None:
+            store.record([(case.instance.key, question, r) for case, question, r in told])
+            for case, question, result in told:
+                observer.answered(case, question, result)
+
+        with executor:
+            drive(
+                cases,
+                executor,
+                timeout=self.settings.timeout,
+                budget=self.settings.budget,
+                on_results=on_results,
+                on_finished=observer.finished,
+            )
+
+    def _begin(self, store: Store) -> None:
+        identity, known = self.identity(), store.experiment()
+        if known is None:
+            described = {
+                network.fingerprint: (network.name, str(Path(path).resolve()))
+                for network, path in zip(self.networks, self.paths, strict=True)
+            }
+            source = {"source": self.data, "split": self.split}
+            store.begin({**identity, **source}, described, self.instances)
+        else:
+            different = [name for name in identity if identity[name] != known.get(name)]
+            if different:
+                changes = "; ".join(
+                    f"{name} was {known.get(name)}, is {identity[name]}" for name in different
+                )
+                raise ExperimentError(
+                    f"this directory holds another experiment ({changes}); choose another --out"
+                )
+
+    def _record_misclassified(self, store: Store) -> None:
+        """An input at which the property fails as it stands has radius 0: it is its own witness."""
+        networks = {network.fingerprint: network for network in self.networks}
+        question, known = Question(Kind.REPLAY, 0.0), store.results()
+        found = []
+        for instance in self.instances:
+            is_known = any(asked == question for asked, _ in known.get(instance.key, ()))
+            if instance.holds or is_known:
+                continue
+            specification = Query(instance, 0.0).specification
+            witness = check_witness(networks[instance.network], specification, instance.input)
+            if witness is not None:
+                result = Result(
+                    Verdict.NOT_ROBUST, 0.0, "replay", __version__, 0.0, witness=witness
+                )
+                found.append((instance.key, question, result))
+        store.record(found)
+
+    def _cases(self, store: Store) -> list[Case]:
+        kind, grid = search.get(self.settings.search), Grid.parse(self.settings.grid)
+        answered = store.results()
+        counts: dict[str, int] = {}
+        cases = []
+        for instance in self.instances:
+            place = counts.get(instance.network, 0)
+            counts[instance.network] = place + 1
+            case = Case(instance, kind(grid), batch=place // ATTACK_BATCH)
+            for question, result in answered.get(instance.key, ()):
+                case.search.tell(question, result)
+                case.spent += result.seconds
+            cases.append(case)
+        return cases
+
+    def _verifier(self) -> verifiers.Verifier | None:
+        is_needed = search.get(self.settings.search).needs_verifier
+        return verifiers.get(self.settings.verifier) if is_needed else None
+
+    def _toolbox(self) -> Toolbox:
+        needs_attack = search.get(self.settings.search).needs_attack
+        return Toolbox(
+            networks={network.fingerprint: network for network in self.networks},
+            attack=attacks.get(self.settings.attack) if needs_attack else None,
+            verifier=self._verifier(),
+            seed=self.settings.seed,
+        )
+
+
+def prepare(experiment: Experiment) -> Plan:
+    """Load and check everything an experiment names, before any work starts."""
+    domain = Domain.parse(experiment.domain)
+    networks = tuple(
+        load_network(path, domain=domain, mean=experiment.mean, std=experiment.std)
+        for path in experiment.networks
+    )
+    dataset = datasets.load_spec(experiment.data)
+    return plan(networks, dataset, experiment.settings, experiment.networks, experiment.data)
+
+
+def plan(
+    networks: Sequence[Network],
+    dataset: datasets.Dataset,
+    settings: Settings,
+    paths: Sequence[str] = (),
+    data: str = "",
+) -> Plan:
+    """The plan for networks and data that are in memory already."""
+    norm = Norm(settings.norm)
+    instances = [
+        instance
+        for network in networks
+        for instance in selection.select(network, dataset, property=settings.property, norm=norm)
+    ]
+    names = tuple(paths) or tuple(network.name for network in networks)
+    source = data or dataset.name
+    return Plan(tuple(networks), names, source, dataset.split, tuple(instances), settings)
+
+
+def robustness_distribution(
+    networks: Network | Sequence[Network],
+    data: datasets.Dataset,
+    *,
+    grid: Grid | str = "0.001:0.4:0.002",
+    out: Path | str | None = None,
+    jobs: int = 0,
+    observer: Observer | None = None,
+    **settings: Any,
+) -> Distribution:
+    """The brackets of every input of `data` on every network.
+
+    With `out` the results are kept in that directory, and running again continues. `jobs` 0 works in
+    this process; with N workers the time limits are hard. `settings` are those of `Settings`.
+    """
+    several = (networks,) if isinstance(networks, Network) else tuple(networks)
+    unknown = settings.keys() - {f.name for f in dataclasses.fields(Settings)}
+    if unknown:
+        raise ExperimentError(f"option '{min(unknown)}' is not a setting of an experiment")
+    chosen = plan(several, data, Settings(grid=str(grid), **settings))
+    with Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store:
+        chosen.run(store, jobs=jobs, observer=observer)
+        return Distribution(store.measurements())
+
+
+def default_jobs() -> int:
+    """As many workers as this process may use cores."""
+    return max(1, len(os.sched_getaffinity(0)))

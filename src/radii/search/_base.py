@@ -1,0 +1,108 @@
+"""What a search is: pure ask and tell over a grid of eps values. No processes, files or clocks.
+
+The driver calls `ask` whenever it could start something, starts what it returns, and calls `tell`
+with each result as it ends. A resumed run tells the stored results first. The search holds what was
+told and derives everything else from it, so the same results in any order leave the same bracket.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, final
+
+from radii.brackets import Bracket, Disagreement, weigh
+from radii.queries import Grid
+from radii.verdicts import Result, Verdict
+
+__all__ = ["Kind", "Question", "Search", "midpoint_avoiding"]
+
+
+class Kind(StrEnum):
+    """Who answers a question: an attack, a verifier, or one look at the input itself."""
+
+    ATTACK = "attack"
+    PROVE = "prove"
+    REPLAY = "replay"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something a search wants to know: find the closest witness up to eps, or decide at eps."""
+
+    kind: Kind
+    eps: float
+
+
+class Search(ABC):
+    """Narrows one instance's bracket by asking questions about grid values."""
+
+    name: ClassVar[str]
+    needs_attack: ClassVar[bool] = False
+    needs_verifier: ClassVar[bool] = True
+
+    def __init__(self, grid: Grid) -> None:
+        self.grid = grid
+        self.told: dict[Question, Result] = {}
+        self.outstanding: set[Question] = set()
+        self.bracket = Bracket()
+        self.disagreements: tuple[Disagreement, ...] = ()
+
+    @abstractmethod
+    def next_question(self) -> Question | None:
+        """What to ask now, given `told`, `bracket` and `outstanding`; None if nothing."""
+
+    @final
+    def ask(self) -> Question | None:
+        """The next question to start, which then counts as outstanding; None: wait, or done."""
+        question = self.next_question()
+        if question is not None:
+            if question in self.told or question in self.outstanding:
+                raise AssertionError(f"{self.name} asked {question} twice")
+            self.outstanding.add(question)
+        return question
+
+    @final
+    def tell(self, question: Question, result: Result) -> None:
+        """Take in a result, also one that was never asked for, as of a misclassified input.
+
+        A cancelled question may be asked again; any other is settled.
+        """
+        self.outstanding.discard(question)
+        if result.verdict is Verdict.CANCELLED:
+            return
+        self.told[question] = result
+        self.bracket, self.disagreements = weigh(self.told.values())
+
+    @property
+    def done(self) -> bool:
+        """Nothing runs and nothing is left to ask."""
+        return not self.outstanding and self.next_question() is None
+
+    def open_range(self) -> tuple[int, int]:
+        """Grid indices [first, last) that the bracket leaves open: above lower, below upper."""
+        first = self.grid.count_below(self.bracket.lower)
+        if first < len(self.grid) and self.grid[first] <= self.bracket.lower:
+            first += 1
+        return first, max(first, self.grid.count_below(self.bracket.upper))
+
+    def missing_indices(self) -> list[int]:
+        """Open grid indices at which a proof was tried and gave no answer, in order."""
+        first, last = self.open_range()
+        tried = (q.eps for q in self.told if q.kind is Kind.PROVE)
+        indices = {self.grid.count_below(eps) for eps in tried}
+        return sorted(index for index in indices if first <= index < last)
+
+
+def midpoint_avoiding(first: int, last: int, missing: list[int]) -> int | None:
+    """Where to bisect [first, last) when answers at the `missing` indices could not be had.
+
+    Everything between two missing answers is taken to be as hard as they are, so the search goes on
+    in the longer of the two parts outside them and never creeps along their neighbours.
+    """
+    if not missing:
+        return (first + last) // 2 if first < last else None
+    below, above = (first, missing[0]), (missing[-1] + 1, last)
+    start, stop = max(below, above, key=lambda part: part[1] - part[0])
+    return (start + stop) // 2 if start < stop else None

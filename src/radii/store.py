@@ -1,0 +1,365 @@
+"""Where an experiment's results live: one SQLite file in its directory. Only this module knows SQL.
+
+A result is on disk when `record` returns. The file can be read while a run writes it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any, Self
+
+import numpy as np
+
+from radii.brackets import Bracket, Disagreement, Measurement, weigh
+from radii.errors import StoreError
+from radii.queries import Instance
+from radii.search import Kind, Question
+from radii.verdicts import Array, Proof, Result, Verdict, Witness
+
+__all__ = ["FILE_NAME", "SCHEMA_VERSION", "Store"]
+
+FILE_NAME = "radii.sqlite"
+SCHEMA_VERSION = 1
+
+SCHEMA = """
+CREATE TABLE meta (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE networks (
+    fingerprint TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    path TEXT NOT NULL
+);
+CREATE TABLE instances (
+    key TEXT PRIMARY KEY,
+    position INTEGER NOT NULL UNIQUE,
+    network TEXT NOT NULL REFERENCES networks (fingerprint),
+    input_index INTEGER NOT NULL,
+    label INTEGER NOT NULL,
+    predicted INTEGER NOT NULL,
+    correct INTEGER NOT NULL,
+    property TEXT NOT NULL,
+    target INTEGER,
+    norm TEXT NOT NULL,
+    dtype TEXT NOT NULL,
+    shape TEXT NOT NULL,
+    input BLOB NOT NULL,
+    outputs BLOB NOT NULL
+);
+CREATE TABLE queries (
+    id INTEGER PRIMARY KEY,
+    instance TEXT NOT NULL REFERENCES instances (key),
+    kind TEXT NOT NULL,
+    eps REAL NOT NULL,
+    verdict TEXT NOT NULL,
+    seconds REAL NOT NULL,
+    verifier TEXT NOT NULL,
+    version TEXT NOT NULL,
+    proof_eps REAL,
+    proof_margin REAL,
+    message TEXT NOT NULL,
+    ended_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+);
+CREATE INDEX queries_of_instance ON queries (instance);
+CREATE TABLE witnesses (
+    query INTEGER PRIMARY KEY REFERENCES queries (id),
+    distance REAL NOT NULL,
+    predicted INTEGER NOT NULL,
+    dtype TEXT NOT NULL,
+    shape TEXT NOT NULL,
+    input BLOB NOT NULL,
+    outputs BLOB NOT NULL,
+    replayed_on TEXT NOT NULL
+);
+CREATE TABLE brackets (
+    instance TEXT PRIMARY KEY REFERENCES instances (key),
+    lower REAL NOT NULL,
+    upper REAL NOT NULL  -- Infinity without a witness
+);
+"""
+
+Answered = tuple[Question, Result]
+
+
+class Store:
+    """The results of one experiment. Use as a context manager."""
+
+    def __init__(self, connection: sqlite3.Connection, place: str, lock: IO[str] | None) -> None:
+        self._db = connection
+        self._place = place
+        self._lock = lock
+
+    @classmethod
+    def create_or_open(cls, directory: Path) -> Self:
+        """Open for writing; makes the directory and the file where they are missing."""
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            lock = (directory / ".lock").open("w")
+        except OSError as error:
+            raise StoreError(f"{directory}: cannot be written ({error.strerror})") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            raise StoreError(f"{directory}: another run is writing here; wait or stop it") from None
+        return cls._connect(str(directory / FILE_NAME), str(directory), lock)
+
+    @classmethod
+    def open(cls, directory: Path) -> Self:
+        """Open for reading; the store must exist. Safe while a run writes."""
+        path = directory / FILE_NAME
+        if not path.is_file():
+            raise StoreError(f"{directory}: no radii experiment is here ({FILE_NAME} is missing)")
+        return cls._connect(f"{path.resolve().as_uri()}?mode=ro", str(directory), None)
+
+    @classmethod
+    def in_memory(cls) -> Self:
+        """A store that is gone when it is closed."""
+        return cls._connect(":memory:", "memory", None)
+
+    @classmethod
+    def _connect(cls, address: str, place: str, lock: IO[str] | None) -> Self:
+        with _explained(place):
+            connection = sqlite3.connect(address, uri=address.startswith("file:"), timeout=30)
+            store = cls(connection, place, lock)
+            try:
+                store._prepare(is_writable=not address.endswith("mode=ro"))
+            except BaseException:
+                store.close()
+                raise
+        return store
+
+    def _prepare(self, *, is_writable: bool) -> None:
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        is_empty = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+        if is_writable:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")  # a reported result survives a power cut
+        if is_empty and is_writable:
+            script = f"BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+            self._db.executescript(script)
+        elif version != SCHEMA_VERSION:
+            raise StoreError(
+                f"{self._place}: its store has version {version}, this radii reads version "
+                f"{SCHEMA_VERSION}; use the radii that wrote it, or another directory"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._db.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    # --- the experiment and its instances
+
+    def experiment(self) -> dict[str, Any] | None:
+        """The description the store was made for; None while it is new."""
+        with _explained(self._place):
+            row = self._db.execute("SELECT value FROM meta WHERE name = 'experiment'").fetchone()
+        return None if row is None else json.loads(row[0])
+
+    def begin(
+        self,
+        experiment: Mapping[str, Any],
+        networks: Mapping[str, tuple[str, str]],
+        instances: Sequence[Instance],
+    ) -> None:
+        """Write down what will be measured, all or nothing; `networks` maps to (name, path)."""
+        with _explained(self._place), self._db:
+            self._db.execute(
+                "INSERT INTO meta VALUES ('experiment', ?)", (json.dumps(experiment),)
+            )
+            self._db.executemany(
+                "INSERT INTO networks VALUES (?, ?, ?)",
+                [(fingerprint, *described) for fingerprint, described in networks.items()],
+            )
+            self._db.executemany(
+                f"INSERT INTO instances VALUES ({', '.join('?' * 14)})",
+                [_instance_row(place, instance) for place, instance in enumerate(instances)],
+            )
+
+    def instance_keys(self) -> list[str]:
+        """The keys of all instances, in the order of the selection."""
+        with _explained(self._place):
+            rows = self._db.execute("SELECT key FROM instances ORDER BY position").fetchall()
+        return [row[0] for row in rows]
+
+    # --- results
+
+    def record(self, answers: Sequence[tuple[str, Question, Result]]) -> None:
+        """Write results by instance key, all or nothing; they are on disk when this returns."""
+        with _explained(self._place), self._db:
+            for key, question, result in answers:
+                self._insert_result(key, question, result)
+            for key in dict.fromkeys(key for key, _, _ in answers):
+                bracket, _ = weigh(result for _, result in self.results([key])[key])
+                self._db.execute(
+                    "INSERT OR REPLACE INTO brackets VALUES (?, ?, ?)",
+                    (key, bracket.lower, bracket.upper),
+                )
+
+    def _insert_result(self, key: str, question: Question, result: Result) -> None:
+        proof, witness = result.proof, result.witness
+        cursor = self._db.execute(
+            "INSERT INTO queries (instance, kind, eps, verdict, seconds, verifier, version,"
+            " proof_eps, proof_margin, message) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                key,
+                question.kind.value,
+                question.eps,
+                result.verdict.value,
+                result.seconds,
+                result.verifier,
+                result.version,
+                proof.eps if proof else None,
+                proof.margin if proof else None,
+                result.message,
+            ),
+        )
+        if witness is not None:
+            self._db.execute(
+                "INSERT INTO witnesses VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    cursor.lastrowid,
+                    witness.distance,
+                    witness.predicted,
+                    *_array_columns(witness.input),
+                    witness.outputs.astype(np.float64).tobytes(),
+                    witness.replayed_on,
+                ),
+            )
+
+    def results(self, keys: Sequence[str] | None = None) -> dict[str, list[Answered]]:
+        """What was answered, by instance key, in the order in which it was reported."""
+        query = (
+            "SELECT q.instance, q.kind, q.eps, q.verdict, q.seconds, q.verifier, q.version,"
+            " q.proof_eps, q.proof_margin, q.message, w.distance, w.predicted, w.dtype, w.shape,"
+            " w.input, w.outputs, w.replayed_on"
+            " FROM queries q LEFT JOIN witnesses w ON w.query = q.id"
+        )
+        if keys is not None:
+            query += f" WHERE q.instance IN ({', '.join('?' * len(keys))})"
+        answered: dict[str, list[Answered]] = defaultdict(list)
+        with _explained(self._place):
+            for key, kind, eps, *columns in self._db.execute(query + " ORDER BY q.id", keys or ()):
+                answered[key].append((Question(Kind(kind), eps), _result(eps, columns)))
+        return answered
+
+    def measurements(self) -> list[Measurement]:
+        """One measurement an instance, in the order of the selection."""
+        results = self.results()
+        with _explained(self._place):
+            rows = self._db.execute(
+                "SELECT i.key, n.name, n.fingerprint, i.input_index, i.label, i.predicted,"
+                " i.correct, i.property, i.target FROM instances i"
+                " JOIN networks n ON n.fingerprint = i.network ORDER BY i.position"
+            ).fetchall()
+        return [_measurement(columns, results[key]) for key, *columns in rows]
+
+    def disagreements(self) -> list[tuple[str, int, Disagreement]]:
+        """Claims of proofs that a replayed witness contradicts: network, input, and which."""
+        results = self.results()
+        with _explained(self._place):
+            rows = self._db.execute(
+                "SELECT i.key, n.name, i.input_index FROM instances i"
+                " JOIN networks n ON n.fingerprint = i.network ORDER BY i.position"
+            ).fetchall()
+        return [
+            (network, index, disagreement)
+            for key, network, index in rows
+            for disagreement in weigh(result for _, result in results[key])[1]
+        ]
+
+
+def _instance_row(position: int, instance: Instance) -> tuple[object, ...]:
+    return (
+        instance.key,
+        position,
+        instance.network,
+        instance.index,
+        instance.label,
+        instance.predicted,
+        int(instance.correct),
+        instance.property.spec,
+        instance.property.target,
+        instance.norm.value,
+        *_array_columns(instance.input),
+        np.asarray(instance.outputs, np.float64).tobytes(),
+    )
+
+
+def _array_columns(array: Array) -> tuple[str, str, bytes]:
+    """An array as dtype, shape and bytes; read back by `_array`."""
+    return str(array.dtype), json.dumps(array.shape), np.ascontiguousarray(array).tobytes()
+
+
+def _array(dtype: str, shape: str, data: bytes) -> Array:
+    return np.frombuffer(data, dtype=np.dtype(dtype)).reshape(json.loads(shape))
+
+
+def _result(eps: float, columns: Sequence[Any]) -> Result:
+    verdict, seconds, verifier, version, proof_eps, margin, message, distance, *rest = columns
+    witness = None
+    if distance is not None:
+        predicted, dtype, shape, data, outputs, replayed_on = rest
+        witness = Witness(
+            _array(dtype, shape, data), distance, predicted, np.frombuffer(outputs), replayed_on
+        )
+    proof = None if proof_eps is None else Proof(proof_eps, margin)
+    return Result(
+        Verdict(verdict), eps, verifier, version, seconds, proof, witness, message
+    )
+
+
+def _measurement(columns: Sequence[Any], answered: Sequence[Answered]) -> Measurement:
+    network, fingerprint, index, label, predicted, correct, spec, target = columns
+    results = [result for _, result in answered]
+    bracket: Bracket
+    bracket, _ = weigh(results)
+    closest = min(
+        (r.witness for r in results if r.witness is not None),
+        key=lambda witness: witness.distance,
+        default=None,
+    )
+    tried = [result for question, result in answered if question.kind is not Kind.REPLAY]
+    proofs = [result for question, result in answered if question.kind is Kind.PROVE]
+    return Measurement(
+        network=network,
+        fingerprint=fingerprint,
+        input=index,
+        label=label,
+        predicted=predicted,
+        correct=bool(correct),
+        property=spec,
+        target=target,
+        bracket=bracket,
+        witness_class=None if closest is None else closest.predicted,
+        seconds=sum(result.seconds for result in results),
+        queries=len(tried),
+        missing=sum(r.verdict.is_missing and r.verdict is not Verdict.CANCELLED for r in proofs),
+        cancelled=sum(result.verdict is Verdict.CANCELLED for result in tried),
+    )
+
+
+@contextmanager
+def _explained(place: str) -> Iterator[None]:
+    """Turn SQLite's errors (full disk, read-only, not a database) into one sentence."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        with suppress(AttributeError):
+            if error.sqlite_errorname == "SQLITE_NOTADB":
+                raise StoreError(f"{place}: {FILE_NAME} is not a radii store") from None
+        raise StoreError(f"{place}: the store cannot be used ({error})") from None
