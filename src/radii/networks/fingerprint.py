@@ -1,0 +1,69 @@
+"""A name for what a model computes, which does not change with what the file calls things."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import AttributeProto, numpy_helper
+
+from radii.networks.models import Signature, sorted_nodes
+
+__all__ = ["fingerprint"]
+
+
+def fingerprint(model: onnx.ModelProto, signature: Signature, network: str) -> str:
+    """64 hexadecimal digits over operators, attributes, weights and topology.
+
+    Each value's digest covers the digests of what it is computed from, so that names, the order of
+    nodes, unused nodes and the place where a weight is stored have no influence.
+    """
+    digests = {t.name: _tensor(numpy_helper.to_array(t)) for t in model.graph.initializer}
+    digests[signature.input] = _hash("input", str(signature.dtype), str(signature.shape))
+    for node in sorted_nodes(model, signature.output, network):
+        digest = _node(node, [digests.get(name, "") for name in node.input], signature.opset)
+        for position, name in enumerate(node.output):
+            is_constant = node.op_type == "Constant"
+            digests[name] = digest if is_constant else _hash("output", digest, str(position))
+    return _hash("network", digests[signature.output])
+
+
+def _node(node: onnx.NodeProto, inputs: list[str], opset: int) -> str:
+    attributes = sorted(node.attribute, key=lambda attribute: attribute.name)
+    if node.op_type == "Constant" and attributes and attributes[0].name == "value":
+        return _tensor(numpy_helper.to_array(attributes[0].t))
+    described = [f"{a.name}={_attribute(a)}" for a in attributes]
+    return _hash("node", node.domain, node.op_type, str(_since(node, opset)), *described, *inputs)
+
+
+def _since(node: onnx.NodeProto, opset: int) -> int:
+    """The opset that defined the operator's meaning in force at `opset`."""
+    try:
+        return int(onnx.defs.get_schema(node.op_type, opset, node.domain).since_version)
+    except onnx.defs.SchemaError:
+        return opset
+
+
+def _attribute(attribute: AttributeProto) -> str:
+    if attribute.type == AttributeProto.TENSOR:
+        return _tensor(numpy_helper.to_array(attribute.t))
+    if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
+        return hashlib.sha256(attribute.SerializeToString(deterministic=True)).hexdigest()
+    value = onnx.helper.get_attribute_value(attribute)
+    return repr(list(value) if attribute.type in _LISTS else value)
+
+
+_LISTS = {AttributeProto.INTS, AttributeProto.FLOATS, AttributeProto.STRINGS}
+
+
+def _tensor(value: npt.NDArray[np.generic]) -> str:
+    little_endian = value.astype(value.dtype.newbyteorder("<"), copy=False)
+    digest = hashlib.sha256(f"tensor\n{value.dtype.name}\n{value.shape}\n".encode())
+    digest.update(np.ascontiguousarray(little_endian).tobytes())
+    return digest.hexdigest()
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

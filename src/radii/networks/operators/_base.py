@@ -1,0 +1,47 @@
+"""What an operator is: a module that maps batches of values to a batch of values."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+__all__ = ["Input", "Kind", "Operator", "with_rank"]
+
+
+class Kind(Enum):
+    """What a verifier may assume of an operator, jointly in all its inputs."""
+
+    AFFINE = auto()
+    PIECEWISE_LINEAR = auto()
+    SMOOTH = auto()
+
+
+class Operator(nn.Module):
+    """One step of a network. Constants are buffers, so that they follow a dtype and a device.
+
+    Every argument and the result of `forward` is a tensor (B, *shape) of B independent inputs, where
+    `shape` is the shape the value has in the ONNX graph with a batch of 1.
+    """
+
+    kind: ClassVar[Kind] = Kind.AFFINE
+
+    def _constant(self, name: str, value: Tensor | None) -> None:
+        self.register_buffer(name, value)
+
+
+class Input(Operator):
+    """The network's input itself."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+def with_rank(x: Tensor, rank: int) -> Tensor:
+    """A batch whose values have at least `rank` axes: axes of length 1 go right behind the batch.
+
+    ONNX aligns shapes at their last axes; the batch axis in front must take no part in that.
+    """
+    missing = rank - (x.dim() - 1)
+    return x if missing <= 0 else x.reshape(x.shape[0], *(1,) * missing, *x.shape[1:])

@@ -1,0 +1,115 @@
+"""Operators that move, copy or drop entries of a value and compute nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from radii.networks.operators._base import Operator, with_rank
+
+__all__ = ["Concat", "Expand", "Pad", "Reshape", "Select", "Slice", "Transpose"]
+
+Shape = tuple[int, ...]
+
+
+class Reshape(Operator):
+    """The same entries in the same order under another shape; also Flatten, Squeeze, Unsqueeze."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.reshape(x.shape[0], *self.shape)
+
+
+class Transpose(Operator):
+    """Axes in another order."""
+
+    def __init__(self, order: Sequence[int]) -> None:
+        super().__init__()
+        self.order = tuple(order)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.permute(0, *(axis + 1 for axis in self.order))
+
+
+class Slice(Operator):
+    """x[..., start:stop:step, ...] along one axis, for 0 <= start <= stop and step > 0."""
+
+    def __init__(self, axis: int, start: int, stop: int, step: int = 1) -> None:
+        super().__init__()
+        self.axis, self.start, self.stop, self.step = axis, start, stop, step
+
+    def forward(self, x: Tensor) -> Tensor:
+        index = [slice(None)] * (self.axis + 1) + [slice(self.start, self.stop, self.step)]
+        return x[tuple(index)]
+
+
+class Select(Operator):
+    """The entries of one axis at the given positions, in their order; none is negative."""
+
+    positions: Tensor
+
+    def __init__(self, axis: int, positions: Tensor) -> None:
+        super().__init__()
+        self.axis = axis
+        self._constant("positions", positions)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.index_select(x, self.axis + 1, self.positions)
+
+
+class Expand(Operator):
+    """Broadcast to a shape."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = with_rank(x, len(self.shape))
+        return x.expand(x.shape[0], *self.shape)
+
+
+class Pad(Operator):
+    """A constant around the value; `pads` holds (before, after) for each axis, negative to crop."""
+
+    def __init__(self, pads: Sequence[tuple[int, int]], fill: float = 0.0) -> None:
+        super().__init__()
+        self.pads = tuple(pads)
+        self.fill = fill
+        self._innermost_first = [side for pair in reversed(self.pads) for side in pair]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.pad(x, self._innermost_first, value=self.fill)
+
+
+class Concat(Operator):
+    """Values, and constants between them, one after another along an axis.
+
+    `constants` has one entry a part, None where the part is the next of the inputs.
+    """
+
+    def __init__(self, axis: int, constants: Sequence[Tensor | None]) -> None:
+        super().__init__()
+        self.axis = axis
+        self._names = [None if c is None else f"part_{i}" for i, c in enumerate(constants)]
+        for name, constant in zip(self._names, constants, strict=True):
+            if name is not None:
+                self._constant(name, constant)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        batch = inputs[0].shape[0]
+        values = iter(inputs)
+        parts = []
+        for name in self._names:
+            if name is None:
+                parts.append(next(values))
+            else:
+                constant: Tensor = getattr(self, name)
+                parts.append(constant.expand(batch, *constant.shape))
+        return torch.cat(parts, self.axis + 1)

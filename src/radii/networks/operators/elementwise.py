@@ -1,0 +1,88 @@
+"""Arithmetic between values, and between a value and a constant, with ONNX broadcasting."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from radii.networks.operators._base import Kind, Operator, with_rank
+
+__all__ = [
+    "Add",
+    "AddConstant",
+    "Divide",
+    "DivideByConstant",
+    "Multiply",
+    "Reciprocal",
+    "Scale",
+    "Subtract",
+]
+
+
+class _WithConstant(Operator):
+    constant: Tensor
+
+    def __init__(self, constant: Tensor) -> None:
+        super().__init__()
+        self._constant("constant", constant)
+
+
+class AddConstant(_WithConstant):
+    """x + constant."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return with_rank(x, self.constant.dim()) + self.constant
+
+
+class Scale(_WithConstant):
+    """x * constant, elementwise."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return with_rank(x, self.constant.dim()) * self.constant
+
+
+class DivideByConstant(_WithConstant):
+    """x / constant, elementwise; a division, to round as ONNX Runtime does."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return with_rank(x, self.constant.dim()) / self.constant
+
+
+class Add(Operator):
+    """x + y of two values."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return with_rank(x, y.dim() - 1) + with_rank(y, x.dim() - 1)
+
+
+class Subtract(Operator):
+    """x - y of two values."""
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return with_rank(x, y.dim() - 1) - with_rank(y, x.dim() - 1)
+
+
+class Multiply(Operator):
+    """x * y of two values that both depend on the input."""
+
+    kind = Kind.SMOOTH
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return with_rank(x, y.dim() - 1) * with_rank(y, x.dim() - 1)
+
+
+class Divide(Operator):
+    """x / y where y depends on the input."""
+
+    kind = Kind.SMOOTH
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return with_rank(x, y.dim() - 1) / with_rank(y, x.dim() - 1)
+
+
+class Reciprocal(Operator):
+    """1 / x."""
+
+    kind = Kind.SMOOTH
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.reciprocal()

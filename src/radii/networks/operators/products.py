@@ -1,0 +1,71 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from radii.networks.operators._base import Kind, Operator, with_rank
+
+__all__ = ["Dense", "MatMul", "ProductFromLeft", "ProductFromRight"]
+
+
+class Dense(Operator):
+    """x @ weight + bias along the last axis: weight is (n, m), bias (m,) or None."""
+
+    weight: Tensor
+    bias: Tensor | None
+
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        super().__init__()
+        self._constant("weight", weight)
+        self._constant("bias", bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        # One matrix product however many axes lead: (B, 1, n) costs as little as (B, n).
+        rows = x.reshape(-1, x.shape[-1])
+        if self.bias is None:
+            product = rows @ self.weight
+        else:
+            product = torch.addmm(self.bias, rows, self.weight)
+        return product.view(*x.shape[:-1], self.weight.shape[1])
+
+
+class ProductFromRight(Operator):
+    """x @ weight for a weight that is a vector or a stack of matrices."""
+
+    weight: Tensor
+
+    def __init__(self, weight: Tensor) -> None:
+        super().__init__()
+        self._constant("weight", weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dim() == 2:  # values are vectors: rows of a batch, not a matrix
+            return (x.unsqueeze(1) @ self.weight).squeeze(-1 if self.weight.dim() == 1 else -2)
+        return with_rank(x, self.weight.dim()) @ self.weight
+
+
+class ProductFromLeft(Operator):
+    """weight @ x for a weight of any rank."""
+
+    weight: Tensor
+
+    def __init__(self, weight: Tensor) -> None:
+        super().__init__()
+        self._constant("weight", weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dim() == 2:
+            column = with_rank(x.unsqueeze(-1), self.weight.dim())
+            return (self.weight @ column).squeeze(-1)
+        return self.weight @ with_rank(x, self.weight.dim())
+
+
+class MatMul(Operator):
+    """x @ y of two values that both depend on the input, each of at least two axes."""
+
+    kind = Kind.SMOOTH
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return with_rank(x, y.dim() - 1) @ with_rank(y, x.dim() - 1)

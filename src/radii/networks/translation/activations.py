@@ -1,0 +1,67 @@
+"""Nonlinear functions of one value."""
+
+from __future__ import annotations
+
+import math
+
+from radii.networks.operators import (
+    Clip,
+    LeakyRelu,
+    LogSoftmax,
+    PRelu,
+    Relu,
+    Reshape,
+    Sigmoid,
+    Softmax,
+    Tanh,
+)
+from radii.networks.translation._base import Call
+
+__all__ = ["clip", "leaky_relu", "prelu", "relu", "sigmoid", "softmax", "tanh"]
+
+SOFTMAX_ALONG_ONE_AXIS = 13
+"""From this opset on, Softmax normalises one axis; before, all axes from the given one on."""
+
+
+def relu(call: Call) -> int:
+    return call.emit(Relu(), call.node(0))
+
+
+def leaky_relu(call: Call) -> int:
+    return call.emit(LeakyRelu(call.float("alpha", 0.01)), call.node(0))
+
+
+def prelu(call: Call) -> int:
+    return call.emit(PRelu(call.weight(1)), call.node(0))
+
+
+def clip(call: Call) -> int:
+    """Bounds are attributes before opset 11, inputs since."""
+    low, high = call.float("min", -math.inf), call.float("max", math.inf)
+    if call.has(1):
+        low = float(call.constant(1).item())
+    if call.has(2):
+        high = float(call.constant(2).item())
+    if math.isnan(low) or math.isnan(high):
+        raise call.unsupported("with a bound that is NaN")
+    return call.emit(Clip(low, high), call.node(0))
+
+
+def sigmoid(call: Call) -> int:
+    return call.emit(Sigmoid(), call.node(0))
+
+
+def tanh(call: Call) -> int:
+    return call.emit(Tanh(), call.node(0))
+
+
+def softmax(call: Call) -> int:
+    make = Softmax if call.proto.op_type == "Softmax" else LogSoftmax
+    shape = call.shape(0)
+    if call.opset >= SOFTMAX_ALONG_ONE_AXIS:
+        return call.emit(make(call.axis(call.int("axis", -1), len(shape))), call.node(0))
+    axis = call.axis(call.int("axis", 1), len(shape))
+    if math.prod(shape[axis + 1 :]) == 1:
+        return call.emit(make(axis), call.node(0))
+    rows = call.emit(Reshape((math.prod(shape[:axis]), math.prod(shape[axis:]))), call.node(0))
+    return call.emit(Reshape(shape), call.emit(make(1), rows))

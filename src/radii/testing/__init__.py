@@ -1,0 +1,1 @@
+"""Tools for tests: of radii itself, and of plugins that others write."""
