@@ -1,0 +1,140 @@
+"""Arithmetic of VNN-LIB: terms that are affine in the variables, summed exactly."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from radii.errors import SpecificationError
+from radii.vnnlib.expressions import Expression, show
+
+__all__ = ["Affine", "affine", "number"]
+
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+
+
+@dataclass(slots=True)
+class Affine:
+    """The sum of coefficient times variable, plus a constant. Owned by whoever computed it."""
+
+    coefficients: dict[int, Fraction]
+    constant: Fraction
+
+    def add(self, other: Affine, factor: int = 1) -> None:
+        for variable, coefficient in other.coefficients.items():
+            total = self.coefficients.get(variable, Fraction(0)) + factor * coefficient
+            self.coefficients[variable] = total
+        self.constant += factor * other.constant
+
+    def scale(self, factor: Fraction) -> None:
+        for variable in self.coefficients:
+            self.coefficients[variable] *= factor
+        self.constant *= factor
+
+
+def number(text: str) -> float | None:
+    """The float64 nearest to a decimal, or None if `text` is not a decimal."""
+    if _NUMBER.fullmatch(text) is None:
+        return None
+    value = float(text)
+    if not math.isfinite(value):
+        raise SpecificationError(f"{text} is too large for a float64")
+    return value
+
+
+@dataclass(slots=True)
+class _Operation:
+    operator: str
+    remaining: list[Expression]
+    values: list[Affine]
+
+
+def affine(expression: Expression, variables: Mapping[str, int]) -> Affine:
+    """The term as an affine form of the variables' numbers.
+
+    Constants are the float64 values nearest to the file's decimals; sums and products of them are
+    exact. Evaluated with a stack of its own, so that depth is no limit.
+    """
+    operations = [_Operation("+", [expression], [])]
+    while True:
+        operation = operations[-1]
+        if operation.remaining:
+            part = operation.remaining.pop()
+            if isinstance(part, str):
+                operation.values.append(_leaf(part, variables))
+            else:
+                operations.append(_opened(part))
+            continue
+        operations.pop()
+        value = _COMBINE[operation.operator](operation.values)
+        if not operations:
+            return value
+        operations[-1].values.append(value)
+
+
+def _leaf(text: str, variables: Mapping[str, int]) -> Affine:
+    variable = variables.get(text)
+    if variable is not None:
+        return Affine({variable: Fraction(1)}, Fraction(0))
+    value = number(text)
+    if value is None:
+        raise SpecificationError(f"'{text}' is neither a number nor a declared variable")
+    return Affine({}, Fraction(value))
+
+
+def _opened(part: list[Expression]) -> _Operation:
+    operator = part[0] if part else ""
+    if not isinstance(operator, str) or operator not in _COMBINE or len(part) < 2:
+        raise SpecificationError(f"'{show(part)}' is not a sum, difference, product or quotient")
+    return _Operation(operator, part[:0:-1], [])
+
+
+def _sum(values: list[Affine]) -> Affine:
+    # Adding into the longest keeps long chains of additions from being copied at every link.
+    total = max(values, key=lambda value: len(value.coefficients))
+    for value in values:
+        if value is not total:
+            total.add(value)
+    return total
+
+
+def _difference(values: list[Affine]) -> Affine:
+    first, *rest = values
+    if not rest:
+        first.scale(Fraction(-1))
+    for value in rest:
+        first.add(value, -1)
+    return first
+
+
+def _product(values: list[Affine]) -> Affine:
+    result = Affine({}, Fraction(1))
+    for value in values:
+        if result.coefficients and value.coefficients:
+            raise SpecificationError("a product of two variables is not linear")
+        if value.coefficients:
+            result, value = value, result
+        result.scale(value.constant)
+    return result
+
+
+def _quotient(values: list[Affine]) -> Affine:
+    first, *rest = values
+    for value in rest:
+        if value.coefficients:
+            raise SpecificationError("a division by a variable is not linear")
+        if value.constant == 0:
+            raise SpecificationError("a division by zero")
+        first.scale(1 / value.constant)
+    return first
+
+
+_COMBINE: dict[str, Callable[[list[Affine]], Affine]] = {
+    "+": _sum,
+    "-": _difference,
+    "*": _product,
+    "/": _quotient,
+}
