@@ -1,7 +1,7 @@
 """radii measures how robust a neural network really is.
 
-For every input: the radius within which its prediction provably holds, and a concrete counterexample
-just outside it. Heavy packages (torch, matplotlib, onnx) load on first use.
+For every input: the radius within which its prediction provably holds, and a concrete
+counterexample just outside it. Heavy packages (torch, matplotlib, onnx) load on first use.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HOMES = {
     "Verdict": "radii.verdicts",
     "from_torch": "radii.networks",
     "load_network": "radii.networks",
-    "robustness_distribution": "radii.experiments",
+    "robustness_distribution": "radii.api",
 }
 _MODULES = frozenset({"attacks", "datasets", "distributions", "properties", "verifiers"})
 
@@ -52,11 +52,11 @@ __all__ = [
 
 if TYPE_CHECKING:
     from radii import attacks, datasets, distributions, properties, verifiers
+    from radii.api import robustness_distribution
     from radii.balls import Domain, Norm
     from radii.brackets import Bracket
     from radii.datasets import Dataset
     from radii.distributions import Distribution
-    from radii.experiments import robustness_distribution
     from radii.networks import Network, from_torch, load_network
     from radii.queries import Grid, Instance, Query
     from radii.verdicts import Verdict

@@ -53,7 +53,7 @@ class Norm(StrEnum):
 class Domain:
     """The box of all valid inputs: `low` and `high` broadcast to the input's shape.
 
-    One number a side serves every feature; an array of shape (channels, 1, 1) serves a channel each.
+    One number a side serves every feature; an array of shape (channels, 1, 1) one channel each.
     """
 
     low: Float64
@@ -100,7 +100,7 @@ class Domain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Box:
-    """All inputs between `low` and `high`, both included; may be a single point in some features."""
+    """All inputs between `low` and `high`, both included; they may be equal in some features."""
 
     low: Float64
     high: Float64
@@ -124,9 +124,13 @@ class Box:
         x = np.asarray(point, dtype=np.float64)
         return bool(np.all(x >= self.low) and np.all(x <= self.high))
 
-    def project(self, point: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[np.floating]:
+    def project(
+        self, point: npt.ArrayLike, dtype: npt.DTypeLike = np.float64
+    ) -> npt.NDArray[np.floating]:
         """The nearest point of the box whose values are exact in `dtype`."""
-        return _clip_exact(np.asarray(point, dtype=np.float64), self.low, self.high, np.dtype(dtype))
+        return _clip_exact(
+            np.asarray(point, dtype=np.float64), self.low, self.high, np.dtype(dtype)
+        )
 
     def sample(self, rng: np.random.Generator, count: int) -> Float64:
         """`count` points drawn uniformly, stacked along the first axis."""
@@ -158,9 +162,7 @@ class Ball:
     def contains(self, point: npt.ArrayLike) -> bool:
         x = np.asarray(point, dtype=np.float64)
         low, high = self.domain.box(self.shape)
-        return bool(
-            np.all(x >= low) and np.all(x <= high) and self.distance(x) <= self.eps
-        )
+        return bool(np.all(x >= low) and np.all(x <= high) and self.distance(x) <= self.eps)
 
     def box(self) -> tuple[Float64, Float64]:
         """The smallest box around the ball, clipped to the domain.
@@ -172,7 +174,9 @@ class Ball:
         above = np.nextafter(self.center + self.eps, np.inf)
         return np.maximum(low, below), np.minimum(high, above)
 
-    def project(self, point: npt.ArrayLike, dtype: npt.DTypeLike = np.float64) -> npt.NDArray[np.floating]:
+    def project(
+        self, point: npt.ArrayLike, dtype: npt.DTypeLike = np.float64
+    ) -> npt.NDArray[np.floating]:
         """A point of the ball near `point` whose values are exact in `dtype`.
 
         Shrinks towards the centre (not always the Euclidean projection: for L1 and L2 this keeps

@@ -23,7 +23,9 @@ class Bracket:
 
     def __post_init__(self) -> None:
         if not 0 <= self.lower <= self.upper:  # also catches NaN
-            raise ValueError(f"a bracket needs 0 <= lower <= upper, not [{self.lower}, {self.upper})")
+            raise ValueError(
+                f"a bracket needs 0 <= lower <= upper, not [{self.lower}, {self.upper})"
+            )
 
     @property
     def width(self) -> float:
@@ -34,8 +36,8 @@ class Bracket:
 class Measurement:
     """One instance's bracket with what statistics need to know about it.
 
-    `network` is the network's name, `input` the position in the data set's split, `seconds` the wall
-    time of all its queries, `missing` how many proofs were tried without an answer.
+    `network` is the network's name, `input` the position in the data set's split, `seconds` the
+    wall time of all its queries, `missing` how many proofs were tried without an answer.
     """
 
     network: str

@@ -10,7 +10,7 @@
     │   ├── StoreError          a store that cannot be read, written or understood
     │   ├── UnsupportedQuery    a verifier or attack that cannot decide what it is asked
     │   └── MissingExtra        an optional package is needed; names the extra that installs it
-    └── SoundnessError          two proven facts contradict each other: a bug in radii, never ignored
+    └── SoundnessError          two proven facts contradict each other: a bug, never ignored
 
 A message names the thing, the value and what to do, in one sentence.
 """

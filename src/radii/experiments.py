@@ -19,7 +19,6 @@ from typing import Any, Protocol
 
 from radii import __version__, attacks, datasets, search, selection, verifiers
 from radii.balls import Domain, Norm
-from radii.distributions import Distribution
 from radii.errors import DataError, ExperimentError, UnsupportedQuery
 from radii.execution import Case, Inline, LocalWorkers, Toolbox, drive
 from radii.networks import Network, load_network
@@ -37,7 +36,6 @@ __all__ = [
     "default_jobs",
     "plan",
     "prepare",
-    "robustness_distribution",
 ]
 
 ATTACK_BATCH = 16
@@ -145,14 +143,14 @@ class Observer(Protocol):
     """Is told how a run goes; a progress bar, mostly."""
 
     def started(self, total: int) -> None: ...
-    def answered(self, case: Case, question: Question, result: Result) -> None: ...
-    def finished(self, case: Case) -> None: ...
+    def answered(self, case: Case, question: Question, result: Result, /) -> None: ...
+    def finished(self, case: Case, /) -> None: ...
 
 
 class _Silent:
     def started(self, total: int) -> None: ...
-    def answered(self, case: Case, question: Question, result: Result) -> None: ...
-    def finished(self, case: Case) -> None: ...
+    def answered(self, case: Case, question: Question, result: Result, /) -> None: ...
+    def finished(self, case: Case, /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,12 +178,14 @@ class Plan:
 
     def identity(self) -> dict[str, Any]:
         """What makes this experiment this one; the same on every machine and in every folder."""
+        settings = dataclasses.asdict(self.settings)
         keys = "\n".join(instance.key for instance in self.instances)
+        digest = hashlib.sha256(keys.encode()).hexdigest()
         return {
-            **{k: v if v != math.inf else None for k, v in dataclasses.asdict(self.settings).items()},
+            **{name: None if value == math.inf else value for name, value in settings.items()},
             "networks": {network.name: network.fingerprint for network in self.networks},
             "domain": [network.domain.key() for network in self.networks],
-            "data": f"{len(self.instances)} instances {hashlib.sha256(keys.encode()).hexdigest()[:16]}",
+            "data": f"{len(self.instances)} instances, {digest[:16]}",
         }
 
     def run(self, store: Store, *, jobs: int = 0, observer: Observer | None = None) -> None:
@@ -306,32 +306,7 @@ def plan(
     ]
     names = tuple(paths) or tuple(network.name for network in networks)
     source = data or dataset.name
-    return Plan(tuple(networks), names, source, dataset.split, tuple(instances), settings)
-
-
-def robustness_distribution(
-    networks: Network | Sequence[Network],
-    data: datasets.Dataset,
-    *,
-    grid: Grid | str = "0.001:0.4:0.002",
-    out: Path | str | None = None,
-    jobs: int = 0,
-    observer: Observer | None = None,
-    **settings: Any,
-) -> Distribution:
-    """The brackets of every input of `data` on every network.
-
-    With `out` the results are kept in that directory, and running again continues. `jobs` 0 works in
-    this process; with N workers the time limits are hard. `settings` are those of `Settings`.
-    """
-    several = (networks,) if isinstance(networks, Network) else tuple(networks)
-    unknown = settings.keys() - {f.name for f in dataclasses.fields(Settings)}
-    if unknown:
-        raise ExperimentError(f"option '{min(unknown)}' is not a setting of an experiment")
-    chosen = plan(several, data, Settings(grid=str(grid), **settings))
-    with Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store:
-        chosen.run(store, jobs=jobs, observer=observer)
-        return Distribution(store.measurements())
+    return Plan(tuple(networks), names, source, dataset.split or "", tuple(instances), settings)
 
 
 def default_jobs() -> int:

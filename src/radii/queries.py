@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import math
 from collections.abc import Iterator
@@ -53,31 +54,31 @@ class Instance:
     norm: Norm
     domain: Domain
 
-    @property
+    @builtins.property
     def predicted(self) -> int:
         """The class with the largest output."""
         return int(np.argmax(self.outputs))
 
-    @property
+    @builtins.property
     def requirement(self) -> Requirement:
         """The property tied to this input."""
         return self.property.at(Anchor(self.label, np.asarray(self.outputs, np.float64)))
 
-    @property
+    @builtins.property
     def correct(self) -> bool:
         """The label's output is strictly the largest: a tie counts as misclassified."""
         rivals = np.delete(self.outputs, self.label)
         return bool(np.all(self.outputs[self.label] > rivals))
 
-    @property
+    @builtins.property
     def holds(self) -> bool:
         """The property holds at the input itself; if not, the radius is 0."""
         return bool(self.requirement.holds(self.outputs[None], 0.0)[0])
 
     def ball(self, eps: float) -> Ball:
-        return Ball(self.input, eps, self.norm, self.domain)
+        return Ball(np.asarray(self.input, np.float64), eps, self.norm, self.domain)
 
-    @property
+    @builtins.property
     def key(self) -> str:
         """The same for the same question, on any machine: 32 hexadecimal digits."""
         parts = (

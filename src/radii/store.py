@@ -178,9 +178,7 @@ class Store:
     ) -> None:
         """Write down what will be measured, all or nothing; `networks` maps to (name, path)."""
         with _explained(self._place), self._db:
-            self._db.execute(
-                "INSERT INTO meta VALUES ('experiment', ?)", (json.dumps(experiment),)
-            )
+            self._db.execute("INSERT INTO meta VALUES ('experiment', ?)", (json.dumps(experiment),))
             self._db.executemany(
                 "INSERT INTO networks VALUES (?, ?, ?)",
                 [(fingerprint, *described) for fingerprint, described in networks.items()],
@@ -318,9 +316,7 @@ def _result(eps: float, columns: Sequence[Any]) -> Result:
             _array(dtype, shape, data), distance, predicted, np.frombuffer(outputs), replayed_on
         )
     proof = None if proof_eps is None else Proof(proof_eps, margin)
-    return Result(
-        Verdict(verdict), eps, verifier, version, seconds, proof, witness, message
-    )
+    return Result(Verdict(verdict), eps, verifier, version, seconds, proof, witness, message)
 
 
 def _measurement(columns: Sequence[Any], answered: Sequence[Answered]) -> Measurement:

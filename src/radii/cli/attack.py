@@ -13,7 +13,7 @@ __all__ = ["add_parser"]
 
 EPILOG = """examples:
   radii attack --network net.onnx --data mnist:train[0:50] --domain 0:1
-  radii attack --network net.onnx --data images.npz[0:50] --domain 0:1 --norm l2 --grid 0.1:5:0.1 --json
+  radii attack --network net.onnx --data images.npz --domain 0:1 --norm l2 --grid 0.1:5:0.1
 """
 
 
@@ -21,7 +21,7 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "attack",
         help="find counterexamples: upper bounds only",
-        description="Find the closest counterexample to each input; each is replayed on ONNX Runtime.",
+        description="The closest counterexample to each input, replayed on ONNX Runtime.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

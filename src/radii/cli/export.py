@@ -31,7 +31,9 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
     parser.add_argument("--format", choices=("csv", "parquet", "verona"), default="csv")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
+    )
     parser.set_defaults(run=run)
 
 

@@ -50,9 +50,9 @@ class ProgressBar:
     def started(self, total: int) -> None:
         self._progress.update(self._task, description="radii", total=total)
 
-    def answered(self, case: Case, question: Question, result: Result) -> None:
+    def answered(self, _case: Case, _question: Question, _result: Result) -> None:
         self._queries += 1
         self._progress.update(self._task, closed=f"{self._queries} queries")
 
-    def finished(self, case: Case) -> None:
+    def finished(self, _case: Case) -> None:
         self._progress.advance(self._task)

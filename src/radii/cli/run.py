@@ -13,7 +13,7 @@ from radii.errors import ExperimentError
 __all__ = ["add_parser", "execute"]
 
 EPILOG = """examples:
-  radii run --network net.onnx --data digits:test[0:20] --domain 0:1 --grid 0.01:0.5:0.01 --out results
+  radii run --network net.onnx --data digits:test[0:20] --domain 0:1 --out results
   radii run experiment.toml --out results --jobs 2
   radii run experiment.toml --out results          run again: continues where it stopped
 

@@ -17,7 +17,17 @@ def summary_table(distribution: Distribution) -> Table:
     """One row a network: accuracy, the radii's quartiles, how tight and how costly."""
     table = Table(title="Robustness distributions", title_justify="left")
     table.add_column("network")
-    for name in ("inputs", "correct", "lowest", "25 %", "median", "75 %", "gap", "missing", "s each"):
+    for name in (
+        "inputs",
+        "correct",
+        "lowest",
+        "25 %",
+        "median",
+        "75 %",
+        "gap",
+        "missing",
+        "s each",
+    ):
         table.add_column(name, justify="right")
     for name, part in distribution.by_network().items():
         right = part.where(lambda m: m.correct) if part.correct.any() else None
@@ -42,7 +52,17 @@ def instance_table(distribution: Distribution) -> Table:
     """One row a bracket."""
     table = Table()
     table.add_column("network")
-    for name in ("input", "label", "predicted", "target", "lower", "upper", "becomes", "queries", "s"):
+    for name in (
+        "input",
+        "label",
+        "predicted",
+        "target",
+        "lower",
+        "upper",
+        "becomes",
+        "queries",
+        "s",
+    ):
         table.add_column(name, justify="right")
     for m in distribution:
         table.add_row(

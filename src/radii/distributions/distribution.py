@@ -75,7 +75,10 @@ class Distribution:
 
     def by_network(self) -> dict[str, Distribution]:
         """One distribution a network, by name."""
-        return {name: self.where(lambda m, name=name: m.network == name) for name in self.networks}
+        parts: dict[str, list[Measurement]] = {name: [] for name in self.networks}
+        for measurement in self:
+            parts[measurement.network].append(measurement)
+        return {name: Distribution(part) for name, part in parts.items()}
 
     def robust_accuracy(self, eps: float) -> Share:
         """The share of all inputs whose class holds in the closed ball of radius eps."""

@@ -81,9 +81,7 @@ def _measurement(path: Path, row: object) -> Measurement:
     values = {name: getattr(row, name) for name in COLUMNS}
     upper = float(values["smallest_sat_value"])
     try:
-        bracket = Bracket(
-            float(values["epsilon_value"]), math.inf if math.isnan(upper) else upper
-        )
+        bracket = Bracket(float(values["epsilon_value"]), math.inf if math.isnan(upper) else upper)
     except ValueError as error:
         raise DataError(f"{path}: image {values['image_id']}: {error}") from None
     label = int(values["original_label"])

@@ -29,9 +29,7 @@ GRACE_SECONDS = 2.0
 START_SECONDS = 120.0
 """How long a worker may take to import torch and load the networks; slow disks included."""
 
-ONE_THREAD = {
-    name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-}
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
 class LocalWorkers(Executor):
@@ -78,7 +76,8 @@ class LocalWorkers(Executor):
         except (EOFError, OSError):
             code = worker.kill()
             if not worker.is_ready:
-                raise RadiiError(f"a worker process could not start: {worker.last_words()}")
+                reason = worker.last_words()
+                raise RadiiError(f"a worker process could not start: {reason}") from None
             reason = f"signal {-code}" if code < 0 else f"exit code {code}"
             verdict = Verdict.MEMOUT if "MemoryError" in worker.last_words() else Verdict.ERROR
             return self._lost(worker, verdict, f"the worker process died ({reason})")
@@ -89,9 +88,7 @@ class LocalWorkers(Executor):
         self._idle.append(worker)
         return worker.current_task, message
 
-    def _lost(
-        self, worker: _Worker, verdict: Verdict, message: str
-    ) -> tuple[Task, list[Result]]:
+    def _lost(self, worker: _Worker, verdict: Verdict, message: str) -> tuple[Task, list[Result]]:
         worker.kill()
         self._busy.remove(worker)
         task, seconds = worker.current_task, time.monotonic() - worker.began_at
@@ -116,7 +113,13 @@ class _Worker:
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the worker)
         with theirs:
             process = subprocess.Popen(
-                [sys.executable, "-m", __package__ + ".worker", str(theirs.fileno()), str(os.getpid())],
+                [
+                    sys.executable,
+                    "-m",
+                    __package__ + ".worker",
+                    str(theirs.fileno()),
+                    str(os.getpid()),
+                ],
                 pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

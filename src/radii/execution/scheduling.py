@@ -44,8 +44,9 @@ def drive(
 ) -> None:
     """Run every search to its end, or to its budget.
 
-    `on_results` gets the results that ended together, before the searches learn of them: what it has
-    stored is never asked again. `timeout` is wall seconds a query, `budget` wall seconds a case.
+    `on_results` gets the results that ended together, before the searches learn of them: what it
+    has stored is never asked again.
+    `timeout` is wall seconds a query, `budget` wall seconds a case.
     """
     _Drive(cases, executor, timeout, budget, on_results, on_finished).run()
 

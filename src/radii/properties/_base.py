@@ -73,7 +73,11 @@ class LinearRequirement(Requirement):
 
     polyhedra: tuple[Halfspaces, ...]
 
-    def margin(self, outputs: npt.ArrayLike, distances: npt.ArrayLike = 0.0) -> Float64:
+    def margin(
+        self,
+        outputs: npt.ArrayLike,
+        distances: npt.ArrayLike = 0.0,  # noqa: ARG002 (linear in the outputs alone)
+    ) -> Float64:
         depths = np.stack([polyhedron.depth(outputs) for polyhedron in self.polyhedra])
         return np.asarray(depths.min(axis=0))
 
@@ -83,7 +87,7 @@ class LinearRequirement(Requirement):
 
 
 class Property(ABC):
-    """What must stay true around an input. Stateless and hashable; its `spec` names it everywhere."""
+    """What must stay true around an input. Stateless and hashable; `spec` names it everywhere."""
 
     @property
     @abstractmethod

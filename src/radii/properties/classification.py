@@ -15,7 +15,7 @@ def _beaten_by(rival: int, anchor: Anchor) -> Halfspaces:
     row = np.zeros(anchor.outputs.size)
     row[anchor.label] += 1.0
     row[rival] -= 1.0
-    return Halfspaces(row, 0.0)
+    return Halfspaces(row, np.zeros(1))
 
 
 def _check_class(index: int, anchor: Anchor, what: str) -> None:

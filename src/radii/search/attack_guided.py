@@ -13,8 +13,8 @@ __all__ = ["AttackGuided", "AttackOnly"]
 class AttackGuided(Search):
     """Attack; then prove at the largest grid value below the witness; mostly that is all.
 
-    When the proof fails with a closer witness, the steps below it double (1, 2, 4, ... grid values),
-    so that a weak attack costs a few queries and not one for every grid value. Once something is
+    When the proof fails with a closer witness, the steps below it double (1, 2, 4, ... values), so
+    that a weak attack costs a few queries and not one for every grid value. Once something is
     proven, or when an answer is missing, what is left is bisected.
     """
 
@@ -37,7 +37,7 @@ class AttackGuided(Search):
         proofs = [result for question, result in self.told.items() if question.kind is Kind.PROVE]
         refuted = sum(result.verdict is Verdict.NOT_ROBUST for result in proofs)
         if refuted == len(proofs):
-            return max(first, last - 2**refuted)
+            return max(first, last - (1 << refuted))
         return midpoint_avoiding(first, last, self.missing_indices())
 
 

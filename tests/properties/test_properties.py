@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from radii.errors import SpecificationError
+from radii.properties import (
+    Anchor,
+    Halfspaces,
+    LinearRequirement,
+    OneToAny,
+    OneToOne,
+    family,
+    parse,
+)
+
+OUTPUTS = npst.arrays(np.float64, (7, 4), elements=st.integers(-3, 3).map(float))
+
+
+@given(OUTPUTS, st.integers(0, 3))
+def test_one_to_any_holds_where_the_label_is_strictly_largest(
+    outputs: np.ndarray, label: int
+) -> None:
+    requirement = OneToAny().at(Anchor(label, np.zeros(4)))
+    expected = [all(y[label] > y[t] for t in range(4) if t != label) for y in outputs]
+    assert requirement.holds(outputs, 0.0).tolist() == expected
+
+
+@given(OUTPUTS, st.integers(0, 3))
+def test_one_to_any_is_every_one_to_one(outputs: np.ndarray, label: int) -> None:
+    anchor = Anchor(label, np.zeros(4))
+    any_margin = OneToAny().at(anchor).margin(outputs)
+    each = [p.at(anchor).margin(outputs, 0.0) for p in family("one-to-one", label, 4)]
+    assert np.array_equal(any_margin, np.min(each, axis=0))
+
+
+def test_polyhedra_with_several_rows() -> None:
+    both = Halfspaces(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([0.0, -1.0]))
+    requirement = LinearRequirement((both,))
+    assert requirement.holds([[0.0, 1.0], [0.1, 1.0], [0.0, 1.1]], 0.0).tolist() == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_nan_outputs_do_not_hold() -> None:
+    assert not OneToAny().at(Anchor(0, np.zeros(2))).holds([[np.nan, 0.0]], 0.0)[0]
+
+
+@pytest.mark.parametrize("spec", ["one-to-any", "one-to-one:3"])
+def test_specs_round_trip(spec: str) -> None:
+    assert parse(spec).spec == spec
+    assert parse(spec) == parse(spec)
+
+
+@pytest.mark.parametrize(
+    "spec", ["", "one-to-two", "one-to-one:x", "one-to-any:1", "one-to-one:-1"]
+)
+def test_bad_specs(spec: str) -> None:
+    with pytest.raises(SpecificationError, match="is not one of"):
+        parse(spec)
+
+
+def test_targets_are_checked() -> None:
+    anchor = Anchor(1, np.zeros(3))
+    with pytest.raises(SpecificationError, match="target 7 is not one of the network's 3 outputs"):
+        OneToOne(7).at(anchor)
+    with pytest.raises(SpecificationError, match="label itself"):
+        OneToOne(1).at(anchor)
+    with pytest.raises(SpecificationError, match="label 5"):
+        OneToAny().at(Anchor(5, np.zeros(3)))
+    with pytest.raises(SpecificationError, match="at least two outputs"):
+        OneToAny().at(Anchor(0, np.zeros(1)))

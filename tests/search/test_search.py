@@ -1,0 +1,159 @@
+"""Every search against simulated verifiers: any radius, any pattern of missing answers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from radii.errors import SpecificationError
+from radii.queries import Grid
+from radii.search import SEARCHES, AttackGuided, AttackOnly, Binary, Kind, Question, Search, get
+from radii.verdicts import Proof, Result, Verdict, Witness
+
+GRID = Grid("0.001", "0.129", "0.002")  # 64 values
+
+
+def witness(distance: float) -> Witness:
+    return Witness(np.zeros(1), distance, 1, np.zeros(2), "simulated")
+
+
+class Simulation:
+    """Answers as a sound verifier and a more or less lucky attack would."""
+
+    def __init__(self, radius: float, missing: set[float], luck: float = 1.0) -> None:
+        self.radius = radius
+        self.missing = missing
+        self.luck = luck
+        self.asked: list[Question] = []
+
+    def answer(self, question: Question) -> Result:
+        self.asked.append(question)
+        eps = question.eps
+        if question.kind is Kind.ATTACK:
+            found = self.radius * self.luck
+            if found <= eps:
+                return Result(Verdict.NOT_ROBUST, eps, "attack", "1", 0.0, witness=witness(found))
+            return Result(Verdict.UNKNOWN, eps, "attack", "1", 0.0)
+        if eps in self.missing:
+            return Result(Verdict.TIMEOUT, eps, "verifier", "1", 0.0)
+        if eps < self.radius:
+            return Result(Verdict.ROBUST, eps, "verifier", "1", 0.0, proof=Proof(eps, 1e-6))
+        return Result(Verdict.NOT_ROBUST, eps, "verifier", "1", 0.0, witness=witness(eps))
+
+
+def finish(search: Search, simulation: Simulation) -> None:
+    while (question := search.ask()) is not None:
+        search.tell(question, simulation.answer(question))
+    assert search.done
+
+
+COMPLETE = [search for search in SEARCHES if search.needs_verifier]
+
+
+@pytest.mark.parametrize("kind", COMPLETE)
+@pytest.mark.parametrize("luck", [1.0, 1.1, 2.0, math.inf])
+def test_brackets_every_radius_to_one_step(kind: type[Search], luck: float) -> None:
+    for place in range(len(GRID) + 1):
+        radius = 0.0005 + 0.002 * place
+        search, simulation = kind(GRID), Simulation(radius, set(), luck)
+        finish(search, simulation)
+        below = GRID.count_below(radius)
+        assert search.bracket.lower == (GRID[below - 1] if below else 0.0)
+        assert search.bracket.upper > search.bracket.lower
+        if below < len(GRID):
+            assert search.bracket.upper <= GRID[below]
+        proofs = [q for q in simulation.asked if q.kind is Kind.PROVE]
+        assert len(proofs) <= 2 * math.log2(len(GRID)) + 1
+
+
+def test_binary_search_needs_log2_queries() -> None:
+    for place in range(len(GRID) + 1):
+        simulation = Simulation(0.0005 + 0.002 * place, set())
+        finish(Binary(GRID), simulation)
+        assert len(simulation.asked) <= math.ceil(math.log2(len(GRID) + 1))
+
+
+def test_a_perfect_attack_leaves_one_proof() -> None:
+    for place in range(1, len(GRID)):
+        simulation = Simulation(0.0005 + 0.002 * place, set(), luck=1.0)
+        finish(AttackGuided(GRID), simulation)
+        assert [q.kind for q in simulation.asked] == [Kind.ATTACK, Kind.PROVE]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    kind=st.sampled_from(COMPLETE),
+    radius=st.floats(0.0, 0.15, exclude_min=True),
+    missing=st.sets(st.sampled_from(GRID.values), max_size=20),
+    luck=st.sampled_from([1.0, 1.05, 1.5, math.inf]),
+)
+def test_missing_answers_stay_conservative_and_do_not_crawl(
+    kind: type[Search], radius: float, missing: set[float], luck: float
+) -> None:
+    search, simulation = kind(GRID), Simulation(radius, missing, luck)
+    finish(search, simulation)
+    assert search.bracket.lower < radius
+    assert search.bracket.upper >= radius
+    timeouts = [q for q in simulation.asked if q.eps in missing and q.kind is Kind.PROVE]
+    assert len(timeouts) <= 2 * math.log2(len(GRID)) + 2
+    assert len(set(simulation.asked)) == len(simulation.asked)
+
+
+@pytest.mark.parametrize("kind", COMPLETE)
+def test_all_answers_missing(kind: type[Search]) -> None:
+    search, simulation = kind(GRID), Simulation(0.06, set(GRID.values), luck=math.inf)
+    finish(search, simulation)
+    assert (search.bracket.lower, search.bracket.upper) == (0.0, math.inf)
+    assert len(simulation.asked) <= 2 * math.log2(len(GRID)) + 2
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_resumes_from_told_results_in_any_order(kind: type[Search]) -> None:
+    whole, simulation = kind(GRID), Simulation(0.0405, {0.033}, luck=1.3)
+    finish(whole, simulation)
+    for cut in range(len(simulation.asked) + 1):
+        resumed, again = kind(GRID), Simulation(0.0405, {0.033}, luck=1.3)
+        for question in reversed(simulation.asked[:cut]):
+            resumed.tell(question, simulation.answer(question))
+        finish(resumed, again)
+        assert resumed.bracket == whole.bracket
+        assert len(again.asked) == len(whole.told) - cut
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_a_misclassified_input_asks_nothing(kind: type[Search]) -> None:
+    search = kind(GRID)
+    replay = Result(Verdict.NOT_ROBUST, 0.0, "replay", "1", 0.0, witness=witness(0.0))
+    search.tell(Question(Kind.REPLAY, 0.0), replay)
+    assert search.done
+    assert (search.bracket.lower, search.bracket.upper) == (0.0, 0.0)
+
+
+def test_a_contradicted_claim_is_never_used() -> None:
+    search = Binary(GRID)
+    first = search.ask()
+    assert first is not None
+    claim = Result(Verdict.ROBUST, first.eps, "liar", "1", 0.0, proof=Proof(first.eps, 0.0))
+    search.tell(first, claim)
+    closer = Result(Verdict.NOT_ROBUST, first.eps, "attack", "1", 0.0, witness=witness(0.01))
+    search.tell(Question(Kind.ATTACK, first.eps), closer)
+    assert search.bracket.lower == 0.0
+    assert search.bracket.upper == 0.01
+    assert len(search.disagreements) == 1
+
+
+def test_attack_only_never_raises_the_lower_side() -> None:
+    for luck in (1.0, math.inf):
+        search, simulation = AttackOnly(GRID), Simulation(0.05, set(), luck)
+        finish(search, simulation)
+        assert search.bracket.lower == 0.0
+        assert [q.kind for q in simulation.asked] == [Kind.ATTACK]
+
+
+def test_unknown_search_is_named() -> None:
+    with pytest.raises(SpecificationError, match="'clever' is not one of attack-guided"):
+        get("clever")

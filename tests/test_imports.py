@@ -1,0 +1,115 @@
+"""The import direction of the design, the public surface, and what `import radii` costs."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import radii
+
+SOURCE = Path(radii.__file__).parent
+
+LAYERS = (
+    "errors",
+    "verdicts",
+    "balls",
+    "properties",
+    "queries",
+    "brackets",
+    "networks",
+    "datasets",
+    "selection",
+    "witnesses",
+    "vnnlib",
+    "attacks",
+    "bounds",
+    "verifiers",
+    "deciding",
+    "search",
+    "execution",
+    "store",
+    "experiments",
+    "distributions",
+    "plots",
+    "demo",
+    "api",
+    "testing",
+    "cli",
+)
+
+ALLOWED_BACKWARD = {("distributions", "plots")}
+"""`Distribution.plot_*` are thin doors to the figures; they import them when called."""
+
+VOCABULARY = ("errors", "verdicts", "balls", "properties", "queries", "brackets")
+
+
+def imports_of(path: Path) -> set[str]:
+    """The radii modules a file imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module == "radii":
+            found |= {f"radii.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+def layer_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_upward(path: Path) -> None:
+    own = layer_of(path)
+    for name in imports_of(path):
+        parts = name.split(".")
+        if parts[0] != "radii" or len(parts) == 1 or parts[1] == "__version__":
+            continue
+        assert (own, parts[1]) in ALLOWED_BACKWARD or LAYERS.index(parts[1]) <= LAYERS.index(own), (
+            f"{path.relative_to(SOURCE)} imports {name}, which lies below it"
+        )
+
+
+@pytest.mark.parametrize("name", VOCABULARY)
+def test_the_vocabulary_needs_numpy_only(name: str) -> None:
+    outside = {
+        imported.split(".")[0]
+        for path in FILES
+        if layer_of(path) == name
+        for imported in imports_of(path)
+    } - {"radii", "numpy"}
+    assert outside <= sys.stdlib_module_names
+
+
+def test_public_surface() -> None:
+    assert set(radii.__all__) == {*radii._HOMES, *radii._MODULES, "__version__"}
+    for name in radii.__all__:
+        assert getattr(radii, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = radii.nothing
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+@pytest.mark.parametrize("module", ["radii", "radii.cli"])
+def test_import_loads_nothing_heavy(module: str) -> None:
+    code = f"import {module}, sys; print(*(m for m in sys.modules if '.' not in m))"
+    loaded = set(run_python(code).split())
+    assert loaded.isdisjoint({"torch", "matplotlib", "onnx", "onnxruntime", "pandas", "highspy"})
+
+
+def test_import_is_fast() -> None:
+    code = "import time; t = time.perf_counter(); import radii; print(time.perf_counter() - t)"
+    assert min(float(run_python(code)) for _ in range(3)) < 0.3
