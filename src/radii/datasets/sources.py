@@ -1,0 +1,108 @@
+"""From a name, a path or a spec to a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from radii.datasets import catalogue, digits
+from radii.datasets.archives import open_tree
+from radii.datasets.cache import read_placed
+from radii.datasets.dataset import Dataset, from_arrays
+from radii.datasets.formats import recognise
+from radii.datasets.formats.folder import read_folder
+from radii.datasets.formats.npz import read_npz
+from radii.datasets.formats.table import read_csv
+from radii.datasets.images import Stack
+from radii.datasets.specs import Spec
+from radii.errors import DataError
+
+__all__ = ["load", "load_spec", "read"]
+
+ARCHIVE_SUFFIXES = (".zip", ".tar", ".tgz", ".gz", ".xz", ".bz2", ".deb")
+
+
+def load(name: str, split: str = "test") -> Dataset:
+    """A split of the embedded digits or of a published set that is in place."""
+    if name.lower() == digits.NAME:
+        return digits.load_digits(split)
+    known = catalogue.find(name)
+    if known is None:
+        names = ", ".join([digits.NAME, *(s.name for s in catalogue.CATALOGUE)])
+        raise DataError(f"data set '{name}' is not one of {names}")
+    if split not in ("train", "test"):
+        raise DataError(f"data set '{known.name}' has splits train and test, not '{split}'")
+    content = read_placed(known, split)
+    return Dataset(
+        Stack(content.images, 255.0),
+        content.labels.astype(np.int64),
+        name=known.name,
+        split=split,
+        classes=known.classes,
+    )
+
+
+def load_spec(spec: str | Spec) -> Dataset:
+    """The images that a spec asks for; `radii.datasets.specs` shows how it is written."""
+    parsed = Spec.parse(spec) if isinstance(spec, str) else spec
+    is_name = parsed.location.lower() == digits.NAME or catalogue.find(parsed.location)
+    if is_name:
+        return parsed.select(load(parsed.location, parsed.split or "test"))
+    return parsed.select(read(Path(parsed.location).expanduser(), parsed.split))
+
+
+def read(path: str | Path, split: str | None = None) -> Dataset:
+    """A data set from files: .npz, .csv, a published set's own layout, or a folder of pictures.
+
+    `split` chooses one where the files hold several; without it, the test split if there is one.
+    """
+    path = Path(path)
+    if not path.exists():
+        names = ", ".join([digits.NAME, *(s.name for s in catalogue.CATALOGUE)])
+        raise DataError(f"data '{path}' is neither a data set ({names}) nor a file or folder")
+    if path.suffix.lower() == ".npz":
+        images, labels, found = read_npz(path, split)
+        return from_arrays(images, labels, name=path.name, split=found)
+    if path.suffix.lower() == ".csv":
+        _refuse_split(path, split)
+        features, labels = read_csv(path)
+        return from_arrays(features, labels, name=path.name)
+    if path.is_dir() or path.name.lower().endswith(ARCHIVE_SUFFIXES):
+        return _read_layout(path, split) or _read_pictures(path, split)
+    raise DataError(
+        f"{path}: expected is a .npz or .csv file, a folder, or an archive of a published set"
+    )
+
+
+def _read_layout(path: Path, split: str | None) -> Dataset | None:
+    """A published set in its official layout; None if it is none."""
+    with open_tree(path) as tree:
+        layout = recognise(tree)
+        if layout is None:
+            return None
+        have = layout.splits(tree)
+        chosen = split or ("test" if "test" in have else have[0])
+        if chosen not in have:
+            raise DataError(f"{path}: has {' and '.join(have)}, not '{split}'")
+        content = layout.read(tree, chosen)
+    labels = content.labels.astype(np.int64)
+    return Dataset(Stack(content.images, 255.0), labels, name=path.name, split=chosen)
+
+
+def _read_pictures(path: Path, split: str | None) -> Dataset:
+    """A folder a class; where `split` names a subfolder, as in folder/train/3/x.png, that one."""
+    root = path
+    if split is not None:
+        root = path / split
+        if not root.is_dir():
+            raise DataError(f"{path}: has no subfolder '{split}'")
+    if not root.is_dir():
+        raise DataError(f"{path}: holds no data set that radii knows; unpack pictures to a folder")
+    images, labels, classes = read_folder(root)
+    return Dataset(images, labels, name=path.name, split=split, classes=classes)
+
+
+def _refuse_split(path: Path, split: str | None) -> None:
+    if split is not None:
+        raise DataError(f"{path}: a .csv file has no splits, so '{split}' cannot be chosen")

@@ -1,0 +1,150 @@
+"""Network and data set in, instances out: every image in the network's own shape, checked."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from radii import properties
+from radii.balls import Norm
+from radii.datasets import Dataset
+from radii.datasets.images import extent
+from radii.errors import DataError, NetworkError
+from radii.networks import Network
+from radii.queries import Instance
+from radii.verdicts import Array
+
+__all__ = ["LAYOUTS", "select"]
+
+LAYOUTS = ("chw", "hwc")
+"""In which order a flat network input lists the values of a coloured image."""
+
+
+def select(
+    network: Network,
+    dataset: Dataset,
+    *,
+    property: str,
+    norm: Norm,
+    layout: str | None = None,
+) -> list[Instance]:
+    """One instance an image and property, in the order of the data set.
+
+    `property` is a spec; `one-to-one` without a target gives an instance for every target.
+    Misclassified images are kept: their radius is 0. `layout` says how a network with a flat input
+    lists coloured images, which nothing in the network tells. Raises an InputError unless every
+    image fits the network, its label is one of the outputs, and it lies in the domain.
+    """
+    images = _shaped(network, dataset, layout)
+    _check_labels(network, dataset)
+    _check_domain(network, dataset, images)
+    outputs = network.replay(images)
+    _check_outputs(network, dataset, outputs)
+    instances: list[Instance] = []
+    tried: set[tuple[int, str]] = set()
+    for row, label in enumerate(dataset.labels.tolist()):
+        for asked in properties.family(property, label, network.output_size):
+            instance = Instance(
+                network=network.fingerprint,
+                index=int(dataset.indices[row]),
+                input=images[row],
+                label=label,
+                outputs=outputs[row],
+                property=asked,
+                norm=norm,
+                domain=network.domain,
+            )
+            if (label, asked.spec) not in tried:
+                _ = instance.requirement  # raises now if the property makes no sense here
+                tried.add((label, asked.spec))
+            instances.append(instance)
+    if not instances:
+        raise DataError(
+            f"{dataset.title}: property '{property}' asks nothing of the selected images, "
+            "which all have the target as their label"
+        )
+    return instances
+
+
+def _shaped(network: Network, dataset: Dataset, layout: str | None) -> Array:
+    """The images as the network takes them: shape, order of axes and type."""
+    given, taken = dataset.shape, network.input_shape
+    order = _order(network, dataset, layout)
+    if order is None:
+        raise DataError(
+            f"{network.name}: input is {extent(taken)} but dataset '{dataset.name}' "
+            f"gives {extent(given)}"
+        )
+    images = dataset.images
+    if order == "hwc":
+        images = np.moveaxis(images, 1, -1)
+    return np.ascontiguousarray(images.reshape(len(images), *taken), dtype=network.input_dtype)
+
+
+def _order(network: Network, dataset: Dataset, layout: str | None) -> str | None:
+    """`chw` to reshape the images as they are, `hwc` to put channels last before; None: no fit."""
+    if layout is not None and layout not in LAYOUTS:
+        raise DataError(f"layout '{layout}' is not one of {', '.join(LAYOUTS)}")
+    given = dataset.shape
+    taken = _long(network.input_shape)
+    if math.prod(given) != math.prod(taken):
+        return None
+    if len(given) != 3 or given[0] == 1:
+        return "chw"
+    channels, height, width = given
+    if taken == _long((channels, height, width)):
+        return "chw"
+    if taken == _long((height, width, channels)):
+        return "hwc"
+    if len(taken) != 1:
+        return None
+    if layout is None:
+        raise DataError(
+            f"{network.name}: input is {extent(network.input_shape)} but dataset '{dataset.name}' "
+            f"gives {extent(given)}; say in which layout the network lists them: chw or hwc"
+        )
+    return layout
+
+
+def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape without axes of length 1, which change no order."""
+    return tuple(length for length in shape if length != 1)
+
+
+def _check_labels(network: Network, dataset: Dataset) -> None:
+    beyond = np.flatnonzero((dataset.labels < 0) | (dataset.labels >= network.output_size))
+    if beyond.size:
+        row = int(beyond[0])
+        raise DataError(
+            f"{dataset.title}: label {dataset.labels[row]} of image {dataset.indices[row]} "
+            f"is not one of the {network.output_size} outputs of {network.name}"
+        )
+
+
+def _check_domain(network: Network, dataset: Dataset, images: Array) -> None:
+    low, high = network.domain.box(network.input_shape)
+    values = images.astype(np.float64)
+    excess = np.maximum(low - values, values - high).reshape(len(images), -1)
+    outside = np.flatnonzero(~(excess <= 0).all(axis=1))  # also catches NaN
+    if not outside.size:
+        return
+    row = int(outside[0])
+    worst = int(np.argmax(excess[row]))
+    value = values[row].ravel()[worst]
+    bounds = f"[{low.ravel()[worst]:g}, {high.ravel()[worst]:g}]"
+    advice = "; divide pixels by 255" if 2.0 < value <= 255.0 and np.all(high == 1.0) else ""
+    raise DataError(
+        f"{dataset.title}: image {dataset.indices[row]} leaves the domain {bounds} of {network.name} "
+        f"by {excess[row, worst]:g}: it holds {value:g}{advice}"
+    )
+
+
+def _check_outputs(network: Network, dataset: Dataset, outputs: npt.NDArray[np.floating]) -> None:
+    strange = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
+    if strange.size:
+        raise NetworkError(
+            f"{network.name}: gives outputs that are not finite for image "
+            f"{dataset.indices[int(strange[0])]} of {dataset.title}"
+        )
