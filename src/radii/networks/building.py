@@ -71,14 +71,22 @@ def _size(call: Call) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
     shape = call.shape(0)
     if call.proto.op_type == "Size":
         return np.array(np.prod(shape), dtype=np.int64)
-    return np.array(shape[call.int("start", 0) : call.int("end", len(shape))], dtype=np.int64)
+    return np.array(
+        shape[call.int_attribute("start", 0) : call.int_attribute("end", len(shape))],
+        dtype=np.int64,
+    )
 
 
 def _unchanged(call: Call) -> int:
     """The node itself, after checking that what the operator changes does not matter here."""
     kind = call.proto.op_type
-    if kind == "Cast" and call.int("to", 0) not in (TensorProto.FLOAT, TensorProto.DOUBLE):
-        raise call.unsupported(f"to {TensorProto.DataType.Name(call.int('to', 0)).lower()}")
+    if kind == "Cast" and call.int_attribute("to", 0) not in (
+        TensorProto.FLOAT,
+        TensorProto.DOUBLE,
+    ):
+        raise call.unsupported(
+            f"to {TensorProto.DataType.Name(call.int_attribute('to', 0)).lower()}"
+        )
     if kind == "CastLike":
         raise call.unsupported()
     if kind == "Dropout" and call.has(2) and bool(call.constant(2)):

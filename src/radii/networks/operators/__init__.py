@@ -1,4 +1,4 @@
-"""The operators a graph is made of: torch modules that map batches of values to a batch of values."""
+"""The operators a graph is made of: torch modules from batches of values to a batch of values."""
 
 from __future__ import annotations
 
@@ -33,11 +33,17 @@ from radii.networks.operators.elementwise import (
     Scale,
     Subtract,
 )
+from radii.networks.operators.normalization import BatchNorm
+from radii.networks.operators.pooling import AveragePool, MaxPool
 from radii.networks.operators.products import Dense, MatMul, ProductFromLeft, ProductFromRight
+from radii.networks.operators.reductions import ReduceMean, ReduceSum
+from radii.networks.operators.windows import Window
 
 __all__ = [
     "Add",
     "AddConstant",
+    "AveragePool",
+    "BatchNorm",
     "Clip",
     "Concat",
     "Convolution",
@@ -50,6 +56,7 @@ __all__ = [
     "LeakyRelu",
     "LogSoftmax",
     "MatMul",
+    "MaxPool",
     "Multiply",
     "Operator",
     "PRelu",
@@ -57,6 +64,8 @@ __all__ = [
     "ProductFromLeft",
     "ProductFromRight",
     "Reciprocal",
+    "ReduceMean",
+    "ReduceSum",
     "Relu",
     "Reshape",
     "Scale",

@@ -5,9 +5,12 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import ClassVar
 
+import numpy as np
 from torch import Tensor, nn
 
-__all__ = ["Input", "Kind", "Operator", "with_rank"]
+__all__ = ["Input", "Kind", "Operator", "Shape", "broadcast", "with_rank"]
+
+Shape = tuple[int, ...]
 
 
 class Kind(Enum):
@@ -21,8 +24,8 @@ class Kind(Enum):
 class Operator(nn.Module):
     """One step of a network. Constants are buffers, so that they follow a dtype and a device.
 
-    Every argument and the result of `forward` is a tensor (B, *shape) of B independent inputs, where
-    `shape` is the shape the value has in the ONNX graph with a batch of 1.
+    Every argument and the result of `forward` is a tensor (B, *shape) for B independent inputs,
+    where `shape` is the shape that the value has in the ONNX graph with a batch of 1.
     """
 
     kind: ClassVar[Kind] = Kind.AFFINE
@@ -30,12 +33,24 @@ class Operator(nn.Module):
     def _constant(self, name: str, value: Tensor | None) -> None:
         self.register_buffer(name, value)
 
+    def result_shape(self, *shapes: Shape) -> Shape:
+        """The shape of the result from those of the inputs, none with the batch axis.
+
+        A ValueError says that they do not fit. Nothing is computed, whatever sizes a file claims.
+        """
+        return shapes[0]
+
 
 class Input(Operator):
     """The network's input itself."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x
+
+
+def broadcast(*shapes: Shape) -> Shape:
+    """The common shape of values that are combined elementwise; a ValueError if there is none."""
+    return np.broadcast_shapes(*shapes)
 
 
 def with_rank(x: Tensor, rank: int) -> Tensor:

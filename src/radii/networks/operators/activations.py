@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from radii.networks.operators._base import Kind, Operator, with_rank
+from radii.networks.operators._base import Kind, Operator, Shape, broadcast, with_rank
 
 __all__ = ["Clip", "LeakyRelu", "LogSoftmax", "PRelu", "Relu", "Sigmoid", "Softmax", "Tanh"]
 
@@ -42,6 +42,9 @@ class PRelu(Operator):
     def __init__(self, slope: Tensor) -> None:
         super().__init__()
         self._constant("slope", slope)
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return broadcast(shapes[0], tuple(self.slope.shape))
 
     def forward(self, x: Tensor) -> Tensor:
         x = with_rank(x, self.slope.dim())

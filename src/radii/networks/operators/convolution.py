@@ -1,4 +1,4 @@
-"""Convolutions over any number of spatial axes."""
+"""Convolutions over one to three spatial axes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from torch import Tensor
 from torch.nn import functional as F
 
-from radii.networks.operators._base import Operator
+from radii.networks.operators._base import Operator, Shape
+from radii.networks.operators.windows import Window
 
 __all__ = ["Convolution", "TransposedConvolution"]
 
@@ -16,43 +17,56 @@ _TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose
 
 
 class Convolution(Operator):
-    """Convolution of (N, C, *spatial) values; `pads` holds (before, after) for each spatial axis."""
+    """Convolution of values (N, C, *spatial) with weight (M, C / groups, *kernel), bias (M,)."""
 
     weight: Tensor
     bias: Tensor | None
 
     def __init__(
-        self,
-        weight: Tensor,
-        bias: Tensor | None,
-        *,
-        strides: Sequence[int],
-        pads: Sequence[tuple[int, int]],
-        dilations: Sequence[int],
-        groups: int,
+        self, weight: Tensor, bias: Tensor | None, *, window: Window, groups: int = 1
     ) -> None:
         super().__init__()
         self._constant("weight", weight)
         self._constant("bias", bias)
-        self.strides, self.dilations, self.groups = tuple(strides), tuple(dilations), groups
-        self.pads = tuple(pads)
+        self.window = window
+        self.groups = groups
         self._convolve = _CONVOLVE[weight.dim() - 2]
-        symmetric = all(before == after for before, after in self.pads)
-        self._padding = tuple(before for before, _ in self.pads) if symmetric else 0
-        self._apart = [] if symmetric else [side for pair in reversed(self.pads) for side in pair]
+        # torch pads both sides alike; another padding goes ahead of the convolution.
+        self._ahead = [] if window.is_symmetric else window.innermost_first
+        self._padding = tuple(0 if self._ahead else before for before, _ in window.pads)
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        batch, channels, *sizes = shapes[0]
+        outputs = self.weight.shape[0]
+        if channels != self.weight.shape[1] * self.groups or outputs % self.groups:
+            raise ValueError(
+                f"{channels} channels do not fit weights of shape {tuple(self.weight.shape)} "
+                f"in {self.groups} groups"
+            )
+        return (batch, outputs, *self.window.result_size(sizes))
 
     def forward(self, x: Tensor) -> Tensor:
         images = x.flatten(0, 1)
-        if self._apart:
-            images = F.pad(images, self._apart)
-        result = self._convolve(
-            images, self.weight, self.bias, self.strides, self._padding, self.dilations, self.groups
+        if self._ahead:
+            images = F.pad(images, self._ahead)
+        window = self.window
+        result: Tensor = self._convolve(
+            images,
+            self.weight,
+            self.bias,
+            window.strides,
+            self._padding,
+            window.dilations,
+            self.groups,
         )
-        return result.unflatten(0, x.shape[:2])
+        return result.view(*x.shape[:2], *result.shape[1:])
 
 
 class TransposedConvolution(Operator):
-    """The transpose of a convolution; `pads` crops (before, after) from each spatial axis."""
+    """The transpose of a convolution, with weight (C, M / groups, *kernel) and bias (M,).
+
+    The window's pads are cropped from the result; `extra` entries are added after each axis.
+    """
 
     weight: Tensor
     bias: Tensor | None
@@ -62,48 +76,62 @@ class TransposedConvolution(Operator):
         weight: Tensor,
         bias: Tensor | None,
         *,
-        strides: Sequence[int],
-        pads: Sequence[tuple[int, int]],
-        output_padding: Sequence[int],
-        dilations: Sequence[int],
-        groups: int,
+        window: Window,
+        extra: Sequence[int],
+        groups: int = 1,
     ) -> None:
         super().__init__()
         self._constant("weight", weight)
         self._constant("bias", bias)
-        self.strides, self.dilations, self.groups = tuple(strides), tuple(dilations), groups
-        self.pads, self.output_padding = tuple(pads), tuple(output_padding)
+        self.window = window
+        self.extra = tuple(extra)
+        self.groups = groups
         self._convolve = _TRANSPOSED[weight.dim() - 2]
-        # torch crops both sides alike and wants an output padding below the stride, so the full
-        # result is made here and cropped (or, where output_padding asks for more, extended by bias).
-        self._full_only = not self._fits_torch()
-        sides = [(-b, extra - a) for (b, a), extra in zip(pads, output_padding, strict=True)]
-        self._crop = [side for pair in reversed(sides) for side in pair]
+        limits = zip(self.extra, window.strides, window.dilations, strict=True)
+        self._at_once = window.is_symmetric and all(e < max(s, d) for e, s, d in limits)
 
-    def _fits_torch(self) -> bool:
-        symmetric = all(before == after >= 0 for before, after in self.pads)
-        limits = zip(self.output_padding, self.strides, self.dilations, strict=True)
-        return symmetric and all(extra < max(s, d) for extra, s, d in limits)
+    def result_shape(self, *shapes: Shape) -> Shape:
+        batch, channels, *sizes = shapes[0]
+        if channels != self.weight.shape[0] or channels % self.groups:
+            raise ValueError(
+                f"{channels} channels do not fit weights of shape {tuple(self.weight.shape)} "
+                f"in {self.groups} groups"
+            )
+        window = self.window
+        rows = zip(sizes, window.strides, window.reach, window.pads, self.extra, strict=True)
+        places = tuple((n - 1) * s + reach - b - a + e for n, s, reach, (b, a), e in rows)
+        if min(places) < 1:
+            raise ValueError(f"pads {window.pads} crop the whole result")
+        return (batch, self.weight.shape[1] * self.groups, *places)
 
     def forward(self, x: Tensor) -> Tensor:
         images = x.flatten(0, 1)
-        if self._full_only:
-            zeros = (0,) * len(self.strides)
-            full = self._convolve(
-                images, self.weight, None, self.strides, zeros, zeros, self.groups, self.dilations
-            )
-            result = F.pad(full, self._crop)
-            if self.bias is not None:
-                result = result + self.bias.view(-1, *(1,) * len(self.strides))
-        else:
-            result = self._convolve(
-                images,
-                self.weight,
-                self.bias,
-                self.strides,
-                tuple(before for before, _ in self.pads),
-                self.output_padding,
-                self.groups,
-                self.dilations,
-            )
-        return result.unflatten(0, x.shape[:2])
+        result = self._directly(images) if self._at_once else self._cropped(images)
+        return result.view(*x.shape[:2], *result.shape[1:])
+
+    def _directly(self, images: Tensor) -> Tensor:
+        window = self.window
+        padding = tuple(before for before, _ in window.pads)
+        result: Tensor = self._convolve(
+            images,
+            self.weight,
+            self.bias,
+            window.strides,
+            padding,
+            self.extra,
+            self.groups,
+            window.dilations,
+        )
+        return result
+
+    def _cropped(self, images: Tensor) -> Tensor:
+        """torch crops both sides alike, so here the whole result is made, then cropped."""
+        window = self.window
+        whole: Tensor = self._convolve(
+            images, self.weight, None, window.strides, 0, 0, self.groups, window.dilations
+        )
+        sides = [(-b, e - a) for (b, a), e in zip(window.pads, self.extra, strict=True)]
+        result = F.pad(whole, [side for pair in reversed(sides) for side in pair])
+        if self.bias is None:
+            return result
+        return result + self.bias.view(-1, *(1,) * len(window.kernel))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from radii.networks.operators._base import Kind, Operator, with_rank
+from radii.networks.operators._base import Kind, Operator, Shape, broadcast, with_rank
 
 __all__ = [
     "Add",
@@ -24,6 +24,9 @@ class _WithConstant(Operator):
     def __init__(self, constant: Tensor) -> None:
         super().__init__()
         self._constant("constant", constant)
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return broadcast(shapes[0], tuple(self.constant.shape))
 
 
 class AddConstant(_WithConstant):
@@ -47,21 +50,26 @@ class DivideByConstant(_WithConstant):
         return with_rank(x, self.constant.dim()) / self.constant
 
 
-class Add(Operator):
+class _OfTwoValues(Operator):
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return broadcast(*shapes)
+
+
+class Add(_OfTwoValues):
     """x + y of two values."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return with_rank(x, y.dim() - 1) + with_rank(y, x.dim() - 1)
 
 
-class Subtract(Operator):
+class Subtract(_OfTwoValues):
     """x - y of two values."""
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return with_rank(x, y.dim() - 1) - with_rank(y, x.dim() - 1)
 
 
-class Multiply(Operator):
+class Multiply(_OfTwoValues):
     """x * y of two values that both depend on the input."""
 
     kind = Kind.SMOOTH
@@ -70,7 +78,7 @@ class Multiply(Operator):
         return with_rank(x, y.dim() - 1) * with_rank(y, x.dim() - 1)
 
 
-class Divide(Operator):
+class Divide(_OfTwoValues):
     """x / y where y depends on the input."""
 
     kind = Kind.SMOOTH

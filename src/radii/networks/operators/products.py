@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from radii.networks.operators._base import Kind, Operator, with_rank
+from radii.networks.operators._base import Kind, Operator, Shape, broadcast, with_rank
 
 __all__ = ["Dense", "MatMul", "ProductFromLeft", "ProductFromRight"]
 
@@ -20,6 +20,9 @@ class Dense(Operator):
         super().__init__()
         self._constant("weight", weight)
         self._constant("bias", bias)
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return _product_shape(shapes[0], tuple(self.weight.shape))
 
     def forward(self, x: Tensor) -> Tensor:
         # One matrix product however many axes lead: (B, 1, n) costs as little as (B, n).
@@ -40,6 +43,9 @@ class ProductFromRight(Operator):
         super().__init__()
         self._constant("weight", weight)
 
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return _product_shape(shapes[0], tuple(self.weight.shape))
+
     def forward(self, x: Tensor) -> Tensor:
         if x.dim() == 2:  # values are vectors: rows of a batch, not a matrix
             return (x.unsqueeze(1) @ self.weight).squeeze(-1 if self.weight.dim() == 1 else -2)
@@ -55,6 +61,9 @@ class ProductFromLeft(Operator):
         super().__init__()
         self._constant("weight", weight)
 
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return _product_shape(tuple(self.weight.shape), shapes[0])
+
     def forward(self, x: Tensor) -> Tensor:
         if x.dim() == 2:
             column = with_rank(x.unsqueeze(-1), self.weight.dim())
@@ -67,5 +76,18 @@ class MatMul(Operator):
 
     kind = Kind.SMOOTH
 
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return _product_shape(*shapes)
+
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return with_rank(x, y.dim() - 1) @ with_rank(y, x.dim() - 1)
+
+
+def _product_shape(left: Shape, right: Shape) -> Shape:
+    """The shape of left @ right; a vector counts as a row on the left, as a column on the right."""
+    rows = left if len(left) > 1 else (1, *left)
+    columns = right if len(right) > 1 else (*right, 1)
+    if not left or not right or rows[-1] != columns[-2]:
+        raise ValueError(f"shapes {left} and {right} cannot be multiplied")
+    stack = broadcast(rows[:-2], columns[:-2])
+    return stack + (rows[-2],) * (len(left) > 1) + (columns[-1],) * (len(right) > 1)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import onnx
 import torch
 from torch import Tensor
-from torch.func import functional_call
 
 from radii.errors import NetworkError, UnsupportedOperator
 from radii.networks.graph import Node
@@ -41,7 +40,12 @@ class Translation:
     def add(self, name: str, operator: Operator, inputs: Sequence[int]) -> int:
         """Append a node; its shape is what the operator gives for the inputs' shapes."""
         shapes = [self.nodes[i].shape for i in inputs]
-        shape = _output_shape(operator, shapes)
+        try:
+            shape = operator.result_shape(*shapes)
+        except ValueError as error:
+            raise NetworkError(
+                f"{self.network}: node '{name}' does not fit its inputs: {error}"
+            ) from None
         if np.prod(shape, dtype=float) > MAX_VALUES:
             raise NetworkError(
                 f"{self.network}: node '{name}' gives values of shape {shape}, which is too large"
@@ -56,14 +60,6 @@ class Translation:
             candidate = f"{name}_{count}"
         self._names.add(candidate)
         return candidate
-
-
-def _output_shape(operator: Operator, shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Computed on the meta device: no memory is touched, whatever sizes a file claims."""
-    constants = {name: value.to("meta") for name, value in operator.named_buffers()}
-    inputs = tuple(torch.empty((1, *s), dtype=torch.float64, device="meta") for s in shapes)
-    result: Tensor = functional_call(operator, constants, inputs)
-    return tuple(result.shape[1:])
 
 
 class Call:
@@ -122,17 +118,22 @@ class Call:
         """A constant input of integers, such as axes or a shape, as a flat list."""
         return [int(v) for v in np.ravel(self.constant(position))]
 
-    def int(self, name: str, default: int) -> int:
+    def int_attribute(self, name: str, default: int) -> int:
         return int(self._attributes[name].i) if name in self._attributes else default
 
-    def float(self, name: str, default: float) -> float:
+    def float_attribute(self, name: str, default: float) -> float:
         return float(self._attributes[name].f) if name in self._attributes else default
 
-    def text(self, name: str, default: str) -> str:
+    def text_attribute(self, name: str, default: str) -> str:
         return self._attributes[name].s.decode() if name in self._attributes else default
 
-    def ints(self, name: str) -> list[int] | None:
+    def ints_attribute(self, name: str) -> list[int] | None:
         return list(self._attributes[name].ints) if name in self._attributes else None
+
+    def axes(self, position: int, *, rank: int) -> list[int] | None:
+        """Non-negative axes from this input or, in older opsets, from the attribute `axes`."""
+        given = self.integers(position) if self.has(position) else self.ints_attribute("axes")
+        return None if given is None else [self.axis(value, rank) for value in given]
 
     def axis(self, value: int, rank: int) -> int:
         """An axis that may count from the end, made non-negative."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from radii.networks.operators import (
     Clip,
     LeakyRelu,
@@ -19,6 +21,8 @@ from radii.networks.translation._base import Call
 
 __all__ = ["clip", "leaky_relu", "prelu", "relu", "sigmoid", "softmax", "tanh"]
 
+LARGEST_FLOAT = float(np.finfo(np.float32).max)
+
 SOFTMAX_ALONG_ONE_AXIS = 13
 """From this opset on, Softmax normalises one axis; before, all axes from the given one on."""
 
@@ -28,7 +32,7 @@ def relu(call: Call) -> int:
 
 
 def leaky_relu(call: Call) -> int:
-    return call.emit(LeakyRelu(call.float("alpha", 0.01)), call.node(0))
+    return call.emit(LeakyRelu(call.float_attribute("alpha", 0.01)), call.node(0))
 
 
 def prelu(call: Call) -> int:
@@ -37,13 +41,13 @@ def prelu(call: Call) -> int:
 
 def clip(call: Call) -> int:
     """Bounds are attributes before opset 11, inputs since."""
-    low, high = call.float("min", -math.inf), call.float("max", math.inf)
-    if call.has(1):
-        low = float(call.constant(1).item())
-    if call.has(2):
-        high = float(call.constant(2).item())
+    low = call.constant(1).item() if call.has(1) else call.float_attribute("min", -math.inf)
+    high = call.constant(2).item() if call.has(2) else call.float_attribute("max", math.inf)
     if math.isnan(low) or math.isnan(high):
         raise call.unsupported("with a bound that is NaN")
+    # Exporters write the largest float where they mean that a side is open.
+    low = -math.inf if low <= -LARGEST_FLOAT else float(low)
+    high = math.inf if high >= LARGEST_FLOAT else float(high)
     return call.emit(Clip(low, high), call.node(0))
 
 
@@ -59,8 +63,8 @@ def softmax(call: Call) -> int:
     make = Softmax if call.proto.op_type == "Softmax" else LogSoftmax
     shape = call.shape(0)
     if call.opset >= SOFTMAX_ALONG_ONE_AXIS:
-        return call.emit(make(call.axis(call.int("axis", -1), len(shape))), call.node(0))
-    axis = call.axis(call.int("axis", 1), len(shape))
+        return call.emit(make(call.axis(call.int_attribute("axis", -1), len(shape))), call.node(0))
+    axis = call.axis(call.int_attribute("axis", 1), len(shape))
     if math.prod(shape[axis + 1 :]) == 1:
         return call.emit(make(axis), call.node(0))
     rows = call.emit(Reshape((math.prod(shape[:axis]), math.prod(shape[axis:]))), call.node(0))

@@ -102,17 +102,17 @@ def matrix_product(call: Call) -> int:
 
 
 def gemm(call: Call) -> int:
-    alpha, beta = call.float("alpha", 1.0), call.float("beta", 1.0)
+    alpha, beta = call.float_attribute("alpha", 1.0), call.float_attribute("beta", 1.0)
     bias = beta * call.weight(2) if call.has(2) and call.is_constant(2) else None
     if call.is_constant(1):
-        weight = alpha * _transposed_if(call.weight(1), call.int("transB", 0))
+        weight = alpha * _transposed_if(call.weight(1), call.int_attribute("transB", 0))
         columns = weight.shape[1]
         fits = bias is not None and bias.dim() <= 2 and bias.shape[:-1] in ((), (1,))
         inside = bias.expand(1, columns).reshape(-1) if bias is not None and fits else None
         product = call.emit(Dense(weight.contiguous(), inside), _matrix(call, 0, "transA"))
         bias = None if fits else bias
     elif call.is_constant(0):
-        weight = alpha * _transposed_if(call.weight(0), call.int("transA", 0))
+        weight = alpha * _transposed_if(call.weight(0), call.int_attribute("transA", 0))
         product = call.emit(ProductFromLeft(weight.contiguous()), _matrix(call, 1, "transB"))
     else:
         product = call.emit(MatMul(), _matrix(call, 0, "transA"), _matrix(call, 1, "transB"))
@@ -130,7 +130,7 @@ def _transposed_if(weight: torch.Tensor, flag: int) -> torch.Tensor:
 
 def _matrix(call: Call, position: int, flag: str) -> int:
     node = call.node(position)
-    return call.emit(Transpose((1, 0)), node) if call.int(flag, 0) else node
+    return call.emit(Transpose((1, 0)), node) if call.int_attribute(flag, 0) else node
 
 
 def _scaled(call: Call, node: int, factor: float) -> int:

@@ -1,25 +1,60 @@
-"""Convolutions."""
+"""Convolutions and batch normalisation."""
 
 from __future__ import annotations
 
-from radii.networks.operators import Convolution
-from radii.networks.translation._base import Call
+import math
 
-__all__ = ["convolve"]
-from radii.networks.translation.windows import Window
+import torch
+
+from radii.networks.operators import BatchNorm, Convolution, TransposedConvolution
+from radii.networks.operators.windows import Window
+from radii.networks.translation._base import Call
+from radii.networks.translation.windows import divided, spatial_window
+
+__all__ = ["batch_normalize", "convolve", "convolve_transposed"]
 
 
 def convolve(call: Call) -> int:
     weight = call.weight(1)
-    window = Window.of(call, tuple(weight.shape[2:]))
-    return call.emit(
-        Convolution(
-            weight,
-            call.optional_weight(2),
-            strides=window.strides,
-            pads=window.pads,
-            dilations=window.dilations,
-            groups=call.int("group", 1),
-        ),
-        call.node(0),
+    window = spatial_window(call, weight.shape[2:])
+    groups = call.int_attribute("group", 1)
+    operator = Convolution(weight, call.optional_weight(2), window=window, groups=groups)
+    return call.emit(operator, call.node(0))
+
+
+def convolve_transposed(call: Call) -> int:
+    """The crop is given as pads, or follows from the wanted output shape or from `auto_pad`."""
+    weight = call.weight(1)
+    window = spatial_window(call, weight.shape[2:])
+    sizes = call.shape(0)[2:]
+    extra = call.ints_attribute("output_padding") or [0] * len(sizes)
+    wanted = call.ints_attribute("output_shape")
+    if wanted is None and call.text_attribute("auto_pad", "NOTSET").startswith("SAME"):
+        wanted = [size * stride for size, stride in zip(sizes, window.strides, strict=True)]
+    if wanted is not None:
+        rows = zip(sizes, window.strides, window.reach, extra, wanted[-len(sizes) :], strict=True)
+        missing = [(n - 1) * s + reach + e - goal for n, s, reach, e, goal in rows]
+        # Where more is wanted than the full result has, the rest is added behind it.
+        extra = [e + max(0, -m) for e, m in zip(extra, missing, strict=True)]
+        pads = divided(call, [max(0, m) for m in missing])
+        window = Window(window.kernel, window.strides, window.dilations, pads)
+    operator = TransposedConvolution(
+        weight,
+        call.optional_weight(2),
+        window=window,
+        extra=extra,
+        groups=call.int_attribute("group", 1),
     )
+    return call.emit(operator, call.node(0))
+
+
+def batch_normalize(call: Call) -> int:
+    if call.int_attribute("training_mode", 0):
+        raise call.unsupported("in training mode")
+    if not call.int_attribute("spatial", 1):
+        raise call.unsupported("with spatial = 0")
+    scale, shift, mean, variance = (call.weight(position) for position in (1, 2, 3, 4))
+    factor = scale / torch.sqrt(variance + call.float_attribute("epsilon", 1e-5))
+    if not math.isfinite(float(factor.abs().sum())):
+        raise call.unsupported("with a negative variance")
+    return call.emit(BatchNorm(factor, shift - mean * factor), call.node(0))

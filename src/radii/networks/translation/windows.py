@@ -1,71 +1,52 @@
-"""The sliding window of convolutions and poolings: kernel, strides, dilations and padding."""
+"""Reading the sliding window that a node's attributes describe."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from radii.errors import NetworkError
+from radii.networks.operators.windows import Window
 from radii.networks.translation._base import Call
 
-__all__ = ["MAX_SPATIAL_AXES", "Window"]
+__all__ = ["spatial_window"]
 
 MAX_SPATIAL_AXES = 3
+"""What torch convolves and pools."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """One entry for each spatial axis; `pads` holds (before, after)."""
-
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    pads: tuple[tuple[int, int], ...]
-
-    @classmethod
-    def of(cls, call: Call, kernel: tuple[int, ...]) -> Window:
-        """The window that the node's attributes describe, with `auto_pad` resolved."""
-        spatial = call.shape(0)[2:]
-        axes = len(kernel)
-        if not 1 <= axes == len(spatial) <= MAX_SPATIAL_AXES:
-            raise call.unsupported(f"of a value of shape {call.shape(0)}")
-        strides = tuple(call.ints("strides") or (1,) * axes)
-        dilations = tuple(call.ints("dilations") or (1,) * axes)
-        flat = call.ints("pads") or [0] * (2 * axes)
-        if not (len(strides) == len(dilations) == axes and len(flat) == 2 * axes):
-            raise _malformed(call)
-        if min((*kernel, *strides, *dilations)) < 1:
-            raise _malformed(call)
-        pads = tuple(zip(flat[:axes], flat[axes:], strict=True))
-        reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilations, strict=True)]
-        match call.text("auto_pad", "NOTSET"):
-            case "NOTSET":
-                pass
-            case "VALID":
-                pads = ((0, 0),) * axes
-            case "SAME_UPPER":
-                pads = _same(spatial, reach, strides, upper=True)
-            case "SAME_LOWER":
-                pads = _same(spatial, reach, strides, upper=False)
-            case other:
-                raise call.unsupported(f"with auto_pad {other}")
-        return cls(kernel, strides, dilations, pads)
+def spatial_window(call: Call, kernel: Sequence[int] | None) -> Window:
+    """The window over the node's first input, with `auto_pad` resolved as for a convolution."""
+    sizes = call.shape(0)[2:]
+    if not 1 <= len(sizes) <= MAX_SPATIAL_AXES:
+        raise call.unsupported(f"of a value of shape {call.shape(0)}")
+    axes = len(sizes)
+    sides = tuple(kernel or ())
+    strides = tuple(call.ints_attribute("strides") or (1,) * axes)
+    dilations = tuple(call.ints_attribute("dilations") or (1,) * axes)
+    pads = call.ints_attribute("pads") or [0] * (2 * axes)
+    lengths = {len(sides), len(strides), len(dilations), len(pads) // 2}
+    if lengths != {axes} or min((*sides, *strides, *dilations)) < 1:
+        raise NetworkError(
+            f"{call.translation.network}: node '{call.name}' ({call.proto.op_type}) has a kernel, "
+            f"strides, dilations or pads that do not fit a value of shape {call.shape(0)}"
+        )
+    window = Window(sides, strides, dilations, tuple(zip(pads[:axes], pads[axes:], strict=True)))
+    match call.text_attribute("auto_pad", "NOTSET"):
+        case "NOTSET":
+            return window
+        case "VALID":
+            totals = [0] * axes
+        case "SAME_UPPER" | "SAME_LOWER":
+            rows = zip(sizes, window.reach, strides, strict=True)
+            totals = [max(0, (-(-n // s) - 1) * s + reach - n) for n, reach, s in rows]
+        case other:
+            raise call.unsupported(f"with auto_pad {other}")
+    return Window(sides, strides, dilations, divided(call, totals))
 
 
-def _same(
-    spatial: Sequence[int], reach: Sequence[int], strides: Sequence[int], *, upper: bool
-) -> tuple[tuple[int, int], ...]:
-    """Padding with which the output has ceil(size / stride) entries along each axis."""
-    pads = []
-    for size, width, stride in zip(spatial, reach, strides, strict=True):
-        total = max(0, (-(-size // stride) - 1) * stride + width - size)
-        small, large = total // 2, total - total // 2
-        pads.append((small, large) if upper else (large, small))
-    return tuple(pads)
-
-
-def _malformed(call: Call) -> NetworkError:
-    return NetworkError(
-        f"{call.translation.network}: node '{call.name}' ({call.proto.op_type}) has strides, "
-        "dilations or pads that do not fit its kernel"
-    )
+def divided(call: Call, totals: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Each total padding in two halves; the odd one goes where `auto_pad` says."""
+    halves = [(total // 2, total - total // 2) for total in totals]
+    if call.text_attribute("auto_pad", "NOTSET") == "SAME_UPPER":
+        return tuple(halves)
+    return tuple((large, small) for small, large in halves)

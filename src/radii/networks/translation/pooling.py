@@ -1,0 +1,78 @@
+"""Poolings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from radii.networks.operators import AveragePool, MaxPool, ReduceMean
+from radii.networks.operators.windows import Window
+from radii.networks.translation._base import Call
+from radii.networks.translation.windows import spatial_window
+
+__all__ = ["average_pool", "global_average_pool", "global_max_pool", "max_pool"]
+
+
+def max_pool(call: Call) -> int:
+    window = spatial_window(call, call.ints_attribute("kernel_shape"))
+    return call.emit(MaxPool(_rounded(call, window)), call.node(0))
+
+
+def average_pool(call: Call) -> int:
+    given = spatial_window(call, call.ints_attribute("kernel_shape"))
+    window = _rounded(call, given)
+    sizes = call.shape(0)[2:]
+    counted = given.pads if call.int_attribute("count_include_pad", 0) else ((0, 0),) * len(sizes)
+    factors = _factors(window, sizes, counted)
+    needed = bool((factors != 1).any())
+    return call.emit(AveragePool(window, factors if needed else None), call.node(0))
+
+
+def global_average_pool(call: Call) -> int:
+    return call.emit(ReduceMean(range(2, call.rank(0)), keep=True), call.node(0))
+
+
+def global_max_pool(call: Call) -> int:
+    sizes = call.shape(0)[2:]
+    if not 1 <= len(sizes) <= 3:
+        raise call.unsupported(f"of a value of shape {call.shape(0)}")
+    ones = (1,) * len(sizes)
+    return call.emit(MaxPool(Window(sizes, ones, ones, ((0, 0),) * len(sizes))), call.node(0))
+
+
+def _rounded(call: Call, window: Window) -> Window:
+    """With `ceil_mode`, the padding at the end that makes room for the last, partial window.
+
+    A window that would start behind the input and its padding before it is left out.
+    """
+    if not call.int_attribute("ceil_mode", 0):
+        return window
+    pads = []
+    rows = zip(call.shape(0)[2:], window.pads, window.reach, window.strides, strict=True)
+    for size, (before, after), reach, stride in rows:
+        places = math.ceil((size + before + after - reach) / stride) + 1
+        if (places - 1) * stride >= size + before:
+            places -= 1
+        needed = (places - 1) * stride + reach - size - before
+        pads.append((before, max(after, needed)))
+    return Window(window.kernel, window.strides, window.dilations, tuple(pads))
+
+
+def _factors(window: Window, sizes: Sequence[int], counted: Sequence[tuple[int, int]]) -> Tensor:
+    """For each place of the window its size divided by how many of its entries count."""
+    factors = torch.ones((), dtype=torch.float64)
+    places = window.result_size(sizes)
+    for axis, size in enumerate(sizes):
+        (before, after), (inside, behind) = window.pads[axis], counted[axis]
+        counts = torch.ones(size + inside + behind, dtype=torch.float64)
+        counts = F.pad(counts, (before - inside, after - behind))
+        windows = counts.unfold(0, window.reach[axis], window.strides[axis])
+        per_place = windows[: places[axis], :: window.dilations[axis]].sum(1)
+        along = [1] * len(sizes)
+        along[axis] = -1
+        factors = factors * (window.kernel[axis] / per_place).reshape(along)
+    return factors
