@@ -3,92 +3,93 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto
 
 from radii.errors import NetworkError, UnsupportedOperator
 from radii.networks.folding import constant_outputs
 from radii.networks.graph import Graph
-from radii.networks.models import Signature, sorted_nodes, title
-from radii.networks.translation import TRANSLATORS, Call, Translation
-from radii.networks.translation._base import MAX_VALUES
+from radii.networks.models import Signature, array, sorted_nodes, title
+from radii.networks.translation import MAX_VALUES, TRANSLATORS, Call, Translation
 
-__all__ = ["build_graph"]
+__all__ = ["PASSED_THROUGH", "build_graph"]
 
-_UNCHANGED = {"Identity", "Dropout", "Cast", "CastLike"}
+PASSED_THROUGH = ("Identity", "Dropout", "Cast")
+"""Operators that change nothing in inference between real numbers, and so leave no node."""
 
 
 def build_graph(model: onnx.ModelProto, signature: Signature, network: str) -> Graph:
     """The graph, with everything folded that does not depend on the network's input."""
     if np.prod(signature.shape, dtype=float) > MAX_VALUES:
-        raise NetworkError(f"{network}: an input of shape {signature.shape} is too large")
+        raise NetworkError(f"{network}: inputs of shape {signature.input_shape} are too large")
+    nodes = sorted_nodes(model, signature.output, network)
+    used = {name for node in nodes for name in node.input}
     translation = Translation(network, signature.opset)
     for tensor in model.graph.initializer:
-        translation.values[tensor.name] = numpy_helper.to_array(tensor)
+        if tensor.name in used:
+            translation.values[tensor.name] = array(tensor, network)
     translation.add_input(signature.input, signature.shape)
-    for node in sorted_nodes(model, signature.output, network):
+    for node in nodes:
         _translate(translation, node)
     output = translation.values.get(signature.output)
     if not isinstance(output, int):
-        raise NetworkError(f"{network}: the output does not depend on the input")
+        raise NetworkError(
+            f"{network}: output '{signature.output}' does not depend on the input, "
+            "so there is nothing to measure"
+        )
     return Graph(translation.nodes, output)
 
 
 def _translate(translation: Translation, node: onnx.NodeProto) -> None:
-    values = translation.values
-    name = title(node)
-    for source in node.input:
-        if source and source not in values:
+    network, values = translation.network, translation.values
+    for source in filter(None, node.input):
+        if source in translation.unavailable:
+            raise UnsupportedOperator(*translation.unavailable[source], network)
+        if source not in values:
             raise NetworkError(
-                f"{translation.network}: node '{name}' reads '{source}', which nothing defines"
+                f"{network}: node '{title(node)}' reads '{source}', which nothing defines"
             )
     if node.domain not in ("", "ai.onnx"):
-        operator = f"{node.domain}.{node.op_type}"
-        raise UnsupportedOperator(operator, name, translation.network)
-    known = {s: v for s in node.input if s and not isinstance(v := values[s], int)}
-    call = Call(translation, node, name)
-    if node.op_type in ("Shape", "Size"):
-        values[node.output[0]] = _size(call)
+        raise UnsupportedOperator(f"{node.domain}.{node.op_type}", title(node), network)
+    known = {s: v for s in filter(None, node.input) if not isinstance(v := values[s], int)}
+    call = Call(translation, node, title(node))
+    if node.op_type in ("Shape", "Size") and node.input:
+        values[node.output[0]] = _extent(call)
     elif len(known) == len(set(filter(None, node.input))):
-        outputs = constant_outputs(node, known, translation.opset, translation.network)
+        outputs = constant_outputs(node, known, translation.opset, network)
         values.update(zip(filter(None, node.output), outputs, strict=True))
-    elif node.op_type in _UNCHANGED:
-        values[node.output[0]] = _unchanged(call)
+    elif node.op_type in PASSED_THROUGH:
+        _bind(call, [_passed_through(call)])
+    elif node.op_type in TRANSLATORS:
+        results = TRANSLATORS[node.op_type](call)
+        _bind(call, [results] if isinstance(results, int) else list(results))
     else:
-        _apply(call)
-
-
-def _apply(call: Call) -> None:
-    translator = TRANSLATORS.get(call.proto.op_type)
-    if translator is None:
         raise call.unsupported()
-    results = translator(call)
-    outputs = [results] if isinstance(results, int) else results
-    call.translation.values.update(zip(call.proto.output, outputs, strict=False))
 
 
-def _size(call: Call) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+def _bind(call: Call, results: list[int]) -> None:
+    """Name the results; an output that radii does not compute matters only once it is read."""
+    outputs = call.proto.output
+    call.translation.values.update(zip(outputs, results, strict=False))
+    for position, name in enumerate(outputs[len(results) :], start=len(results)):
+        operator = f"{call.proto.op_type} with its output {position}"
+        call.translation.unavailable[name] = (operator, call.name)
+
+
+def _extent(call: Call) -> npt.NDArray[np.int64]:
     shape = call.shape(0)
     if call.proto.op_type == "Size":
         return np.array(np.prod(shape), dtype=np.int64)
-    return np.array(
-        shape[call.int_attribute("start", 0) : call.int_attribute("end", len(shape))],
-        dtype=np.int64,
-    )
+    end = call.int_attribute("end", len(shape))
+    return np.array(shape[call.int_attribute("start", 0) : end], dtype=np.int64)
 
 
-def _unchanged(call: Call) -> int:
-    """The node itself, after checking that what the operator changes does not matter here."""
-    kind = call.proto.op_type
-    if kind == "Cast" and call.int_attribute("to", 0) not in (
-        TensorProto.FLOAT,
-        TensorProto.DOUBLE,
-    ):
-        raise call.unsupported(
-            f"to {TensorProto.DataType.Name(call.int_attribute('to', 0)).lower()}"
-        )
-    if kind == "CastLike":
-        raise call.unsupported()
-    if kind == "Dropout" and call.has(2) and bool(call.constant(2)):
+def _passed_through(call: Call) -> int:
+    """The input's own node, provided that the operator really changes nothing."""
+    kind, target = call.proto.op_type, call.int_attribute("to", TensorProto.FLOAT)
+    if kind == "Cast" and target not in (TensorProto.FLOAT, TensorProto.DOUBLE):
+        raise call.unsupported(f"to {TensorProto.DataType.Name(target).lower()}")
+    if kind == "Dropout" and call.has(2) and call.constant(2).any():
         raise call.unsupported("in training mode")
     return call.node(0)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import io
+import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
@@ -16,8 +21,6 @@ from radii.networks.network import Network
 __all__ = ["from_torch"]
 
 SAMPLES = 4
-TOLERANCE = 1e-3
-"""Relative to the largest output: far above rounding, far below what a wrong operator causes."""
 
 
 def from_torch(
@@ -29,50 +32,71 @@ def from_torch(
     std: npt.ArrayLike | None = None,
     name: str = "torch",
 ) -> Network:
-    """The network of a torch module that maps batches (B, *input_shape), in evaluation mode."""
-    parameter = next(module.parameters(), torch.zeros(()))
-    generator = torch.Generator().manual_seed(0)
-    samples = torch.rand((SAMPLES, *input_shape), generator=generator, dtype=torch.float64)
-    samples = samples.to(parameter.device, parameter.dtype)
-    was_training = module.training
+    """The network of a torch module that maps batches (B, *input_shape), in evaluation mode.
+
+    The module itself is left as it was. `domain`, `mean` and `std` are those of `load_network`.
+    """
+    from radii.networks.loading import REPLAY_TOLERANCE, compare_with_replay
+    from radii.networks.normalization import Normalization
+
+    parameter = next((p for p in module.parameters() if p.is_floating_point()), torch.zeros(()))
+    sample = torch.zeros((1, *input_shape), dtype=parameter.dtype, device=parameter.device)
+    with _evaluating(module), torch.no_grad():
+        content = _exported(module, sample, name)
+        network = Network.from_bytes(content, domain=domain, name=name, mean=mean, std=std)
+        compare_with_replay(network)
+        low, high = network.domain.box(input_shape)
+        points = np.random.default_rng(0).uniform(low, high, (SAMPLES, *input_shape))
+        inputs = points.astype(network.input_dtype)
+        normalize = Normalization(mean, std, input_shape=input_shape, network=name)
+        fed = torch.from_numpy(normalize(inputs)).to(parameter.device)
+        expected = module(fed).reshape(SAMPLES, -1).cpu().numpy()
+    actual = network.replay(inputs)
+    limit = REPLAY_TOLERANCE * max(1.0, float(np.abs(expected).max()))
+    if actual.shape != expected.shape or not np.abs(actual - expected).max() <= limit:
+        raise NetworkError(
+            f"{name}: the exported network does not compute what the torch module does; "
+            "export it to ONNX by hand and load the file"
+        )
+    return network
+
+
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode for the module and all its parts, each put back as it was."""
+    modes = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
-        with torch.no_grad():
-            expected = module(samples).reshape(SAMPLES, -1)
-            content = _exported(module, samples[:1], name)
+        yield
     finally:
-        module.train(was_training)
-    _compare(Network.from_bytes(content, domain=domain, name=name), samples, expected)
-    return Network.from_bytes(content, domain=domain, name=name, mean=mean, std=std)
+        for part, training in modes:
+            part.training = training
 
 
 def _exported(module: nn.Module, sample: Tensor, name: str) -> bytes:
-    """The exporter that needs no further package is used; it is old but complete for networks."""
-    buffer = io.BytesIO()
-    batch = {0: "batch"}
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            torch.onnx.export(
-                module,
-                (sample,),
-                buffer,
-                dynamo=False,
-                input_names=["input"],
-                output_names=["output"],
-                dynamic_axes={"input": batch, "output": batch},
-            )
-    except Exception as error:
-        first = str(error).strip().split("\n")[0]
-        raise NetworkError(f"{name}: torch cannot export the module to ONNX: {first}") from error
-    return buffer.getvalue()
-
-
-def _compare(network: Network, samples: Tensor, expected: Tensor) -> None:
-    actual = torch.from_numpy(network.replay(samples.cpu().numpy()))
-    size = expected.abs().max().clamp(min=1.0).cpu()
-    if actual.shape != expected.shape or (actual - expected.cpu()).abs().max() > TOLERANCE * size:
-        raise NetworkError(
-            f"{network.name}: the exported network does not compute what the torch module does; "
-            "export it to ONNX by hand and load the file"
-        )
+    """With the exporter that needs no further package; it says a lot, which is not shown."""
+    silence = StringIO()
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "model.onnx"
+        try:
+            with (
+                warnings.catch_warnings(),
+                redirect_stdout(silence),
+                redirect_stderr(silence),
+            ):
+                warnings.simplefilter("ignore")
+                torch.onnx.export(
+                    module,
+                    (sample,),
+                    path,
+                    dynamo=False,
+                    input_names=["input"],
+                    output_names=["output"],
+                )
+        except Exception as error:
+            first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            raise NetworkError(
+                f"{name}: torch cannot export the module for inputs of shape "
+                f"{tuple(sample.shape[1:])} to ONNX: {first}"
+            ) from error
+        return path.read_bytes()

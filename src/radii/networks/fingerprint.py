@@ -7,9 +7,9 @@ import hashlib
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import AttributeProto, numpy_helper
+from onnx import AttributeProto
 
-from radii.networks.models import Signature, sorted_nodes
+from radii.networks.models import Signature, array, constant_value, sorted_nodes
 
 __all__ = ["fingerprint"]
 
@@ -20,21 +20,26 @@ def fingerprint(model: onnx.ModelProto, signature: Signature, network: str) -> s
     Each value's digest covers the digests of what it is computed from, so that names, the order of
     nodes, unused nodes and the place where a weight is stored have no influence.
     """
-    digests = {t.name: _tensor(numpy_helper.to_array(t)) for t in model.graph.initializer}
+    nodes = sorted_nodes(model, signature.output, network)
+    used = {name for node in nodes for name in node.input}
+    stored = [tensor for tensor in model.graph.initializer if tensor.name in used]
+    digests = {tensor.name: _tensor(array(tensor, network)) for tensor in stored}
     digests[signature.input] = _hash("input", str(signature.dtype), str(signature.shape))
-    for node in sorted_nodes(model, signature.output, network):
-        digest = _node(node, [digests.get(name, "") for name in node.input], signature.opset)
+    for node in nodes:
+        constant = constant_value(node, network)
+        if constant is not None:
+            digests[node.output[0]] = _tensor(constant)
+            continue
+        inputs = [digests.get(name, "") for name in node.input]
+        digest = _node(node, inputs, signature.opset, network)
         for position, name in enumerate(node.output):
-            is_constant = node.op_type == "Constant"
-            digests[name] = digest if is_constant else _hash("output", digest, str(position))
+            digests[name] = _hash("output", digest, str(position))
     return _hash("network", digests[signature.output])
 
 
-def _node(node: onnx.NodeProto, inputs: list[str], opset: int) -> str:
+def _node(node: onnx.NodeProto, inputs: list[str], opset: int, network: str) -> str:
     attributes = sorted(node.attribute, key=lambda attribute: attribute.name)
-    if node.op_type == "Constant" and attributes and attributes[0].name == "value":
-        return _tensor(numpy_helper.to_array(attributes[0].t))
-    described = [f"{a.name}={_attribute(a)}" for a in attributes]
+    described = [f"{a.name}={_attribute(a, network)}" for a in attributes]
     return _hash("node", node.domain, node.op_type, str(_since(node, opset)), *described, *inputs)
 
 
@@ -46,9 +51,9 @@ def _since(node: onnx.NodeProto, opset: int) -> int:
         return opset
 
 
-def _attribute(attribute: AttributeProto) -> str:
+def _attribute(attribute: AttributeProto, network: str) -> str:
     if attribute.type == AttributeProto.TENSOR:
-        return _tensor(numpy_helper.to_array(attribute.t))
+        return _tensor(array(attribute.t, network))
     if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
         return hashlib.sha256(attribute.SerializeToString(deterministic=True)).hexdigest()
     value = onnx.helper.get_attribute_value(attribute)

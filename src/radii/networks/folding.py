@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from radii.errors import NetworkError, UnsupportedOperator
-from radii.networks.models import title
-from radii.networks.translation._base import MAX_VALUES
+from radii.networks.models import constant_value, title
+from radii.networks.translation import MAX_VALUES
 
 __all__ = ["constant_outputs"]
 
@@ -29,9 +29,9 @@ _RANDOM = {
 
 # Operators whose result may be far larger than their inputs: its size from the inputs.
 _SIZES: dict[str, Callable[..., float]] = {
-    "ConstantOfShape": lambda shape: np.prod(shape, dtype=float),
-    "Expand": lambda x, shape: max(1.0, float(x.size)) * np.prod(shape, dtype=float),
-    "Tile": lambda x, repeats: float(x.size) * np.prod(repeats, dtype=float),
+    "ConstantOfShape": lambda shape: _product(shape),
+    "Expand": lambda x, shape: max(1.0, float(x.size)) * _product(shape),
+    "Tile": lambda x, repeats: float(x.size) * _product(repeats),
     "Range": lambda start, limit, delta: abs((float(limit) - float(start)) / float(delta)),
 }
 
@@ -40,33 +40,53 @@ def constant_outputs(
     node: onnx.NodeProto, inputs: Mapping[str, Array], opset: int, network: str
 ) -> list[Array]:
     """The outputs of a node whose inputs are all known, by the ONNX reference implementation."""
-    if node.op_type in _RANDOM:
+    if node.op_type in _RANDOM or any(a.HasField("g") or a.graphs for a in node.attribute):
         raise UnsupportedOperator(node.op_type, title(node), network)
-    if node.op_type == "Constant" and node.attribute and node.attribute[0].name == "value":
-        return [numpy_helper.to_array(node.attribute[0].t)]
-    values = [inputs[name] for name in node.input if name]
-    if node.op_type in _SIZES:
-        size = _SIZES[node.op_type](*values)
-        if not (math.isfinite(size) and size <= MAX_VALUES):
-            raise NetworkError(
-                f"{network}: node '{title(node)}' ({node.op_type}) makes a constant of "
-                f"{size:g} entries, which is too large"
-            )
-    from onnx.reference import ReferenceEvaluator
-
+    stored = constant_value(node, network)
+    if stored is not None:
+        return [stored]
+    _refuse_huge(node, [inputs[name] for name in node.input if name], network)
     feeds = {name: inputs[name] for name in node.input if name}
-    untyped = [_untyped(name) for name in feeds]
     outputs = [name for name in node.output if name]
-    graph = helper.make_graph([node], "constant", untyped, [_untyped(name) for name in outputs])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     try:
-        found = ReferenceEvaluator(model).run(outputs, dict(feeds))
+        found = _evaluated(node, feeds, outputs, opset)
     except Exception as error:
         raise NetworkError(
-            f"{network}: node '{title(node)}' ({node.op_type}) cannot be evaluated: {error}"
+            f"{network}: node '{title(node)}' ({node.op_type}) cannot be evaluated: "
+            f"{str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__}"
         ) from None
     return [np.asarray(value) for value in found]
 
 
+def _evaluated(
+    node: onnx.NodeProto, feeds: dict[str, Array], outputs: list[str], opset: int
+) -> list[Array]:
+    from onnx.reference import ReferenceEvaluator
+
+    graph = helper.make_graph(
+        [node], "constant", [_untyped(name) for name in feeds], [_untyped(name) for name in outputs]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+    return list(ReferenceEvaluator(model).run(outputs, feeds))
+
+
 def _untyped(name: str) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, TensorProto.UNDEFINED, None)
+
+
+def _product(sizes: Array) -> float:
+    return float(np.prod(np.asarray(sizes, dtype=np.float64)))
+
+
+def _refuse_huge(node: onnx.NodeProto, values: list[Array], network: str) -> None:
+    if node.op_type not in _SIZES:
+        return
+    try:
+        size = _SIZES[node.op_type](*values)
+    except (TypeError, ValueError, ZeroDivisionError):
+        size = math.nan
+    if not 0 <= size <= MAX_VALUES:
+        raise NetworkError(
+            f"{network}: node '{title(node)}' ({node.op_type}) makes a constant of "
+            f"{size:g} entries, which is not possible"
+        )

@@ -51,7 +51,9 @@ class Graph:
         self.nodes = tuple(nodes)
         self.output = output
         self._exact = exact or self
-        self._copies = exact._copies if exact else {(torch.float64, torch.device("cpu")): self}
+        self._copies: dict[tuple[torch.dtype, torch.device], Graph] = (
+            exact._copies if exact else {(torch.float64, torch.device("cpu")): self}
+        )
         self._last_use = self._find_last_uses()
 
     @property

@@ -1,4 +1,4 @@
-"""Making networks. Whatever goes wrong with a file leaves here as a NetworkError of one sentence."""
+"""Making networks. Whatever is wrong with a file leaves here as a NetworkError of one sentence."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import numpy.typing as npt
 import onnx
 import torch
@@ -17,11 +18,14 @@ from radii.networks.building import build_graph
 from radii.networks.fingerprint import fingerprint
 from radii.networks.models import parse_model, read_model, signature
 from radii.networks.network import Network
-from radii.networks.normalization import normalized
+from radii.networks.normalization import Normalization, per_channel
 
-__all__ = ["network_from_bytes", "network_from_file"]
+__all__ = ["REPLAY_TOLERANCE", "compare_with_replay", "network_from_bytes", "network_from_file"]
 
 Bounds = Domain | tuple[npt.ArrayLike, npt.ArrayLike]
+
+REPLAY_TOLERANCE = 1e-3
+"""Relative to the largest output: far above rounding, far below what a wrong operator causes."""
 
 
 def network_from_file(
@@ -35,7 +39,9 @@ def network_from_file(
     """See `radii.networks.load_network`."""
     with _one_sentence(path.name):
         model = read_model(path)
-        return _network(model, domain=domain, mean=mean, std=std, name=name or path.stem)
+        network = _network(model, domain=domain, mean=mean, std=std, name=name or path.stem)
+        compare_with_replay(network)
+    return network
 
 
 def network_from_bytes(
@@ -51,6 +57,32 @@ def network_from_bytes(
         return _network(parse_model(content, name), domain=domain, mean=mean, std=std, name=name)
 
 
+def compare_with_replay(network: Network, count: int = 2) -> None:
+    """Refuse a network whose graph does not give what ONNX Runtime gives, on random inputs.
+
+    Proofs speak about the graph and witnesses about the replay: they must be one function.
+    """
+    low, high = network.domain.box(network.input_shape)
+    rng = np.random.default_rng(0)
+    inputs = rng.uniform(low, high, (count, *network.input_shape)).astype(network.input_dtype)
+    replayed = network.replay(inputs)
+    if not np.isfinite(replayed).all():
+        raise NetworkError(f"{network.name}: gives NaN or infinite outputs inside its domain")
+    with torch.no_grad():
+        outputs = network(torch.from_numpy(inputs)).numpy()
+    if outputs.shape != replayed.shape:
+        raise NetworkError(
+            f"{network.name}: gives {outputs.shape[1]} outputs, but {replayed.shape[1]} on "
+            f"{network.replayed_on}; please report this network"
+        )
+    error = float(np.abs(outputs - replayed).max())
+    if not error <= REPLAY_TOLERANCE * max(1.0, float(np.abs(replayed).max())):
+        raise NetworkError(
+            f"{network.name}: gives outputs that differ by {error:.2g} from those on "
+            f"{network.replayed_on}; please report this network"
+        )
+
+
 def _network(
     model: onnx.ModelProto,
     *,
@@ -60,18 +92,24 @@ def _network(
     name: str,
 ) -> Network:
     given = signature(model, name)
-    model = normalized(model, given, mean, std, name)
+    shape = given.input_shape
+    normalization = Normalization(mean, std, input_shape=shape, network=name)
+    model = normalization.ahead_of(model, given)
     graph = build_graph(model, given, name)
-    dtype = torch.float64 if given.dtype == "float64" else torch.float32
     return Network(
         name=name,
-        domain=domain if isinstance(domain, Domain) else Domain(*domain),  # type: ignore[arg-type]
-        graph=graph.in_dtype(dtype),
+        domain=_domain(domain, shape),
+        graph=graph.in_dtype(torch.float64 if given.dtype == np.float64 else torch.float32),
         fingerprint=fingerprint(model, given, name),
-        input_shape=given.input_shape,
+        input_shape=shape,
         input_dtype=given.dtype,
         onnx_bytes=model.SerializeToString(deterministic=True),
     )
+
+
+def _domain(bounds: Bounds, shape: tuple[int, ...]) -> Domain:
+    low, high = (bounds.low, bounds.high) if isinstance(bounds, Domain) else bounds
+    return Domain(per_channel(low, shape), per_channel(high, shape))
 
 
 @contextmanager
@@ -84,5 +122,5 @@ def _one_sentence(name: str) -> Iterator[None]:
     except InputError:
         raise
     except Exception as error:
-        first = str(error).strip().split("\n")[0] or type(error).__name__
+        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise NetworkError(f"{name}: cannot be loaded as a network: {first}") from error

@@ -1,24 +1,39 @@
-"""Reading ONNX models: bytes or files in, one self-contained and orderly model out."""
+"""Reading ONNX models: what goes in, what comes out, and the nodes between in order."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import onnx
-from google.protobuf.message import DecodeError
-from onnx import TensorProto
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from onnx import TensorProto, numpy_helper
 
 from radii.errors import NetworkError
+from radii.networks.external import embed_external_weights
 
-__all__ = ["Signature", "parse_model", "read_model", "signature", "sorted_nodes"]
+__all__ = [
+    "Signature",
+    "array",
+    "constant_value",
+    "parse_model",
+    "read_model",
+    "signature",
+    "sorted_nodes",
+    "title",
+]
+
+Array = npt.NDArray[np.generic]
 
 OLDEST_OPSET = 8
 
-_FLOATS = {TensorProto.FLOAT: np.dtype(np.float32), TensorProto.DOUBLE: np.dtype(np.float64)}
+_FLOATS: dict[int, np.dtype[np.floating]] = {
+    TensorProto.FLOAT: np.dtype(np.float32),
+    TensorProto.DOUBLE: np.dtype(np.float64),
+}
 
 
 def read_model(path: Path) -> onnx.ModelProto:
@@ -41,9 +56,11 @@ def parse_model(content: bytes, name: str, directory: Path | None = None) -> onn
     if not model.graph.node or not model.graph.output:
         raise NetworkError(f"{name}: is not an ONNX model, or holds no network")
     _opset(model, name)
-    for tensor in _tensors(model):
-        if tensor.data_location == TensorProto.EXTERNAL:
-            _embed(tensor, directory, name)
+    embed_external_weights(model, directory, name)
+    if model.functions:
+        from onnx.inliner import inline_local_functions
+
+        model = inline_local_functions(model)
     return model
 
 
@@ -74,51 +91,61 @@ def signature(model: onnx.ModelProto, name: str) -> Signature:
             f"{name}: has {_listed(inputs)} as inputs and {_listed(graph.output)} as outputs, "
             "but a network needs exactly one of each"
         )
-    value = inputs[0]
+    value, output = inputs[0], graph.output[0]
     kind = value.type.tensor_type
     if kind.elem_type not in _FLOATS:
-        known = TensorProto.DataType.Name(kind.elem_type).lower()
+        spelled = onnx.TensorProto.DataType.Name(kind.elem_type).lower()
         raise NetworkError(
-            f"{name}: input '{value.name}' is of type {known}; float and double are supported"
+            f"{name}: input '{value.name}' is of type {spelled}; float and double are supported"
         )
-    if not kind.HasField("shape"):
-        raise NetworkError(f"{name}: input '{value.name}' has no shape; export it with one")
     sizes = [d.dim_value if d.dim_value > 0 else None for d in kind.shape.dim]
     has_batch = len(sizes) > 1 and sizes[0] in (None, 1)
-    shape = (1, *sizes[1:]) if has_batch else tuple(sizes)
-    if not shape or None in shape:
-        spelled = "x".join(str(d.dim_value or d.dim_param or "?") for d in kind.shape.dim)
-        raise NetworkError(
-            f"{name}: input '{value.name}' has the shape {spelled or '()'}; "
-            "all axes but the batch must be fixed numbers"
-        )
+    shape = tuple(sizes[1:] if has_batch else sizes)
     static = tuple(size for size in shape if size is not None)
-    output = graph.output[0].name
-    return Signature(
-        value.name, static, has_batch, _FLOATS[kind.elem_type], output, _opset(model, name)
-    )
+    if not shape or static != shape:
+        spelled = "x".join(str(d.dim_param or d.dim_value or "?") for d in kind.shape.dim)
+        raise NetworkError(
+            f"{name}: input '{value.name}' has {f'the shape {spelled}' if sizes else 'no shape'}; "
+            "export it with fixed numbers for all axes but the batch"
+        )
+    _refuse_fixed_batch(static, output, name)
+    shape_with_batch = (1, *static) if has_batch else static
+    dtype = _FLOATS[kind.elem_type]
+    opset = _opset(model, name)
+    return Signature(value.name, shape_with_batch, has_batch, dtype, output.name, opset)
+
+
+def _refuse_fixed_batch(shape: tuple[int, ...], output: onnx.ValueInfoProto, name: str) -> None:
+    """An output that is as long as the input, and has a further axis, is one of a whole batch."""
+    sizes = [d.dim_value for d in output.type.tensor_type.shape.dim]
+    if len(shape) > 1 and len(sizes) > 1 and sizes[0] == shape[0] > 1:
+        raise NetworkError(
+            f"{name}: works on batches of exactly {shape[0]}; export it with a batch of 1 "
+            "or a symbolic one"
+        )
 
 
 def sorted_nodes(model: onnx.ModelProto, output: str, name: str) -> list[onnx.NodeProto]:
     """The nodes that the output depends on, each after those it reads from."""
-    makers = {}
+    makers: dict[str, onnx.NodeProto] = {}
     for node in model.graph.node:
         for value in filter(None, node.output):
             if value in makers:
                 raise NetworkError(f"{name}: '{value}' is the output of two nodes")
             makers[value] = node
     ordered: list[onnx.NodeProto] = []
-    state: dict[int, bool] = {}  # by id(node): False while its inputs are visited, then True
+    is_done: dict[int, bool] = {}  # by id: False from the first visit on, True once in order
     stack = [makers[output]] if output in makers else []
     while stack:
         node = stack[-1]
-        if state.get(id(node)):
+        if is_done.get(id(node)):
             stack.pop()
             continue
-        waiting = [makers[v] for v in node.input if v in makers and not state.get(id(makers[v]))]
-        if any(state.get(id(w)) is False for w in waiting):
+        sources = [makers[value] for value in node.input if value in makers]
+        waiting = [source for source in sources if not is_done.get(id(source))]
+        if any(is_done.get(id(source)) is False for source in waiting):
             raise NetworkError(f"{name}: the graph runs in a circle at node '{title(node)}'")
-        state[id(node)] = not waiting
+        is_done[id(node)] = not waiting
         if waiting:
             stack.extend(waiting)
         else:
@@ -129,6 +156,40 @@ def sorted_nodes(model: onnx.ModelProto, output: str, name: str) -> list[onnx.No
 def title(node: onnx.NodeProto) -> str:
     """What to call a node: its name, or else its operator and first output."""
     return node.name or f"{node.op_type}:{next(iter(node.output), '')}"
+
+
+def array(tensor: TensorProto, network: str) -> Array:
+    """The values of a stored tensor."""
+    shape = tuple(tensor.dims)
+    try:
+        value = numpy_helper.to_array(tensor)
+    except Exception:
+        value = None
+    if value is None or value.shape != shape:
+        raise NetworkError(
+            f"{network}: weights '{tensor.name}' are damaged: "
+            f"what is stored does not fill the shape {shape}"
+        )
+    return value
+
+
+def constant_value(node: onnx.NodeProto, network: str) -> Array | None:
+    """The value of a Constant node; None for any other node, or for a kind that is not numbers."""
+    if node.op_type != "Constant" or len(node.attribute) != 1:
+        return None
+    attribute = node.attribute[0]
+    match attribute.name:
+        case "value":
+            return array(attribute.t, network)
+        case "value_float":
+            return np.array(attribute.f, dtype=np.float32)
+        case "value_floats":
+            return np.array(attribute.floats, dtype=np.float32)
+        case "value_int":
+            return np.array(attribute.i, dtype=np.int64)
+        case "value_ints":
+            return np.array(attribute.ints, dtype=np.int64)
+    return None
 
 
 def _opset(model: onnx.ModelProto, name: str) -> int:
@@ -143,57 +204,5 @@ def _opset(model: onnx.ModelProto, name: str) -> int:
     return int(versions[0])
 
 
-def _listed(values: object) -> str:
-    names = [f"'{value.name}'" for value in values]  # type: ignore[attr-defined]
-    return ", ".join(names) or "nothing"
-
-
-def _tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
-    graphs = [model.graph]
-    nodes = [node for function in model.functions for node in function.node]
-    while graphs:
-        graph = graphs.pop()
-        yield from graph.initializer
-        nodes.extend(graph.node)
-        while nodes:
-            for attribute in nodes.pop().attribute:
-                if attribute.HasField("t"):
-                    yield attribute.t
-                yield from attribute.tensors
-                graphs.extend([attribute.g] if attribute.HasField("g") else [])
-                graphs.extend(attribute.graphs)
-
-
-def _embed(tensor: TensorProto, directory: Path | None, name: str) -> None:
-    """Replace a reference to a file beside the model by the file's bytes."""
-    entries = {entry.key: entry.value for entry in tensor.external_data}
-    location = entries.get("location", "")
-    if directory is None:
-        raise NetworkError(
-            f"{name}: '{tensor.name}' is stored in the file '{location}', "
-            "which a model given as bytes cannot refer to"
-        )
-    home = directory.resolve()
-    path = (home / location).resolve()
-    if not location or Path(location).is_absolute() or not path.is_relative_to(home):
-        raise NetworkError(
-            f"{name}: '{tensor.name}' is stored in '{location}', outside the model's directory; "
-            "move it beside the model"
-        )
-    try:
-        offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
-        size = math.prod(tensor.dims) * _item_bytes(tensor)
-        with path.open("rb") as file:
-            file.seek(offset)
-            content = file.read(min(length, size) if length >= 0 else size)
-    except (OSError, ValueError, OverflowError):
-        raise NetworkError(f"{name}: weights file '{location}' cannot be read") from None
-    if len(content) != size:
-        raise NetworkError(f"{name}: weights file '{location}' is too short for '{tensor.name}'")
-    tensor.raw_data = content
-    tensor.data_location = TensorProto.DEFAULT
-    del tensor.external_data[:]
-
-
-def _item_bytes(tensor: TensorProto) -> int:
-    return int(onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+def _listed(values: Iterable[onnx.ValueInfoProto]) -> str:
+    return ", ".join(f"'{value.name}'" for value in values) or "nothing"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import onnx
@@ -10,68 +12,91 @@ from onnx import helper, numpy_helper
 from radii.errors import NetworkError
 from radii.networks.models import Signature
 
-__all__ = ["normalized"]
+__all__ = ["Normalization", "per_channel"]
+
+Float64 = npt.NDArray[np.float64]
 
 
-def normalized(
-    model: onnx.ModelProto,
-    signature: Signature,
-    mean: npt.ArrayLike | None,
-    std: npt.ArrayLike | None,
-    network: str,
-) -> onnx.ModelProto:
-    """The model of x -> model((x - mean) / std). One number each, or one for each channel."""
-    if mean is None and std is None:
-        return model
-    shift = _per_channel(0.0 if mean is None else mean, signature, "mean", network)
-    scale = _per_channel(1.0 if std is None else std, signature, "std", network)
-    if not np.all(scale > 0):
-        raise NetworkError(f"{network}: std {scale.ravel().tolist()} must be positive")
-    result = onnx.ModelProto()
-    result.CopyFrom(model)
-    taken = _names(result)
-    centered, scaled, mean_name, std_name = (
-        _fresh(base, taken) for base in ("centered", "normalized", "mean", "std")
-    )
-    for node in result.graph.node:
-        for position, source in enumerate(node.input):
-            if source == signature.input:
-                node.input[position] = scaled
-    result.graph.initializer.append(numpy_helper.from_array(shift, mean_name))
-    result.graph.initializer.append(numpy_helper.from_array(scale, std_name))
-    first = [
-        helper.make_node("Sub", [signature.input, mean_name], [centered], name=centered),
-        helper.make_node("Div", [centered, std_name], [scaled], name=scaled),
-    ]
-    rest = list(result.graph.node)
-    del result.graph.node[:]
-    result.graph.node.extend(first + rest)
-    return result
+def per_channel(value: npt.ArrayLike, shape: Sequence[int]) -> Float64:
+    """One number, or one for each channel, in a shape that broadcasts to inputs of `shape`.
 
-
-def _per_channel(
-    value: npt.ArrayLike, signature: Signature, what: str, network: str
-) -> npt.NDArray[np.floating]:
-    """The constant in a shape that broadcasts to the input; channels are the first axis."""
+    Channels are the first axis, or the last one where only that has as many entries. Arrays of
+    other shapes stay as they are.
+    """
     array = np.asarray(value, dtype=np.float64)
-    shape = signature.input_shape
-    if array.ndim == 1 and array.size > 1:
-        array = array.reshape(-1, *(1,) * (len(shape) - 1))
-    elif array.size == 1:
-        array = array.reshape(())
-    fits = len(array.shape) <= len(shape) and all(
-        a in (1, s) for a, s in zip(reversed(array.shape), reversed(shape), strict=False)
-    )
+    if array.size == 1:
+        return array.reshape(())
+    if max(array.shape) == array.size and shape:  # one axis at most is longer than 1
+        if array.size == shape[0]:
+            return array.reshape(-1, *(1,) * (len(shape) - 1))
+        if array.size == shape[-1]:
+            return array.reshape(-1)
+    return array
+
+
+class Normalization:
+    """x -> (x - mean) / std, with one number each or one for each channel."""
+
+    def __init__(
+        self,
+        mean: npt.ArrayLike | None,
+        std: npt.ArrayLike | None,
+        *,
+        input_shape: tuple[int, ...],
+        network: str,
+    ) -> None:
+        self.is_identity = mean is None and std is None
+        self.mean = _checked(0.0 if mean is None else mean, input_shape, "mean", network)
+        self.std = _checked(1.0 if std is None else std, input_shape, "std", network)
+        if not np.all(self.std > 0):
+            raise NetworkError(f"{network}: std {self.std.ravel().tolist()} must be positive")
+
+    def __call__(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """A batch of inputs, normalised as the model's first nodes do it."""
+        return (x - self.mean.astype(x.dtype)) / self.std.astype(x.dtype)
+
+    def ahead_of(self, model: onnx.ModelProto, signature: Signature) -> onnx.ModelProto:
+        """The model of x -> model((x - mean) / std)."""
+        if self.is_identity:
+            return model
+        result = onnx.ModelProto()
+        result.CopyFrom(model)
+        graph = result.graph
+        taken = _names(graph)
+        centered, scaled, mean, std = (
+            _fresh(name, taken) for name in ("centered", "normalized", "mean", "std")
+        )
+        for node in graph.node:
+            for position, source in enumerate(node.input):
+                if source == signature.input:
+                    node.input[position] = scaled
+        for name, value in ((mean, self.mean), (std, self.std)):
+            graph.initializer.append(numpy_helper.from_array(value.astype(signature.dtype), name))
+        rest = list(graph.node)
+        del graph.node[:]
+        graph.node.append(helper.make_node("Sub", [signature.input, mean], [centered], centered))
+        graph.node.append(helper.make_node("Div", [centered, std], [scaled], scaled))
+        graph.node.extend(rest)
+        return result
+
+
+def _checked(
+    value: npt.ArrayLike, input_shape: tuple[int, ...], what: str, network: str
+) -> Float64:
+    try:
+        array = per_channel(value, input_shape)
+        fits = np.broadcast_shapes(array.shape, input_shape) == input_shape
+    except (ValueError, TypeError):
+        fits = False
     if not fits or not np.isfinite(array).all():
         raise NetworkError(
-            f"{network}: {what} {np.asarray(value).tolist()} does not fit inputs of shape {shape}; "
+            f"{network}: {what} {np.asarray(value).tolist()} does not fit inputs of shape {input_shape}; "
             "give one finite number, or one for each channel"
         )
-    return array.astype(signature.dtype)
+    return array
 
 
-def _names(model: onnx.ModelProto) -> set[str]:
-    graph = model.graph
+def _names(graph: onnx.GraphProto) -> set[str]:
     names = {tensor.name for tensor in graph.initializer} | {value.name for value in graph.input}
     for node in graph.node:
         names.update(node.output, node.input, [node.name])

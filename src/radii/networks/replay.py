@@ -38,7 +38,7 @@ class Replay:
             raise NetworkError(
                 f"{name}: {replay_version()} cannot load it: {_first_line(error)}"
             ) from None
-        self._input = self._session.get_inputs()[-1].name
+        self._input = self._session.get_inputs()[0].name
 
     def run(self, inputs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
         """The outputs, flattened, of inputs stacked along the first axis."""

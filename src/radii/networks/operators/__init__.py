@@ -77,4 +77,5 @@ __all__ = [
     "Tanh",
     "Transpose",
     "TransposedConvolution",
+    "Window",
 ]

@@ -10,9 +10,9 @@ from radii.networks.translation import (
     pooling,
     reductions,
 )
-from radii.networks.translation._base import Call, Translation, Translator
+from radii.networks.translation._base import MAX_VALUES, Call, Translation, Translator
 
-__all__ = ["TRANSLATORS", "Call", "Translation", "Translator"]
+__all__ = ["MAX_VALUES", "TRANSLATORS", "Call", "Translation", "Translator"]
 
 TRANSLATORS: dict[str, Translator] = {
     "Add": arithmetic.add,

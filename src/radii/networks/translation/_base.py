@@ -25,12 +25,17 @@ MAX_VALUES = 2**28
 
 @dataclass(slots=True)
 class Translation:
-    """A graph under construction. `values` maps ONNX names to node indices or constants."""
+    """A graph under construction.
+
+    `values` maps ONNX names to node indices or constants; `unavailable` those of outputs that are
+    not computed to the operator and node that would have to.
+    """
 
     network: str
     opset: int
     nodes: list[Node] = field(default_factory=list)
     values: dict[str, int | Array] = field(default_factory=dict)
+    unavailable: dict[str, tuple[str, str]] = field(default_factory=dict)
     _names: set[str] = field(default_factory=set)
 
     def add_input(self, name: str, shape: tuple[int, ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from radii.errors import NetworkError
@@ -169,7 +170,7 @@ def pad(call: Call) -> int:
     if mode == "constant":
         fill = float(call.weight(2)) if call.has(2) else call.float_attribute("value", 0.0)
         return call.emit(Pad(pads, fill), call.node(0))
-    if mode not in _NUMPY_MODES:
+    if mode not in ("reflect", "edge", "wrap"):
         raise call.unsupported(f"with mode {mode}")
     result = call.node(0)
     for axis, (before, after) in enumerate(pads):
@@ -179,13 +180,14 @@ def pad(call: Call) -> int:
     return result
 
 
-_NUMPY_MODES = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
-
-
-def _padded_positions(
-    length: int, before: int, after: int, mode: str
-) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+def _padded_positions(length: int, before: int, after: int, mode: str) -> npt.NDArray[np.int64]:
     """Which entries of an axis a padded axis holds; negative pads crop."""
-    positions = np.arange(length)[max(0, -before) : length - max(0, -after)]
+    positions = np.arange(length, dtype=np.int64)[max(0, -before) : length - max(0, -after)]
     widths = (max(0, before), max(0, after))
-    return np.pad(positions, widths, mode=_NUMPY_MODES[mode])  # type: ignore[call-overload]
+    match mode:
+        case "reflect":
+            return np.pad(positions, widths, mode="reflect")
+        case "edge":
+            return np.pad(positions, widths, mode="edge")
+        case _:
+            return np.pad(positions, widths, mode="wrap")
