@@ -1,0 +1,141 @@
+"""`radii verify`: decide a VNN-LIB file and answer as VNN-COMP tools do."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.errors import InputError, NetworkError, SpecificationError
+
+if TYPE_CHECKING:
+    from radii.deciding import Decision
+    from radii.networks import Network
+    from radii.vnnlib import Problem
+
+__all__ = ["add_parser"]
+
+DESCRIPTION = """Is there an input that, with the network's output, satisfies the VNN-LIB file?
+
+The first line says sat, unsat, unknown or timeout. After sat follows the counterexample:
+((X_0 value) ... (Y_0 value) ...), inputs in row-major order, outputs as ONNX Runtime gives them.
+Every one of these answers exits with 0; bad input exits with 2."""
+
+EPILOG = """examples:
+  radii verify net.onnx property.vnnlib
+  radii verify net.onnx property.vnnlib.gz --timeout 300 --out result.txt
+  radii verify net.onnx property.vnnlib --json
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "verify",
+        help="decide a VNN-LIB file: sat with a counterexample, unsat, unknown or timeout",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("network", type=Path, metavar="NET.onnx", help="ONNX file, may be gzipped")
+    parser.add_argument(
+        "property", type=Path, metavar="PROP.vnnlib", help="VNN-LIB 1.0 or 2.0, may be gzipped"
+    )
+    parser.add_argument("--timeout", type=float, metavar="S", help="wall seconds for all (none)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the answer here too")
+    parser.add_argument("--verifier", default="milp", metavar="NAME", help="what proves (milp)")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the attack (0)")
+    parser.add_argument("--json", action="store_true", help="print JSON instead")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    started = time.monotonic()
+    seconds = math.inf if args.timeout is None else args.timeout
+    if not seconds > 0:
+        raise InputError(f"--timeout {args.timeout} must be a number of seconds above 0")
+    if args.out is not None:
+        _check_writable(args.out)
+
+    from radii import verifiers
+    from radii.deciding import decide_problem
+    from radii.vnnlib import read_problem
+
+    verifier = verifiers.get(args.verifier)
+    limits = verifiers.Limits(seconds=seconds, started=started)
+    problem = read_problem(args.property)
+    network = _network(args.network, problem)
+    decision = decide_problem(network, problem, verifier=verifier, limits=limits, seed=args.seed)
+    if decision.message and decision.witness is None:
+        print(f"radii: {decision.message}", file=sys.stderr)
+    answer = str(decision.verification)
+    if args.out is not None:
+        _write(args.out, answer)
+    if args.json:
+        spent = time.monotonic() - started
+        answer = json.dumps(_object(args, decision, f"{verifier.name} {verifier.version}", spent))
+    print(answer)
+    return 0
+
+
+def _network(path: Path, problem: Problem) -> Network:
+    """The network; its domain is as wide as the widest input that the problem speaks about."""
+    import gzip
+    import zlib
+
+    from radii.networks import Network, load_network
+
+    specifications = problem.specifications((problem.variables.inputs.size,))
+    boxes = [specification.region.box() for specification in specifications]
+    low = min((float(low.min()) for low, _ in boxes), default=0.0)
+    high = max((float(high.max()) for _, high in boxes), default=0.0)
+    if path.suffix != ".gz":
+        return load_network(path, domain=(low, high))
+    try:
+        model = gzip.decompress(path.read_bytes())
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise NetworkError(f"{path} is a damaged gzip file; fetch it again") from None
+    except OSError as error:
+        raise NetworkError(f"{path} cannot be read: {error.strerror}") from None
+    return Network.from_bytes(model, domain=(low, high), name=Path(path.stem).stem)
+
+
+def _object(
+    args: argparse.Namespace, decision: Decision, verifier: str, seconds: float
+) -> dict[str, Any]:
+    found = decision.verification
+    counterexample = None
+    if decision.witness is not None and found.inputs is not None and found.outputs is not None:
+        counterexample = {
+            "X": found.inputs.tolist(),
+            "Y": found.outputs.tolist(),
+            "replayed_on": decision.witness.replayed_on,
+        }
+    return {
+        "network": str(args.network),
+        "property": str(args.property),
+        "verdict": found.outcome.value,
+        "counterexample": counterexample,
+        "verifier": verifier,
+        "seconds": round(seconds, 3),
+        "message": decision.message,
+    }
+
+
+def _check_writable(path: Path) -> None:
+    """Fail before the work instead of after it."""
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise SpecificationError(
+            f"--out {path} cannot be written; choose a file in a directory that can"
+        )
+
+
+def _write(path: Path, answer: str) -> None:
+    try:
+        path.write_text(answer + "\n")
+    except OSError as error:
+        raise InputError(f"--out {path} cannot be written: {error.strerror}") from None
