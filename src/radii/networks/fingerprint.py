@@ -10,6 +10,7 @@ import onnx
 from onnx import AttributeProto
 
 from radii.networks.models import Signature, array, constant_value, sorted_nodes
+from radii.networks.versions import defined_since
 
 __all__ = ["fingerprint"]
 
@@ -40,15 +41,9 @@ def fingerprint(model: onnx.ModelProto, signature: Signature, network: str) -> s
 def _node(node: onnx.NodeProto, inputs: list[str], opset: int, network: str) -> str:
     attributes = sorted(node.attribute, key=lambda attribute: attribute.name)
     described = [f"{a.name}={_attribute(a, network)}" for a in attributes]
-    return _hash("node", node.domain, node.op_type, str(_since(node, opset)), *described, *inputs)
-
-
-def _since(node: onnx.NodeProto, opset: int) -> int:
-    """The opset that defined the operator's meaning in force at `opset`."""
-    try:
-        return int(onnx.defs.get_schema(node.op_type, opset, node.domain).since_version)
-    except onnx.defs.SchemaError:
-        return opset
+    return _hash(
+        "node", node.domain, node.op_type, str(defined_since(node, opset)), *described, *inputs
+    )
 
 
 def _attribute(attribute: AttributeProto, network: str) -> str:

@@ -14,6 +14,7 @@ from onnx import TensorProto, numpy_helper
 
 from radii.errors import NetworkError
 from radii.networks.external import embed_external_weights
+from radii.networks.versions import lowered, opset_of
 
 __all__ = [
     "Signature",
@@ -27,8 +28,6 @@ __all__ = [
 ]
 
 Array = npt.NDArray[np.generic]
-
-OLDEST_OPSET = 8
 
 _FLOATS: dict[int, np.dtype[np.floating]] = {
     TensorProto.FLOAT: np.dtype(np.float32),
@@ -55,13 +54,13 @@ def parse_model(content: bytes, name: str, directory: Path | None = None) -> onn
         raise NetworkError(f"{name}: is not an ONNX model, or is truncated") from None
     if not model.graph.node or not model.graph.output:
         raise NetworkError(f"{name}: is not an ONNX model, or holds no network")
-    _opset(model, name)
+    opset_of(model, name)
     embed_external_weights(model, directory, name)
     if model.functions:
         from onnx.inliner import inline_local_functions
 
         model = inline_local_functions(model)
-    return model
+    return lowered(model, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def signature(model: onnx.ModelProto, name: str) -> Signature:
     _refuse_fixed_batch(static, output, name)
     shape_with_batch = (1, *static) if has_batch else static
     dtype = _FLOATS[kind.elem_type]
-    opset = _opset(model, name)
+    opset = opset_of(model, name)
     return Signature(value.name, shape_with_batch, has_batch, dtype, output.name, opset)
 
 
@@ -190,18 +189,6 @@ def constant_value(node: onnx.NodeProto, network: str) -> Array | None:
         case "value_ints":
             return np.array(attribute.ints, dtype=np.int64)
     return None
-
-
-def _opset(model: onnx.ModelProto, name: str) -> int:
-    versions = [o.version for o in model.opset_import if o.domain in ("", "ai.onnx")]
-    if not versions:
-        raise NetworkError(f"{name}: is not an ONNX model, or is truncated: it names no opset")
-    newest = onnx.defs.onnx_opset_version()
-    if not OLDEST_OPSET <= versions[0] <= newest:
-        raise NetworkError(
-            f"{name}: uses opset {versions[0]}; opsets {OLDEST_OPSET} to {newest} are supported"
-        )
-    return int(versions[0])
 
 
 def _listed(values: Iterable[onnx.ValueInfoProto]) -> str:

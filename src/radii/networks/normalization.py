@@ -90,8 +90,8 @@ def _checked(
         fits = False
     if not fits or not np.isfinite(array).all():
         raise NetworkError(
-            f"{network}: {what} {np.asarray(value).tolist()} does not fit inputs of shape {input_shape}; "
-            "give one finite number, or one for each channel"
+            f"{network}: {what} {np.asarray(value).tolist()} does not fit inputs of shape "
+            f"{input_shape}; give one finite number, or one for each channel"
         )
     return array
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Replay:
             )
         except Exception as error:
             raise NetworkError(
-                f"{name}: {replay_version()} cannot load it: {_first_line(error)}"
+                f"{name}: {replay_version()} cannot load it: {_reason(error)}"
             ) from None
         self._input = self._session.get_inputs()[0].name
 
@@ -48,11 +49,14 @@ class Replay:
                 (y,) = self._session.run(None, {self._input: x})
             except Exception as error:
                 raise NetworkError(
-                    f"{self._name}: {replay_version()} cannot run it: {_first_line(error)}"
+                    f"{self._name}: {replay_version()} cannot run it: {_reason(error)}"
                 ) from None
             outputs.append(np.ravel(y))
         return np.stack(outputs)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n")[0]
+def _reason(error: Exception) -> str:
+    """What the runtime says, without its error codes, source paths and signatures."""
+    text = " ".join(str(error).split())
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
+    return re.sub(r"/onnxruntime_src/\S+ .*\) (?:const )?", "", text)
