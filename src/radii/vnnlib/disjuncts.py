@@ -51,7 +51,7 @@ def specifications(
         groups.setdefault((box, tuple(branch.inputs)), []).append(polyhedron)
     found = []
     for (box, cuts), polyhedra in groups.items():
-        low, high = np.frombuffer(box).reshape(2, *shape)
+        low, high = np.frombuffer(box).reshape(2, *shape).copy()
         inputs = _polyhedron(cuts, 0, variables.inputs.size) if cuts else None
         found.append(Specification(Box(low, high), LinearRequirement(tuple(polyhedra)), inputs))
     return tuple(found)

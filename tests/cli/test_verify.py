@@ -1,0 +1,217 @@
+"""`radii verify` on networks small enough to know the answer by hand."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from radii.cli import verify
+from radii.errors import InputError
+from radii.vnnlib import Outcome, parse_verification, read_problem
+
+
+def saved(path: Path, nodes: list[onnx.NodeProto], weights: dict[str, list[list[float]]]) -> Path:
+    """A model from x, 1x2, to y, 1x2."""
+    graph = helper.make_graph(
+        nodes,
+        "tiny",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 2])],
+        [numpy_helper.from_array(np.array(w, np.float32), name) for name, w in weights.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.fixture
+def linear(tmp_path: Path) -> Path:
+    """y_0 = x_0 + x_1 and y_1 = x_0 - x_1."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    return saved(tmp_path / "linear.onnx", nodes, {"w": [[1, 1], [1, -1]]})
+
+
+@pytest.fixture
+def folded(tmp_path: Path) -> Path:
+    """y_0 = |x_0| + |x_1| and y_1 = |x_0| - |x_1|, by four ReLUs."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "v"], ["z"]),
+        helper.make_node("Relu", ["z"], ["a"]),
+        helper.make_node("MatMul", ["a", "w"], ["y"]),
+    ]
+    weights = {"v": [[1, -1, 0, 0], [0, 0, 1, -1]], "w": [[1, 1], [1, 1], [1, -1], [1, -1]]}
+    return saved(tmp_path / "folded.onnx", nodes, weights)
+
+
+DECLARED = "".join(f"(declare-const {v}_{i} Real)\n" for v in "XY" for i in (0, 1))
+UNIT = "(assert (<= 0 X_0 1)) (assert (<= 0 X_1 1))\n"
+AROUND = "(assert (<= -1 X_0 1)) (assert (<= -1 X_1 1))\n"
+
+
+def written(path: Path, body: str) -> Path:
+    file = path.parent / "property.vnnlib"
+    file.write_text(DECLARED + body)
+    return file
+
+
+def call(*arguments: object) -> int:
+    parser = argparse.ArgumentParser()
+    verify.add_parser(parser.add_subparsers())
+    args = parser.parse_args(["verify", *map(str, arguments)])
+    return int(args.run(args))
+
+
+def answer(capsys: pytest.CaptureFixture[str], network: Path, file: Path, *more: object) -> Outcome:
+    """The outcome; a counterexample is replayed and held against the file here as well."""
+    assert call(network, file, *more) == 0
+    found = parse_verification(capsys.readouterr().out)
+    if found.outcome is Outcome.SAT:
+        assert found.inputs is not None
+        assert found.outputs is not None
+        session = onnxruntime.InferenceSession(network.read_bytes())
+        (y,) = session.run(None, {"x": found.inputs.astype(np.float32)[None]})
+        assert y.ravel().tolist() == found.outputs.tolist()
+        assert read_problem(file).is_solved_by(found.inputs, found.outputs)
+    return found.outcome
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        (UNIT + "(assert (>= Y_0 1.5))", Outcome.SAT),
+        (UNIT + "(assert (>= Y_0 2.5))", Outcome.UNSAT),
+        (UNIT + "(assert (and (>= Y_0 1.5) (>= Y_1 0.25)))", Outcome.SAT),
+        (UNIT + "(assert (and (>= Y_0 1.5) (>= Y_1 0.75)))", Outcome.UNSAT),
+        (UNIT + "(assert (or (and (>= Y_0 2.5)) (and (<= Y_1 -0.5))))", Outcome.SAT),
+        (UNIT + "(assert (or (and (>= Y_0 2.5)) (and (<= Y_1 -1.5))))", Outcome.UNSAT),
+        (UNIT + "(assert (<= (+ X_0 X_1) 0.5)) (assert (>= Y_0 0.75))", Outcome.UNSAT),
+        (UNIT + "(assert (<= (+ X_0 X_1) 0.5)) (assert (>= Y_1 0.25))", Outcome.SAT),
+        (UNIT + "(assert (or (and (<= X_0 0.25) (>= Y_0 1.5)) (>= Y_1 1.5)))", Outcome.UNSAT),
+        (UNIT + "(assert (or (and (<= X_0 0.25) (>= Y_0 1.5)) (and (>= X_0 0.5) (<= Y_1 0))))",
+         Outcome.SAT),
+        (UNIT + "(assert (>= X_0 2))", Outcome.UNSAT),
+        (UNIT + "(assert (>= X_0 0.5))", Outcome.SAT),
+        (UNIT + "(assert (= X_0 0.1)) (assert (>= Y_0 1))", Outcome.SAT),
+        (UNIT + "(assert (= X_0 0.1)) (assert (>= Y_0 1.2))", Outcome.UNSAT),
+        (UNIT + "(assert (< X_0 0.5)) (assert (> Y_0 1.25))", Outcome.SAT),
+        (UNIT + "(assert (< X_0 0.5)) (assert (> Y_0 1.75))", Outcome.UNSAT),
+    ],
+)  # fmt: skip
+def test_linear(
+    linear: Path, capsys: pytest.CaptureFixture[str], body: str, outcome: Outcome
+) -> None:
+    assert answer(capsys, linear, written(linear, body)) is outcome
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        (AROUND + "(assert (<= Y_0 -0.125))", Outcome.UNSAT),
+        (AROUND + "(assert (<= Y_0 0.125))", Outcome.SAT),
+        (AROUND + "(assert (>= Y_0 2.125))", Outcome.UNSAT),
+        (AROUND + "(assert (and (>= Y_1 0.5) (<= X_0 0)))", Outcome.SAT),
+        (AROUND + "(assert (and (>= Y_1 0.5) (<= X_0 0) (>= X_0 -0.25)))", Outcome.UNSAT),
+        (AROUND + "(assert (or (>= Y_0 2.5) (<= Y_1 -1.5) (and (>= X_1 0.5) (>= Y_1 0.75))))",
+         Outcome.UNSAT),
+    ],
+)  # fmt: skip
+def test_folded(
+    folded: Path, capsys: pytest.CaptureFixture[str], body: str, outcome: Outcome
+) -> None:
+    assert answer(capsys, folded, written(folded, body)) is outcome
+
+
+def test_a_tie_is_not_strict(linear: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """y_0 > 2 holds nowhere, but y_0 = 2 at a corner: no proof of the closed set, no witness."""
+    file = written(linear, UNIT + "(assert (> Y_0 2))")
+    assert answer(capsys, linear, file) is Outcome.UNKNOWN
+
+
+def test_a_fixed_decimal_is_printed_as_it_stands(
+    linear: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(linear, UNIT + "(assert (= X_0 0.1)) (assert (>= Y_0 1))")
+    call(linear, file)
+    assert "(X_0 0.1)" in capsys.readouterr().out.replace("((", "(")
+
+
+def test_version_two_and_gzip(linear: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = """(vnnlib-version <2.0>)
+    (declare-network f (declare-input A float32 [1,2]) (declare-output B float32 [1,2]))
+    (assert (and (<= 0 A[0,0] 1) (<= 0 A[0,1] 1)))
+    (assert (>= B[0,0] BOUND))"""
+    zipped = linear.with_suffix(".onnx.gz")
+    zipped.write_bytes(gzip.compress(linear.read_bytes()))
+    file = linear.parent / "two.vnnlib.gz"
+    for bound, outcome in (("1.5", "sat"), ("2.5", "unsat")):
+        file.write_bytes(gzip.compress(text.replace("BOUND", bound).encode()))
+        assert call(zipped, file) == 0
+        assert capsys.readouterr().out.split()[0] == outcome
+
+
+def test_time_is_up(folded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(folded, AROUND + "(assert (<= Y_0 -0.125))")
+    assert answer(capsys, folded, file, "--timeout", "1e-9") is Outcome.TIMEOUT
+
+
+def test_the_answer_is_written_too(linear: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(linear, UNIT + "(assert (>= Y_0 1.5))")
+    out = linear.parent / "result.txt"
+    call(linear, file, "--out", out, "--seed", 3)
+    assert out.read_text() == capsys.readouterr().out
+
+
+def test_json(linear: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = written(linear, UNIT + "(assert (>= Y_0 1.5))")
+    out = linear.parent / "result.txt"
+    call(linear, file, "--json", "--out", out)
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "sat"
+    assert found["counterexample"]["Y"][0] >= 1.5
+    assert found["counterexample"]["replayed_on"].startswith("onnxruntime")
+    assert out.read_text().startswith("sat\n((X_0 ")
+    call(linear, written(linear, UNIT + "(assert (>= Y_0 2.5))"), "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], found["counterexample"]) == ("unsat", None)
+
+
+@pytest.mark.parametrize(
+    ("body", "more", "sentence"),
+    [
+        (UNIT + "(assert (<= Y_0 0)", [], "never closed"),
+        (UNIT + "(declare-const X_2 Real) (assert (<= 0 X_2 1))", [], "declares 3 inputs"),
+        (UNIT + "(declare-const Y_2 Real)", [], "declares 3 outputs"),
+        ("(assert (<= 0 X_0 1))", [], "X_1 has no lower bound"),
+        (UNIT + "(assert (<= X_0 1e39))", ["--timeout", "0"], "--timeout 0"),
+        (UNIT + "(assert (<= X_0 1e39))", ["--timeout", "nan"], "--timeout nan"),
+        ("(assert (<= 0 X_0 1e39)) (assert (<= 0 X_1 1))", [], "beyond 3.40282e"),
+        (UNIT, ["--out", "/nowhere/at/all.txt"], "cannot be written"),
+        (UNIT, ["--verifier", "psychic"], "psychic"),
+    ],
+)
+def test_bad_input_gets_one_sentence(
+    linear: Path, body: str, more: list[str], sentence: str
+) -> None:
+    with pytest.raises(InputError, match=sentence) as caught:
+        call(linear, written(linear, body), *more)
+    assert "\n" not in str(caught.value)
+
+
+def test_files_that_are_not_there(linear: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        call(linear, linear.parent / "none.vnnlib")
+    file = written(linear, UNIT)
+    with pytest.raises(InputError, match="cannot be read"):
+        call(linear.parent / "none.onnx", file)
+    damaged = linear.parent / "cut.onnx.gz"
+    damaged.write_bytes(gzip.compress(linear.read_bytes())[:-9])
+    with pytest.raises(InputError, match="damaged gzip"):
+        call(damaged, file)
