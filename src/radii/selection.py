@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii import properties
-from radii.balls import Norm
+from radii.balls import Box, Norm
 from radii.datasets import Dataset
 from radii.datasets.images import extent
 from radii.errors import DataError, NetworkError
@@ -26,7 +26,7 @@ def select(
     network: Network,
     dataset: Dataset,
     *,
-    property: str,
+    property: str,  # noqa: A002
     norm: Norm,
     layout: str | None = None,
 ) -> list[Instance]:
@@ -37,9 +37,8 @@ def select(
     lists coloured images, which nothing in the network tells. Raises an InputError unless every
     image fits the network, its label is one of the outputs, and it lies in the domain.
     """
-    images = _shaped(network, dataset, layout)
     _check_labels(network, dataset)
-    _check_domain(network, dataset, images)
+    images = _in_domain(network, dataset, _shaped(network, dataset, layout))
     outputs = network.replay(images)
     _check_outputs(network, dataset, outputs)
     instances: list[Instance] = []
@@ -123,21 +122,30 @@ def _check_labels(network: Network, dataset: Dataset) -> None:
         )
 
 
-def _check_domain(network: Network, dataset: Dataset, images: Array) -> None:
+def _in_domain(network: Network, dataset: Dataset, images: Array) -> Array:
+    """The images, all in the domain; a DataError names the first one that is not.
+
+    A value that is out by no more than the rounding of its type is moved onto the bound: a bound
+    such as -0.4242 has no exact float32, and data scaled to it may end one unit beside it.
+    """
     low, high = network.domain.box(network.input_shape)
     values = images.astype(np.float64)
-    excess = np.maximum(low - values, values - high).reshape(len(images), -1)
-    outside = np.flatnonzero(~(excess <= 0).all(axis=1))  # also catches NaN
-    if not outside.size:
-        return
-    row = int(outside[0])
-    worst = int(np.argmax(excess[row]))
-    value = values[row].ravel()[worst]
-    bounds = f"[{low.ravel()[worst]:g}, {high.ravel()[worst]:g}]"
+    excess = np.maximum(low - values, values - high)
+    rounding = np.spacing(np.maximum(np.abs(low), np.abs(high)).astype(images.dtype))
+    outside = ~(excess <= rounding)  # also catches NaN
+    if not outside.any():
+        box, moved = Box(low, high), images.copy()
+        for beside in np.flatnonzero((excess > 0).reshape(len(images), -1).any(axis=1)):
+            moved[beside] = box.project(images[beside], images.dtype)
+        return moved
+    row = int(np.flatnonzero(outside.reshape(len(images), -1).any(axis=1))[0])
+    worst = np.unravel_index(int(np.argmax(excess[row])), excess[row].shape)
+    value = values[row][worst]
     advice = "; divide pixels by 255" if 2.0 < value <= 255.0 and np.all(high == 1.0) else ""
     raise DataError(
-        f"{dataset.title}: image {dataset.indices[row]} leaves the domain {bounds} of {network.name} "
-        f"by {excess[row, worst]:g}: it holds {value:g}{advice}"
+        f"{dataset.title}: image {dataset.indices[row]} leaves the domain "
+        f"[{low[worst]:g}, {high[worst]:g}] of {network.name} by {excess[row][worst]:g}: "
+        f"it holds {value:g}{advice}"
     )
 
 

@@ -108,7 +108,7 @@ def _is_whole(known: PublishedSet) -> bool:
 
 @contextmanager
 def _progress(known: PublishedSet) -> Iterator[Progress]:
-    """Bars for downloads, on standard error, below a line that says what is going on."""
+    """Bars for downloads on standard error, if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
@@ -119,7 +119,8 @@ def _progress(known: PublishedSet) -> Iterator[Progress]:
         DownloadColumn(),
         TimeRemainingColumn(),
     )
-    with Bars(*columns, console=Console(stderr=True), transient=True) as bars:
+    console = Console(stderr=True)
+    with Bars(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
         overall = bars.add_task(f"putting {known.name} in place", total=None)
         tasks: dict[str, Any] = {}
 

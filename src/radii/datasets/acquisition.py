@@ -38,7 +38,8 @@ def acquire(
     if side is not None:
         _check_side(known, path, side)
     if path is not None:
-        return place(known, path.expanduser(), source=str(path), side=side)
+        path = path.expanduser().resolve()
+        return place(known, path, source=str(path), side=side)
     failures = []
     if via in (Via.AUTO, Via.PACKAGE) and known.package and known.package.installed:
         installed = Path(known.package.installed)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +60,14 @@ class Dataset:
     def images(self) -> Float32:
         """All selected images; read and converted the first time they are asked for."""
         if self._images is None:
-            self._images = self._source.read(self.indices)
+            try:
+                self._images = self._source.read(self.indices)
+            except MemoryError:
+                size = len(self) * math.prod(self.shape) * 4 / 2**30
+                raise DataError(
+                    f"{self.title}: {len(self)} images of {extent(self.shape)} need {size:.1f} GiB "
+                    "of memory; select fewer"
+                ) from None
         return self._images
 
     @property
@@ -72,15 +81,15 @@ class Dataset:
     def __repr__(self) -> str:
         return f"<Dataset {self.title}: {len(self)} images of {extent(self.shape)}>"
 
-    def take(self, which: int | slice | Sequence[int] | Int64) -> Dataset:
-        """The images at a position, a range or several positions of this selection.
+    def take(self, which: int | slice | Sequence[int] | npt.NDArray[Any]) -> Dataset:
+        """The images at a position, a range, several positions, or where a mask is true.
 
         Unlike Python's slices, a bound beyond the end is an error and not silently cut off.
         """
         if isinstance(which, slice):
             positions = np.arange(len(self))[self._checked(which)]
         else:
-            positions = np.atleast_1d(np.asarray(which, dtype=np.int64))
+            positions = self._positions(np.atleast_1d(np.asarray(which)))
             beyond = positions[(positions < -len(self)) | (positions >= len(self))]
             if beyond.size:
                 raise self._too_few(f"no image {beyond[0]}")
@@ -141,6 +150,15 @@ class Dataset:
         if seed < 0:
             raise DataError(f"{self.title}: seed {seed} must not be negative")
         return np.argsort(np.random.PCG64(seed).random_raw(len(self)), kind="stable")
+
+    def _positions(self, which: npt.NDArray[Any]) -> Int64:
+        if which.dtype == np.bool_:
+            if which.shape != (len(self),):
+                raise DataError(f"{self.title}: a mask of {which.size} for {len(self)} images")
+            return np.flatnonzero(which)
+        if which.size and which.dtype.kind not in "iu":
+            raise DataError(f"{self.title}: positions of type {which.dtype} are not integers")
+        return which.astype(np.int64)
 
     def _available(self, count: int) -> int:
         if count < 1:

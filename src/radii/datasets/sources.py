@@ -15,7 +15,7 @@ from radii.datasets.formats.folder import read_folder
 from radii.datasets.formats.npz import read_npz
 from radii.datasets.formats.table import read_csv
 from radii.datasets.images import Stack
-from radii.datasets.specs import Spec
+from radii.datasets.specs import Spec, exists
 from radii.errors import DataError
 
 __all__ = ["load", "load_spec", "read"]
@@ -49,7 +49,8 @@ def load_spec(spec: str | Spec) -> Dataset:
     is_name = parsed.location.lower() == digits.NAME or catalogue.find(parsed.location)
     if is_name:
         return parsed.select(load(parsed.location, parsed.split or "test"))
-    return parsed.select(read(Path(parsed.location).expanduser(), parsed.split))
+    path = Path(parsed.location)
+    return parsed.select(read(path.expanduser() if exists(path) else path, parsed.split))
 
 
 def read(path: str | Path, split: str | None = None) -> Dataset:
@@ -58,7 +59,7 @@ def read(path: str | Path, split: str | None = None) -> Dataset:
     `split` chooses one where the files hold several; without it, the test split if there is one.
     """
     path = Path(path)
-    if not path.exists():
+    if not exists(path):
         names = ", ".join([digits.NAME, *(s.name for s in catalogue.CATALOGUE)])
         raise DataError(f"data '{path}' is neither a data set ({names}) nor a file or folder")
     if path.suffix.lower() == ".npz":
@@ -69,7 +70,8 @@ def read(path: str | Path, split: str | None = None) -> Dataset:
         features, labels = read_csv(path)
         return from_arrays(features, labels, name=path.name)
     if path.is_dir() or path.name.lower().endswith(ARCHIVE_SUFFIXES):
-        return _read_layout(path, split) or _read_pictures(path, split)
+        published = _read_layout(path, split)
+        return _read_pictures(path, split) if published is None else published
     raise DataError(
         f"{path}: expected is a .npz or .csv file, a folder, or an archive of a published set"
     )

@@ -21,7 +21,7 @@ from pathlib import Path
 from radii.datasets.dataset import Dataset
 from radii.errors import DataError
 
-__all__ = ["Spec", "Step"]
+__all__ = ["Spec", "Step", "exists"]
 
 GRAMMAR = (
     "[START:STOP:STEP], [INDEX], [first N], [random N seed S], [stratified N seed S], "
@@ -29,10 +29,11 @@ GRAMMAR = (
 )
 
 _BRACKETS = re.compile(r"(?P<location>.*?)(?P<steps>(?:\[[^\[\]]*\])*)", re.DOTALL)
-_SLICE = re.compile(r"(-?\d+)?\s*:\s*(-?\d+)?\s*(?::\s*(-?\d+)?)?")
-_LIST = re.compile(r"-?\d+(?:\s*,\s*-?\d+)*")
-_DRAW = re.compile(r"(first|random|stratified|per-class)\s+(\d+)(?:\s+seed\s+(\d+))?")
-_CLASSES = re.compile(r"class\s+(\d+(?:\s*,\s*\d+)*)")
+_N = r"[0-9]{1,15}"
+_SLICE = re.compile(rf"(-?{_N})?\s*:\s*(-?{_N})?\s*(?::\s*(-?{_N})?)?")
+_LIST = re.compile(rf"-?{_N}(?:\s*,\s*-?{_N})*")
+_DRAW = re.compile(rf"(first|random|stratified|per-class)\s+({_N})(?:\s+seed\s+({_N}))?")
+_CLASSES = re.compile(rf"class\s+({_N}(?:\s*,\s*{_N})*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +91,15 @@ class Spec:
         stripped = text.strip()
         found = _BRACKETS.fullmatch(stripped)
         location, brackets = (found["location"], found["steps"]) if found else (stripped, "")
-        if brackets and Path(stripped).expanduser().exists():
+        if brackets and exists(stripped):
             location, brackets = stripped, ""
         steps = tuple(Step.parse(body, text) for body in re.findall(r"\[([^\[\]]*)\]", brackets))
         split = None
-        if not Path(location).expanduser().exists():
+        location = location.rstrip()
+        if not exists(location):
             before, colon, after = location.rpartition(":")
             if colon and before and not {"/", "\\"} & set(after):
-                location, split = before, after
+                location, split = before, after.strip() or None
         if not location:
             raise DataError(f"data '{text}' names no data set and no path")
         return cls(location, split, steps)
@@ -106,6 +108,14 @@ class Spec:
         for step in self.steps:
             data = step.apply(data)
         return data
+
+
+def exists(path: str | Path) -> bool:
+    """There is such a file or directory, and this process may look at it."""
+    try:
+        return Path(path).expanduser().exists()
+    except (OSError, RuntimeError):  # no permission, name too long, no such home directory
+        return False
 
 
 def _numbers(text: str) -> tuple[int, ...]:

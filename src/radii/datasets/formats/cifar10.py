@@ -41,9 +41,7 @@ class CifarBatches(Layout):
     def read(self, tree: FileTree, split: str) -> Split:
         parts = []
         for batch in BATCHES[split]:
-            name = tree.find(f"{batch}.bin")
-            if name is None:
-                raise DataError(f"{tree.title}: '{batch}.bin' is missing")
+            name = _found(tree, f"{batch}.bin")
             data = tree.read(name)
             if not data or len(data) % RECORD:
                 raise DataError(
@@ -88,10 +86,15 @@ class CifarStrips(Layout):
         return content
 
 
-def _strip(tree: FileTree, file_name: str) -> UInt8:
+def _found(tree: FileTree, file_name: str) -> str:
     name = tree.find(file_name)
     if name is None:
         raise DataError(f"{tree.title}: '{file_name}' is missing")
+    return name
+
+
+def _strip(tree: FileTree, file_name: str) -> UInt8:
+    name = _found(tree, file_name)
     pixels = decode(io.BytesIO(tree.read(name)), f"{tree.title}: {name}")
     if pixels.shape[0] != 3 or pixels.shape[2] != SIDE * SIDE:
         raise DataError(
@@ -102,13 +105,12 @@ def _strip(tree: FileTree, file_name: str) -> UInt8:
 
 
 def _labels(tree: FileTree, file_name: str) -> UInt8:
-    name = tree.find(file_name)
-    assert name is not None  # `splits` found it
+    name = _found(tree, file_name)
     try:
         labels = json.loads(tree.read(name))
-        if not all(type(label) is int and 0 <= label < CLASSES for label in labels):
+        if not isinstance(labels, list) or not all(label in range(CLASSES) for label in labels):
             raise ValueError
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, RecursionError):
         raise DataError(
             f"{tree.title}: {name} is not a JSON list of labels from 0 to {CLASSES - 1}"
         ) from None

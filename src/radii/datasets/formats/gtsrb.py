@@ -79,17 +79,20 @@ def _train_rows(tree: FileTree) -> Iterator[Row]:
 
 def _test_rows(tree: FileTree) -> Iterator[Row]:
     table = _labelled_test_table(tree)
-    assert table is not None  # `splits` found it
+    if table is None:
+        raise DataError(f"{tree.title}: no test table of GTSRB with classes is in it")
     class_folders = {path.parent for path in _tables(tree, _TRAIN_TABLE)}
-    places = {
-        path.name: name
-        for name in tree.names()
-        if (path := PurePosixPath(name)).parent not in class_folders
-    }
+    places: dict[str, list[str]] = {}
+    for name in tree.names():
+        path = PurePosixPath(name)
+        if path.parent not in class_folders:
+            places.setdefault(path.name, []).append(name)
     for file_name, label in _labelled(tree, table):
-        if file_name not in places:
-            raise DataError(f"{tree.title}: '{file_name}', which {table} names, is missing")
-        yield places[file_name], label
+        found = places.get(file_name, [])
+        if len(found) != 1:
+            state = f"is there {len(found)} times" if found else "is missing"
+            raise DataError(f"{tree.title}: '{file_name}', which {table} names, {state}")
+        yield found[0], label
 
 
 def _labelled_test_table(tree: FileTree) -> str | None:

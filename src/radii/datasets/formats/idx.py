@@ -37,7 +37,7 @@ class Idx(Layout):
         )
 
     def read(self, tree: FileTree, split: str) -> Split:
-        images, labels = (_read(tree, _find(tree, split, part)) for part in ("images", "labels"))
+        images, labels = (_read(tree, split, part) for part in ("images", "labels"))
         if images.ndim not in (3, 4) or labels.ndim != 1:
             raise DataError(
                 f"{tree.title}: {split} images have {images.ndim} axes and labels {labels.ndim}, "
@@ -95,8 +95,10 @@ def _find(tree: FileTree, split: str, part: str) -> str | None:
     return next((found for name in candidates if (found := tree.find(name))), None)
 
 
-def _read(tree: FileTree, name: str | None) -> UInt8:
-    assert name is not None  # `splits` found it
+def _read(tree: FileTree, split: str, part: str) -> UInt8:
+    name = _find(tree, split, part)
+    if name is None:
+        raise DataError(f"{tree.title}: the {split} {part} are missing")
     data = tree.read(name)
     title = f"{tree.title}: {name}"
     return parse_idx(gunzip(data, title) if name.endswith(".gz") else data, title)

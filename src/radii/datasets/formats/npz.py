@@ -82,6 +82,16 @@ def _array(path: Path, name: str, size: int) -> npt.NDArray[Any]:
                 raise DataError(f"{path}: array '{name}' is larger than {MAX_BYTES >> 30} GiB")
         with np.load(path, allow_pickle=False) as arrays:
             return np.asarray(arrays[name])
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, KeyError) as error:
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        KeyError,
+        MemoryError,
+        NotImplementedError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         said = " ".join(str(error).split()) or type(error).__name__
         raise DataError(f"{path}: array '{name}' cannot be read ({said})") from None
