@@ -20,7 +20,7 @@ from pathlib import Path
 
 from radii.errors import DataError
 
-__all__ = ["FileTree", "gunzip", "open_tree"]
+__all__ = ["FileTree", "gunzip", "open_tree", "said"]
 
 MAX_BYTES = 1 << 30
 """The most that one member, or all members of a compressed tar archive, may unpack to."""
@@ -61,7 +61,7 @@ class FileTree:
         except KeyError:
             raise DataError(f"{self.title}: '{name}' is missing") from None
         except _BROKEN as error:
-            raise DataError(f"{self.title}: '{name}' cannot be read ({_said(error)})") from None
+            raise DataError(f"{self.title}: '{name}' cannot be read ({said(error)})") from None
 
     def find(self, file_name: str) -> str | None:
         """The name of the file called `file_name` in the topmost directory that has one."""
@@ -105,14 +105,16 @@ def gunzip(data: bytes, name: str) -> bytes:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
             unpacked = stream.read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{name}: damaged or truncated gzip data ({_said(error)})") from None
+        raise DataError(f"{name}: damaged or truncated gzip data ({said(error)})") from None
     if len(unpacked) > MAX_BYTES:
         raise DataError(f"{name}: unpacks to more than {MAX_BYTES >> 20} MiB")
     return unpacked
 
 
-def _said(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def said(error: BaseException) -> str:
+    """What went wrong, on one line and short; hostile bytes make some messages long."""
+    words = " ".join(str(error).split()) or type(error).__name__
+    return words if len(words) <= 120 else f"{words[:117]}..."
 
 
 def _directory(root: Path) -> dict[str, Reader]:
@@ -122,7 +124,7 @@ def _directory(root: Path) -> dict[str, Reader]:
             if path.is_file():
                 members[path.relative_to(root).as_posix()] = _file_reader(path)
     except OSError as error:
-        raise DataError(f"{root}: cannot be listed ({_said(error)})") from None
+        raise DataError(f"{root}: cannot be listed ({said(error)})") from None
     return members
 
 
@@ -148,7 +150,7 @@ def _archive(path: Path, opened: list[zipfile.ZipFile]) -> dict[str, Reader]:
             return _tar_members(stream)
     except _BROKEN as error:
         raise DataError(
-            f"{path}: not a readable directory, zip, tar or deb archive ({_said(error)})"
+            f"{path}: not a readable directory, zip, tar or deb archive ({said(error)})"
         ) from None
 
 

@@ -11,6 +11,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from radii.datasets.archives import said
 from radii.errors import DataError
 
 __all__ = ["Files", "Float32", "Images", "Int64", "Stack", "channels_first", "decode", "extent"]
@@ -115,8 +116,7 @@ def decode(
     except FileNotFoundError:
         raise DataError(f"{name}: there is no such file") from None
     except Exception as error:  # decoders fail on hostile bytes in more ways than they document
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{name}: cannot be decoded as a picture ({reason})") from None
+        raise DataError(f"{name}: cannot be decoded as a picture ({said(error)})") from None
     return pixels[None] if pixels.ndim == 2 else np.ascontiguousarray(np.moveaxis(pixels, 2, 0))
 
 

@@ -11,12 +11,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from radii.datasets.archives import said
 from radii.errors import DataError
 
 __all__ = ["read_npz", "splits_of"]
 
 MAX_BYTES = 4 << 30
 """The most that one array may take in memory."""
+
+BROKEN = (
+    OSError,
+    ValueError,
+    EOFError,
+    KeyError,
+    MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+"""What zipfile and numpy raise on files that are damaged, encrypted or not theirs."""
 
 WHOLE = ("images", "labels")
 OF_SPLIT = (("x_{}", "y_{}"), ("{}_images", "{}_labels"), ("images_{}", "labels_{}"))
@@ -37,7 +52,7 @@ def read_npz(
             return images, labels, found
     wanted = "'images' and 'labels'" if split is None else f"'x_{split}' and 'y_{split}'"
     raise DataError(
-        f"{path}: needs arrays {wanted}, but holds {', '.join(sorted(sizes)) or 'none'}"
+        f"{path}: needs arrays {wanted}, but holds {', '.join(sorted(sizes)[:8]) or 'none'}"
     )
 
 
@@ -58,8 +73,8 @@ def _sizes(path: Path) -> dict[str, int]:
             members = archive.infolist()
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path}: not a readable .npz file ({error})") from None
+    except BROKEN as error:
+        raise DataError(f"{path}: not a readable .npz file ({said(error)})") from None
     return {m.filename[:-4]: m.file_size for m in members if m.filename.endswith(".npy")}
 
 
@@ -82,16 +97,5 @@ def _array(path: Path, name: str, size: int) -> npt.NDArray[Any]:
                 raise DataError(f"{path}: array '{name}' is larger than {MAX_BYTES >> 30} GiB")
         with np.load(path, allow_pickle=False) as arrays:
             return np.asarray(arrays[name])
-    except (
-        OSError,
-        ValueError,
-        EOFError,
-        KeyError,
-        MemoryError,
-        NotImplementedError,
-        RuntimeError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        said = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{path}: array '{name}' cannot be read ({said})") from None
+    except BROKEN as error:
+        raise DataError(f"{path}: array '{name}' cannot be read ({said(error)})") from None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from radii.datasets.archives import said
 from radii.errors import DataError
 
 __all__ = ["read_csv"]
@@ -33,7 +34,7 @@ def read_csv(path: Path) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any]]:
             skipinitialspace=True,
         )
     except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
-        raise DataError(f"{path}: cannot be read as CSV ({' '.join(str(error).split())})") from None
+        raise DataError(f"{path}: cannot be read as CSV ({said(error)})") from None
     if table.shape[1] != len(first_row):
         raise DataError(f"{path}: the first row has {len(first_row)} fields, others more")
     for position in range(table.shape[1]):
@@ -49,7 +50,7 @@ def _first_row(path: Path) -> list[str]:
     except FileNotFoundError:
         raise DataError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: cannot be read as CSV ({error})") from None
+        raise DataError(f"{path}: cannot be read as CSV ({said(error)})") from None
     if not row:
         raise DataError(f"{path}: the file is empty")
     return row
