@@ -1,0 +1,27 @@
+"""Bounds on the values of a network over a region of inputs.
+
+`interval_bounds` encloses every node of a graph; `fuse` reduces a graph to the affine maps between
+its nonlinear nodes; `linear_range` bounds linear functions over a ball or a box. All are sound:
+the rounding of their own arithmetic is part of what they return.
+"""
+
+from __future__ import annotations
+
+from radii.bounds.fusion import Fusion, Stage, fuse
+from radii.bounds.interval import Interval, interval_bounds
+from radii.bounds.pieces import Hinges, Windows, hinges_of, windows_of
+from radii.bounds.regions import box_of, linear_range
+
+__all__ = [
+    "Fusion",
+    "Hinges",
+    "Interval",
+    "Stage",
+    "Windows",
+    "box_of",
+    "fuse",
+    "hinges_of",
+    "interval_bounds",
+    "linear_range",
+    "windows_of",
+]

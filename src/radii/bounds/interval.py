@@ -1,0 +1,38 @@
+"""Interval propagation: a box around the value of every node of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+
+from radii.bounds.enclosure import Interval
+from radii.bounds.rules import enclose
+from radii.networks import Graph
+
+__all__ = ["Interval", "interval_bounds"]
+
+
+def interval_bounds(
+    graph: Graph, inputs: Interval, known: Mapping[int, Interval] | None = None
+) -> list[Interval]:
+    """For every node an interval that holds its value for every input between the given bounds.
+
+    `inputs` is a batch of boxes (B, *input shape), float32 or float64, on any device; results have
+    its type. The enclosure is of the network in real arithmetic. `known` holds intervals that
+    are already proven for some nodes; they are intersected with the propagated ones.
+    """
+    known = known or {}
+    exact = graph.in_dtype(inputs.low.dtype)
+    shape = (inputs.low.shape[0], *graph.nodes[0].shape)
+    bounds: list[Interval] = []
+    with torch.no_grad():
+        for index, node in enumerate(exact.nodes):
+            if index == 0:
+                found = Interval(inputs.low.reshape(shape), inputs.high.reshape(shape))
+            else:
+                found = enclose(node.operator, [bounds[i] for i in node.inputs])
+            if index in known:
+                found = found.intersected(known[index])
+            bounds.append(found)
+    return bounds
