@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from radii.errors import SpecificationError
 from radii.queries import Specification
@@ -331,3 +333,29 @@ def test_the_variables_must_be_the_networks() -> None:
         SpecificationError, match=r"shape \[1, 3, 4\], but the network's is \[4, 3\]"
     ):
         parse_problem(shaped).check_fits((4, 3), 1, np.float32)
+
+
+WORDS = [
+    *"( ) assert and or not => <= = + * / X_0 Y_0 1e400 0.5 [ ] X_0[0] ; declare-const Real".split(),
+    *"declare-network declare-input declare-output float32[1] vnnlib-version <2.0> true".split(),
+    "\n",
+    '"',
+]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    base=st.sampled_from([DECLARED + BOX + "(assert (or (<= Y_0 0) (= Y_1 Y_2)))", TWO]),
+    start=st.floats(0, 1),
+    length=st.integers(0, 30),
+    inserted=st.lists(st.sampled_from(WORDS), max_size=8),
+)
+def test_damaged_files_never_crash(
+    base: str, start: float, length: int, inserted: list[str]
+) -> None:
+    first = int(start * len(base))
+    damaged = base[:first] + " ".join(inserted) + base[first + length :]
+    try:
+        parse_problem(damaged, name="d").specifications((2,))
+    except SpecificationError as error:
+        assert str(error).startswith("d: ")

@@ -48,6 +48,8 @@ class Problem:
         Strict comparisons count as weak ones; with `slack` they are tightened by that much instead
         (relative to their constant, at least 1), which serves the search for counterexamples.
         """
+        if math.prod(shape) != self.variables.inputs.size:
+            raise self._unfit("inputs", self.variables.inputs.size, math.prod(shape))
         try:
             return specifications(self.formula, self.variables, shape, slack=slack)
         except SpecificationError as error:
@@ -68,12 +70,10 @@ class Problem:
             (outputs, output_size, "outputs"),
         ):
             if tensor.size != size:
-                raise SpecificationError(
-                    f"{self.name} declares {tensor.size} {what}, but the network has {size}"
-                )
+                raise self._unfit(what, tensor.size, size)
             if tensor.element_type not in {None, "real", np.dtype(dtype).name}:
                 raise SpecificationError(
-                    f"{self.name} declares {what} of type {tensor.element_type}, "
+                    f"{self.name}: declares {what} of type {tensor.element_type}, "
                     f"but the network has {np.dtype(dtype).name}"
                 )
         if inputs.shape is not None:
@@ -81,9 +81,14 @@ class Problem:
             # A flat declaration, or a flat network, has only one order of elements.
             if declared != actual and min(len(declared), len(actual)) > 1:
                 raise SpecificationError(
-                    f"{self.name} declares an input of shape {list(inputs.shape)}, "
+                    f"{self.name}: declares an input of shape {list(inputs.shape)}, "
                     f"but the network's is {list(input_shape)}"
                 )
+
+    def _unfit(self, what: str, declared: int, actual: int) -> SpecificationError:
+        return SpecificationError(
+            f"{self.name}: declares {declared} {what}, but the network has {actual}"
+        )
 
 
 def read_problem(path: str | Path) -> Problem:
