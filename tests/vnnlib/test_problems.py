@@ -336,11 +336,25 @@ def test_the_variables_must_be_the_networks() -> None:
 
 
 WORDS = [
-    *"( ) assert and or not => <= = + * / X_0 Y_0 1e400 0.5 [ ] X_0[0] ; declare-const Real".split(),
-    *"declare-network declare-input declare-output float32[1] vnnlib-version <2.0> true".split(),
+    "(",
+    ")",
+    "[",
+    "]",
+    ";",
     "\n",
     '"',
+    "assert",
+    "and",
+    "or",
+    "not",
+    "=>",
+    "<=",
+    "=",
+    "+",
+    "*",
 ]
+WORDS += ["/", "X_0", "Y_0", "X_0[0]", "1e400", "0.5", "true", "declare-const", "Real", "<2.0>"]
+WORDS += ["declare-network", "declare-input", "declare-output", "float32[1]", "vnnlib-version"]
 
 
 @settings(max_examples=300, deadline=None)
