@@ -188,7 +188,7 @@ def _matmul(draw: Draw) -> onnx.ModelProto:
 
 def _prelu(draw: Draw) -> onnx.ModelProto:
     shape = _any_shape(draw)
-    sketch, value = _values(draw, shape)
+    sketch, value = _values(draw, shape, double=False)
     sizes = [size if draw.flag() else 1 for size in shape[draw.integer(0, len(shape) - 1) :]]
     return sketch.model(sketch.apply("PRelu", value, sketch.constant(draw.normal(*sizes))))
 
@@ -247,6 +247,8 @@ def _window(
         given["auto_pad"] = padding
         if padding.startswith("SAME"):
             given.pop("dilations", None)
+            if any(stride > k for stride, k in zip(strides, kernel, strict=True)):
+                given.pop("strides", None)  # ONNX Runtime refuses to crop in poolings
             return given
     padded = [sizes[i] + sum(given.get("pads", [0] * 6)[i :: len(sizes)]) for i in axes]
     assume(all(padded[i] >= reach[i] for i in axes))
@@ -283,7 +285,7 @@ def _conv_transpose(draw: Draw) -> onnx.ModelProto:
         case "pads":
             sides = [draw.integer(0, (full[i] - 1) // 2) for i in [*axes, *axes]]
             given["pads"] = sides
-            extra = [draw.integer(0, max(strides[i], dilations[i]) - 1) for i in axes]
+            extra = [draw.integer(0, strides[i] - 1) for i in axes]
             if draw.flag():
                 given["output_padding"] = extra
         case "output_shape":
@@ -530,7 +532,7 @@ def _dropout(draw: Draw) -> onnx.ModelProto:
 def _shape_arithmetic(draw: Draw) -> onnx.ModelProto:
     """The flattening that exporters write: Shape, Gather, Unsqueeze, Concat, Reshape."""
     shape = _any_shape(draw, 2)
-    sketch, value = _values(draw, shape)
+    sketch, value = _values(draw, shape, oldest=9)
     sizes = sketch.apply("Shape", value)
     first = sketch.apply("Gather", sizes, sketch.constant(np.array(0)), axis=0)
     rest = sketch.constant(np.array([-1]))

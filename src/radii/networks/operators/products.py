@@ -47,9 +47,10 @@ class ProductFromRight(Operator):
         return _product_shape(shapes[0], tuple(self.weight.shape))
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.dim() == 2:  # values are vectors: rows of a batch, not a matrix
-            return (x.unsqueeze(1) @ self.weight).squeeze(-1 if self.weight.dim() == 1 else -2)
-        return with_rank(x, self.weight.dim()) @ self.weight
+        if x.dim() > 2 or self.weight.dim() == 1:
+            return with_rank(x, self.weight.dim()) @ self.weight
+        row = with_rank(x.unsqueeze(1), self.weight.dim())  # values are vectors, not a matrix
+        return (row @ self.weight).squeeze(-2)
 
 
 class ProductFromLeft(Operator):

@@ -38,7 +38,10 @@ def spatial_window(call: Call, kernel: Sequence[int] | None) -> Window:
             totals = [0] * axes
         case "SAME_UPPER" | "SAME_LOWER":
             rows = zip(sizes, window.reach, strides, strict=True)
-            totals = [max(0, (-(-n // s) - 1) * s + reach - n) for n, reach, s in rows]
+            totals = [(-(-n // s) - 1) * s + reach - n for n, reach, s in rows]
+            if min(totals) < -1:  # runtimes do not agree on what to crop
+                raise call.unsupported("with auto_pad SAME and a stride far above its kernel")
+            totals = [max(0, total) for total in totals]
         case other:
             raise call.unsupported(f"with auto_pad {other}")
     return Window(sides, strides, dilations, divided(call, totals))
