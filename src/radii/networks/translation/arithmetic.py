@@ -109,7 +109,7 @@ def gemm(call: Call) -> int:
         columns = weight.shape[1]
         fits = bias is not None and bias.dim() <= 2 and bias.shape[:-1] in ((), (1,))
         inside = bias.expand(1, columns).reshape(-1) if bias is not None and fits else None
-        product = call.emit(Dense(weight.contiguous(), inside), _matrix(call, 0, "transA"))
+        product = call.emit(Dense(weight, inside), _matrix(call, 0, "transA"))
         bias = None if fits else bias
     elif call.is_constant(0):
         weight = alpha * _transposed_if(call.weight(0), call.int_attribute("transA", 0))
