@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from radii.plots.style import COLOURS, new_figure
+from radii.plots.style import draw_band, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,22 +56,12 @@ def ecdf_curves(distribution: Distribution) -> list[EcdfCurve]:
 def draw_ecdf(distribution: Distribution) -> Figure:
     """Each network's empirical distribution of the radius, as a band between its two sides."""
     figure, axes = new_figure()
-    for place, curve in enumerate(ecdf_curves(distribution)):
-        colour = COLOURS[place % len(COLOURS)]
-        axes.stairs(curve.refuted, curve.edges, baseline=None, color=colour, label=curve.network)
-        axes.stairs(curve.not_proven, curve.edges, baseline=None, color=colour, linewidth=0.6)
-        axes.stairs(
-            curve.not_proven,
-            curve.edges,
-            baseline=curve.refuted,
-            fill=True,
-            color=colour,
-            alpha=0.25,
-            linewidth=0,
-        )
+    curves = ecdf_curves(distribution)
+    for place, curve in enumerate(curves):
+        draw_band(axes, place, curve.network, curve.edges, curve.refuted, curve.not_proven)
     axes.set_xlabel("radius $\\varepsilon$")
     axes.set_ylabel("share of inputs broken within $\\varepsilon$")
     axes.set_ylim(0, 1.02)
-    axes.set_xlim(left=0)
-    axes.legend(frameon=False, fontsize="small")
+    axes.set_xlim(0, curves[0].edges[-1])
+    axes.legend(frameon=False, fontsize="small", loc="lower right")
     return figure

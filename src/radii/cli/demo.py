@@ -1,0 +1,122 @@
+"""`radii demo`: embedded data and networks, a real run from start to figures in under a minute."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.cli.options import add_json_flag
+from radii.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from radii.experiments import Plan
+    from radii.store import Store
+    from radii.verdicts import Witness
+
+__all__ = ["add_parser"]
+
+INPUTS = 40
+GRID = "0.005:0.6:0.005"
+
+EPILOG = """examples:
+  radii demo                           results and figures in ./radii-demo
+  radii demo --inputs 10 --out small   fewer inputs
+  radii show radii-demo --instances    every bracket of the demo: it is an ordinary experiment
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "demo",
+        help="four small networks on embedded data, in under a minute",
+        description="Measure how robust four small digit classifiers are: dense and convolutional, "
+        "each with standard and with adversarial training.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("radii-demo"),
+        metavar="DIR",
+        help="where results and figures go (./radii-demo); run again to continue there",
+    )
+    parser.add_argument(
+        "--inputs",
+        type=int,
+        default=INPUTS,
+        metavar="N",
+        help=f"how many of the 500 test digits ({INPUTS})",
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    add_json_flag(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.cli.progress import ProgressBar
+    from radii.cli.show import print_store
+    from radii.experiments import default_jobs
+    from radii.store import Store
+
+    for name in ("inputs", "jobs"):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise ExperimentError(f"--{name} {value} must be at least 1")
+    plan = _plan(args.inputs)
+    with Store.create_or_open(args.out) as store:
+        try:
+            with ProgressBar() as bar:
+                plan.run(store, jobs=args.jobs or default_jobs(), observer=bar)
+        except KeyboardInterrupt:
+            print(
+                f"radii: interrupted; what was found is in {args.out}, run again to continue",
+                file=sys.stderr,
+            )
+            return 130
+        print_store(store, as_json=args.json)
+        _explain(plan, store, args.out, quiet=args.json)
+    return 0
+
+
+def _plan(inputs: int) -> Plan:
+    from radii import datasets, demo
+    from radii.experiments import Settings, plan
+
+    networks = [demo.load_network(name) for name in demo.NETWORKS]
+    paths = [str(demo.network_path(name)) for name in demo.NETWORKS]
+    data = f"digits:test[0:{inputs}]"
+    return plan(networks, datasets.load_spec(data), Settings(grid=GRID), paths, data)
+
+
+def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
+    """Say what the brackets show, and draw them; `quiet` only draws."""
+    from radii.demo import TRAINED_AT
+    from radii.demo.figures import closest_counterexamples, write_figures
+    from radii.demo.findings import findings
+    from radii.distributions import Distribution
+
+    distribution = Distribution(store.measurements())
+    if not quiet:
+        print()
+        for sentence in findings(distribution, eps=TRAINED_AT):
+            print(sentence)
+        print(flush=True)
+    names = {network.fingerprint: network.name for network in plan.networks}
+    examples = closest_counterexamples(names, plan.instances, _closest_witnesses(store))
+    figures = write_figures(directory, distribution, examples)
+    if not quiet:
+        print(f"Figures (PNG and PDF): {', '.join(str(path) for path in figures)}")
+        print(f"Every bracket: radii show {directory} --instances")
+
+
+def _closest_witnesses(store: Store) -> dict[str, Witness]:
+    closest: dict[str, Witness] = {}
+    for key, answered in store.results().items():
+        for _, result in answered:
+            known, found = closest.get(key), result.witness
+            if found is not None and (known is None or found.distance < known.distance):
+                closest[key] = found
+    return closest
