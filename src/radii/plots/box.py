@@ -59,7 +59,7 @@ def draw_boxes(distribution: Distribution) -> Figure:
     for place, summary in enumerate(summaries):
         _draw_box(axes, place, summary, edge)
     axes.set_yticks(range(len(summaries)), [s.network for s in summaries])
-    axes.set_ylim(len(summaries) - 0.5, -0.5)
+    axes.set_ylim(max(1, len(summaries)) - 0.5, -0.5)
     axes.set_xlim(0, edge)
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
