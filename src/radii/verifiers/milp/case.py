@@ -1,0 +1,103 @@
+"""A network over a region, with its violations: what deciding and measuring start from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from radii.bounds import Interval, box_of, fuse, interval_bounds
+from radii.networks import Network
+from radii.properties import Halfspaces
+from radii.queries import Specification
+from radii.verdicts import Witness
+from radii.verifiers._base import Limits
+from radii.verifiers.milp.encoding import Encoding, encode
+from radii.verifiers.milp.expressions import Float64
+from radii.verifiers.milp.replaying import ReplayNoise
+from radii.verifiers.milp.tightening import Tightening
+from radii.witnesses import check_witness
+
+__all__ = ["Case", "Effort"]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How the work is divided.
+
+    `branches` is how many branches are searched before bounds are tightened under the assumption of
+    a violation, and again after that, before what is left goes to the integer solver.
+    `tightening` is the share of the time that linear programs for better bounds may take.
+    """
+
+    threads: int = 1
+    branches: int = 256
+    tightening: float = 0.3
+
+    def share(self, limits: Limits) -> Limits:
+        """The limits of tightening, from now on."""
+        seconds = self.tightening * limits.remaining
+        return Limits(seconds, limits.memory_bytes, limits.cancelled)
+
+
+@dataclass(slots=True)
+class Case:
+    """One specification of one network. Sees every candidate; keeps the closest witness."""
+
+    network: Network
+    specification: Specification
+    limits: Limits
+    effort: Effort
+    witness: Witness | None = None
+    noise: ReplayNoise = field(init=False)
+    intervals: list[Interval] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.noise = ReplayNoise(self.network, self.specification)
+        shape = (1, *self.network.input_shape)
+        low, high = (side.reshape(shape) for side in box_of(self.specification.region))
+        self.intervals = interval_bounds(self.network.graph, Interval.around(low, high))
+
+    @property
+    def violations(self) -> tuple[Halfspaces, ...]:
+        return self.specification.requirement.violations or ()
+
+    def margin(self, polyhedron: Halfspaces) -> float:
+        """How far above zero a bound has to be to count, in units of the outputs."""
+        return self.noise.margin(polyhedron)
+
+    @property
+    def largest_margin(self) -> float:
+        """What every proof of this case has passed."""
+        return max((self.margin(polyhedron) for polyhedron in self.violations), default=0.0)
+
+    def reachable(self) -> list[Halfspaces]:
+        """The polyhedra that interval bounds on the outputs do not exclude."""
+        outputs = self.intervals[self.network.graph.output]
+        low, high = outputs.low.numpy().ravel(), outputs.high.numpy().ravel()
+        kept = []
+        for polyhedron in self.violations:
+            positive, negative = np.maximum(polyhedron.matrix, 0), np.minimum(polyhedron.matrix, 0)
+            least = positive @ low + negative @ high + polyhedron.offset
+            if least.max() <= self.margin(polyhedron):
+                kept.append(polyhedron)
+        return kept
+
+    def encoding(self) -> Encoding:
+        tighten = Tightening(self.limits, self.effort.share(self.limits), self.effort.threads)
+        return encode(
+            fuse(self.network),
+            self.specification.region,
+            self.intervals,
+            halfspaces=self.specification.inputs,
+            tighten=tighten,
+        )
+
+    def try_input(self, candidate: Float64) -> bool:
+        """Replay a flattened input; True if it is a witness."""
+        found = check_witness(self.network, self.specification, candidate)
+        if found is None:
+            return False
+        if self.witness is None or found.distance < self.witness.distance:
+            self.witness = found
+        return True

@@ -1,0 +1,86 @@
+"""What is minimised over an encoding: the depth of a violation, or the distance to one.
+
+A goal adds columns and rows behind those of the encoding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from radii.balls import Ball, Norm
+from radii.bounds.regions import ROUNDING
+from radii.properties import Halfspaces
+from radii.verifiers.milp.encoding import Encoding
+from radii.verifiers.milp.expressions import Affine, Float64, combined, stacked, unit_rows
+from radii.verifiers.milp.program import Rows, at_least, at_most, joined
+
+__all__ = ["Goal", "depth_goal", "depths", "distance_goal"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Goal:
+    """Extra columns between low and high, extra rows, and the cost of all columns.
+
+    `violation` says which of the extra rows (distance) or columns (depth) hold the outputs to a
+    violation.
+    """
+
+    low: Float64
+    high: Float64
+    rows: Rows
+    cost: Float64
+    violation: slice
+
+
+def depths(encoding: Encoding, polyhedron: Halfspaces) -> Affine:
+    """The polyhedron's rows as expressions: it is reached where all are at most 0."""
+    maps = {0: csr_array(polyhedron.matrix)}
+    return combined(maps, polyhedron.offset, {0: encoding.outputs}, encoding.sizes)
+
+
+def depth_goal(encoding: Encoding, polyhedron: Halfspaces) -> Goal:
+    """Minimise a new column that is at least every row of the polyhedron."""
+    rows = depths(encoding, polyhedron)
+    low, high = rows.range(encoding.low, encoding.high)
+    column = len(encoding.low)
+    depth = unit_rows(np.full(len(rows), column), column + 1)
+    beyond = rows.scaled(np.full(len(rows), -1.0), np.zeros(len(rows))).plus(depth)
+    cost = np.zeros(column + 1)
+    cost[column] = 1.0
+    return Goal(
+        low=low.max(keepdims=True),
+        high=high.max(keepdims=True),
+        rows=at_least(beyond, np.zeros(len(rows))),
+        cost=cost,
+        violation=slice(column, column + 1),
+    )
+
+
+def distance_goal(encoding: Encoding, polyhedron: Halfspaces, ball: Ball, allowance: float) -> Goal:
+    """Minimise the distance from the ball's centre at which every row is at most `allowance`."""
+    rows = depths(encoding, polyhedron)
+    reached = at_most(rows, np.full(len(rows), allowance))
+    violation = slice(0, len(rows))
+    columns = len(encoding.low)
+    if ball.norm is Norm.L1:
+        cost = np.zeros(columns)
+        cost[: encoding.inputs.matrix.shape[1]] = 1.0
+        return Goal(np.zeros(0), np.zeros(0), reached, cost, violation)
+    centre = ball.center.ravel()
+    distance = unit_rows(np.full(len(centre), columns), columns + 1)
+    steps = encoding.inputs.shifted(-centre)
+    minus = encoding.inputs.scaled(np.full(len(centre), -1.0), centre)
+    within = stacked([minus.plus(distance), steps.plus(distance)], columns + 1)
+    reach = at_least(within, np.zeros(len(within)))
+    cost = np.zeros(columns + 1)
+    cost[columns] = 1.0
+    return Goal(
+        low=np.zeros(1),
+        high=np.array([ball.eps * (1 + ROUNDING)]),
+        rows=joined([reached, reach], columns + 1),
+        cost=cost,
+        violation=violation,
+    )
