@@ -10,7 +10,7 @@ from onnx import TensorProto
 from radii.errors import NetworkError, UnsupportedOperator
 from radii.networks.folding import constant_outputs
 from radii.networks.graph import Graph
-from radii.networks.models import Signature, array, sorted_nodes, title
+from radii.networks.models import Signature, array, sorted_nodes, title, type_name
 from radii.networks.translation import MAX_VALUES, TRANSLATORS, Call, Translation
 
 __all__ = ["PASSED_THROUGH", "build_graph"]
@@ -32,7 +32,9 @@ def build_graph(model: onnx.ModelProto, signature: Signature, network: str) -> G
     translation.add_input(signature.input, signature.shape)
     for node in nodes:
         _translate(translation, node)
-    output = translation.values.get(signature.output)
+    if signature.output not in translation.values:
+        raise NetworkError(f"{network}: no node computes output '{signature.output}'")
+    output = translation.values[signature.output]
     if not isinstance(output, int):
         raise NetworkError(
             f"{network}: output '{signature.output}' does not depend on the input, "
@@ -62,10 +64,20 @@ def _translate(translation: Translation, node: onnx.NodeProto) -> None:
     elif node.op_type in PASSED_THROUGH:
         _bind(call, [_passed_through(call)])
     elif node.op_type in TRANSLATORS:
-        results = TRANSLATORS[node.op_type](call)
-        _bind(call, [results] if isinstance(results, int) else list(results))
+        _bind(call, _nodes_for(call))
     else:
         raise call.unsupported()
+
+
+def _nodes_for(call: Call) -> list[int]:
+    try:
+        results = TRANSLATORS[call.proto.op_type](call)
+    except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise NetworkError(
+            f"{call.translation.network}: node '{call.name}' ({call.proto.op_type}) "
+            f"does not follow the ONNX definition of its operator: {error}"
+        ) from error
+    return [results] if isinstance(results, int) else list(results)
 
 
 def _bind(call: Call, results: list[int]) -> None:
@@ -89,7 +101,7 @@ def _passed_through(call: Call) -> int:
     """The input's own node, provided that the operator really changes nothing."""
     kind, target = call.proto.op_type, call.int_attribute("to", TensorProto.FLOAT)
     if kind == "Cast" and target not in (TensorProto.FLOAT, TensorProto.DOUBLE):
-        raise call.unsupported(f"to {TensorProto.DataType.Name(target).lower()}")
+        raise call.unsupported(f"to {type_name(target)}")
     if kind == "Dropout" and call.has(2) and call.constant(2).any():
         raise call.unsupported("in training mode")
     return call.node(0)

@@ -40,7 +40,8 @@ def constant_outputs(
     node: onnx.NodeProto, inputs: Mapping[str, Array], opset: int, network: str
 ) -> list[Array]:
     """The outputs of a node whose inputs are all known, by the ONNX reference implementation."""
-    if node.op_type in _RANDOM or any(a.HasField("g") or a.graphs for a in node.attribute):
+    holds_graphs = any(a.HasField("g") or a.graphs for a in node.attribute)
+    if node.op_type in _RANDOM or holds_graphs or not onnx.defs.has(node.op_type):
         raise UnsupportedOperator(node.op_type, title(node), network)
     stored = constant_value(node, network)
     if stored is not None:

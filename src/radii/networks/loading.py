@@ -119,8 +119,14 @@ def _one_sentence(name: str) -> Iterator[None]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
-    except InputError:
+    except InputError as error:
+        error.args = (_printable(str(error)),)  # names in the file may hold anything
         raise
     except Exception as error:
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise NetworkError(f"{name}: cannot be loaded as a network: {first}") from error
+        reason = _printable(first)
+        raise NetworkError(f"{name}: cannot be loaded as a network: {reason}") from error
+
+
+def _printable(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -25,6 +25,7 @@ __all__ = [
     "signature",
     "sorted_nodes",
     "title",
+    "type_name",
 ]
 
 Array = npt.NDArray[np.generic]
@@ -55,6 +56,7 @@ def parse_model(content: bytes, name: str, directory: Path | None = None) -> onn
     if not model.graph.node or not model.graph.output:
         raise NetworkError(f"{name}: is not an ONNX model, or holds no network")
     opset_of(model, name)
+    _refuse_damaged_names(model, name)
     embed_external_weights(model, directory, name)
     if model.functions:
         from onnx.inliner import inline_local_functions
@@ -93,7 +95,7 @@ def signature(model: onnx.ModelProto, name: str) -> Signature:
     value, output = inputs[0], graph.output[0]
     kind = value.type.tensor_type
     if kind.elem_type not in _FLOATS:
-        spelled = onnx.TensorProto.DataType.Name(kind.elem_type).lower()
+        spelled = type_name(kind.elem_type)
         raise NetworkError(
             f"{name}: input '{value.name}' is of type {spelled}; float and double are supported"
         )
@@ -157,6 +159,11 @@ def title(node: onnx.NodeProto) -> str:
     return node.name or f"{node.op_type}:{next(iter(node.output), '')}"
 
 
+def type_name(kind: int) -> str:
+    """What ONNX calls a type of tensor entries."""
+    return next((k.lower() for k, v in TensorProto.DataType.items() if v == kind), f"{kind}")
+
+
 def array(tensor: TensorProto, network: str) -> Array:
     """The values of a stored tensor."""
     shape = tuple(tensor.dims)
@@ -189,6 +196,14 @@ def constant_value(node: onnx.NodeProto, network: str) -> Array | None:
         case "value_ints":
             return np.array(attribute.ints, dtype=np.int64)
     return None
+
+
+def _refuse_damaged_names(model: onnx.ModelProto, name: str) -> None:
+    """What is not text in a damaged file comes as bytes, which nothing downstream expects."""
+    for node in model.graph.node:
+        fields = (node.op_type, node.domain, node.name, *node.input, *node.output)
+        if not all(isinstance(field, str) for field in fields):
+            raise NetworkError(f"{name}: is damaged: the name of a node or value is not text")
 
 
 def _listed(values: Iterable[onnx.ValueInfoProto]) -> str:

@@ -33,7 +33,7 @@ class Replay:
         self._name = name
         try:
             self._session: Any = onnxruntime.InferenceSession(
-                model, options, providers=["CPUExecutionProvider"]
+                model, options, providers=["CPUExecutionProvider"], enable_fallback=0
             )
         except Exception as error:
             raise NetworkError(

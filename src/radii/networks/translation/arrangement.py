@@ -18,7 +18,7 @@ from radii.networks.operators import (
     Slice,
     Transpose,
 )
-from radii.networks.translation._base import Call
+from radii.networks.translation._base import MAX_VALUES, Call
 
 __all__ = [
     "concat",
@@ -103,7 +103,7 @@ def split(call: Call) -> list[int]:
     length = call.shape(0)[axis]
     sizes = call.integers(1) if call.has(1) else call.ints_attribute("split")
     if sizes is None:
-        count = call.int_attribute("num_outputs", len(call.proto.output))
+        count = len(call.proto.output)
         part = -(-length // count)
         sizes = [part] * (count - 1) + [length - part * (count - 1)]
     if sum(sizes) != length or min(sizes) < 0:
@@ -158,10 +158,9 @@ def pad(call: Call) -> int:
     flat = call.integers(1) if call.has(1) else call.ints_attribute("pads") or []
     axes = call.axes(3, rank=len(shape))
     axes = list(range(len(shape))) if axes is None else axes
-    if len(flat) != 2 * len(axes):
+    if len(flat) != 2 * len(axes) or max(flat, default=0) > MAX_VALUES:
         raise NetworkError(
-            f"{call.translation.network}: node '{call.name}' has {len(flat)} pads "
-            f"for {len(axes)} axes"
+            f"{call.translation.network}: node '{call.name}' has pads {flat} for {len(axes)} axes"
         )
     pads = [(0, 0)] * len(shape)
     for axis, before, after in zip(axes, flat[: len(axes)], flat[len(axes) :], strict=True):

@@ -13,6 +13,9 @@ __all__ = ["spatial_window"]
 MAX_SPATIAL_AXES = 3
 """What torch convolves and pools."""
 
+MAX_EXTENT = 2**20
+"""No kernel, dilation or padding is larger than this along one axis, unless a file is damaged."""
+
 
 def spatial_window(call: Call, kernel: Sequence[int] | None) -> Window:
     """The window over the node's first input, with `auto_pad` resolved as for a convolution."""
@@ -25,7 +28,8 @@ def spatial_window(call: Call, kernel: Sequence[int] | None) -> Window:
     dilations = tuple(call.ints_attribute("dilations") or (1,) * axes)
     pads = call.ints_attribute("pads") or [0] * (2 * axes)
     lengths = {len(sides), len(strides), len(dilations), len(pads) // 2}
-    if lengths != {axes} or min((*sides, *strides, *dilations)) < 1:
+    smallest, largest = min((*sides, *strides, *dilations)), max((*sides, *dilations, *pads))
+    if lengths != {axes} or smallest < 1 or largest > MAX_EXTENT:
         raise NetworkError(
             f"{call.translation.network}: node '{call.name}' ({call.proto.op_type}) has a kernel, "
             f"strides, dilations or pads that do not fit a value of shape {call.shape(0)}"
