@@ -57,7 +57,7 @@ def _embed(tensor: TensorProto, directory: Path | None, network: str) -> None:
         size = math.prod(tensor.dims) * _item_bytes(tensor)
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", size))
         # Checked before anything is read: a file may claim any size.
-        if size < 0 or length < size or offset + size > path.stat().st_size:
+        if min(size, offset) < 0 or length < size or offset + size > path.stat().st_size:
             raise NetworkError(
                 f"{network}: weights file '{location}' is too short for '{tensor.name}'"
             )

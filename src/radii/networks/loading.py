@@ -13,7 +13,7 @@ import onnx
 import torch
 
 from radii.balls import Domain
-from radii.errors import InputError, NetworkError
+from radii.errors import InputError, NetworkError, SpecificationError
 from radii.networks.building import build_graph
 from radii.networks.fingerprint import fingerprint
 from radii.networks.models import parse_model, read_model, signature
@@ -98,7 +98,7 @@ def _network(
     graph = build_graph(model, given, name)
     return Network(
         name=name,
-        domain=_domain(domain, shape),
+        domain=_domain(domain, shape, name),
         graph=graph.in_dtype(torch.float64 if given.dtype == np.float64 else torch.float32),
         fingerprint=fingerprint(model, given, name),
         input_shape=shape,
@@ -107,9 +107,16 @@ def _network(
     )
 
 
-def _domain(bounds: Bounds, shape: tuple[int, ...]) -> Domain:
+def _domain(bounds: Bounds, shape: tuple[int, ...], network: str) -> Domain:
     low, high = (bounds.low, bounds.high) if isinstance(bounds, Domain) else bounds
-    return Domain(per_channel(low, shape), per_channel(high, shape))
+    try:
+        return Domain(per_channel(low, shape), per_channel(high, shape))
+    except (TypeError, ValueError):
+        spelled = f"{np.asarray(low).tolist()}:{np.asarray(high).tolist()}"
+        raise SpecificationError(
+            f"{network}: domain {spelled} does not fit inputs of shape {shape}; "
+            "give one number a side, or one for each channel"
+        ) from None
 
 
 @contextmanager

@@ -20,17 +20,20 @@ Float64 = npt.NDArray[np.float64]
 def per_channel(value: npt.ArrayLike, shape: Sequence[int]) -> Float64:
     """One number, or one for each channel, in a shape that broadcasts to inputs of `shape`.
 
-    Channels are the first axis, or the last one where only that has as many entries. Arrays of
-    other shapes stay as they are.
+    Channels are the first axis; in images of three axes they are the last one if that is where 3
+    or 4 colours can only be. Arrays that broadcast by themselves stay as they are; what does not
+    fit raises a ValueError.
     """
     array = np.asarray(value, dtype=np.float64)
     if array.size == 1:
         return array.reshape(())
-    if max(array.shape) == array.size and shape:  # one axis at most is longer than 1
-        if array.size == shape[0]:
-            return array.reshape(-1, *(1,) * (len(shape) - 1))
-        if array.size == shape[-1]:
-            return array.reshape(-1)
+    is_vector = array.ndim == 1 or max(array.shape, default=0) == array.size
+    if is_vector and array.size == shape[0]:
+        return array.reshape(-1, *(1,) * (len(shape) - 1))
+    if is_vector and len(shape) == 3 and array.size == shape[2] and array.size in (3, 4):
+        return array.reshape(-1)
+    if array.ndim == 1 or np.broadcast_shapes(array.shape, tuple(shape)) != tuple(shape):
+        raise ValueError(f"shape {array.shape} does not broadcast to {tuple(shape)}")
     return array
 
 
@@ -85,10 +88,9 @@ def _checked(
 ) -> Float64:
     try:
         array = per_channel(value, input_shape)
-        fits = np.broadcast_shapes(array.shape, input_shape) == input_shape
     except (ValueError, TypeError):
-        fits = False
-    if not fits or not np.isfinite(array).all():
+        array = np.array(np.nan)
+    if not np.isfinite(array).all():
         raise NetworkError(
             f"{network}: {what} {np.asarray(value).tolist()} does not fit inputs of shape "
             f"{input_shape}; give one finite number, or one for each channel"

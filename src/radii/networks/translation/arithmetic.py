@@ -44,7 +44,7 @@ def subtract(call: Call) -> int:
     if call.is_constant(1):
         return call.emit(AddConstant(-call.weight(1)), call.node(0))
     if call.is_constant(0):
-        negative = call.emit(Scale(torch.tensor(-1.0)), call.node(1))
+        negative = _scaled(call, call.node(1), -1.0)
         return call.emit(AddConstant(call.weight(0)), negative)
     return call.emit(Subtract(), call.node(0), call.node(1))
 
@@ -68,7 +68,7 @@ def divide(call: Call) -> int:
 
 
 def negate(call: Call) -> int:
-    return call.emit(Scale(torch.tensor(-1.0, dtype=torch.float64)), call.node(0))
+    return _scaled(call, call.node(0), -1.0)
 
 
 def bound(call: Call) -> int:
