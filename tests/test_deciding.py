@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from radii import deciding
 from radii.deciding import Decision, decide_problem
+from radii.errors import SpecificationError
 from radii.networks import Network
 from radii.queries import Specification
 from radii.verdicts import Array, Verdict
@@ -124,6 +125,12 @@ def test_a_value_between_two_floats_is_rounded_for_the_network(network: Network)
     assert found.verification.inputs[0] == 0.1
     assert found.witness is not None
     assert found.witness.input[0] == np.float32(0.1)
+
+
+def test_bounds_beyond_the_networks_type(network: Network) -> None:
+    problem = parse_problem(DECLARED + "(assert (<= 0 X_0 1e39)) (assert (<= 0 X_1 1))")
+    with pytest.raises(SpecificationError, match=r"beyond 3\.40282e\+38, the largest float32"):
+        decide_problem(network, problem, verifier=Scripted())
 
 
 def test_expired_limits_ask_nothing(network: Network) -> None:

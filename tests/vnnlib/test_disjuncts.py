@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -120,3 +121,28 @@ def test_specifications_equal_the_formula(asserted: list[Any], at: list[Any]) ->
         assert admitted(closed, [x_0, x_1], [y_0, y_1]) or not expected
         if not problem.strict:
             assert admitted(closed, [x_0, x_1], [y_0, y_1]) == expected
+
+
+def smt(formula: Any) -> str:
+    """VNN-LIB 1.0 is a part of SMT-LIB, which writes -1 as (- 1) and != as distinct."""
+    if isinstance(formula, tuple):
+        if formula in {("and",), ("or",)}:
+            return "true" if formula == ("and",) else "false"
+        return f"({' '.join(smt(part) for part in formula)})"
+    if isinstance(formula, float):
+        return f"(- {-formula})" if formula < 0 else f"{formula}"
+    return {"!=": "distinct"}.get(formula, formula)
+
+
+@settings(max_examples=50, deadline=None)
+@given(formulas, points)
+def test_truth_equals_that_of_an_smt_solver(formula: Any, at: list[Any]) -> None:
+    z3 = pytest.importorskip("z3")
+    written = f"{DECLARED} (assert {smt(formula)})"
+    problem = parse_problem(written)
+    (parsed,) = z3.parse_smt2_string(written)
+    names = [z3.Real(name) for name in ("X_0", "X_1", "Y_0", "Y_1")]
+    for values in at:
+        pairs = [(name, z3.RealVal(str(v))) for name, v in zip(names, values, strict=True)]
+        truth_there = z3.is_true(z3.simplify(z3.substitute(parsed, *pairs)))
+        assert problem.is_solved_by(values[:2], values[2:]) == truth_there

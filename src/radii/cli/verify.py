@@ -83,25 +83,35 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _network(path: Path, problem: Problem) -> Network:
-    """The network; its domain is as wide as the widest input that the problem speaks about."""
+    """The network; its domain is the smallest box around all inputs of the problem."""
+    import numpy as np
+
+    from radii.balls import Domain
+    from radii.networks import Network
+    from radii.networks.models import parse_model, signature
+
+    model = parse_model(_content(path), path.name, directory=path.parent)
+    shape = signature(model, path.name).input_shape
+    boxes = [specification.region.box() for specification in problem.specifications(shape)]
+    domain = Domain(np.zeros(shape), np.zeros(shape))
+    if boxes:
+        low, high = zip(*boxes, strict=True)
+        domain = Domain(np.minimum.reduce(low), np.maximum.reduce(high))
+    name = path.name.removesuffix(".gz").removesuffix(".onnx")
+    return Network.from_bytes(model.SerializeToString(), domain=domain, name=name)
+
+
+def _content(path: Path) -> bytes:
     import gzip
     import zlib
 
-    from radii.networks import Network, load_network
-
-    specifications = problem.specifications((problem.variables.inputs.size,))
-    boxes = [specification.region.box() for specification in specifications]
-    low = min((float(low.min()) for low, _ in boxes), default=0.0)
-    high = max((float(high.max()) for _, high in boxes), default=0.0)
-    if path.suffix != ".gz":
-        return load_network(path, domain=(low, high))
     try:
-        model = gzip.decompress(path.read_bytes())
+        content = path.read_bytes()
+        return gzip.decompress(content) if path.suffix == ".gz" else content
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise NetworkError(f"{path} is a damaged gzip file; fetch it again") from None
     except OSError as error:
         raise NetworkError(f"{path} cannot be read: {error.strerror}") from None
-    return Network.from_bytes(model, domain=(low, high), name=Path(path.stem).stem)
 
 
 def _object(
