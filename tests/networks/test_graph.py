@@ -99,3 +99,24 @@ def test_random_networks_of_every_form() -> None:
         )
         assert network.is_piecewise_linear
         assert any(isinstance(node.operator, Relu) for node in network.graph.nodes)
+
+
+def test_an_addition_behind_a_product_becomes_its_bias() -> None:
+    sketch = Sketch([1, 3])
+    product = sketch.apply("MatMul", "x", sketch.constant(np.ones((3, 2))))
+    value = sketch.apply("Add", product, sketch.constant(np.array([[1.0, 2.0]])))
+    network = sketch.network(sketch.apply("Relu", value))
+    assert [type(node.operator).__name__ for node in network.graph.nodes] == [
+        "Input",
+        "Dense",
+        "Relu",
+    ]
+    assert network(torch.zeros(2, 3)).tolist() == [[1.0, 2.0], [1.0, 2.0]]
+
+
+def test_a_product_that_is_read_twice_keeps_its_value() -> None:
+    sketch = Sketch([1, 3])
+    product = sketch.apply("MatMul", "x", sketch.constant(np.ones((3, 2))))
+    value = sketch.apply("Add", product, sketch.constant(np.array([1.0, 2.0])))
+    network = sketch.network(sketch.apply("Mul", value, product))
+    assert network(torch.ones(1, 3)).tolist() == [[12.0, 15.0]]

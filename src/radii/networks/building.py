@@ -9,6 +9,7 @@ from onnx import TensorProto
 
 from radii.errors import NetworkError, UnsupportedOperator
 from radii.networks.folding import constant_outputs
+from radii.networks.fusing import with_biases
 from radii.networks.graph import Graph
 from radii.networks.models import Signature, array, sorted_nodes, title, type_name
 from radii.networks.translation import MAX_VALUES, TRANSLATORS, Call, Translation
@@ -40,7 +41,7 @@ def build_graph(model: onnx.ModelProto, signature: Signature, network: str) -> G
             f"{network}: output '{signature.output}' does not depend on the input, "
             "so there is nothing to measure"
         )
-    return Graph(translation.nodes, output)
+    return with_biases(translation.nodes, output)
 
 
 def _translate(translation: Translation, node: onnx.NodeProto) -> None:

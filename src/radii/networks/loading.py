@@ -39,7 +39,7 @@ def network_from_file(
     """See `radii.networks.load_network`."""
     with _one_sentence(path.name):
         model = read_model(path)
-        network = _network(model, domain=domain, mean=mean, std=std, name=name or path.stem)
+        network = _network(model, domain=domain, mean=mean, std=std, name=name or path.name)
         compare_with_replay(network)
     return network
 

@@ -39,6 +39,7 @@ TRANSLATORS: dict[str, Translator] = {
     "Neg": arithmetic.negate,
     "PRelu": activations.prelu,
     "Pad": arrangement.pad,
+    "Reciprocal": arithmetic.invert,
     "ReduceMean": reductions.reduce_axes,
     "ReduceSum": reductions.reduce_axes,
     "Relu": activations.relu,

@@ -23,7 +23,17 @@ from radii.networks.operators import (
 )
 from radii.networks.translation._base import Call
 
-__all__ = ["add", "bound", "divide", "gemm", "matrix_product", "multiply", "negate", "subtract"]
+__all__ = [
+    "add",
+    "bound",
+    "divide",
+    "gemm",
+    "invert",
+    "matrix_product",
+    "multiply",
+    "negate",
+    "subtract",
+]
 
 
 def add(call: Call) -> int:
@@ -65,6 +75,10 @@ def divide(call: Call) -> int:
     if call.is_constant(0):
         return call.emit(Scale(call.weight(0)), call.emit(Reciprocal(), call.node(1)))
     return call.emit(Divide(), call.node(0), call.node(1))
+
+
+def invert(call: Call) -> int:
+    return call.emit(Reciprocal(), call.node(0))
 
 
 def negate(call: Call) -> int:
