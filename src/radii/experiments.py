@@ -80,6 +80,7 @@ class Experiment:
     domain: str
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
+    layout: str | None = None
     settings: Settings = field(default_factory=Settings)
 
     @classmethod
@@ -119,8 +120,9 @@ class Experiment:
         if not all(isinstance(network, str) for network in networks):
             raise ExperimentError(f"{path}: networks must be a list of file names")
         options["networks"] = [str(here / network) for network in networks]
-        if (here / str(options.get("data", "")).partition("[")[0]).exists():
-            options["data"] = str(here / options["data"])
+        beside = str(here / str(options.get("data", "")))
+        if "data" in options and Path(datasets.Spec.parse(beside).location).exists():
+            options["data"] = beside
         return options
 
 
@@ -287,13 +289,22 @@ def prepare(experiment: Experiment) -> Plan:
         for path in experiment.networks
     )
     dataset = datasets.load_spec(experiment.data)
-    return plan(networks, dataset, experiment.settings, experiment.networks, experiment.data)
+    return plan(
+        networks,
+        dataset,
+        experiment.settings,
+        layout=experiment.layout,
+        paths=experiment.networks,
+        data=experiment.data,
+    )
 
 
 def plan(
     networks: Sequence[Network],
     dataset: datasets.Dataset,
     settings: Settings,
+    *,
+    layout: str | None = None,
     paths: Sequence[str] = (),
     data: str = "",
 ) -> Plan:
@@ -302,7 +313,9 @@ def plan(
     instances = [
         instance
         for network in networks
-        for instance in selection.select(network, dataset, property=settings.property, norm=norm)
+        for instance in selection.select(
+            network, dataset, property=settings.property, norm=norm, layout=layout
+        )
     ]
     names = tuple(paths) or tuple(network.name for network in networks)
     source = data or dataset.name

@@ -37,8 +37,9 @@ def select(
     lists coloured images, which nothing in the network tells. Raises an InputError unless every
     image fits the network, its label is one of the outputs, and it lies in the domain.
     """
+    images = _shaped(network, dataset, layout)
     _check_labels(network, dataset)
-    images = _in_domain(network, dataset, _shaped(network, dataset, layout))
+    images = _in_domain(network, dataset, images)
     outputs = network.replay(images)
     _check_outputs(network, dataset, outputs)
     instances: list[Instance] = []

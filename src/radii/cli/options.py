@@ -34,6 +34,11 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--mean", metavar="M[,M...]", help="normalisation: subtracted, per channel")
     what.add_argument("--std", metavar="S[,S...]", help="normalisation: divided by, per channel")
+    what.add_argument(
+        "--layout",
+        metavar="ORDER",
+        help="chw or hwc: how a network with a flat input lists coloured images",
+    )
     what.add_argument("--norm", metavar="NAME", help="linf (default), l2 or l1")
     what.add_argument(
         "--property", metavar="NAME", help="one-to-any (default), one-to-one, one-to-one:TARGET"
@@ -64,7 +69,7 @@ def experiment_from(args: argparse.Namespace, **fixed: str) -> Experiment:
     options = Experiment.options_of(args.experiment) if args.experiment is not None else {}
     if args.network is not None:
         options["networks"] = args.network
-    for name in ("data", "domain", "mean", "std", *_SETTINGS, *_NUMBERS):
+    for name in ("data", "domain", "mean", "std", "layout", *_SETTINGS, *_NUMBERS):
         value = getattr(args, name)
         if value is not None:
             options[name] = value

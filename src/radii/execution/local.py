@@ -26,6 +26,9 @@ __all__ = ["LocalWorkers"]
 GRACE_SECONDS = 2.0
 """How long after its limit a task may take to stop by itself before its worker is killed."""
 
+DYING_SECONDS = 0.05
+"""Between the end of a worker's socket and the end of its process."""
+
 START_SECONDS = 120.0
 """How long a worker may take to import torch and load the networks; slow disks included."""
 
@@ -74,19 +77,23 @@ class LocalWorkers(Executor):
         try:
             message = worker.connection.recv()
         except (EOFError, OSError):
-            code = worker.kill()
-            if not worker.is_ready:
-                reason = worker.last_words()
-                raise RadiiError(f"a worker process could not start: {reason}") from None
-            reason = f"signal {-code}" if code < 0 else f"exit code {code}"
-            verdict = Verdict.MEMOUT if "MemoryError" in worker.last_words() else Verdict.ERROR
-            return self._lost(worker, verdict, f"the worker process died ({reason})")
+            return self._died(worker)
         if message == "ready":
             worker.begin()
             return None
         self._busy.remove(worker)
         self._idle.append(worker)
         return worker.current_task, message
+
+    def _died(self, worker: _Worker) -> tuple[Task, list[Result]]:
+        time.sleep(DYING_SECONDS)  # so that the exit code is its own and not that of our kill
+        worker.kill()
+        if not worker.is_ready:
+            raise RadiiError(f"a worker process could not start: {worker.last_words}")
+        verdict = Verdict.MEMOUT if "MemoryError" in worker.last_words else Verdict.ERROR
+        code = worker.exit_code
+        reason = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return self._lost(worker, verdict, f"the worker process died ({reason})")
 
     def _lost(self, worker: _Worker, verdict: Verdict, message: str) -> tuple[Task, list[Result]]:
         worker.kill()
@@ -106,6 +113,8 @@ class _Worker:
     task: Task | None = None
     began_at: float = 0.0
     killed_at: float = float("inf")
+    exit_code: int = 0
+    last_words: str = ""
 
     @classmethod
     def start(cls, equipment: Equipment) -> _Worker:
@@ -151,16 +160,15 @@ class _Worker:
         self.killed_at = self.began_at + task.seconds * len(task.queries) + GRACE_SECONDS
         self.connection.send(task)
 
-    def kill(self) -> int:
-        """End the process; returns its exit code."""
-        if self.process.poll() is None and not self.connection.closed:
-            self.process.kill()
-        code = self.process.wait()
-        self.connection.close()
-        return code
-
-    def last_words(self) -> str:
-        """The last line the process wrote to its standard error."""
+    def kill(self) -> None:
+        """End the process and keep its exit code and the last line of its standard error."""
+        if self.stderr.closed:
+            return
+        if not self.connection.closed:
+            self.connection.close()
+        self.process.kill()
+        self.exit_code = self.process.wait()
         self.stderr.seek(0)
         lines = self.stderr.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it wrote nothing"
+        self.last_words = lines[-1] if lines else ""
+        self.stderr.close()

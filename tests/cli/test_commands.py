@@ -1,0 +1,189 @@
+"""The command line as scripts see it: contracts, exit codes, one sentence for bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pandas as pd
+import pytest
+
+from radii.cli import main
+from radii.distributions import read_verona
+from radii.distributions.verona import COLUMNS
+from radii.store import FILE_NAME
+
+
+@pytest.fixture
+def flags(linear_file: Path, points_file: Path) -> list[str]:
+    return [
+        *("--network", str(linear_file), "--data", str(points_file)),
+        *("--domain", "0:1", "--grid", "0.01:0.5:0.02", "--jobs", "1"),
+    ]
+
+
+@pytest.fixture
+def results(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+    out = tmp_path / "results"
+    assert main(["run", *flags, "--out", str(out)]) == 0
+    assert "linear.onnx" in capsys.readouterr().out
+    return out
+
+
+def test_show_json_keeps_its_contract(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(results), "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["disagreements"] == []
+    (network,) = shown["networks"]
+    assert network["network"] == "linear.onnx"
+    assert len(network["fingerprint"]) == 64
+    first, second, wrong, tie = network["instances"]
+    assert list(first) == [
+        *("input", "label", "predicted", "correct", "target", "lower", "upper"),
+        *("witness_class", "seconds", "queries", "missing", "cancelled"),
+    ]
+    assert (first["lower"], first["witness_class"]) == (0.09, 1)
+    assert first["upper"] == pytest.approx(0.1, abs=1e-5)
+    assert (second["lower"], second["correct"]) == (0.23, True)
+    for radius_zero in (wrong, tie):
+        assert (radius_zero["lower"], radius_zero["upper"]) == (0, 0)
+        assert not radius_zero["correct"]
+
+
+def test_show_prints_every_bracket(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", str(results), "--instances"]) == 0
+    assert "0.09" in capsys.readouterr().out
+
+
+def test_attack_proves_nothing(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["attack", *flags, "--json"]) == 0
+    (network,) = json.loads(capsys.readouterr().out)["networks"]
+    assert all(instance["lower"] == 0 for instance in network["instances"])
+    assert network["instances"][0]["upper"] == pytest.approx(0.1, abs=1e-3)
+
+
+def test_no_witness_is_null(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["attack", *flags, "--grid", "0.01:0.05:0.01", "--json"]) == 0
+    (network,) = json.loads(capsys.readouterr().out)["networks"]
+    assert network["instances"][0]["upper"] is None
+
+
+def test_verona_export_has_the_published_columns(results: Path, tmp_path: Path) -> None:
+    file = tmp_path / "verona.csv"
+    assert main(["export", str(results), "--format", "verona", "-o", str(file)]) == 0
+    frame = pd.read_csv(file)
+    assert tuple(frame.columns) == COLUMNS
+    assert frame["epsilon_value"].tolist() == [0.09, 0.23]
+    assert frame["smallest_sat_value"].tolist() == [0.11, 0.25]
+    again = read_verona(file)
+    assert again.lower.tolist() == [0.09, 0.23]
+    assert again.upper.tolist() == [0.11, 0.25]
+    assert main(["show", str(file)]) == 0
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_tables_come_back_in_pandas(results: Path, tmp_path: Path, kind: str) -> None:
+    file = tmp_path / f"table.{kind}"
+    assert main(["export", str(results), "--format", kind, "-o", str(file)]) == 0
+    frame = pd.read_csv(file) if kind == "csv" else pd.read_parquet(file)
+    assert frame["lower"].tolist() == [0.09, 0.23, 0, 0]
+    assert frame["correct"].tolist() == [True, True, False, False]
+
+
+def broken_inputs(tmp_path: Path) -> dict[str, Path]:
+    """Files that cannot be used, each for its own reason."""
+    good = onnx.load(tmp_path / "linear.onnx")
+    files = {name: tmp_path / name for name in ("truncated.onnx", "text.onnx", "nan.onnx")}
+    files["truncated.onnx"].write_bytes(good.SerializeToString()[:50])
+    files["text.onnx"].write_text("this is not a network")
+    weights = onnx.numpy_helper.from_array(np.full((2, 2), np.nan, np.float32), "w0")
+    good.graph.initializer[0].CopyFrom(weights)
+    onnx.save(good, files["nan.onnx"])
+    return files
+
+
+@pytest.mark.parametrize("name", ["truncated.onnx", "text.onnx", "nan.onnx", "missing.onnx"])
+def test_a_bad_network_is_one_sentence(
+    flags: list[str], tmp_path: Path, name: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = broken_inputs(tmp_path).get(name, tmp_path / name)
+    one_sentence(["run", *flags, "--network", str(file), "--out", str(tmp_path / "o")], name, capfd)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (["--data", "nothing.npz"], "nothing.npz"),
+        (["--data", "mnist:tast"], "tast"),
+        (["--domain", "0:0.4"], "domain"),
+        (["--domain", "none"], "domain 'none'"),
+        (["--grid", "1:0:1"], "grid 1:0:1 is not increasing"),
+        (["--grid", "0:1:0"], "not increasing"),
+        (["--search", "guess"], "search 'guess'"),
+        (["--verifier", "guess"], "verifier 'guess'"),
+        (["--timeout", "-1"], "timeout -1"),
+        (["--jobs", "0"], "--jobs 0"),
+        (["--property", "one-to-one:9"], "target 9"),
+        (["--out", "/proc/nowhere"], "/proc/nowhere"),
+    ],
+)
+def test_bad_flags_are_one_sentence(
+    flags: list[str],
+    tmp_path: Path,
+    changes: list[str],
+    sentence: str,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    one_sentence(["run", *flags, "--out", str(tmp_path / "out"), *changes], sentence, capfd)
+
+
+def test_missing_out(flags: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    one_sentence(["run", *flags], "--out is missing", capfd)
+
+
+def test_a_changed_experiment_says_what_differs(
+    results: Path, flags: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", *flags, "--out", str(results), "--seed", "5"]
+    one_sentence(command, "seed was 0, is 5", capfd)
+
+
+def test_a_store_of_another_version(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with sqlite3.connect(results / FILE_NAME) as db:
+        db.execute("PRAGMA user_version = 99")
+    db.close()
+    one_sentence(["show", str(results)], "version 99", capfd)
+
+
+def one_sentence(command: list[str], about: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == 2
+    captured = capfd.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("radii: ")
+    assert captured.err.count("\n") == 1
+    assert "Traceback" not in captured.err
+    assert about in captured.err
+
+
+def test_an_internal_error_is_3(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr("radii.store.Store.measurements", broken)
+    monkeypatch.delitem(os.environ, "RADII_DEBUG", raising=False)
+    assert main(["show", str(results)]) == 3
+    assert "internal error: RuntimeError: boom" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["demo", "run", "show", "export", "attack", "verify", "data"])
+def test_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([command, "--help"])
+    assert stopped.value.code == 0
+    assert f"radii {command}" in capsys.readouterr().out.split("example", 1)[1]

@@ -1,0 +1,201 @@
+"""Whole experiments: brackets known by hand, kill -9 and resume, refusals."""
+
+from __future__ import annotations
+
+import math
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from radii.brackets import Measurement
+from radii.errors import DataError, ExperimentError, InputError, SpecificationError
+from radii.experiments import Experiment, prepare
+from radii.store import FILE_NAME, Store
+
+
+def experiment(network: Path, data: Path, **options: Any) -> Experiment:
+    chosen = {"grid": "0.01:0.5:0.02", "domain": "0:1", **options}
+    return Experiment.from_options({"networks": [str(network)], "data": str(data), **chosen})
+
+
+def measured(described: Experiment, out: Path, jobs: int = 0) -> list[Measurement]:
+    with Store.create_or_open(out) as store:
+        prepare(described).run(store, jobs=jobs)
+        return store.measurements()
+
+
+@pytest.mark.parametrize("search", ["attack-guided", "binary"])
+@pytest.mark.parametrize("norm", ["linf", "l1"])
+def test_brackets_of_a_linear_classifier(
+    linear_file: Path, points_file: Path, tmp_path: Path, search: str, norm: str
+) -> None:
+    described = experiment(linear_file, points_file, search=search, norm=norm, grid="0.01:0.7:0.02")
+    factor = {"linf": 1, "l1": 2}[norm]
+    found = measured(described, tmp_path / "out")
+    for m, radius in zip(found, (0.1, 0.25, 0.0, 0.0), strict=True):
+        assert m.bracket.lower <= radius * factor + 1e-6
+        assert m.bracket.upper >= radius * factor - 1e-6
+        assert m.bracket.width <= 0.02 + 1e-6
+        assert m.correct is (radius > 0)
+        assert m.missing == 0
+
+
+def test_one_to_one_is_one_instance_a_target(
+    relu_file: Path, relu_points_file: Path, tmp_path: Path
+) -> None:
+    whole = measured(experiment(relu_file, relu_points_file), tmp_path / "any")
+    targets = measured(
+        experiment(relu_file, relu_points_file, property="one-to-one"), tmp_path / "one"
+    )
+    assert len(targets) == 2 * len(whole)
+    for m in whole:
+        mine = [t for t in targets if t.input == m.input]
+        assert {t.target for t in mine} == {0, 1, 2} - {m.label}
+        assert min(t.bracket.lower for t in mine) < m.bracket.upper or m.bracket.upper == 0
+        assert m.bracket.lower <= min(t.bracket.upper for t in mine)
+
+
+def test_running_again_asks_nothing_again(
+    relu_file: Path, relu_points_file: Path, tmp_path: Path
+) -> None:
+    described, out = experiment(relu_file, relu_points_file), tmp_path / "out"
+    first = measured(described, out)
+    assert measured(described, out) == first
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"grid": "0.01:0.5:0.03"},
+        {"norm": "l1"},
+        {"seed": 1},
+        {"timeout": 5},
+        {"domain": "0:2"},
+        {"search": "binary"},
+        {"property": "one-to-one"},
+    ],
+)
+def test_a_changed_experiment_is_refused(
+    linear_file: Path, points_file: Path, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    measured(experiment(linear_file, points_file), tmp_path / "out")
+    with pytest.raises(ExperimentError, match=f"another experiment .*{next(iter(change))} was"):
+        measured(experiment(linear_file, points_file, **change), tmp_path / "out")
+
+
+def run_command(described: dict[str, str], out: Path) -> subprocess.Popen[bytes]:
+    flags = [part for name, value in described.items() for part in (f"--{name}", value)]
+    command = [sys.executable, "-c", "import radii.cli; raise SystemExit(radii.cli.main())"]
+    return subprocess.Popen([*command, "run", *flags, "--out", str(out)], stdout=subprocess.DEVNULL)
+
+
+def test_killed_and_resumed_equals_undisturbed(
+    relu_file: Path, relu_points_file: Path, tmp_path: Path
+) -> None:
+    flags = {
+        "network": str(relu_file),
+        "data": str(relu_points_file),
+        "domain": "0:1",
+        "grid": "0.001:0.5:0.001",
+        "search": "binary",
+        "jobs": "2",
+    }
+    assert run_command(flags, tmp_path / "whole").wait() == 0
+    disturbed = tmp_path / "disturbed"
+    for goal in (1, 15, 40):
+        process = run_command(flags, disturbed)
+        while process.poll() is None and count_queries(disturbed) < goal:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert run_command(flags, disturbed).wait() == 0
+    assert read(disturbed) == read(tmp_path / "whole")
+    with sqlite3.connect(disturbed / FILE_NAME) as db:
+        repeated = "SELECT 1 FROM queries GROUP BY instance, kind, eps HAVING count(*) > 1"
+        assert db.execute(repeated).fetchall() == []
+    db.close()
+
+
+def count_queries(directory: Path) -> int:
+    try:
+        with Store.open(directory) as store:
+            return sum(len(answers) for answers in store.results().values())
+    except InputError:
+        return 0
+
+
+def read(directory: Path) -> list[tuple[int, float, float]]:
+    with Store.open(directory) as store:
+        return [(m.input, m.bracket.lower, m.bracket.upper) for m in store.measurements()]
+
+
+def test_a_budget_ends_an_instance(relu_file: Path, relu_points_file: Path, tmp_path: Path) -> None:
+    described = experiment(relu_file, relu_points_file, budget=1e-9, search="binary")
+    found = measured(described, tmp_path / "out")
+    assert all(m.queries == (1 if m.correct else 0) for m in found)
+    assert all(m.bracket.lower <= m.bracket.upper for m in found)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"grid": "0.5:0.1:0.1"}, "not increasing"),
+        ({"norm": "l7"}, "norm 'l7'"),
+        ({"search": "lucky"}, "search 'lucky'"),
+        ({"verifier": "oracle"}, "verifier 'oracle'"),
+        ({"attack": "hammer"}, "attack 'hammer'"),
+        ({"timeout": 0}, "timeout 0"),
+        ({"timeout": math.nan}, "timeout nan"),
+        ({"seed": -1}, "seed -1"),
+        ({"domain": ""}, "domain is missing"),
+        ({"domain": "0:0.4"}, "domain"),
+        ({"colour": "red"}, "option 'colour'"),
+        ({"property": "one-to-all"}, "property 'one-to-all'"),
+        ({"norm": "l2"}, "l2"),
+    ],
+)
+def test_bad_options_are_refused_before_any_work(
+    linear_file: Path, points_file: Path, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(InputError, match=sentence):
+        prepare(experiment(linear_file, points_file, **options))
+
+
+def test_toml_paths_are_relative_to_the_file(linear_file: Path, points_file: Path) -> None:
+    file = linear_file.parent / "experiment.toml"
+    file.write_text(
+        'networks = ["linear.onnx"]\ndata = "points.npz[0:2]"\ndomain = "0:1"\ntimeout = 5\n'
+    )
+    described = Experiment.from_options(Experiment.options_of(file))
+    assert described.settings.timeout == 5.0
+    assert len(prepare(described).instances) == 2
+
+
+@pytest.mark.parametrize("text", ["networks = [", "networks = [1]", "x = 1", "\x00"])
+def test_bad_toml(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "experiment.toml"
+    file.write_text(text)
+    with pytest.raises(ExperimentError):
+        Experiment.from_options(Experiment.options_of(file))
+
+
+def test_the_same_network_twice(linear_file: Path, points_file: Path) -> None:
+    twice = {"networks": [str(linear_file)] * 2, "data": str(points_file), "domain": "0:1"}
+    with pytest.raises(ExperimentError, match="given twice"):
+        prepare(Experiment.from_options(twice))
+
+
+def test_wrong_shapes(linear_file: Path, relu_points_file: Path) -> None:
+    with pytest.raises(DataError, match=r"linear\.onnx"):
+        prepare(experiment(linear_file, relu_points_file))
+
+
+def test_an_empty_selection(linear_file: Path, points_file: Path) -> None:
+    with pytest.raises((DataError, SpecificationError)):
+        prepare(experiment(linear_file, Path(f"{points_file}[2:2]")))
