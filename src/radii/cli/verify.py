@@ -61,13 +61,15 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         _check_writable(args.out)
 
+    from radii.vnnlib import read_problem
+
+    problem = read_problem(args.property)  # before the slow imports: most mistakes are here
+
     from radii import verifiers
     from radii.deciding import decide_problem
-    from radii.vnnlib import read_problem
 
     verifier = verifiers.get(args.verifier)
     limits = verifiers.Limits(seconds=seconds, started=started)
-    problem = read_problem(args.property)
     network = _network(args.network, problem)
     decision = decide_problem(network, problem, verifier=verifier, limits=limits, seed=args.seed)
     if decision.message and decision.witness is None:
