@@ -41,21 +41,29 @@ def dense_model(*layers: tuple[np.ndarray, np.ndarray]) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
-@pytest.fixture
-def linear_file(tmp_path: Path) -> Path:
+def write_linear(directory: Path) -> Path:
     """Two inputs, two classes: y0 - y1 = x0 - x1, so the Linf radius is (x0 - x1) / 2."""
-    path = tmp_path / "linear.onnx"
+    path = directory / "linear.onnx"
     onnx.save(dense_model((np.eye(2), np.zeros(2))), path)
     return path
 
 
-@pytest.fixture
-def points_file(tmp_path: Path) -> Path:
-    """Four points for `linear_file`: radii 0.1, 0.25, 0 (misclassified), 0 (a tie)."""
-    path = tmp_path / "points.npz"
+def write_points(directory: Path) -> Path:
+    """Four points for `write_linear`: radii 0.1, 0.25, 0 (misclassified), 0 (a tie)."""
+    path = directory / "points.npz"
     images = np.array([[0.5, 0.3], [0.25, 0.75], [0.9, 0.1], [0.5, 0.5]], np.float32)
     np.savez(path, images=images, labels=np.array([0, 1, 1, 0]))
     return path
+
+
+@pytest.fixture
+def linear_file(tmp_path: Path) -> Path:
+    return write_linear(tmp_path)
+
+
+@pytest.fixture
+def points_file(tmp_path: Path) -> Path:
+    return write_points(tmp_path)
 
 
 @pytest.fixture

@@ -185,5 +185,5 @@ def _exact(value: str | float | Fraction) -> Fraction:
 
 
 def _shortest(value: Fraction) -> str:
-    text = repr(float(value))
+    text = repr(float(value)).removesuffix(".0")
     return text if Fraction(text) == value else str(value)

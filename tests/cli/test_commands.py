@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -12,26 +13,37 @@ import onnx
 import pandas as pd
 import pytest
 
+from conftest import write_linear, write_points
 from radii.cli import main
 from radii.distributions import read_verona
 from radii.distributions.verona import COLUMNS
 from radii.store import FILE_NAME
 
 
-@pytest.fixture
-def flags(linear_file: Path, points_file: Path) -> list[str]:
+def linear_flags(network: Path, data: Path) -> list[str]:
     return [
-        *("--network", str(linear_file), "--data", str(points_file)),
+        *("--network", str(network), "--data", str(data)),
         *("--domain", "0:1", "--grid", "0.01:0.5:0.02", "--jobs", "1"),
     ]
 
 
 @pytest.fixture
-def results(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
-    out = tmp_path / "results"
-    assert main(["run", *flags, "--out", str(out)]) == 0
-    assert "linear.onnx" in capsys.readouterr().out
-    return out
+def flags(linear_file: Path, points_file: Path) -> list[str]:
+    return linear_flags(linear_file, points_file)
+
+
+@pytest.fixture
+def results(finished: Path, tmp_path: Path) -> Path:
+    """The results of `run` with `flags`, in a directory of the test's own."""
+    return shutil.copytree(finished, tmp_path / "results")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("finished")
+    flags = linear_flags(write_linear(place), write_points(place))
+    assert main(["run", *flags, "--out", str(place / "out")]) == 0
+    return place / "out"
 
 
 def test_show_json_keeps_its_contract(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -57,6 +69,8 @@ def test_show_json_keeps_its_contract(results: Path, capsys: pytest.CaptureFixtu
 def test_show_prints_every_bracket(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(results), "--instances"]) == 0
     assert "0.09" in capsys.readouterr().out
+    assert main(["show", str(results)]) == 0
+    assert "linear.onnx" in capsys.readouterr().out
 
 
 def test_attack_proves_nothing(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:

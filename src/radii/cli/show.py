@@ -84,7 +84,10 @@ def _print(
     from radii.cli.tables import instance_table, summary_table
 
     console = Console()
-    console.print(instance_table(distribution) if instances else summary_table(distribution))
+    if instances:
+        console.print(instance_table(distribution))
+    else:
+        console.print(summary_table(distribution, width=console.width))
     for row in disagreements:
         console.print(
             f"DISAGREEMENT {row['network']} input {row['input']}: {row['disagreement']}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
@@ -13,45 +14,40 @@ from radii.distributions import Distribution
 __all__ = ["instance_table", "summary_table"]
 
 
-def summary_table(distribution: Distribution) -> Table:
-    """One row a network: accuracy, the radii's quartiles, how tight and how costly."""
-    table = Table(title="Robustness distributions", title_justify="left")
-    table.add_column("network")
-    for name in (
-        "inputs",
-        "correct",
-        "lowest",
-        "25 %",
-        "median",
-        "75 %",
-        "gap",
-        "missing",
-        "s each",
-    ):
-        table.add_column(name, justify="right")
+WIDE = 110
+"""Columns of a terminal that has room for the quartiles beside the median."""
+
+
+def summary_table(distribution: Distribution, *, width: int = WIDE) -> Table:
+    """One row a network: how many, the radii's quantiles, how tight and how costly."""
+    quantiles = {"lowest": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
+    if width < WIDE:
+        quantiles = {name: quantiles[name] for name in ("lowest", "median")}
+    has_missing = any(m.missing for m in distribution)
+    table = Table(box=SIMPLE_HEAD, title="Robustness distributions", title_justify="left")
+    table.add_column("network", overflow="fold", min_width=8)
+    for name in ("correct", *quantiles, "gap", *(["missing"] if has_missing else []), "s each"):
+        table.add_column(name, justify="right", no_wrap=True)
     for name, part in distribution.by_network().items():
         right = part.where(lambda m: m.correct) if part.correct.any() else None
-        quartiles = [right.quantile(q) if right else (0.0, 0.0) for q in (0.0, 0.25, 0.5, 0.75)]
+        shown = [right.quantile(q) if right else (0.0, 0.0) for q in quantiles.values()]
         table.add_row(
             Text(name),
-            str(len(part)),
-            str(int(part.correct.sum())),
-            *(_interval(low, high) for low, high in quartiles),
+            f"{int(part.correct.sum())}/{len(part)}",
+            *(_interval(low, high) for low, high in shown),
             f"{_mean_gap(part):.4f}",
-            str(sum(m.missing for m in part)),
+            *([str(sum(m.missing for m in part))] if has_missing else []),
             f"{np.mean([m.seconds for m in part]):.2f}",
         )
-    table.caption = (
-        "radii of correctly classified inputs, proven to witnessed; gap: mean width of a bracket"
-    )
+    table.caption = "radii of correct inputs, proven–witnessed; gap: mean width of a bracket"
     table.caption_justify = "left"
     return table
 
 
 def instance_table(distribution: Distribution) -> Table:
     """One row a bracket."""
-    table = Table()
-    table.add_column("network")
+    table = Table(box=SIMPLE_HEAD)
+    table.add_column("network", overflow="fold", min_width=8)
     for name in (
         "input",
         "label",
@@ -81,7 +77,7 @@ def instance_table(distribution: Distribution) -> Table:
 
 
 def _interval(low: float, high: float) -> str:
-    return f"{low:.4f}–{high:.4f}" if math.isfinite(high) else f"{low:.4f}–"
+    return f"{low:.4f}–{high:.4f}" if math.isfinite(high) else f"{low:.4f}–none"
 
 
 def _mean_gap(part: Distribution) -> float:
