@@ -12,7 +12,7 @@ from radii import demo
 
 
 def main() -> None:
-    network = demo.load_network("dense-standard")
+    network = demo.load_network("mlp-standard")
     digit = radii.datasets.load("digits", split="test").take(2)
     targeted = radii.robustness_distribution(
         network, digit, property="one-to-one", grid="0.01:1:0.01"

@@ -10,7 +10,7 @@ from radii import demo
 
 
 def main() -> None:
-    network = radii.load_network(demo.network_path("conv-adversarial"), domain=(0, 1))
+    network = radii.load_network(demo.network_path("cnn-adversarial"), domain=(0, 1))
     data = radii.datasets.load("digits", split="test")
     distribution = radii.robustness_distribution(
         network, data.first(10), grid=radii.Grid(0.01, 0.6, 0.01)

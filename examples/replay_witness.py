@@ -17,7 +17,7 @@ from radii.store import Store
 
 
 def main() -> None:
-    path = demo.network_path("dense-adversarial")
+    path = demo.network_path("mlp-adversarial")
     network = radii.load_network(path, domain=(0, 1))
     data = radii.datasets.load("digits", split="test").first(3)
     with tempfile.TemporaryDirectory() as directory:

@@ -40,7 +40,7 @@ ONNX_IR = 8
 """Old enough for every ONNX reader of the last years."""
 
 
-def dense() -> nn.Sequential:
+def mlp() -> nn.Sequential:
     """64-24-16-10."""
     return nn.Sequential(
         nn.Flatten(),
@@ -52,7 +52,7 @@ def dense() -> nn.Sequential:
     )
 
 
-def conv() -> nn.Sequential:
+def cnn() -> nn.Sequential:
     """Six 3x3 filters with stride 2, then one dense layer."""
     return nn.Sequential(
         nn.Conv2d(1, 6, kernel_size=3, stride=2, padding=1),
@@ -62,7 +62,7 @@ def conv() -> nn.Sequential:
     )
 
 
-ARCHITECTURES = {"dense": dense, "conv": conv}
+ARCHITECTURES = {"mlp": mlp, "cnn": cnn}
 
 
 def attacked(network: nn.Module, images: Tensor, labels: Tensor, eps: float, steps: int) -> Tensor:
@@ -87,7 +87,7 @@ def train(network: nn.Module, images: Tensor, labels: Tensor, eps: float) -> Non
     )
     for epoch in range(EPOCHS):
         eps_now = eps * min(1.0, 2 * (epoch + 1) / EPOCHS)
-        for batch in torch.chunk(torch.randperm(len(images)), batches):
+        for batch in torch.split(torch.randperm(len(images)), BATCH):
             seen, wanted = images[batch], labels[batch]
             if eps:
                 seen = attacked(network, seen, wanted, eps_now, TRAIN_STEPS)

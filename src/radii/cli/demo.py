@@ -88,28 +88,28 @@ def _plan(inputs: int) -> Plan:
     networks = [demo.load_network(name) for name in demo.NETWORKS]
     paths = [str(demo.network_path(name)) for name in demo.NETWORKS]
     data = f"digits:test[0:{inputs}]"
-    return plan(networks, datasets.load_spec(data), Settings(grid=GRID), paths, data)
+    return plan(networks, datasets.load_spec(data), Settings(grid=GRID), paths=paths, data=data)
 
 
 def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
     """Say what the brackets show, and draw them; `quiet` only draws."""
+    from rich.console import Console
+
     from radii.demo import TRAINED_AT
     from radii.demo.figures import closest_counterexamples, write_figures
     from radii.demo.findings import findings
     from radii.distributions import Distribution
 
     distribution = Distribution(store.measurements())
-    if not quiet:
-        print()
-        for sentence in findings(distribution, eps=TRAINED_AT):
-            print(sentence)
-        print(flush=True)
+    console = Console(quiet=quiet, highlight=False, markup=False)
+    console.print()
+    for sentence in findings(distribution, eps=TRAINED_AT):
+        console.print(f"{sentence}\n")
     names = {network.fingerprint: network.name for network in plan.networks}
     examples = closest_counterexamples(names, plan.instances, _closest_witnesses(store))
     figures = write_figures(directory, distribution, examples)
-    if not quiet:
-        print(f"Figures (PNG and PDF): {', '.join(str(path) for path in figures)}")
-        print(f"Every bracket: radii show {directory} --instances")
+    console.print(f"Figures, as PNG and PDF: {', '.join(str(path) for path in figures)}")
+    console.print(f"Every bracket: radii show {directory} --instances")
 
 
 def _closest_witnesses(store: Store) -> dict[str, Witness]:

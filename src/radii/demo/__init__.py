@@ -1,8 +1,8 @@
 """Four small classifiers of the embedded digits, trained by `scripts/train_demo_networks.py`.
 
-A dense (64-24-16-10) and a convolutional (six 3x3 filters) network, each trained on the images as
-they are and on PGD examples with an Linf radius of 0.1. They take images of shape (1, 8, 8) with
-pixels between 0 and 1.
+`mlp` is dense (64-24-16-10), `cnn` convolutional (six 3x3 filters and a dense layer). `standard` ones
+were trained on the images as they are, `adversarial` ones on PGD examples with an Linf radius of
+0.1. All take images of shape (1, 8, 8) with pixels between 0 and 1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DOMAIN", "NETWORKS", "TRAINED_AT", "load_network", "network_path"]
 
-NETWORKS = ("dense-standard", "dense-adversarial", "conv-standard", "conv-adversarial")
+NETWORKS = ("mlp-standard", "mlp-adversarial", "cnn-standard", "cnn-adversarial")
 
 DOMAIN = (0.0, 1.0)
 

@@ -1,0 +1,153 @@
+"""The demo from start to figures, small; and that what it says follows from its brackets."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from radii import datasets, demo
+from radii.brackets import Bracket, Measurement
+from radii.cli import main
+from radii.demo.findings import findings
+from radii.distributions import Distribution
+from radii.errors import NetworkError
+
+INPUTS = 3
+FIGURES = ("ecdf", "robust-accuracy", "boxes", "counterexamples")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("demo") / "out"
+    assert main(["demo", "--out", str(directory), "--inputs", str(INPUTS)]) == 0
+    return directory
+
+
+def shown(directory: Path, capsys: pytest.CaptureFixture[str]) -> dict:
+    capsys.readouterr()
+    assert main(["show", str(directory), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_it_is_an_ordinary_experiment(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result = shown(finished, capsys)
+    assert [network["network"] for network in result["networks"]] == list(demo.NETWORKS)
+    assert result["disagreements"] == []
+    for network in result["networks"]:
+        assert [instance["input"] for instance in network["instances"]] == list(range(INPUTS))
+        for instance in network["instances"]:
+            assert instance["missing"] == 0
+            assert instance["upper"] - instance["lower"] <= 0.005 + 1e-9
+
+
+def test_figures_are_pictures(finished: Path) -> None:
+    for name in FIGURES:
+        with Image.open(finished / f"{name}.png") as picture:
+            pixels = np.asarray(picture.convert("L"))
+        assert pixels.shape[0] > 200
+        assert pixels.std() > 1
+        assert (finished / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_again_it_only_reads(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = shown(finished, capsys)
+    assert main(["demo", "--out", str(finished), "--inputs", str(INPUTS)]) == 0
+    text = capsys.readouterr().out
+    assert "mlp-standard" in text
+    assert "When every pixel may change by 0.1" in text
+    assert shown(finished, capsys) == before
+
+
+def test_json_is_that_of_show(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = shown(finished, capsys)
+    assert main(["demo", "--out", str(finished), "--inputs", str(INPUTS), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == expected
+
+
+def test_another_size_needs_another_directory(
+    finished: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo", "--out", str(finished), "--inputs", "2"]) == 2
+    assert "holds another experiment" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [["--inputs", "0"], ["--inputs", "501"], ["--jobs", "0"]])
+def test_bad_numbers(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "--out", str(tmp_path / "out"), *flags]) == 2
+    assert capsys.readouterr().err.startswith("radii: ")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", demo.NETWORKS)
+def test_networks_are_small_and_right(name: str) -> None:
+    assert demo.network_path(name).stat().st_size < 10_000
+    data = datasets.load("digits", split="test")
+    predicted = demo.load_network(name).replay(data.images).argmax(axis=1)
+    accuracy = np.mean(predicted == data.labels)
+    assert accuracy >= (0.93 if name.endswith("standard") else 0.9)
+
+
+def test_unknown_network_is_named() -> None:
+    with pytest.raises(NetworkError, match="'dense' is not one of mlp-standard, "):
+        demo.network_path("dense")
+
+
+def distribution(**brackets: list[tuple[float, float]]) -> Distribution:
+    return Distribution(
+        Measurement(
+            network=network,
+            fingerprint=network,
+            input=place,
+            label=0,
+            predicted=0 if upper > 0 else 1,
+            correct=upper > 0,
+            property="one-to-any",
+            target=None,
+            bracket=Bracket(lower, upper),
+            witness_class=1,
+            seconds=0.0,
+            queries=1,
+            missing=0,
+            cancelled=0,
+        )
+        for network, rows in brackets.items()
+        for place, (lower, upper) in enumerate(rows)
+    )
+
+
+def test_findings_rank_by_the_median() -> None:
+    weak, strong = [(0.0, 0.0), (0.1, 0.12), (0.1, 0.13)], [(0.3, 0.31)]
+    told = findings(distribution(weak=weak, strong=strong), eps=0.1)
+    assert told == [
+        "The median radius of strong, [0.300, 0.310), is the largest; "
+        "that of weak is [0.100, 0.120), at least 2.5 times smaller.",
+        "When every pixel may change by 0.1, accuracy falls to [proven, not refuted]: "
+        "weak from 0.667 to [0.667, 0.667], strong from 1.000 to [1.000, 1.000].",
+        "4 brackets measured, no answers missing, no brackets without a counterexample, "
+        "the widest of the others is 0.0300.",
+    ]
+
+
+def test_findings_do_not_rank_what_overlaps() -> None:
+    told = findings(distribution(a=[(0.1, 0.3)], b=[(0.2, 0.4)]), eps=0.25)
+    assert told[0].endswith("none is shown to be more robust.")
+    assert "a from 1.000 to [0.000, 1.000]" in told[1]
+
+
+def test_findings_name_all_that_may_be_first() -> None:
+    told = findings(distribution(a=[(0.2, 0.3)], b=[(0.25, 0.4)], c=[(0.0, 0.0)]), eps=0.1)
+    assert told[0] == (
+        "The median radii of a, [0.200, 0.300), and b, [0.250, 0.400), are the largest, "
+        "and overlap; that of c is 0.000."
+    )
+
+
+def test_findings_without_a_witness() -> None:
+    told = findings(distribution(a=[(0.1, math.inf)]), eps=0.05)
+    assert told[0] == "The median radius of a is at least 0.100."
+    assert told[2] == "1 bracket measured, no answers missing, 1 bracket without a counterexample."
