@@ -152,9 +152,9 @@ def test_pickling_keeps_the_network(tmp_path: Path) -> None:
 def test_a_batch_of_another_shape_is_refused(tmp_path: Path) -> None:
     network = load(doubled(["b", 3, 2]), tmp_path)
     for x in (np.zeros((3, 2), np.float32), np.zeros((1, 2, 3), np.float32)):
-        with pytest.raises(DataError, match=r"net: takes .* shape \(3, 2\)"):
+        with pytest.raises(DataError, match=r"net.onnx: takes .* shape \(3, 2\)"):
             network.replay(x)
-        with pytest.raises(DataError, match=r"net: takes .* shape \(3, 2\)"):
+        with pytest.raises(DataError, match=r"net.onnx: takes .* shape \(3, 2\)"):
             network(torch.from_numpy(x))
     assert network.replay(np.zeros((0, 3, 2), np.float32)).shape == (0, 6)
     assert network(torch.zeros(0, 3, 2)).shape == (0, 6)
