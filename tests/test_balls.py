@@ -48,6 +48,11 @@ def test_projection_keeps_a_point_that_is_inside() -> None:
     assert np.array_equal(ball.project(point), point)
 
 
+def test_projection_into_a_ball_finer_than_float32_ends_at_the_centre() -> None:
+    ball = Ball(np.full(2, 0.5), 1e-12, Norm.LINF, UNIT)
+    assert np.array_equal(ball.project(np.array([0.9, 0.1]), np.float32), [0.5, 0.5])
+
+
 def test_lengths() -> None:
     difference = np.array([3.0, -4.0])
     assert Norm.LINF.length(difference) == 4

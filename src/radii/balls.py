@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ from radii.errors import SpecificationError
 __all__ = ["Ball", "Box", "Domain", "Norm"]
 
 Float64 = npt.NDArray[np.float64]
+
+FIRST_SHRINK = 2.0**-24
+"""Half a unit in the last place of float32: the least that rounding to it can need."""
 
 
 class Norm(StrEnum):
@@ -190,12 +194,12 @@ class Ball:
         length = self.distance(x)
         if length > self.eps:
             x = self.center + (x - self.center) * (self.eps / length)
-        shrink = 1.0
+        shrink = 0.0  # what rounding needs; doubled until it does, at most back to the centre
         while True:
-            inside = _clip_exact(self.center + (x - self.center) * shrink, low, high, kind)
-            if self.distance(inside) <= self.eps:
+            inside = _clip_exact(self.center + (x - self.center) * (1 - shrink), low, high, kind)
+            if shrink == 1.0 or self.distance(inside) <= self.eps:
                 return inside
-            shrink = max(0.0, shrink - 2e-7) if shrink > 0.5 else 0.0
+            shrink = min(1.0, max(FIRST_SHRINK, 2 * shrink))
 
     def sample(self, rng: np.random.Generator, count: int) -> Float64:
         """`count` points of the ball: uniform in it before clipping to the domain."""
@@ -217,7 +221,7 @@ class Ball:
 
 
 def _clip_exact(
-    x: Float64, low: Float64, high: Float64, dtype: np.dtype[np.floating]
+    x: Float64, low: Float64, high: Float64, dtype: np.dtype[Any]
 ) -> npt.NDArray[np.floating]:
     """Clip to [low, high] after rounding to `dtype`: a bound not exact in `dtype` rounds inward."""
     rounded = np.clip(x, low, high).astype(dtype)

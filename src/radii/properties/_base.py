@@ -76,7 +76,7 @@ class LinearRequirement(Requirement):
     def margin(
         self,
         outputs: npt.ArrayLike,
-        distances: npt.ArrayLike = 0.0,  # noqa: ARG002 (linear in the outputs alone)
+        distances: npt.ArrayLike = 0.0,
     ) -> Float64:
         depths = np.stack([polyhedron.depth(outputs) for polyhedron in self.polyhedra])
         return np.asarray(depths.min(axis=0))
