@@ -12,7 +12,7 @@ from radii import demo
 
 
 def main() -> None:
-    network = demo.load_network("mlp-standard")
+    network = demo.load_network("cnn-standard")
     digit = radii.datasets.load("digits", split="test").take(2)
     targeted = radii.robustness_distribution(
         network, digit, property="one-to-one", grid="0.01:1:0.01"
@@ -20,8 +20,8 @@ def main() -> None:
     for measured in sorted(targeted, key=lambda m: m.bracket.lower):
         bracket = measured.bracket
         print(
-            f"a {measured.label} cannot be taken for a {measured.target} "
-            f"within {bracket.lower:.2f}, but can at {bracket.upper:.4f}"
+            f"{measured.label} cannot become {measured.target} "
+            f"within {bracket.lower:.2f}, but does at {bracket.upper:.4f}"
         )
     to_any = radii.robustness_distribution(network, digit, grid="0.01:1:0.01")
     print(f"for any other digit: between {to_any.lower[0]:.2f} and {to_any.upper[0]:.4f}")

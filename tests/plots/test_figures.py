@@ -148,11 +148,12 @@ def test_counterexamples_stand_below_their_input() -> None:
         for network in ("a", "b")
         for index in (4, 7, 9)
     ]
-    figure = draw_counterexamples(examples)
-    assert len(figure.axes) == 9
-    captions = [axes.get_title() for axes in figure.axes]
-    assert captions[:3] == ["3", "3", "3"]
-    assert all("8" in caption and "0.125" in caption for caption in captions[3:])
+    (axes,) = draw_counterexamples(examples).axes
+    assert len(axes.get_images()) == 9
+    texts = [text.get_text() for text in axes.texts]
+    assert texts[:3] == ["3", "3", "3"]
+    assert all("8" in text and "0.125" in text for text in texts[3:9])
+    assert texts[9:] == ["input", "a", "b"]
     with pytest.raises(DataError, match="no counterexample"):
         draw_counterexamples([])
 
