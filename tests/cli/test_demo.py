@@ -138,8 +138,7 @@ def test_findings_rank_by_the_median() -> None:
         "that of weak is [0.100, 0.120), at least 2.5 times smaller.",
         "When every pixel may change by 0.1, accuracy falls to [proven, not refuted]: "
         "weak from 0.667 to [0.667, 0.667], strong from 1.000 to [1.000, 1.000].",
-        "4 brackets measured, no answers missing, no brackets without a counterexample, "
-        "the widest of the others is 0.0300.",
+        "4 brackets: no answer is missing, each has a counterexample, the widest is 0.0300.",
     ]
 
 
@@ -157,7 +156,12 @@ def test_findings_name_all_that_may_be_first() -> None:
     )
 
 
+def test_findings_round_outward() -> None:
+    told = findings(distribution(a=[(0.0998, 0.1004)]), eps=0.05)
+    assert told[0] == "The median radius of a is [0.099, 0.101)."
+
+
 def test_findings_without_a_witness() -> None:
     told = findings(distribution(a=[(0.1, math.inf)]), eps=0.05)
     assert told[0] == "The median radius of a is at least 0.100."
-    assert told[2] == "1 bracket measured, no answers missing, 1 bracket without a counterexample."
+    assert told[2] == "1 bracket: no answer is missing, 1 has no counterexample."

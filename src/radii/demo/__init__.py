@@ -1,8 +1,8 @@
 """Four small classifiers of the embedded digits, trained by `scripts/train_demo_networks.py`.
 
-`mlp` is dense (64-24-16-10), `cnn` convolutional (six 3x3 filters and a dense layer). `standard` ones
-were trained on the images as they are, `adversarial` ones on PGD examples with an Linf radius of
-0.1. All take images of shape (1, 8, 8) with pixels between 0 and 1.
+`mlp` is dense (64-24-16-10), `cnn` convolutional (six 3x3 filters and a dense layer). Those called
+`standard` were trained on the images as they are, the `adversarial` ones on PGD examples with an
+Linf radius of 0.1. All take images of shape (1, 8, 8) with pixels between 0 and 1.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from radii.distributions import Distribution
 
@@ -54,23 +55,32 @@ def _accuracy(distribution: Distribution, eps: float) -> str:
 
 def _tightness(distribution: Distribution) -> str:
     widths = distribution.upper - distribution.lower
-    finite = widths[widths < math.inf]
+    closed = widths[widths < math.inf]
+    unwitnessed = len(widths) - len(closed)
     missing = sum(m.missing for m in distribution)
     parts = [
-        f"{_count(len(distribution), 'bracket')} measured",
-        f"{_count(missing, 'answer')} missing",
-        f"{_count(len(widths) - len(finite), 'bracket')} without a counterexample",
+        _count(missing, "answer is missing", "answers are missing") or "no answer is missing",
+        _count(unwitnessed, "has no counterexample", "have no counterexample")
+        or "each has a counterexample",
     ]
-    if finite.size:
-        parts.append(f"the widest of the others is {finite.max():.4f}")
-    return f"{', '.join(parts)}."
+    if closed.size:
+        parts.append(f"the widest{' of the others' if unwitnessed else ''} is {closed.max():.4f}")
+    return f"{_count(len(widths), 'bracket', 'brackets')}: {', '.join(parts)}."
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}" if number else ""
 
 
 def _known(low: float, high: float) -> str:
+    """A bracket in three decimals, rounded outward so that it stays true."""
     if low == high:
-        return f"{low:.3f}"  # most inputs are misclassified
-    return f"[{low:.3f}, {high:.3f})" if math.isfinite(high) else f"at least {low:.3f}"
+        return f"{low:.3f}"
+    proven = _rounded(low, ROUND_FLOOR)
+    if high == math.inf:
+        return f"at least {proven}"
+    return f"[{proven}, {_rounded(high, ROUND_CEILING)})"
+
+
+def _rounded(value: float, direction: str) -> Decimal:
+    return Decimal(repr(value)).quantize(Decimal("0.001"), direction)
