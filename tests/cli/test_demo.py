@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
@@ -19,6 +21,8 @@ from radii.cli import main
 from radii.demo.findings import findings
 from radii.distributions import Distribution
 from radii.errors import NetworkError
+from radii.experiments import Plan
+from radii.networks import load_network
 
 INPUTS = 2
 FIGURES = ("ecdf", "robust-accuracy", "boxes", "counterexamples")
@@ -91,6 +95,28 @@ def test_bad_numbers(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFix
     assert main(["demo", "--out", str(tmp_path / "out"), *flags]) == 2
     assert capsys.readouterr().err.startswith("radii: ")
     assert not (tmp_path / "out").exists()
+
+
+def test_interrupted_it_says_how_to_continue(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Plan, "run", interrupted)
+    assert main(["demo", "--out", str(tmp_path / "out"), "--inputs", "1"]) == 130
+    assert "run again to continue" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_training_makes_networks_like_the_embedded_ones(tmp_path: Path) -> None:
+    script = Path(__file__).parents[2] / "scripts" / "train_demo_networks.py"
+    subprocess.run([sys.executable, str(script), "--out", str(tmp_path)], check=True)
+    data = datasets.load("digits", split="test")
+    for name in demo.NETWORKS:
+        trained = load_network(tmp_path / f"{name}.onnx", domain=demo.DOMAIN)
+        predicted = trained.replay(data.images).argmax(axis=1)
+        assert np.mean(predicted == data.labels) > 0.88
 
 
 @pytest.mark.parametrize("name", demo.NETWORKS)
