@@ -15,7 +15,7 @@ from radii.queries import Query, Specification
 from radii.verdicts import Array, Proof, Result, Verdict, Witness
 from radii.witnesses import check_witness
 
-__all__ = ["Answer", "Limits", "Verifier"]
+__all__ = ["Answer", "Limits", "RadiusAnswer", "Verifier"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,30 @@ class Answer:
     candidate: Array | None = None
     margin: float = 0.0
     message: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RadiusAnswer:
+    """What measuring a radius directly gives: a proof below it and a witness above it.
+
+    The property holds on every ball up to `lower`; `margin` is that of the proof, as in `Proof`.
+    `optimum` is the distance to the nearest violation in real arithmetic as the solver found it,
+    None if it found none. `stopped` says why the sides are further apart than tolerances demand,
+    if they are.
+    """
+
+    lower: float
+    witness: Witness | None = None
+    optimum: float | None = None
+    margin: float = 0.0
+    stopped: Verdict | None = None
+    seconds: float = 0.0
+    message: str = ""
+
+    @property
+    def upper(self) -> float:
+        """The witness's distance; infinite without one."""
+        return float("inf") if self.witness is None else self.witness.distance
 
 
 class Verifier(ABC):

@@ -16,7 +16,7 @@ import numpy as np
 from radii.verdicts import Verdict
 from radii.verifiers._base import Limits
 from radii.verifiers.milp.encoding import Encoding
-from radii.verifiers.milp.expressions import Float64, Integers, widened_to
+from radii.verifiers.milp.expressions import Float64, Integers
 from radii.verifiers.milp.highs import exhausted
 from radii.verifiers.milp.programs import Layout, layout_of
 from radii.verifiers.milp.relaxation import Minimum, Relaxation
@@ -74,52 +74,63 @@ class Branching:
     best_first: bool = False
     _layout: Layout = field(init=False)
     _applied: dict[int, int] = field(default_factory=dict)
+    _waiting: list[_Branch] = field(default_factory=list)
+    _floor: float = np.inf
+    _floor_point: Float64 | None = None
     _made: int = 0
 
     def __post_init__(self) -> None:
         self._layout = layout_of(self.encoding)
+        self._wait(-np.inf, ())
 
     def run(self, branches: int) -> Outcome:
-        """Search through at most so many branches."""
-        waiting = [self._branch(-np.inf, ())]
-        floor, floor_point = np.inf, None
+        """Search through at most so many branches more."""
+        stopped = None
         for _ in range(branches):
             stopped = exhausted(self.limits)
-            if stopped or not waiting:
+            if stopped or not self._waiting:
                 break
-            branch = heapq.heappop(waiting)
-            if branch.bound > min(self.cutoff(), floor):
-                floor = min(floor, branch.bound)
-                continue
-            self._apply(branch.choices)
-            found = self.relaxation.minimum()
-            bound = max(branch.bound, found.bound)
-            if bound > self.cutoff() or found.point is None:
-                if bound < floor:
-                    floor, floor_point = bound, found.point
-                continue
+            if self._search(heapq.heappop(self._waiting)):
+                break
+        least = min((branch.bound for branch in self._waiting), default=np.inf)
+        if least < self._floor:
+            return Outcome(least, open=True, stopped=stopped)
+        return Outcome(self._floor, open=False, point=self._floor_point)
+
+    def _search(self, branch: _Branch) -> bool:
+        """Close the branch or divide it; True if the search is to end."""
+        if branch.bound > min(self.cutoff(), self._floor):
+            self._floor = min(self._floor, branch.bound)
+            return False
+        self._apply(branch.choices)
+        found = self.relaxation.minimum(self.cutoff())
+        bound = max(branch.bound, found.bound)
+        if bound <= self.cutoff() and found.point is not None:
             if self.visit(found.point):
-                return Outcome(min(bound, floor, self._least(waiting)), open=True)
+                self._wait(bound, branch.choices)
+                return True
             children = self._children(branch, found)
-            if not children:
-                if bound < floor:
-                    floor, floor_point = bound, found.point
-                continue
             for choices in children:
-                heapq.heappush(waiting, self._branch(bound, choices))
-        least = self._least(waiting)
-        if least < floor:
-            return Outcome(least, open=True, stopped=exhausted(self.limits))
-        return Outcome(floor, open=False, point=floor_point)
+                self._wait(bound, choices)
+            if children:
+                return False
+        if bound < self._floor:
+            self._floor, self._floor_point = bound, found.point
+        return False
 
-    @staticmethod
-    def _least(waiting: list[_Branch]) -> float:
-        return min((branch.bound for branch in waiting), default=np.inf)
-
-    def _branch(self, bound: float, choices: tuple[Choice, ...]) -> _Branch:
+    def _wait(self, bound: float, choices: tuple[Choice, ...]) -> None:
         self._made += 1
         key = (bound if self.best_first else -float(len(choices)), self._made)
-        return _Branch(key, bound, choices)
+        heapq.heappush(self._waiting, _Branch(key, bound, choices))
+
+    def settle_as(self, point: Float64) -> None:
+        """Settle every unit of the relaxation the way it is at a point."""
+        hinges = self.encoding.hinges
+        pieces = (hinges.inputs.at(point) > 0).astype(int)
+        choices = [Choice(unit, int(piece)) for unit, piece in enumerate(pieces)]
+        for index, unit in enumerate(self.encoding.maxima, start=len(hinges)):
+            choices.append(Choice(index, int(np.argmax(unit.inputs.at(point)))))
+        self._apply(tuple(choices))
 
     def _apply(self, choices: tuple[Choice, ...]) -> None:
         """Bring the relaxation from the last branch's choices to these."""
@@ -169,7 +180,7 @@ class Branching:
         hinges, point = self.encoding.hinges, found.point
         if len(hinges) == 0 or point is None:
             return -1, 0, 0.0
-        z = widened_to(hinges.inputs.matrix, len(point)) @ point + hinges.inputs.offset
+        z = hinges.inputs.at(point)
         gap = point[hinges.columns] - np.maximum(z, 0.0)
         gap[[unit for unit in settled if unit < len(hinges)]] = 0.0
         weight = np.ones(len(hinges))
@@ -188,7 +199,7 @@ class Branching:
         for index, unit in enumerate(self.encoding.maxima, start=first):
             if index in settled:
                 continue
-            inputs = widened_to(unit.inputs.matrix, len(point)) @ point + unit.inputs.offset
+            inputs = unit.inputs.at(point)
             gap = float(point[unit.column] - inputs.max())
             if gap > largest:
                 worst, order, largest = index, np.argsort(-inputs), gap

@@ -25,13 +25,13 @@ __all__ = ["Case", "Effort"]
 class Effort:
     """How the work is divided.
 
-    `branches` is how many branches are searched before bounds are tightened under the assumption of
-    a violation, and again after that, before what is left goes to the integer solver.
-    `tightening` is the share of the time that linear programs for better bounds may take.
+    `branches` is how many branches of each polyhedron are searched over linear relaxations before
+    what is left goes to the integer solver; `tightening` is the share of the time that linear
+    programs for better bounds may take.
     """
 
     threads: int = 1
-    branches: int = 256
+    branches: int = 4096
     tightening: float = 0.3
 
     def share(self, limits: Limits) -> Limits:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from radii.bounds import box_of
 from radii.properties import Halfspaces
 from radii.verdicts import Verdict
@@ -12,12 +10,10 @@ from radii.verifiers.milp.branching import Branching, Outcome
 from radii.verifiers.milp.case import Case
 from radii.verifiers.milp.encoding import Encoding
 from radii.verifiers.milp.expressions import Float64
-from radii.verifiers.milp.goals import Goal, depth_goal
-from radii.verifiers.milp.highs import exhausted
+from radii.verifiers.milp.goals import depth_goal
 from radii.verifiers.milp.integer import CUTOFF_ROOM, minimise_exactly
 from radii.verifiers.milp.programs import exact_program, relaxed_program
 from radii.verifiers.milp.relaxation import Relaxation
-from radii.verifiers.milp.tightening import tightened_under
 
 __all__ = ["decide"]
 
@@ -56,70 +52,38 @@ class _Attempt:
         self.encoding = encoding
         self.goal = depth_goal(encoding, polyhedron)
         self.margin = case.margin(polyhedron)
-        stopped = exhausted(case.limits)
-        self.outcome = Outcome(-np.inf, open=True, stopped=stopped) if stopped else self._branch(1)
+        program = relaxed_program(encoding, self.goal)
+        relaxation = Relaxation(program, case.limits, threads=case.effort.threads)
+        self.branching = Branching(
+            encoding, relaxation, lambda: self.margin, self._visit, case.limits
+        )
+        self.outcome = self.branching.run(1)
 
     @property
     def proven(self) -> bool:
         return self.outcome.bound > self.margin
 
+    def settle(self) -> None:
+        """Branch for a while; what is open then is left to the integer solver."""
+        if not self._finished:
+            self.outcome = self.branching.run(self.case.effort.branches)
+        if not self._finished:
+            self.outcome = self._integers()
+
     @property
     def _finished(self) -> bool:
         return self.proven or self.case.witness is not None or self.outcome.stopped is not None
 
-    def settle(self) -> None:
-        """Branch; tighten under the assumption of a violation; branch again; integers."""
-        if self._finished:
-            return
-        case, effort = self.case, self.case.effort
-        if effort.branches:
-            self.outcome = self._branch(effort.branches)
-            if self._finished:
-                return
-            share = effort.share(case.limits)
-            demands = self._demanding_violation()
-            tighter = tightened_under(
-                self.encoding, demands, case.limits, share, threads=effort.threads
-            )
-            if tighter is None:
-                self.outcome = Outcome(np.inf, open=False)
-                return
-            self.encoding = tighter
-            self.outcome = self._branch(effort.branches)
-        if not self._finished:
-            self.outcome = self._integers()
-
     def _visit(self, point: Float64) -> bool:
         return self.case.try_input(self.encoding.input_at(point))
 
-    def _branch(self, branches: int) -> Outcome:
-        case = self.case
-        program = relaxed_program(self.encoding, self.goal)
-        relaxation = Relaxation(program, case.limits, threads=case.effort.threads)
-        branching = Branching(
-            self.encoding, relaxation, lambda: self.margin, self._visit, case.limits
-        )
-        return branching.run(branches)
-
-    def _demanding_violation(self) -> Goal:
-        """The same goal, with the depth held below the margin."""
-        high = np.minimum(self.goal.high, self.margin)
-        return Goal(
-            np.minimum(self.goal.low, high),
-            high,
-            self.goal.rows,
-            self.goal.cost,
-            self.goal.violation,
-        )
-
     def _integers(self) -> Outcome:
-        case = self.case
         span = float((self.goal.high - self.goal.low).max())
         return minimise_exactly(
             exact_program(self.encoding, self.goal),
             cutoff=self.margin,
             room=CUTOFF_ROOM * span,
             visit=self._visit,
-            limits=case.limits,
-            threads=case.effort.threads,
+            limits=self.case.limits,
+            threads=self.case.effort.threads,
         )

@@ -78,8 +78,7 @@ class Encoding:
 
     def input_at(self, point: Float64) -> Float64:
         """The network's input, flattened, at values of the columns."""
-        columns = self.inputs.matrix.shape[1]
-        return np.asarray(self.inputs.matrix @ point[:columns] + self.inputs.offset)
+        return self.inputs.at(point)
 
 
 Tighten = Callable[[Encoding, Affine, Float64, Float64, Float64], tuple[Float64, Float64]]

@@ -11,7 +11,17 @@ from scipy.sparse import csr_array, vstack
 
 from radii.bounds.regions import ROUNDING
 
-__all__ = ["Affine", "Float64", "Integers", "combined", "stacked", "unit_rows", "widened_to"]
+__all__ = [
+    "Affine",
+    "Float64",
+    "Integers",
+    "combined",
+    "stacked",
+    "times_rows",
+    "unit_rows",
+    "widened_to",
+    "with_data",
+]
 
 Float64 = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -22,7 +32,22 @@ def widened_to(matrix: csr_array, columns: int) -> csr_array:
     if matrix.shape[1] == columns:
         return matrix
     shape = (matrix.shape[0], columns)
-    return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=shape)
+    return csr_array((matrix.data, matrix.indices, matrix.indptr), shape=shape, copy=True)
+
+
+def with_data(matrix: csr_array, data: Float64) -> csr_array:
+    """The same pattern with other entries, zeros dropped. Shares no array with the original:
+
+    scipy sorts and drops entries in place, which must not reach a matrix that shares only a part.
+    """
+    copied = csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape, copy=True)
+    copied.eliminate_zeros()
+    return copied
+
+
+def times_rows(matrix: csr_array, factors: Float64) -> csr_array:
+    """Each row times its factor."""
+    return with_data(matrix, matrix.data * np.repeat(factors, np.diff(matrix.indptr)))
 
 
 def unit_rows(positions: Integers, columns: int, weights: Float64 | float = 1.0) -> csr_array:
@@ -56,10 +81,7 @@ class Affine:
 
     def scaled(self, factors: Float64, offset: Float64) -> Affine:
         """Each row times its factor, plus a constant. A factor of 0 leaves no error behind."""
-        lengths = np.diff(self.matrix.indptr)
-        data = self.matrix.data * np.repeat(factors, lengths)
-        matrix = csr_array((data, self.matrix.indices, self.matrix.indptr), self.matrix.shape)
-        matrix.eliminate_zeros()
+        matrix = times_rows(self.matrix, factors)
         return Affine(matrix, self.offset * factors + offset, self.error * np.abs(factors))
 
     def plus(self, matrix: csr_array) -> Affine:
@@ -75,8 +97,12 @@ class Affine:
         lengths[places] = np.diff(self.matrix.indptr)
         starts = np.concatenate([[0], np.cumsum(lengths)])
         shape = (len(offset), self.matrix.shape[1])
-        matrix = csr_array((self.matrix.data, self.matrix.indices, starts), shape=shape)
+        matrix = csr_array((self.matrix.data, self.matrix.indices, starts), shape=shape, copy=True)
         return Affine(matrix, constant, error)
+
+    def at(self, point: Float64) -> Float64:
+        """The rows at values of the columns, some of which may be newer than the rows."""
+        return np.asarray(self.matrix @ point[: self.matrix.shape[1]] + self.offset)
 
     def magnitude(self, sizes: Float64) -> Float64:
         """The sum of absolute values in each row, where the columns' are at most `sizes`."""

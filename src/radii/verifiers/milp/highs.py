@@ -42,6 +42,8 @@ def load(program: Program, *, threads: int, presolve: bool) -> Any:
         "mip_feasibility_tolerance": TOLERANCE,
         "mip_abs_gap": 0.0,
         "mip_rel_gap": 0.0,
+        # Relaxations of networks are scaled well as they are; leaving them saves iterations.
+        "simplex_scale_strategy": 0,
         # Entries that small were dropped with their slack; HiGHS must not drop others.
         "small_matrix_value": 1e-12,
     }

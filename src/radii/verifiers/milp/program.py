@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from radii.bounds.regions import ROUNDING
-from radii.verifiers.milp.expressions import Affine, Float64, widened_to
+from radii.verifiers.milp.expressions import Affine, Float64, widened_to, with_data
 
 __all__ = ["Program", "Rows", "at_least", "at_most", "joined", "program"]
 
@@ -96,9 +96,7 @@ def _without_small(rows: Rows, sizes: Float64) -> Rows:
     small = np.abs(rows.matrix.data) <= SMALLEST_COEFFICIENT
     if not small.any():
         return rows
-    indices, starts, shape = rows.matrix.indices, rows.matrix.indptr, rows.matrix.shape
-    dropped = csr_array((np.where(small, rows.matrix.data, 0.0), indices, starts), shape=shape)
-    kept = csr_array((np.where(small, 0.0, rows.matrix.data), indices, starts), shape=shape)
-    kept.eliminate_zeros()
+    dropped = with_data(rows.matrix, np.where(small, rows.matrix.data, 0.0))
+    kept = with_data(rows.matrix, np.where(small, 0.0, rows.matrix.data))
     slack = abs(dropped) @ sizes
     return Rows(kept, rows.low - slack, rows.high + slack)

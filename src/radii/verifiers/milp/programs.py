@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from radii.verifiers.milp.encoding import Encoding, HingeUnits, MaximumUnit
-from radii.verifiers.milp.expressions import Affine, Float64, Integers, unit_rows
+from radii.verifiers.milp.expressions import Affine, Integers, times_rows, unit_rows
 from radii.verifiers.milp.goals import Goal
 from radii.verifiers.milp.program import Program, Rows, at_least, at_most, program
 
-__all__ = ["Layout", "exact_program", "layout_of", "relaxed_program", "with_hinge_bounds"]
+__all__ = ["Layout", "exact_program", "layout_of", "relaxed_program"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,6 @@ def layout_of(encoding: Encoding) -> Layout:
         slices.append(slice(first, first + len(unit.inputs)))
         first += len(unit.inputs) + 1
     return Layout(hinges, tuple(slices), first + len(encoding.region))
-
-
-def with_hinge_bounds(encoding: Encoding, low: Float64, high: Float64) -> Encoding:
-    """The same encoding with better bounds on the inputs of its hinges."""
-    hinges = replace(encoding.hinges, low=low, high=high)
-    column_low, column_high = encoding.low.copy(), encoding.high.copy()
-    column_low[hinges.columns] = np.maximum(low, 0.0)
-    column_high[hinges.columns] = np.maximum(high, 0.0)
-    return replace(encoding, low=column_low, high=column_high, hinges=hinges)
 
 
 def relaxed_program(encoding: Encoding, goal: Goal | None = None) -> Program:
@@ -110,17 +101,11 @@ def _switched_hinges(
     low, high = hinges.low[unsettled], hinges.high[unsettled]
     value = unit_rows(hinges.columns[unsettled], columns)
     nothing = np.zeros(len(unsettled))
-    off = Affine(csr_array(value - _times(chosen, high)), nothing, nothing)
+    off = Affine(csr_array(value - times_rows(chosen, high)), nothing, nothing)
     yield at_most(off, nothing)
     inputs = hinges.inputs.rows(unsettled)
     on = inputs.scaled(np.full(len(unsettled), -1.0), nothing)
-    yield at_most(on.plus(csr_array(value - _times(chosen, low))), -low)
-
-
-def _times(matrix: csr_array, factors: Float64) -> csr_array:
-    shape = matrix.shape
-    data = matrix.data * np.repeat(factors, np.diff(matrix.indptr))
-    return csr_array((data, matrix.indices, matrix.indptr), shape=shape)
+    yield at_most(on.plus(csr_array(value - times_rows(chosen, low))), -low)
 
 
 def _relaxed_maximum(unit: MaximumUnit, columns: int) -> Iterator[Rows]:

@@ -22,6 +22,9 @@ from radii.verifiers.milp.program import Program
 
 __all__ = ["Minimum", "Relaxation"]
 
+CLEARLY = 1e-6
+"""How far beyond the cutoff the solver goes, so that rounding taken off leaves it beyond."""
+
 Status = highspy.HighsModelStatus
 
 
@@ -68,8 +71,12 @@ class Relaxation:
         self.row_low[row], self.row_high[row] = low, high
         self._solver.changeRowBounds(row, low, high)
 
-    def minimum(self) -> Minimum:
-        """A proven lower bound on the current aim, and where the solver found it."""
+    def minimum(self, cutoff: float = np.inf) -> Minimum:
+        """A proven lower bound on the current aim, and where the solver found it.
+
+        The solver may end as soon as the bound is clearly beyond the cutoff.
+        """
+        self._solver.setOptionValue("objective_bound", cutoff - self._offset + CLEARLY)
         status = run(self._solver, self.limits)
         if status == Status.kInfeasible:
             return Minimum(np.inf if self._proves_infeasible() else -np.inf)

@@ -9,15 +9,11 @@ import numpy as np
 from radii.verifiers._base import Limits
 from radii.verifiers.milp.encoding import Encoding
 from radii.verifiers.milp.expressions import Affine, Float64, widened_to
-from radii.verifiers.milp.goals import Goal
 from radii.verifiers.milp.highs import exhausted
-from radii.verifiers.milp.programs import relaxed_program, with_hinge_bounds
+from radii.verifiers.milp.programs import relaxed_program
 from radii.verifiers.milp.relaxation import Relaxation
 
-__all__ = ["Tightening", "tightened_under"]
-
-WORTHWHILE = 0.02
-"""A round of tightening is repeated while it takes off this share of the total width."""
+__all__ = ["Tightening"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +29,19 @@ class Tightening:
     ) -> tuple[Float64, Float64]:
         relaxation = Relaxation(relaxed_program(encoding), self.limits, threads=self.threads)
         low, high = low.copy(), high.copy()
-        improve(relaxation, rows, low, high, knees, self.share)
+        _improve(relaxation, rows, low, high, knees, self.share)
         return low, high
 
 
-def improve(
+def _improve(
     relaxation: Relaxation,
     rows: Affine,
     low: Float64,
     high: Float64,
     knees: Float64,
     share: Limits,
-) -> bool:
-    """Improve, in place, the bounds that still have a knee between them; False if no point is left.
+) -> None:
+    """Improve, in place, the bounds that still have a knee between them.
 
     Row i turns at `knees[:, i]`. Those nearest to being settled go first, and of each the side
     nearer to a knee: where it settles the row, the other side is not needed.
@@ -58,39 +54,13 @@ def improve(
             if not np.any((low[index] < knees[:, index]) & (knees[:, index] < high[index])):
                 break
             if exhausted(share):
-                return True
+                return
             cost = matrix[[index]].toarray().ravel()
             relaxation.aim(side * cost, side * rows.offset[index])
             found = relaxation.minimum().bound - rows.error[index]
-            if found == np.inf:
-                return False
+            if found == np.inf:  # the region is empty: any bounds hold
+                return
             if side > 0:
                 low[index] = max(low[index], found)
             else:
                 high[index] = min(high[index], -found)
-    return True
-
-
-def tightened_under(
-    encoding: Encoding, goal: Goal, limits: Limits, share: Limits, *, threads: int
-) -> Encoding | None:
-    """Bounds of the hinges under all that the goal demands; None if nothing meets that.
-
-    Rounds go on while they pay: each starts from the relaxation that the last one made tighter.
-    """
-    while not exhausted(share):
-        hinges = encoding.hinges
-        which = np.flatnonzero((hinges.low < 0) & (hinges.high > 0))
-        width = float((hinges.high - hinges.low)[which].sum())
-        if width == 0.0:
-            break
-        relaxation = Relaxation(relaxed_program(encoding, goal), limits, threads=threads)
-        low, high = hinges.low.copy(), hinges.high.copy()
-        if not improve(relaxation, hinges.inputs, low, high, np.zeros((1, len(low))), share):
-            return None
-        if np.any(low > high):
-            return None
-        encoding = with_hinge_bounds(encoding, low, high)
-        if float((high - low)[which].sum()) > (1 - WORTHWHILE) * width:
-            break
-    return encoding

@@ -1,0 +1,240 @@
+"""The exact radius: the least distance at which a violation can be reached.
+
+The ball grows until it holds a violation or everything. In each ball the distance itself is
+minimised, for one polyhedron of violations after the other, as far as it can beat the last.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from radii.balls import Ball, Norm
+from radii.networks import Network
+from radii.properties import Halfspaces
+from radii.queries import Instance, Specification
+from radii.verdicts import Verdict
+from radii.verifiers._base import Limits, RadiusAnswer
+from radii.verifiers.milp.branching import Branching, Outcome
+from radii.verifiers.milp.case import Case, Effort
+from radii.verifiers.milp.deciding import decide
+from radii.verifiers.milp.encoding import Encoding
+from radii.verifiers.milp.expressions import Float64
+from radii.verifiers.milp.goals import distance_goal
+from radii.verifiers.milp.highs import TOLERANCE, exhausted
+from radii.verifiers.milp.integer import CUTOFF_ROOM, minimise_exactly
+from radii.verifiers.milp.programs import exact_program, layout_of, relaxed_program
+from radii.verifiers.milp.relaxation import Relaxation
+from radii.witnesses import check_witness
+
+__all__ = ["measure"]
+
+FIRST_GUESS = 0.125
+"""The first ball, relative to the radius that the network's slope at the input suggests.
+
+That is most often too large, and a ball that is too small costs next to nothing.
+"""
+
+GROWTH = 2.0
+"""A ball without violations is followed by one this much larger."""
+
+CLOSE = 1.25
+"""Queries narrow the radius down to this ratio; then the distance itself is minimised."""
+
+DEPTHS = (0.0, 0.25, 1.0, 4.0, 16.0)
+"""How deep into the violation a witness is sought, relative to the margin of proofs.
+
+The margin counts as at least SOLVER_STEP, since HiGHS places no point more finely than that.
+"""
+
+SOLVER_STEP = 4 * TOLERANCE
+
+
+def measure(
+    network: Network, instance: Instance, limits: Limits, effort: Effort, upper: float
+) -> RadiusAnswer:
+    """A proven lower side and a witness at the radius; `upper` is where a violation is known."""
+    if not instance.holds:
+        start = Specification(instance.ball(0.0), instance.requirement)
+        return RadiusAnswer(0.0, check_witness(network, start, instance.input), optimum=0.0)
+    narrowed = RadiusAnswer(0.0)
+    if not math.isfinite(upper):
+        narrowed = _narrow(network, instance, limits, effort)
+        if narrowed.stopped or narrowed.witness is None:
+            return narrowed
+        upper = narrowed.upper
+    specification = Specification(instance.ball(upper), instance.requirement)
+    found = _Nearest(Case(network, specification, limits, effort)).answer()
+    closest = min((found, narrowed), key=lambda answer: answer.upper)
+    lower = max(found.lower, narrowed.lower)
+    return _consistent(replace(found, lower=lower, witness=closest.witness))
+
+
+def _narrow(network: Network, instance: Instance, limits: Limits, effort: Effort) -> RadiusAnswer:
+    """Queries at growing eps up to the first witness, then between the two sides."""
+    farthest = _farthest(instance)
+    answer = RadiusAnswer(0.0)
+    eps = FIRST_GUESS * _slope_radius(network, instance)
+    while answer.upper > CLOSE * answer.lower:
+        eps = min(eps, farthest)
+        specification = Specification(instance.ball(eps), instance.requirement)
+        case = Case(network, specification, limits, effort)
+        told = decide(case)
+        if told.verdict is Verdict.ROBUST:
+            answer = replace(answer, lower=eps, margin=told.margin)
+        elif case.witness is not None:
+            answer = replace(answer, witness=case.witness)
+        elif told.verdict is not Verdict.UNKNOWN:
+            return replace(answer, stopped=told.verdict)
+        elif answer.witness is not None:  # too near to the radius for a query to tell
+            return answer
+        if answer.witness is None and eps >= farthest:
+            return answer
+        eps = GROWTH * eps if answer.witness is None else _between(answer.lower, answer.upper)
+    return answer
+
+
+def _between(lower: float, upper: float) -> float:
+    """The eps to ask about next."""
+    return math.sqrt(lower * upper) if lower > 0 else upper / GROWTH**3
+
+
+def _consistent(answer: RadiusAnswer) -> RadiusAnswer:
+    """A proof that reaches a replayed witness is not believed."""
+    if answer.lower < answer.upper:
+        return answer
+    message = f"a proof at {answer.lower:g} beside a witness at {answer.upper:g}; not believed"
+    return replace(answer, lower=0.0, message=message)
+
+
+def _farthest(instance: Instance) -> float:
+    """The largest distance of any valid input."""
+    low, high = instance.domain.box(instance.input.shape)
+    centre = np.asarray(instance.input, np.float64)
+    return instance.norm.length(np.maximum(np.abs(high - centre), np.abs(centre - low)))
+
+
+def _slope_radius(network: Network, instance: Instance) -> float:
+    """Where the nearest violation would be if the network were affine; at least a tiny distance."""
+    x = torch.from_numpy(np.asarray(instance.input, np.float64))[None].requires_grad_()
+    with torch.enable_grad():
+        outputs = network(x)[0]
+        radii = []
+        for polyhedron in instance.requirement.violations or ():
+            depths = torch.from_numpy(polyhedron.matrix) @ outputs
+            depths = depths + torch.from_numpy(polyhedron.offset)
+            deepest = int(depths.argmax())
+            (slope,) = torch.autograd.grad(depths[deepest], x, retain_graph=True)
+            length = float(torch.linalg.vector_norm(slope, ord=_DUAL[instance.norm]))
+            radii.append(float(depths[deepest].detach()) / length if length > 0 else math.inf)
+    farthest = _farthest(instance)
+    return min(max(min(radii, default=math.inf), 1e-6 * farthest), farthest)
+
+
+_DUAL = {Norm.LINF: 1, Norm.L2: 2, Norm.L1: math.inf}
+
+
+class _Nearest:
+    """The nearest violation within one ball."""
+
+    def __init__(self, case: Case) -> None:
+        assert isinstance(case.specification.region, Ball)
+        self.case = case
+        self.ball = case.specification.region
+        self.optimum = math.inf
+
+    def answer(self) -> RadiusAnswer:
+        polyhedra = self.case.reachable()
+        bound, stopped = self.ball.eps, None
+        if polyhedra:
+            encoding = self.case.encoding()
+            searches = [_Search(self, encoding, polyhedron) for polyhedron in polyhedra]
+            for search in sorted(searches, key=lambda search: search.outcome.bound):
+                search.settle()
+                bound = min(bound, search.outcome.bound)
+                stopped = stopped or search.outcome.stopped
+        return RadiusAnswer(
+            lower=max(0.0, bound),
+            witness=self.case.witness,
+            optimum=self.optimum if math.isfinite(self.optimum) else None,
+            margin=self.case.largest_margin,
+            stopped=stopped,
+        )
+
+    def cutoff(self) -> float:
+        """Nothing farther than this is of interest."""
+        return min(self.ball.eps, self.optimum)
+
+    def see(self, x: Float64, polyhedron: Halfspaces, allowance: float = 0.0) -> None:
+        """Note an input that violates the property in real arithmetic: farther ones do not count."""
+        shape = (1, *self.case.network.input_shape)
+        with torch.no_grad():
+            outputs = self.case.network(torch.from_numpy(x.reshape(shape))).numpy()
+        if polyhedron.depth(outputs)[0] <= allowance:
+            distance = self.ball.norm.length(x - self.ball.center.ravel())
+            self.optimum = min(self.optimum, distance)
+            self.case.try_input(x)
+
+
+class _Search:
+    """The nearest violation of one polyhedron within the ball."""
+
+    def __init__(self, nearest: _Nearest, encoding: Encoding, polyhedron: Halfspaces) -> None:
+        self.nearest, self.encoding, self.polyhedron = nearest, encoding, polyhedron
+        self.case = case = nearest.case
+        self.margin = case.margin(polyhedron)
+        self.goal = distance_goal(encoding, polyhedron, nearest.ball, self.margin)
+        program = relaxed_program(encoding, self.goal)
+        self.relaxation = Relaxation(program, case.limits, threads=case.effort.threads)
+        self.branching = Branching(
+            encoding, self.relaxation, nearest.cutoff, self._visit, case.limits, best_first=True
+        )
+        self.outcome = self.branching.run(1)
+
+    def settle(self) -> None:
+        """Branch for a while; what is open then is left to the integer solver."""
+        if self.outcome.open and not self.outcome.stopped:
+            self.outcome = self.branching.run(self.case.effort.branches)
+        if self.outcome.open and not self.outcome.stopped:
+            self.outcome = self._integers()
+        if self.outcome.point is not None and self.outcome.bound <= self.nearest.cutoff():
+            self._polish(self.outcome.point)
+
+    def _visit(self, point: Float64) -> bool:
+        self.nearest.see(self.encoding.input_at(point), self.polyhedron)
+        return False
+
+    def _integers(self) -> Outcome:
+        eps = self.nearest.ball.eps
+        return minimise_exactly(
+            exact_program(self.encoding, self.goal),
+            cutoff=self.nearest.cutoff(),
+            room=CUTOFF_ROOM * eps,
+            visit=self._visit,
+            limits=self.case.limits,
+            threads=self.case.effort.threads,
+        )
+
+    def _polish(self, point: Float64) -> None:
+        """On the linear piece that holds the point, violations of growing depth, for a witness."""
+        self.branching.settle_as(point)
+        first = layout_of(self.encoding).goal
+        rows = range(first + self.goal.violation.start, first + self.goal.violation.stop)
+        high = self.relaxation.program.rows.high
+        step = max(self.margin, SOLVER_STEP)
+        for depth in DEPTHS:
+            if exhausted(self.case.limits):
+                return
+            for row in rows:
+                self.relaxation.bound_row(row, -np.inf, high[row] - self.margin - depth * step)
+            found = self.relaxation.minimum().point
+            if found is None:
+                continue
+            x = self.encoding.input_at(found)
+            if depth == 0.0:  # a violation up to the solver's tolerance
+                self.nearest.see(x, self.polyhedron, step)
+            if self.case.try_input(x):
+                return
