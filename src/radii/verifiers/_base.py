@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, final
 
 from radii.balls import Ball, Norm
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.queries import Query, Specification
+from radii.properties import Requirement
+from radii.queries import Instance, Query, Specification
 from radii.verdicts import Array, Proof, Result, Verdict, Witness
 from radii.witnesses import check_witness
 
-__all__ = ["Answer", "Limits", "RadiusAnswer", "Verifier"]
+__all__ = ["Answer", "Limits", "RadiusAnswer", "RadiusVerifier", "Verifier"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +130,7 @@ class Verifier(ABC):
         """An answer whose verdict is backed: NOT_ROBUST exactly if a witness was replayed."""
         region = specification.region
         norm = region.norm if isinstance(region, Ball) else Norm.LINF
-        reason = self.unsupported(network, norm)
-        if reason is None and specification.requirement.violations is None:
-            reason = f"verifier '{self.name}' does not decide requirements that are not linear"
-        if reason is not None:
-            raise UnsupportedQuery(reason)
+        self._check_supported(network, norm, specification.requirement)
         try:
             answer = self.run(network, specification, limits)
         except MemoryError:
@@ -147,3 +145,52 @@ class Verifier(ABC):
             message = "its counterexample does not replay on ONNX Runtime"
             return Answer(Verdict.UNKNOWN, message=message), None
         return answer, None
+
+    def _check_supported(self, network: Network, norm: Norm, requirement: Requirement) -> None:
+        reason = self.unsupported(network, norm)
+        if reason is None and requirement.violations is None:
+            reason = f"verifier '{self.name}' does not decide requirements that are not linear"
+        if reason is not None:
+            raise UnsupportedQuery(reason)
+
+
+class RadiusVerifier(Verifier):
+    """A verifier that can also measure a radius directly. It writes `measure` beside `run`."""
+
+    @abstractmethod
+    def measure(
+        self, network: Network, instance: Instance, limits: Limits, upper: float
+    ) -> RadiusAnswer:
+        """The radius of an instance that holds, soundly. Return early when `limits.expired`."""
+
+    @final
+    def radius(
+        self,
+        network: Network,
+        instance: Instance,
+        limits: Limits | None = None,
+        *,
+        upper: float = math.inf,
+    ) -> RadiusAnswer:
+        """The exact radius: a proof just below it, a witness just above.
+
+        `upper` is a distance at which a violation is known, from an attack; nothing farther is
+        looked at, and the closer it is the less work there is.
+        """
+        self._check_supported(network, instance.norm, instance.requirement)
+        started = time.perf_counter()
+        if instance.holds:
+            try:
+                answer = self.measure(network, instance, limits or Limits(), upper)
+            except MemoryError:
+                answer = RadiusAnswer(0.0, stopped=Verdict.MEMOUT, message="out of memory")
+        else:
+            point = Specification(instance.ball(0.0), instance.requirement)
+            witness = check_witness(network, point, instance.input)
+            answer = RadiusAnswer(0.0, witness, optimum=0.0)
+        if answer.lower >= answer.upper > 0:
+            message = (
+                f"{self.name} claimed a proof at {answer.lower:g} beside a witness; not believed"
+            )
+            answer = replace(answer, lower=0.0, message=message)
+        return replace(answer, seconds=time.perf_counter() - started)

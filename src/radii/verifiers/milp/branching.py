@@ -15,11 +15,11 @@ import numpy as np
 
 from radii.verdicts import Verdict
 from radii.verifiers._base import Limits
+from radii.verifiers.linear.expressions import Float64, Integers
+from radii.verifiers.linear.highs import exhausted
+from radii.verifiers.linear.relaxation import Minimum, Relaxation
 from radii.verifiers.milp.encoding import Encoding
-from radii.verifiers.milp.expressions import Float64, Integers
-from radii.verifiers.milp.highs import exhausted
 from radii.verifiers.milp.programs import Layout, layout_of
-from radii.verifiers.milp.relaxation import Minimum, Relaxation
 
 __all__ = ["Branching", "Outcome"]
 

@@ -6,27 +6,28 @@ from radii.bounds import box_of
 from radii.properties import Halfspaces
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer
+from radii.verifiers.case import Case
+from radii.verifiers.linear.expressions import Float64
+from radii.verifiers.linear.relaxation import Relaxation
 from radii.verifiers.milp.branching import Branching, Outcome
-from radii.verifiers.milp.case import Case
+from radii.verifiers.milp.effort import Effort
 from radii.verifiers.milp.encoding import Encoding
-from radii.verifiers.milp.expressions import Float64
 from radii.verifiers.milp.goals import depth_goal
 from radii.verifiers.milp.integer import CUTOFF_ROOM, minimise_exactly
 from radii.verifiers.milp.programs import exact_program, relaxed_program
-from radii.verifiers.milp.relaxation import Relaxation
 
 __all__ = ["decide"]
 
 
-def decide(case: Case) -> Answer:
+def decide(case: Case, effort: Effort) -> Answer:
     """ROBUST only if every polyhedron has a proof; the first replayed witness ends the work."""
     low, high = box_of(case.specification.region)
     case.try_input((low + high) / 2)
     polyhedra = [] if case.witness else case.reachable()
     attempts = []
     if polyhedra:
-        encoding = case.encoding()
-        attempts = [_Attempt(case, encoding, polyhedron) for polyhedron in polyhedra]
+        encoding = effort.encoding(case)
+        attempts = [_Attempt(case, effort, encoding, polyhedron) for polyhedron in polyhedra]
         attempts.sort(key=lambda attempt: attempt.outcome.bound)
     for attempt in attempts:
         if case.witness is None:
@@ -47,13 +48,16 @@ def decide(case: Case) -> Answer:
 class _Attempt:
     """One polyhedron: its linear relaxation first; then, if needed, all that decides it."""
 
-    def __init__(self, case: Case, encoding: Encoding, polyhedron: Halfspaces) -> None:
+    def __init__(
+        self, case: Case, effort: Effort, encoding: Encoding, polyhedron: Halfspaces
+    ) -> None:
         self.case = case
+        self.effort = effort
         self.encoding = encoding
         self.goal = depth_goal(encoding, polyhedron)
         self.margin = case.margin(polyhedron)
         program = relaxed_program(encoding, self.goal)
-        relaxation = Relaxation(program, case.limits, threads=case.effort.threads)
+        relaxation = Relaxation(program, case.limits, threads=effort.threads)
         self.branching = Branching(
             encoding, relaxation, lambda: self.margin, self._visit, case.limits
         )
@@ -66,7 +70,7 @@ class _Attempt:
     def settle(self) -> None:
         """Branch for a while; what is open then is left to the integer solver."""
         if not self._finished:
-            self.outcome = self.branching.run(self.case.effort.branches)
+            self.outcome = self.branching.run(self.effort.branches)
         if not self._finished:
             self.outcome = self._integers()
 
@@ -85,5 +89,5 @@ class _Attempt:
             room=CUTOFF_ROOM * span,
             visit=self._visit,
             limits=self.case.limits,
-            threads=self.case.effort.threads,
+            threads=self.effort.threads,
         )

@@ -16,7 +16,7 @@ from radii.balls import Ball, Box
 from radii.bounds import Fusion, Hinges, Interval, Stage, hinges_of, linear_range, windows_of
 from radii.networks.operators import MaxPool
 from radii.properties import Halfspaces
-from radii.verifiers.milp.expressions import (
+from radii.verifiers.linear.expressions import (
     Affine,
     Float64,
     Integers,
@@ -24,7 +24,7 @@ from radii.verifiers.milp.expressions import (
     stacked,
     unit_rows,
 )
-from radii.verifiers.milp.program import Rows
+from radii.verifiers.linear.program import Rows
 from radii.verifiers.milp.regions import input_columns, region_rows
 
 __all__ = ["Encoding", "HingeUnits", "MaximumUnit", "Tighten", "encode"]

@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 from radii.balls import Ball, Norm
 from radii.bounds.regions import ROUNDING
 from radii.properties import Halfspaces
+from radii.verifiers.linear.expressions import Affine, Float64, combined, stacked, unit_rows
+from radii.verifiers.linear.program import Rows, at_least, at_most, joined
 from radii.verifiers.milp.encoding import Encoding
-from radii.verifiers.milp.expressions import Affine, Float64, combined, stacked, unit_rows
-from radii.verifiers.milp.program import Rows, at_least, at_most, joined
 
 __all__ = ["Goal", "depth_goal", "depths", "distance_goal"]
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from radii.verdicts import Verdict
 from radii.verifiers._base import Limits
+from radii.verifiers.linear.expressions import Float64
+from radii.verifiers.linear.highs import TOLERANCE, exhausted, load, run
+from radii.verifiers.linear.program import Program
 from radii.verifiers.milp.branching import Outcome
-from radii.verifiers.milp.expressions import Float64
-from radii.verifiers.milp.highs import TOLERANCE, exhausted, load, run
-from radii.verifiers.milp.program import Program
 
 __all__ = ["CUTOFF_ROOM", "minimise_exactly"]
 

@@ -18,17 +18,17 @@ from radii.properties import Halfspaces
 from radii.queries import Instance, Specification
 from radii.verdicts import Verdict
 from radii.verifiers._base import Limits, RadiusAnswer
+from radii.verifiers.case import Case
+from radii.verifiers.linear.expressions import Float64
+from radii.verifiers.linear.highs import TOLERANCE, exhausted
+from radii.verifiers.linear.relaxation import Relaxation
 from radii.verifiers.milp.branching import Branching, Outcome
-from radii.verifiers.milp.case import Case, Effort
 from radii.verifiers.milp.deciding import decide
+from radii.verifiers.milp.effort import Effort
 from radii.verifiers.milp.encoding import Encoding
-from radii.verifiers.milp.expressions import Float64
 from radii.verifiers.milp.goals import distance_goal
-from radii.verifiers.milp.highs import TOLERANCE, exhausted
 from radii.verifiers.milp.integer import CUTOFF_ROOM, minimise_exactly
 from radii.verifiers.milp.programs import exact_program, layout_of, relaxed_program
-from radii.verifiers.milp.relaxation import Relaxation
-from radii.witnesses import check_witness
 
 __all__ = ["measure"]
 
@@ -57,9 +57,6 @@ def measure(
     network: Network, instance: Instance, limits: Limits, effort: Effort, upper: float
 ) -> RadiusAnswer:
     """A proven lower side and a witness at the radius; `upper` is where a violation is known."""
-    if not instance.holds:
-        start = Specification(instance.ball(0.0), instance.requirement)
-        return RadiusAnswer(0.0, check_witness(network, start, instance.input), optimum=0.0)
     narrowed = RadiusAnswer(0.0)
     if not math.isfinite(upper):
         narrowed = _narrow(network, instance, limits, effort)
@@ -67,10 +64,10 @@ def measure(
             return narrowed
         upper = narrowed.upper
     specification = Specification(instance.ball(upper), instance.requirement)
-    found = _Nearest(Case(network, specification, limits, effort)).answer()
+    found = _Nearest(Case(network, specification, limits), effort).answer()
     closest = min((found, narrowed), key=lambda answer: answer.upper)
     lower = max(found.lower, narrowed.lower)
-    return _consistent(replace(found, lower=lower, witness=closest.witness))
+    return replace(found, lower=lower, witness=closest.witness)
 
 
 def _narrow(network: Network, instance: Instance, limits: Limits, effort: Effort) -> RadiusAnswer:
@@ -81,8 +78,8 @@ def _narrow(network: Network, instance: Instance, limits: Limits, effort: Effort
     while answer.upper > CLOSE * answer.lower:
         eps = min(eps, farthest)
         specification = Specification(instance.ball(eps), instance.requirement)
-        case = Case(network, specification, limits, effort)
-        told = decide(case)
+        case = Case(network, specification, limits)
+        told = decide(case, effort)
         if told.verdict is Verdict.ROBUST:
             answer = replace(answer, lower=eps, margin=told.margin)
         elif case.witness is not None:
@@ -100,14 +97,6 @@ def _narrow(network: Network, instance: Instance, limits: Limits, effort: Effort
 def _between(lower: float, upper: float) -> float:
     """The eps to ask about next."""
     return math.sqrt(lower * upper) if lower > 0 else upper / GROWTH**3
-
-
-def _consistent(answer: RadiusAnswer) -> RadiusAnswer:
-    """A proof that reaches a replayed witness is not believed."""
-    if answer.lower < answer.upper:
-        return answer
-    message = f"a proof at {answer.lower:g} beside a witness at {answer.upper:g}; not believed"
-    return replace(answer, lower=0.0, message=message)
 
 
 def _farthest(instance: Instance) -> float:
@@ -140,9 +129,10 @@ _DUAL = {Norm.LINF: 1, Norm.L2: 2, Norm.L1: math.inf}
 class _Nearest:
     """The nearest violation within one ball."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: Case, effort: Effort) -> None:
         assert isinstance(case.specification.region, Ball)
         self.case = case
+        self.effort = effort
         self.ball = case.specification.region
         self.optimum = math.inf
 
@@ -150,7 +140,7 @@ class _Nearest:
         polyhedra = self.case.reachable()
         bound, stopped = self.ball.eps, None
         if polyhedra:
-            encoding = self.case.encoding()
+            encoding = self.effort.encoding(self.case)
             searches = [_Search(self, encoding, polyhedron) for polyhedron in polyhedra]
             for search in sorted(searches, key=lambda search: search.outcome.bound):
                 search.settle()
@@ -169,7 +159,7 @@ class _Nearest:
         return min(self.ball.eps, self.optimum)
 
     def see(self, x: Float64, polyhedron: Halfspaces, allowance: float = 0.0) -> None:
-        """Note an input that violates the property in real arithmetic: farther ones do not count."""
+        """Note an input that violates the property in real arithmetic; farther ones are moot."""
         shape = (1, *self.case.network.input_shape)
         with torch.no_grad():
             outputs = self.case.network(torch.from_numpy(x.reshape(shape))).numpy()
@@ -185,10 +175,11 @@ class _Search:
     def __init__(self, nearest: _Nearest, encoding: Encoding, polyhedron: Halfspaces) -> None:
         self.nearest, self.encoding, self.polyhedron = nearest, encoding, polyhedron
         self.case = case = nearest.case
+        self.effort = nearest.effort
         self.margin = case.margin(polyhedron)
         self.goal = distance_goal(encoding, polyhedron, nearest.ball, self.margin)
         program = relaxed_program(encoding, self.goal)
-        self.relaxation = Relaxation(program, case.limits, threads=case.effort.threads)
+        self.relaxation = Relaxation(program, case.limits, threads=self.effort.threads)
         self.branching = Branching(
             encoding, self.relaxation, nearest.cutoff, self._visit, case.limits, best_first=True
         )
@@ -197,7 +188,7 @@ class _Search:
     def settle(self) -> None:
         """Branch for a while; what is open then is left to the integer solver."""
         if self.outcome.open and not self.outcome.stopped:
-            self.outcome = self.branching.run(self.case.effort.branches)
+            self.outcome = self.branching.run(self.effort.branches)
         if self.outcome.open and not self.outcome.stopped:
             self.outcome = self._integers()
         if self.outcome.point is not None and self.outcome.bound <= self.nearest.cutoff():
@@ -215,7 +206,7 @@ class _Search:
             room=CUTOFF_ROOM * eps,
             visit=self._visit,
             limits=self.case.limits,
-            threads=self.case.effort.threads,
+            threads=self.effort.threads,
         )
 
     def _polish(self, point: Float64) -> None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from radii.verifiers.linear.expressions import Affine, Integers, times_rows, unit_rows
+from radii.verifiers.linear.program import Program, Rows, at_least, at_most, program
 from radii.verifiers.milp.encoding import Encoding, HingeUnits, MaximumUnit
-from radii.verifiers.milp.expressions import Affine, Integers, times_rows, unit_rows
 from radii.verifiers.milp.goals import Goal
-from radii.verifiers.milp.program import Program, Rows, at_least, at_most, program
 
 __all__ = ["Layout", "exact_program", "layout_of", "relaxed_program"]
 

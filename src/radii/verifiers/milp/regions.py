@@ -8,8 +8,8 @@ from scipy.sparse import csr_array
 from radii.balls import Ball, Box, Norm
 from radii.bounds import box_of
 from radii.properties import Halfspaces
-from radii.verifiers.milp.expressions import Affine, Float64, combined, unit_rows
-from radii.verifiers.milp.program import Rows, at_most, joined
+from radii.verifiers.linear.expressions import Affine, Float64, combined, unit_rows
+from radii.verifiers.linear.program import Rows, at_most, joined
 
 __all__ = ["input_columns", "region_rows"]
 

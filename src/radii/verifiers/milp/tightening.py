@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from radii.verifiers._base import Limits
+from radii.verifiers.linear.expressions import Affine, Float64, widened_to
+from radii.verifiers.linear.highs import exhausted
+from radii.verifiers.linear.relaxation import Relaxation
 from radii.verifiers.milp.encoding import Encoding
-from radii.verifiers.milp.expressions import Affine, Float64, widened_to
-from radii.verifiers.milp.highs import exhausted
 from radii.verifiers.milp.programs import relaxed_program
-from radii.verifiers.milp.relaxation import Relaxation
 
 __all__ = ["Tightening"]
 

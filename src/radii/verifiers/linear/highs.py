@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from radii.verdicts import Verdict
 from radii.verifiers._base import Limits
-from radii.verifiers.milp.program import Program
+from radii.verifiers.linear.program import Program
 
 __all__ = ["TOLERANCE", "exhausted", "highs_version", "load", "run"]
 

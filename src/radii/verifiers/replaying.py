@@ -12,7 +12,7 @@ import torch
 from radii.networks import Network
 from radii.properties import Halfspaces
 from radii.queries import Specification
-from radii.verifiers.milp.expressions import Float64
+from radii.verifiers.linear.expressions import Float64
 
 __all__ = ["ReplayNoise"]
 

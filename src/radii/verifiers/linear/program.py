@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from radii.bounds.regions import ROUNDING
-from radii.verifiers.milp.expressions import Affine, Float64, widened_to, with_data
+from radii.verifiers.linear.expressions import Affine, Float64, widened_to, with_data
 
 __all__ = ["Program", "Rows", "at_least", "at_most", "joined", "program"]
 

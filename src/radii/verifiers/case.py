@@ -6,38 +6,17 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from radii.bounds import Interval, box_of, fuse, interval_bounds
+from radii.bounds import Interval, box_of, interval_bounds
 from radii.networks import Network
 from radii.properties import Halfspaces
 from radii.queries import Specification
 from radii.verdicts import Witness
 from radii.verifiers._base import Limits
-from radii.verifiers.milp.encoding import Encoding, encode
-from radii.verifiers.milp.expressions import Float64
-from radii.verifiers.milp.replaying import ReplayNoise
-from radii.verifiers.milp.tightening import Tightening
+from radii.verifiers.linear.expressions import Float64
+from radii.verifiers.replaying import ReplayNoise
 from radii.witnesses import check_witness
 
-__all__ = ["Case", "Effort"]
-
-
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How the work is divided.
-
-    `branches` is how many branches of each polyhedron are searched over linear relaxations before
-    what is left goes to the integer solver; `tightening` is the share of the time that linear
-    programs for better bounds may take.
-    """
-
-    threads: int = 1
-    branches: int = 4096
-    tightening: float = 0.3
-
-    def share(self, limits: Limits) -> Limits:
-        """The limits of tightening, from now on."""
-        seconds = self.tightening * limits.remaining
-        return Limits(seconds, limits.memory_bytes, limits.cancelled)
+__all__ = ["Case"]
 
 
 @dataclass(slots=True)
@@ -47,7 +26,6 @@ class Case:
     network: Network
     specification: Specification
     limits: Limits
-    effort: Effort
     witness: Witness | None = None
     noise: ReplayNoise = field(init=False)
     intervals: list[Interval] = field(init=False)
@@ -82,16 +60,6 @@ class Case:
             if least.max() <= self.margin(polyhedron):
                 kept.append(polyhedron)
         return kept
-
-    def encoding(self) -> Encoding:
-        tighten = Tightening(self.limits, self.effort.share(self.limits), self.effort.threads)
-        return encode(
-            fuse(self.network),
-            self.specification.region,
-            self.intervals,
-            halfspaces=self.specification.inputs,
-            tighten=tighten,
-        )
 
     def try_input(self, candidate: Float64) -> bool:
         """Replay a flattened input; True if it is a witness."""

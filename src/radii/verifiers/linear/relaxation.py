@@ -16,9 +16,9 @@ from scipy.sparse import csr_array
 
 from radii.bounds.regions import ROUNDING
 from radii.verifiers._base import Limits
-from radii.verifiers.milp.expressions import Float64
-from radii.verifiers.milp.highs import load, run
-from radii.verifiers.milp.program import Program
+from radii.verifiers.linear.expressions import Float64
+from radii.verifiers.linear.highs import load, run
+from radii.verifiers.linear.program import Program
 
 __all__ = ["Minimum", "Relaxation"]
 

@@ -1,0 +1,21 @@
+"""Verifiers: who decides a query."""
+
+from __future__ import annotations
+
+from radii.errors import SpecificationError
+from radii.verifiers._base import Answer, Limits, Verifier
+from radii.verifiers.milp import Milp
+
+__all__ = ["VERIFIERS", "Answer", "Limits", "Milp", "Verifier", "get"]
+
+VERIFIERS: tuple[type[Verifier], ...] = (Milp,)
+
+
+def get(name: str) -> Verifier:
+    """The verifier called `name`, with its default options."""
+    for verifier in VERIFIERS:
+        if verifier.name == name:
+            return verifier()
+    raise SpecificationError(
+        f"verifier '{name}' is not one of {', '.join(verifier.name for verifier in VERIFIERS)}"
+    )

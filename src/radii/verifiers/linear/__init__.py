@@ -1,0 +1,1 @@
+"""Linear programs on HiGHS, over expressions that know their rounding error."""

@@ -1,0 +1,40 @@
+"""How the work of the verifier is divided, and the encoding that comes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from radii.bounds import fuse
+from radii.verifiers._base import Limits
+from radii.verifiers.case import Case
+from radii.verifiers.milp.encoding import Encoding, encode
+from radii.verifiers.milp.tightening import Tightening
+
+__all__ = ["Effort"]
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How the work is divided.
+
+    `branches` is how many branches of each polyhedron are searched over linear relaxations before
+    what is left goes to the integer solver; `tightening` is the share of the time that linear
+    programs for better bounds may take.
+    """
+
+    threads: int = 1
+    branches: int = 4096
+    tightening: float = 0.3
+
+    def encoding(self, case: Case) -> Encoding:
+        """The case as columns and units, with bounds as tight as the share of time allows."""
+        limits = case.limits
+        seconds = self.tightening * limits.remaining
+        share = Limits(seconds, limits.memory_bytes, limits.cancelled)
+        return encode(
+            fuse(case.network),
+            case.specification.region,
+            case.intervals,
+            halfspaces=case.specification.inputs,
+            tighten=Tightening(limits, share, self.threads),
+        )
