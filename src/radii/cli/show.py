@@ -87,7 +87,7 @@ def _print(
     if instances:
         console.print(instance_table(distribution))
     else:
-        console.print(summary_table(distribution, width=console.width))
+        console.print(summary_table(distribution, console))
     for row in disagreements:
         console.print(
             f"DISAGREEMENT {row['network']} input {row['input']}: {row['disagreement']}",

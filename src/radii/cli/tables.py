@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -14,18 +15,25 @@ from radii.distributions import Distribution
 __all__ = ["instance_table", "summary_table"]
 
 
-WIDE = 110
-"""Columns of a terminal that has room for the quartiles beside the median."""
+QUARTILES = {"lowest": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
+FEWER = {name: QUARTILES[name] for name in ("lowest", "median")}
 
 
-def summary_table(distribution: Distribution, *, width: int = WIDE) -> Table:
-    """One row a network: how many, the radii's quantiles, how tight and how costly."""
-    quantiles = {"lowest": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
-    if width < WIDE:
-        quantiles = {name: quantiles[name] for name in ("lowest", "median")}
+def summary_table(distribution: Distribution, console: Console) -> Table:
+    """One row a network: how many, the radii's quantiles, how tight and how costly.
+
+    All quartiles where the console is wide enough for them, else fewer.
+    """
+    whole = _summary(distribution, QUARTILES)
+    unlimited = console.options.update(width=1000)
+    is_wide = console.measure(whole, options=unlimited).maximum <= console.width
+    return whole if is_wide else _summary(distribution, FEWER)
+
+
+def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
     has_missing = any(m.missing for m in distribution)
     table = Table(box=SIMPLE_HEAD, title="Robustness distributions", title_justify="left")
-    table.add_column("network", overflow="fold", min_width=8)
+    table.add_column("network", overflow="fold", min_width=16)
     for name in ("correct", *quantiles, "gap", *(["missing"] if has_missing else []), "s each"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, part in distribution.by_network().items():
