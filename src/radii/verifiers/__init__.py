@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from radii.errors import SpecificationError
-from radii.verifiers._base import Answer, Limits, Verifier
+from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier, Verifier
+from radii.verifiers.enumeration import Enumeration
 from radii.verifiers.milp import Milp
 
-__all__ = ["VERIFIERS", "Answer", "Limits", "Milp", "Verifier", "get"]
+__all__ = [
+    "VERIFIERS",
+    "Answer",
+    "Enumeration",
+    "Limits",
+    "Milp",
+    "RadiusAnswer",
+    "RadiusVerifier",
+    "Verifier",
+    "get",
+]
 
-VERIFIERS: tuple[type[Verifier], ...] = (Milp,)
+VERIFIERS: tuple[type[Verifier], ...] = (Milp, Enumeration)
+"""In the order in which the command line lists them."""
 
 
 def get(name: str) -> Verifier:

@@ -20,7 +20,7 @@ from radii.verdicts import Verdict
 from radii.verifiers._base import Limits, RadiusAnswer
 from radii.verifiers.case import Case
 from radii.verifiers.linear.expressions import Float64
-from radii.verifiers.linear.highs import TOLERANCE, exhausted
+from radii.verifiers.linear.highs import exhausted
 from radii.verifiers.linear.relaxation import Relaxation
 from radii.verifiers.milp.branching import Branching, Outcome
 from radii.verifiers.milp.deciding import decide
@@ -29,6 +29,7 @@ from radii.verifiers.milp.encoding import Encoding
 from radii.verifiers.milp.goals import distance_goal
 from radii.verifiers.milp.integer import CUTOFF_ROOM, minimise_exactly
 from radii.verifiers.milp.programs import exact_program, layout_of, relaxed_program
+from radii.verifiers.reach import AROUND, depths, farthest
 
 __all__ = ["measure"]
 
@@ -44,14 +45,6 @@ GROWTH = 2.0
 CLOSE = 1.25
 """Queries narrow the radius down to this ratio; then the distance itself is minimised."""
 
-DEPTHS = (0.0, 0.25, 1.0, 4.0, 16.0)
-"""How deep into the violation a witness is sought, relative to the margin of proofs.
-
-The margin counts as at least SOLVER_STEP, since HiGHS places no point more finely than that.
-"""
-
-SOLVER_STEP = 4 * TOLERANCE
-
 
 def measure(
     network: Network, instance: Instance, limits: Limits, effort: Effort, upper: float
@@ -63,7 +56,8 @@ def measure(
         if narrowed.stopped or narrowed.witness is None:
             return narrowed
         upper = narrowed.upper
-    specification = Specification(instance.ball(upper), instance.requirement)
+    ball = instance.ball(min(AROUND * upper, farthest(instance)))
+    specification = Specification(ball, instance.requirement)
     found = _Nearest(Case(network, specification, limits), effort).answer()
     closest = min((found, narrowed), key=lambda answer: answer.upper)
     lower = max(found.lower, narrowed.lower)
@@ -72,11 +66,11 @@ def measure(
 
 def _narrow(network: Network, instance: Instance, limits: Limits, effort: Effort) -> RadiusAnswer:
     """Queries at growing eps up to the first witness, then between the two sides."""
-    farthest = _farthest(instance)
+    largest = farthest(instance)
     answer = RadiusAnswer(0.0)
     eps = FIRST_GUESS * _slope_radius(network, instance)
     while answer.upper > CLOSE * answer.lower:
-        eps = min(eps, farthest)
+        eps = min(eps, largest)
         specification = Specification(instance.ball(eps), instance.requirement)
         case = Case(network, specification, limits)
         told = decide(case, effort)
@@ -88,7 +82,7 @@ def _narrow(network: Network, instance: Instance, limits: Limits, effort: Effort
             return replace(answer, stopped=told.verdict)
         elif answer.witness is not None:  # too near to the radius for a query to tell
             return answer
-        if answer.witness is None and eps >= farthest:
+        if answer.witness is None and eps >= largest:
             return answer
         eps = GROWTH * eps if answer.witness is None else _between(answer.lower, answer.upper)
     return answer
@@ -99,13 +93,6 @@ def _between(lower: float, upper: float) -> float:
     return math.sqrt(lower * upper) if lower > 0 else upper / GROWTH**3
 
 
-def _farthest(instance: Instance) -> float:
-    """The largest distance of any valid input."""
-    low, high = instance.domain.box(instance.input.shape)
-    centre = np.asarray(instance.input, np.float64)
-    return instance.norm.length(np.maximum(np.abs(high - centre), np.abs(centre - low)))
-
-
 def _slope_radius(network: Network, instance: Instance) -> float:
     """Where the nearest violation would be if the network were affine; at least a tiny distance."""
     x = torch.from_numpy(np.asarray(instance.input, np.float64))[None].requires_grad_()
@@ -113,14 +100,14 @@ def _slope_radius(network: Network, instance: Instance) -> float:
         outputs = network(x)[0]
         radii = []
         for polyhedron in instance.requirement.violations or ():
-            depths = torch.from_numpy(polyhedron.matrix) @ outputs
-            depths = depths + torch.from_numpy(polyhedron.offset)
-            deepest = int(depths.argmax())
-            (slope,) = torch.autograd.grad(depths[deepest], x, retain_graph=True)
+            rows = torch.from_numpy(polyhedron.matrix) @ outputs
+            rows = rows + torch.from_numpy(polyhedron.offset)
+            last = int(rows.argmax())
+            (slope,) = torch.autograd.grad(rows[last], x, retain_graph=True)
             length = float(torch.linalg.vector_norm(slope, ord=_DUAL[instance.norm]))
-            radii.append(float(depths[deepest].detach()) / length if length > 0 else math.inf)
-    farthest = _farthest(instance)
-    return min(max(min(radii, default=math.inf), 1e-6 * farthest), farthest)
+            radii.append(float(rows[last].detach()) / length if length > 0 else math.inf)
+    largest = farthest(instance)
+    return min(max(min(radii, default=math.inf), 1e-6 * largest), largest)
 
 
 _DUAL = {Norm.LINF: 1, Norm.L2: 2, Norm.L1: math.inf}
@@ -215,17 +202,16 @@ class _Search:
         first = layout_of(self.encoding).goal
         rows = range(first + self.goal.violation.start, first + self.goal.violation.stop)
         high = self.relaxation.program.rows.high
-        step = max(self.margin, SOLVER_STEP)
-        for depth in DEPTHS:
+        for depth in depths(self.margin):
             if exhausted(self.case.limits):
                 return
             for row in rows:
-                self.relaxation.bound_row(row, -np.inf, high[row] - self.margin - depth * step)
+                self.relaxation.bound_row(row, -np.inf, high[row] - self.margin - depth)
             found = self.relaxation.minimum().point
             if found is None:
                 continue
             x = self.encoding.input_at(found)
             if depth == 0.0:  # a violation up to the solver's tolerance
-                self.nearest.see(x, self.polyhedron, step)
+                self.nearest.see(x, self.polyhedron, depths(self.margin)[2])
             if self.case.try_input(x):
                 return

@@ -1,0 +1,146 @@
+"""The verifier `enumeration`: every linear region of a tiny network, one convex problem each."""
+
+from __future__ import annotations
+
+from radii.balls import Ball, Norm
+from radii.bounds import box_of, fuse
+from radii.networks import Kind, Network
+from radii.queries import Instance, Specification
+from radii.verdicts import Verdict
+from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier
+from radii.verifiers.case import Case
+from radii.verifiers.enumeration.exploration import Exploration, Reached
+from radii.verifiers.linear.expressions import Float64
+from radii.verifiers.linear.highs import highs_version
+from radii.verifiers.reach import AROUND, depths, farthest
+
+__all__ = ["Enumeration"]
+
+UNCLEAR = 32
+"""After so many linear regions with a violation that does not replay, a search is given up."""
+
+
+class Enumeration(RadiusVerifier):
+    """Decides queries and measures exact radii in every norm, on networks of a few units.
+
+    Made to be trusted rather than fast: it has no relaxation, no branching on them and no integer
+    program. `max_units` is how many nonlinear units a network may have.
+    """
+
+    name = "enumeration"
+    norms = frozenset(Norm)
+    is_complete = True
+
+    def __init__(self, *, max_units: int = 20) -> None:
+        self.max_units = max_units
+
+    @property
+    def version(self) -> str:
+        return f"HiGHS {highs_version()}"
+
+    def unsupported(self, network: Network, norm: Norm) -> str | None:
+        reason = super().unsupported(network, norm)
+        if reason is not None:
+            return reason
+        if not network.is_piecewise_linear:
+            return (
+                f"verifier '{self.name}' does not decide {network.name}: "
+                "it has operators that are not piecewise linear"
+            )
+        units = sum(node.size for node in network.graph.nodes if node.kind is not Kind.AFFINE)
+        if units > self.max_units:
+            return (
+                f"verifier '{self.name}' takes networks of up to {self.max_units} nonlinear units, "
+                f"but {network.name} has {units}"
+            )
+        return None
+
+    def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        case = Case(network, specification, limits)
+        region = specification.region
+        if isinstance(region, Ball):
+            search = _Search(case, region.center.ravel(), region.norm, region.eps)
+        else:
+            low, high = box_of(region)
+            search = _Search(case, (low + high) / 2, Norm.LINF, float((high - low).max()))
+        last = search.run()
+        if case.witness is not None:
+            return Answer(Verdict.NOT_ROBUST, case.witness.input)
+        if last.stopped is not None:
+            return Answer(last.stopped)
+        if search.nearest is not None:
+            return Answer(Verdict.UNKNOWN, message="violations within tolerance do not replay")
+        return Answer(Verdict.ROBUST, margin=case.largest_margin)
+
+    def measure(
+        self, network: Network, instance: Instance, limits: Limits, upper: float
+    ) -> RadiusAnswer:
+        largest = farthest(instance)
+        answer = self._within(network, instance, limits, min(AROUND * upper, largest))
+        if answer.optimum is None or AROUND * answer.optimum >= largest:
+            return answer
+        # Margins grow with the region, so a ball that just holds the violation proves more.
+        closer = self._within(network, instance, limits, AROUND * answer.optimum)
+        return closer if closer.optimum is not None else answer
+
+    def _within(
+        self, network: Network, instance: Instance, limits: Limits, reach: float
+    ) -> RadiusAnswer:
+        ball = instance.ball(reach)
+        case = Case(network, Specification(ball, instance.requirement), limits)
+        search = _Search(case, ball.center.ravel(), instance.norm, reach)
+        last = search.run()
+        return RadiusAnswer(
+            lower=last.bound if search.nearest is None else search.nearest,
+            witness=case.witness,
+            optimum=search.optimum,
+            margin=case.largest_margin,
+            stopped=last.stopped,
+        )
+
+
+class _Search:
+    """Violations from the nearest on, until one replays."""
+
+    def __init__(self, case: Case, centre: Float64, norm: Norm, reach: float) -> None:
+        self.case = case
+        self.nearest: float | None = None
+        self.optimum: float | None = None
+        violations = [(polyhedron, case.margin(polyhedron)) for polyhedron in case.violations]
+        self.exploration = Exploration(
+            fuse(case.network),
+            case.intervals,
+            centre,
+            box_of(case.specification.region),
+            norm,
+            reach,
+            violations,
+            case.specification.inputs,
+            case.limits,
+        )
+
+    def run(self) -> Reached:
+        """The last thing reached. `nearest` is then the proven distance of the first violation."""
+        reached = Reached(0.0)
+        for _ in range(UNCLEAR):
+            reached = self.exploration.next()
+            if reached.found is None:
+                break
+            if self.nearest is None:
+                self.nearest = reached.bound
+            if self._replays(reached):
+                break
+        return reached
+
+    def _replays(self, reached: Reached) -> bool:
+        """Go into the violation, deeper and deeper, until ONNX Runtime sees it."""
+        assert reached.found is not None
+        for depth in depths(self.case.margin(reached.found.polyhedron)):
+            where = self.exploration.within(reached.found, depth)
+            if where.point is None:
+                continue
+            if depth == 0.0 and self.optimum is None:
+                self.optimum = self.exploration.norm.length(where.point - self.exploration.centre)
+            if self.case.try_input(where.point):
+                return True
+        return False
