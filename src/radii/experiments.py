@@ -175,6 +175,10 @@ class Plan:
                 raise ExperimentError(f"{name}: the same network is given twice")
             verifier = self._verifier()
             reason = verifier and verifier.unsupported(network, Norm(self.settings.norm))
+            if search.get(self.settings.search).needs_radius and not isinstance(
+                verifier, verifiers.GridVerifier
+            ):
+                reason = f"search '{self.settings.search}' needs verifier 'native'"
             if reason:
                 raise UnsupportedQuery(f"{name}: {reason}")
 
@@ -278,6 +282,7 @@ class Plan:
             attack=attacks.get(self.settings.attack) if needs_attack else None,
             verifier=self._verifier(),
             seed=self.settings.seed,
+            grid=Grid.parse(self.settings.grid),
         )
 
 

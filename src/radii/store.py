@@ -330,7 +330,7 @@ def _measurement(columns: Sequence[Any], answered: Sequence[Answered]) -> Measur
         default=None,
     )
     tried = [result for question, result in answered if question.kind is not Kind.REPLAY]
-    proofs = [result for question, result in answered if question.kind is Kind.PROVE]
+    proofs = [result for question, result in answered if question.kind in (Kind.PROVE, Kind.RADIUS)]
     return Measurement(
         network=network,
         fingerprint=fingerprint,

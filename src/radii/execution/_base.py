@@ -9,10 +9,10 @@ from typing import Self
 from radii.attacks import Attack
 from radii.balls import Domain
 from radii.networks import Network
-from radii.queries import Query
+from radii.queries import Grid, Query
 from radii.search import Kind
 from radii.verdicts import Result, Verdict
-from radii.verifiers import Limits, Verifier
+from radii.verifiers import GridVerifier, Limits, Verifier
 
 __all__ = ["Equipment", "Executor", "Task", "Toolbox", "missing_results"]
 
@@ -30,12 +30,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Toolbox:
-    """All that is needed to answer tasks: networks by fingerprint, an attack, a verifier."""
+    """All that answering tasks needs: networks by fingerprint, an attack, a verifier, the grid."""
 
     networks: dict[str, Network]
     attack: Attack | None
     verifier: Verifier | None
     seed: int = 0
+    grid: Grid | None = None
 
     def answer(self, task: Task) -> list[Result]:
         """The results of a task, in the order of its queries."""
@@ -46,11 +47,20 @@ class Toolbox:
             return self.attack.attack(network, task.queries, seed=self.seed)
         if self.verifier is None:
             raise ValueError("a proof was asked for, but no verifier was chosen")
+        if task.kind is Kind.RADIUS:
+            return [self._certified(self.verifier, network, query, task) for query in task.queries]
         limits = (Limits(seconds=task.seconds) for _ in task.queries)
         return [
             self.verifier.verify(network, query, limit)
             for query, limit in zip(task.queries, limits, strict=True)
         ]
+
+    def _certified(self, verifier: Verifier, network: Network, query: Query, task: Task) -> Result:
+        if not isinstance(verifier, GridVerifier) or self.grid is None:
+            raise ValueError(f"verifier '{verifier.name}' does not search for a radius")
+        values = [value for value in self.grid if 0 < value <= query.eps]
+        limits = Limits(seconds=task.seconds)
+        return verifier.certify(network, query.instance, values, limits)
 
     def name_of(self, kind: Kind) -> tuple[str, str]:
         """Name and version of what answers questions of this kind."""
@@ -66,6 +76,7 @@ class Equipment:
     attack: Attack | None
     verifier: Verifier | None
     seed: int
+    grid: Grid | None
 
     @classmethod
     def pack(cls, toolbox: Toolbox) -> Equipment:
@@ -73,7 +84,7 @@ class Equipment:
             (network.onnx_bytes, network.domain, network.name)
             for network in toolbox.networks.values()
         )
-        return cls(networks, toolbox.attack, toolbox.verifier, toolbox.seed)
+        return cls(networks, toolbox.attack, toolbox.verifier, toolbox.seed, toolbox.grid)
 
     def unpack(self) -> Toolbox:
         networks = (
@@ -81,7 +92,7 @@ class Equipment:
             for model, domain, name in self.networks
         )
         by_fingerprint = {network.fingerprint: network for network in networks}
-        return Toolbox(by_fingerprint, self.attack, self.verifier, self.seed)
+        return Toolbox(by_fingerprint, self.attack, self.verifier, self.seed, self.grid)
 
 
 def missing_results(

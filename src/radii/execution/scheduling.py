@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -123,14 +124,21 @@ class _Drive:
             network=first.instance.network,
             kind=question.kind,
             queries=tuple(Query(case.instance, q.eps) for case, q in asked),
-            seconds=(
-                min(self.timeout, self.budget - first.spent)
-                if question.kind is Kind.PROVE
-                else float("inf")
-            ),
+            seconds=self._seconds(first, question.kind),
         )
         self.running[task.number] = asked
         return task
+
+    def _seconds(self, case: Case, kind: Kind) -> float:
+        """The wall time a task may take. A radius may use up the case's budget, if it has one."""
+        left = self.budget - case.spent
+        match kind:
+            case Kind.PROVE:
+                return min(self.timeout, left)
+            case Kind.RADIUS:
+                return left if left < math.inf else self.timeout
+            case _:
+                return math.inf
 
     def _settle(self, task: Task, results: list[Result]) -> None:
         asked = self.running.pop(task.number)

@@ -6,10 +6,21 @@ from radii.errors import SpecificationError
 from radii.search._base import Kind, Question, Search
 from radii.search.attack_guided import AttackGuided, AttackOnly
 from radii.search.binary import Binary
+from radii.search.native import Native
 
-__all__ = ["SEARCHES", "AttackGuided", "AttackOnly", "Binary", "Kind", "Question", "Search", "get"]
+__all__ = [
+    "SEARCHES",
+    "AttackGuided",
+    "AttackOnly",
+    "Binary",
+    "Kind",
+    "Native",
+    "Question",
+    "Search",
+    "get",
+]
 
-SEARCHES: tuple[type[Search], ...] = (AttackGuided, Binary, AttackOnly)
+SEARCHES: tuple[type[Search], ...] = (Native, AttackGuided, Binary, AttackOnly)
 
 
 def get(name: str) -> type[Search]:

@@ -20,16 +20,18 @@ __all__ = ["Kind", "Question", "Search", "midpoint_avoiding"]
 
 
 class Kind(StrEnum):
-    """Who answers a question: an attack, a verifier, or one look at the input itself."""
+    """What is asked: a close witness, a proof at one eps, the largest proven eps, or one look at
+    the input itself."""
 
     ATTACK = "attack"
     PROVE = "prove"
+    RADIUS = "radius"
     REPLAY = "replay"
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something a search wants to know: find the closest witness up to eps, or decide at eps."""
+    """Something a search wants to know, up to an eps or at it."""
 
     kind: Kind
     eps: float
@@ -41,6 +43,7 @@ class Search(ABC):
     name: ClassVar[str]
     needs_attack: ClassVar[bool] = False
     needs_verifier: ClassVar[bool] = True
+    needs_radius: ClassVar[bool] = False
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid

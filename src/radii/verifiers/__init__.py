@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from radii.errors import SpecificationError
-from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier, Verifier
+from radii.verifiers._base import (
+    Answer,
+    GridVerifier,
+    Limits,
+    RadiusAnswer,
+    RadiusVerifier,
+    Verifier,
+)
+from radii.verifiers.branch_and_bound import BranchAndBound
 from radii.verifiers.enumeration import Enumeration
 from radii.verifiers.milp import Milp
 
 __all__ = [
     "VERIFIERS",
     "Answer",
+    "BranchAndBound",
     "Enumeration",
+    "GridVerifier",
     "Limits",
     "Milp",
     "RadiusAnswer",
@@ -19,7 +29,7 @@ __all__ = [
     "get",
 ]
 
-VERIFIERS: tuple[type[Verifier], ...] = (Milp, Enumeration)
+VERIFIERS: tuple[type[Verifier], ...] = (BranchAndBound, Milp, Enumeration)
 """In the order in which the command line lists them."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, final
 
@@ -17,7 +17,7 @@ from radii.queries import Instance, Query, Specification
 from radii.verdicts import Array, Proof, Result, Verdict, Witness
 from radii.witnesses import check_witness
 
-__all__ = ["Answer", "Limits", "RadiusAnswer", "RadiusVerifier", "Verifier"]
+__all__ = ["Answer", "GridVerifier", "Limits", "RadiusAnswer", "RadiusVerifier", "Verifier"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,49 @@ class Verifier(ABC):
             reason = f"verifier '{self.name}' does not decide requirements that are not linear"
         if reason is not None:
             raise UnsupportedQuery(reason)
+
+
+class GridVerifier(Verifier):
+    """A verifier that finds the largest grid value it can prove, keeping what it learns on the way.
+
+    It writes `climb` beside `run`.
+    """
+
+    @abstractmethod
+    def climb(
+        self, network: Network, instance: Instance, values: Sequence[float], limits: Limits
+    ) -> RadiusAnswer:
+        """The largest of the increasing values it can prove, and any witness met on the way."""
+
+    @final
+    def certify(
+        self,
+        network: Network,
+        instance: Instance,
+        values: Sequence[float],
+        limits: Limits | None = None,
+    ) -> Result:
+        """ROBUST at the largest value that could be proven; a missing answer if none could.
+
+        A witness that was met comes along in either case.
+        """
+        self._check_supported(network, instance.norm, instance.requirement)
+        started = time.perf_counter()
+        try:
+            answer = self.climb(network, instance, values, limits or Limits())
+        except MemoryError:
+            answer = RadiusAnswer(0.0, stopped=Verdict.MEMOUT, message="out of memory")
+        is_proven = 0 < answer.lower < answer.upper
+        return Result(
+            verdict=Verdict.ROBUST if is_proven else answer.stopped or Verdict.UNKNOWN,
+            eps=answer.lower if is_proven else values[-1],
+            verifier=self.name,
+            version=self.version,
+            seconds=time.perf_counter() - started,
+            proof=Proof(answer.lower, answer.margin) if is_proven else None,
+            witness=answer.witness,
+            message=answer.message,
+        )
 
 
 class RadiusVerifier(Verifier):
