@@ -14,12 +14,14 @@ from radii.errors import UnsupportedQuery
 from radii.networks import Kind, Operator
 from radii.networks.operators import (
     Clip,
+    Concat,
     Divide,
     LeakyRelu,
     LogSoftmax,
     MatMul,
     MaxPool,
     Multiply,
+    Pad,
     PRelu,
     Reciprocal,
     Relu,
@@ -70,8 +72,14 @@ def _sides(operator: Operator, x: Interval) -> tuple[Tensor, Tensor]:
 
 
 def _monotone(operator: Operator, inputs: Sequence[Interval]) -> Interval:
-    """Never decreasing in any input, and computed without rounding."""
-    return Interval(operator(*(x.low for x in inputs)), operator(*(x.high for x in inputs)))
+    """Never decreasing in any input, and computed without rounding.
+
+    Constants that are passed on are exact in float64 only.
+    """
+    low, high = operator(*(x.low for x in inputs)), operator(*(x.high for x in inputs))
+    if isinstance(operator, Clip | Concat | Pad) and low.dtype != torch.float64:
+        low, high = widened(low, high, 1)
+    return Interval(low, high)
 
 
 def _affine(operator: Operator, inputs: Sequence[Interval]) -> Interval:

@@ -1,0 +1,218 @@
+"""What every verifier must do, as a class of tests.
+
+A plugin's author writes
+
+    class TestMine(VerifierConformance):
+        def make(self) -> Verifier:
+            return Mine()
+
+and runs pytest. Networks are tiny; those that the verifier calls unsupported are skipped.
+"""
+
+from __future__ import annotations
+
+import pickle
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from radii.balls import Box, Norm
+from radii.errors import UnsupportedQuery
+from radii.networks import Network
+from radii.properties import Halfspaces, LinearRequirement, OneToOne, Requirement
+from radii.queries import Instance, Query, Specification
+from radii.testing.graphs import Sketch
+from radii.testing.networks import (
+    Family,
+    LinearClassifier,
+    instance_at,
+    random_instance,
+    random_network,
+)
+from radii.verdicts import Array, Result, Verdict
+from radii.verifiers import Limits, Verifier
+
+__all__ = ["VerifierConformance"]
+
+GRACE = 1.0
+"""Seconds past its limit after which a verifier must have returned."""
+
+UNITS = 10
+"""Hidden units of the random networks."""
+
+
+class _Opaque(Requirement):
+    """A requirement that is not a union of polyhedra."""
+
+    violations = None
+
+    def margin(self, outputs, distances):  # type: ignore[no-untyped-def]
+        return np.ones(len(np.asarray(outputs)))
+
+
+class VerifierConformance:
+    """Subclass it, name it Test..., and return a verifier from `make`."""
+
+    seconds = 30.0
+
+    def make(self) -> Verifier:
+        raise NotImplementedError
+
+    def result(self, network: Network, instance: Instance, eps: float) -> Result:
+        verifier = self.make()
+        reason = verifier.unsupported(network, instance.norm)
+        if reason is not None:
+            pytest.skip(reason)
+        result = verifier.verify(network, Query(instance, eps), Limits(self.seconds))
+        assert result.eps == eps
+        assert result.verifier == verifier.name
+        assert result.version == verifier.version
+        return result
+
+    def test_it_says_who_it_is(self) -> None:
+        verifier = self.make()
+        assert verifier.name and verifier.version and verifier.norms
+        assert verifier.name == verifier.name.lower()
+
+    def test_it_travels_to_workers(self) -> None:
+        verifier = pickle.loads(pickle.dumps(self.make()))
+        assert verifier.version == self.make().version
+
+    @pytest.mark.parametrize("norm", list(Norm))
+    @pytest.mark.parametrize("seed", range(3))
+    def test_linear_classifiers_have_their_closed_form(self, norm: Norm, seed: int) -> None:
+        verifier = self.make()
+        if norm not in verifier.norms:
+            pytest.skip(f"does not decide {norm.value}")
+        classifier = LinearClassifier.random(seed, dtype=np.float32)
+        point = np.random.default_rng(seed).normal(size=5)
+        instance = instance_at(classifier.network, point, norm=norm)
+        radius = classifier.radius(instance.input, instance.label, norm)
+        below = self.result(classifier.network, instance, 0.999 * radius)
+        above = self.result(classifier.network, instance, 1.001 * radius)
+        assert above.verdict is not Verdict.ROBUST
+        assert below.verdict is not Verdict.NOT_ROBUST
+        if verifier.is_complete:
+            assert below.verdict is Verdict.ROBUST
+            assert below.proof is not None and below.proof.margin >= 0
+            assert above.verdict is Verdict.NOT_ROBUST
+            assert above.witness is not None
+            assert 0.999 * radius < above.witness.distance <= 1.001 * radius
+
+    @pytest.mark.parametrize("family", list(Family))
+    def test_it_never_contradicts_a_sample_and_is_monotone(self, family: Family) -> None:
+        network = random_network(family, 1, units=UNITS)
+        for norm in sorted(self.make().norms):
+            instance = random_instance(network, 3, norm=norm)
+            robust = []
+            for eps in (0.001, 0.02, 0.1, 0.4):
+                result = self.result(network, instance, eps)
+                violated = bool((_sampled_margins(network, instance, eps) <= 0).any())
+                assert not (violated and result.verdict is Verdict.ROBUST)
+                if result.verdict is Verdict.NOT_ROBUST:
+                    _check_witness(network, instance, result)
+                robust.append(result.verdict is Verdict.ROBUST)
+                if self.make().is_complete:
+                    assert result.verdict in (Verdict.ROBUST, Verdict.NOT_ROBUST)
+            assert robust == sorted(robust, reverse=True)
+
+    def test_a_misclassified_input_is_its_own_witness(self) -> None:
+        network = random_network(Family.DENSE, 2, units=UNITS)
+        right = random_instance(network, 0)
+        wrong = instance_at(network, right.input, label=(right.label + 1) % network.output_size)
+        for eps in (0.0, 0.1):
+            result = self.result(network, wrong, eps)
+            assert result.verdict is not Verdict.ROBUST
+            if self.make().is_complete:
+                assert result.verdict is Verdict.NOT_ROBUST
+
+    def test_a_tie_is_a_violation(self) -> None:
+        sketch = Sketch([1, 2])
+        weight = sketch.constant(np.array([[1.0, 1.0], [1.0, 1.0]]))
+        network = sketch.network(sketch.apply("MatMul", "x", weight))
+        result = self.result(network, instance_at(network, [0.5, 0.25]), 0.1)
+        assert result.verdict is not Verdict.ROBUST
+
+    def test_one_target_is_no_harder_than_all(self) -> None:
+        network = random_network(Family.DENSE, 4, units=UNITS)
+        instance = random_instance(network, 1)
+        targets = [t for t in range(network.output_size) if t != instance.label]
+        one = [instance_at(network, instance.input, property=OneToOne(t)) for t in targets]
+        for eps in (0.05, 0.3):
+            alone = [self.result(network, each, eps).verdict for each in one]
+            together = self.result(network, instance, eps).verdict
+            if together is Verdict.ROBUST:
+                assert Verdict.NOT_ROBUST not in alone
+            if together is Verdict.NOT_ROBUST:
+                assert set(alone) != {Verdict.ROBUST}
+
+    def test_boxes_conjunctions_and_cut_inputs(self) -> None:
+        """y = relu(x) over a box: both outputs are low near the origin only; a cut excludes it."""
+        sketch = Sketch([1, 2])
+        network = sketch.network(sketch.apply("Relu", "x"), domain=(-1, 1))
+        both_low = LinearRequirement((Halfspaces(np.eye(2), np.full(2, -0.5)),))
+        box = Box(np.array([-1.0, 0.0]), np.array([1.0, 1.0]))
+        free = self._decided(network, Specification(box, both_low))
+        away = Halfspaces(-np.ones((1, 2)), np.array([1.125]))  # x0 + x1 >= 1.125
+        cut = self._decided(network, Specification(box, both_low, away))
+        assert free is not Verdict.ROBUST
+        assert cut is not Verdict.NOT_ROBUST
+        if self.make().is_complete:
+            assert (free, cut) == (Verdict.NOT_ROBUST, Verdict.ROBUST)
+
+    def _decided(self, network: Network, specification: Specification) -> Verdict:
+        verifier = self.make()
+        reason = verifier.unsupported(network, Norm.LINF)
+        if reason is not None:
+            pytest.skip(reason)
+        answer, witness = verifier.decide(network, specification, Limits(self.seconds))
+        assert (witness is not None) == (answer.verdict is Verdict.NOT_ROBUST)
+        if witness is not None:
+            assert specification.contains(witness.input)
+        return answer.verdict
+
+    @pytest.mark.parametrize("cancelled", [False, True])
+    def test_limits_are_honoured(self, cancelled: bool) -> None:
+        network = random_network(Family.DENSE, 5, units=UNITS)
+        instance = random_instance(network, 0)
+        verifier = self.make()
+        if verifier.unsupported(network, instance.norm) is not None:
+            pytest.skip("does not decide this network")
+        limits = Limits(self.seconds if cancelled else 0.0, cancelled=lambda: cancelled)
+        started = time.monotonic()
+        result = verifier.verify(network, Query(instance, 0.3), limits)
+        assert time.monotonic() - started < GRACE
+        assert result.verdict.is_missing or result.witness or result.proof
+
+    def test_what_it_cannot_decide_is_refused_before_any_work(self) -> None:
+        verifier = self.make()
+        network = random_network(Family.DENSE, 0, units=UNITS)
+        instance = random_instance(network, 0)
+        for norm in set(Norm) - verifier.norms:
+            assert verifier.unsupported(network, norm)
+            with pytest.raises(UnsupportedQuery, match=norm.value):
+                verifier.verify(network, Query(random_instance(network, 0, norm=norm), 0.1))
+        opaque = Specification(instance.ball(0.1), _Opaque())
+        with pytest.raises(UnsupportedQuery, match="not linear"):
+            verifier.decide(network, opaque, Limits())
+
+    def test_it_prints_nothing(self, capfd: pytest.CaptureFixture[str]) -> None:
+        network = random_network(Family.DENSE, 6, units=UNITS)
+        self.result(network, random_instance(network, 0), 0.1)
+        assert capfd.readouterr() == ("", "")
+
+
+def _sampled_margins(network: Network, instance: Instance, eps: float) -> Array:
+    points = instance.ball(eps).sample(np.random.default_rng(0), 500)
+    with torch.no_grad():
+        outputs = network(torch.from_numpy(points)).numpy()
+    return instance.requirement.margin(outputs, 0.0)
+
+
+def _check_witness(network: Network, instance: Instance, result: Result) -> None:
+    assert result.witness is not None
+    point = result.witness.input
+    assert instance.ball(result.eps).contains(point)
+    assert not instance.requirement.holds(network.replay(point[None]), 0.0)[0]

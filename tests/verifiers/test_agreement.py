@@ -1,0 +1,73 @@
+"""Attack, exact radius and binary search with complete queries never contradict each other."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from radii.attacks import MinimumNorm
+from radii.balls import Norm
+from radii.networks import Network
+from radii.queries import Grid, Instance, Query
+from radii.search import Binary, Kind
+from radii.testing.networks import Family, random_instance, random_network
+from radii.verdicts import Verdict
+from radii.verifiers import Limits, Milp
+from radii.verifiers.reach import farthest
+
+NETWORKS = 500
+BY_DEFAULT = 40
+SECONDS = 60.0
+
+
+def case(seed: int) -> tuple[Network, Instance]:
+    """The seed-th network, dense and convolutional in turn, with an instance in Linf or L1."""
+    family = (Family.DENSE, Family.CONVOLUTIONAL)[seed % 2]
+    network = random_network(family, seed, units=40)
+    return network, random_instance(network, seed, norm=(Norm.LINF, Norm.L1)[seed // 2 % 2])
+
+
+def searched(network: Network, instance: Instance) -> Binary:
+    """Binary search with complete queries on a grid over everything that can be reached."""
+    reach = farthest(instance)
+    search = Binary(Grid(reach / 64, reach, reach / 64))
+    while (question := search.ask()) is not None:
+        assert question.kind is Kind.PROVE
+        query = Query(instance, question.eps)
+        result = Milp().verify(network, query, Limits(SECONDS))
+        assert result.verdict in (Verdict.ROBUST, Verdict.NOT_ROBUST), result.message
+        search.tell(question, result)
+    return search
+
+
+def check(seed: int) -> None:
+    network, instance = case(seed)
+    exact = Milp().radius(network, instance, Limits(SECONDS))
+    assert exact.stopped is None and not exact.message
+    query = Query(instance, farthest(instance))
+    attacked = MinimumNorm().attack(network, [query], seed=0)[0]
+    search = searched(network, instance)
+
+    assert exact.lower <= exact.upper
+    upper = math.inf if attacked.witness is None else attacked.witness.distance
+    assert exact.lower < upper
+    assert exact.lower < search.bracket.upper
+    assert search.bracket.lower < exact.upper
+    assert search.bracket.lower < upper
+    assert not search.disagreements
+    if exact.upper < math.inf:
+        assert exact.upper - exact.lower < 2e-3 * exact.upper + 1e-6
+        assert exact.optimum is not None
+        assert exact.lower <= exact.optimum <= exact.upper * (1 + 1e-4) + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(BY_DEFAULT))
+def test_some_of_them_agree(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(BY_DEFAULT, NETWORKS))
+def test_all_of_them_agree(seed: int) -> None:
+    check(seed)
