@@ -10,7 +10,7 @@ from __future__ import annotations
 from radii.bounds.fusion import Fusion, Stage, fuse
 from radii.bounds.interval import Interval, interval_bounds
 from radii.bounds.pieces import Hinges, Windows, hinges_of, windows_of
-from radii.bounds.regions import box_of, linear_range
+from radii.bounds.regions import box_of, centre_of, linear_range
 
 __all__ = [
     "Fusion",
@@ -19,6 +19,7 @@ __all__ = [
     "Stage",
     "Windows",
     "box_of",
+    "centre_of",
     "fuse",
     "hinges_of",
     "interval_bounds",

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from radii.balls import Ball, Box, Norm
 
-__all__ = ["ROUNDING", "box_of", "linear_range"]
+__all__ = ["ROUNDING", "box_of", "centre_of", "linear_range"]
 
 Float64 = npt.NDArray[np.float64]
 
@@ -24,6 +24,14 @@ def box_of(region: Ball | Box) -> tuple[Float64, Float64]:
     return np.array(low, np.float64).ravel(), np.array(high, np.float64).ravel()
 
 
+def centre_of(region: Ball | Box) -> Float64:
+    """The flattened centre of a ball, or the middle of a box."""
+    if isinstance(region, Ball):
+        return region.center.ravel()
+    low, high = box_of(region)
+    return np.clip(low / 2 + high / 2, low, high)
+
+
 def linear_range(matrix: csr_array, offset: Float64, region: Ball | Box) -> tuple[Float64, Float64]:
     """The least and the greatest value of each row of `matrix @ x + offset` over the region.
 
@@ -31,10 +39,7 @@ def linear_range(matrix: csr_array, offset: Float64, region: Ball | Box) -> tupl
     domain; for L2 balls the better of the ball's bound and the box's.
     """
     low, high = box_of(region)
-    if isinstance(region, Box):
-        centre = np.clip((low + high) / 2, low, high)
-    else:
-        centre = region.center.ravel()
+    centre = centre_of(region)
     down, up = np.maximum(centre - low, 0.0), np.maximum(high - centre, 0.0)
     middle = matrix @ centre + offset
     size = abs(matrix) @ np.maximum(np.abs(low), np.abs(high)) + np.abs(offset)

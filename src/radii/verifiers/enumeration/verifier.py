@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from radii.balls import Ball, Norm
-from radii.bounds import box_of, fuse
+from radii.bounds import box_of, centre_of, fuse
 from radii.networks import Kind, Network
 from radii.queries import Instance, Specification
 from radii.verdicts import Verdict
@@ -58,11 +58,12 @@ class Enumeration(RadiusVerifier):
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
         case = Case(network, specification, limits)
         region = specification.region
+        centre = centre_of(region)
         if isinstance(region, Ball):
-            search = _Search(case, region.center.ravel(), region.norm, region.eps)
+            search = _Search(case, centre, region.norm, region.eps)
         else:
             low, high = box_of(region)
-            search = _Search(case, (low + high) / 2, Norm.LINF, float((high - low).max()))
+            search = _Search(case, centre, Norm.LINF, float((high - low).max()))
         last = search.run()
         if case.witness is not None:
             return Answer(Verdict.NOT_ROBUST, case.witness.input)
@@ -88,7 +89,7 @@ class Enumeration(RadiusVerifier):
     ) -> RadiusAnswer:
         ball = instance.ball(reach)
         case = Case(network, Specification(ball, instance.requirement), limits)
-        search = _Search(case, ball.center.ravel(), instance.norm, reach)
+        search = _Search(case, centre_of(ball), instance.norm, reach)
         last = search.run()
         return RadiusAnswer(
             lower=last.bound if search.nearest is None else search.nearest,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from radii.bounds import box_of
+from radii.bounds import centre_of
 from radii.properties import Halfspaces
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer
@@ -21,8 +21,7 @@ __all__ = ["decide"]
 
 def decide(case: Case, effort: Effort) -> Answer:
     """ROBUST only if every polyhedron has a proof; the first replayed witness ends the work."""
-    low, high = box_of(case.specification.region)
-    case.try_input((low + high) / 2)
+    case.try_input(centre_of(case.specification.region))
     polyhedra = [] if case.witness else case.reachable()
     attempts = []
     if polyhedra:

@@ -42,6 +42,9 @@ That is most often too large, and a ball that is too small costs next to nothing
 GROWTH = 2.0
 """A ball without violations is followed by one this much larger."""
 
+QUERY_SHARE = 0.25
+"""Of the time left, what one query may take before a smaller eps is asked about."""
+
 CLOSE = 1.25
 """Queries narrow the radius down to this ratio; then the distance itself is minimised."""
 
@@ -59,38 +62,45 @@ def measure(
     ball = instance.ball(min(AROUND * upper, farthest(instance)))
     specification = Specification(ball, instance.requirement)
     found = _Nearest(Case(network, specification, limits), effort).answer()
-    closest = min((found, narrowed), key=lambda answer: answer.upper)
-    lower = max(found.lower, narrowed.lower)
-    return replace(found, lower=lower, witness=closest.witness)
+    if narrowed.lower > found.lower:
+        found = replace(found, lower=narrowed.lower, margin=narrowed.margin)
+    return found if found.upper <= narrowed.upper else replace(found, witness=narrowed.witness)
 
 
 def _narrow(network: Network, instance: Instance, limits: Limits, effort: Effort) -> RadiusAnswer:
-    """Queries at growing eps up to the first witness, then between the two sides."""
+    """Queries at growing eps up to the first witness, then between the two sides.
+
+    An eps that takes too long counts as out of reach, and the queries go on below it.
+    """
     largest = farthest(instance)
-    answer = RadiusAnswer(0.0)
-    eps = FIRST_GUESS * _slope_radius(network, instance)
-    while answer.upper > CLOSE * answer.lower:
-        eps = min(eps, largest)
+    answer, barrier = RadiusAnswer(0.0), math.inf
+    eps = min(FIRST_GUESS * _slope_radius(network, instance), largest)
+    while barrier > CLOSE * answer.lower:
         specification = Specification(instance.ball(eps), instance.requirement)
-        case = Case(network, specification, limits)
+        share = Limits(QUERY_SHARE * limits.remaining, limits.memory_bytes, limits.cancelled)
+        case = Case(network, specification, share)
         told = decide(case, effort)
         if told.verdict is Verdict.ROBUST:
             answer = replace(answer, lower=eps, margin=told.margin)
         elif case.witness is not None:
-            answer = replace(answer, witness=case.witness)
+            answer, barrier = replace(answer, witness=case.witness), case.witness.distance
         elif told.verdict is not Verdict.UNKNOWN:
-            return replace(answer, stopped=told.verdict)
-        elif answer.witness is not None:  # too near to the radius for a query to tell
-            return answer
-        if answer.witness is None and eps >= largest:
-            return answer
-        eps = GROWTH * eps if answer.witness is None else _between(answer.lower, answer.upper)
-    return answer
+            answer, barrier = replace(answer, stopped=told.verdict), eps
+        elif barrier < math.inf:  # too near to the radius for a query to tell
+            break
+        if exhausted(limits):
+            return replace(answer, stopped=exhausted(limits))
+        if barrier == math.inf and eps >= largest:
+            break
+        eps = min(_after(eps, answer.lower, barrier), largest)
+    return answer if answer.witness is None else replace(answer, stopped=None)
 
 
-def _between(lower: float, upper: float) -> float:
-    """The eps to ask about next."""
-    return math.sqrt(lower * upper) if lower > 0 else upper / GROWTH**3
+def _after(eps: float, lower: float, barrier: float) -> float:
+    """The eps to ask about next: beyond the last one, or between the two sides."""
+    if barrier == math.inf:
+        return GROWTH * eps
+    return math.sqrt(lower * barrier) if lower > 0 else barrier / GROWTH**3
 
 
 def _slope_radius(network: Network, instance: Instance) -> float:
