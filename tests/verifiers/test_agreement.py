@@ -7,6 +7,7 @@ import math
 import pytest
 
 from radii.attacks import MinimumNorm
+from radii.attacks.minimum_norm import STAGES
 from radii.balls import Norm
 from radii.networks import Network
 from radii.queries import Grid, Instance, Query
@@ -46,7 +47,7 @@ def check(seed: int) -> None:
     exact = Milp().radius(network, instance, Limits(SECONDS))
     assert exact.stopped is None and not exact.message
     query = Query(instance, farthest(instance))
-    attacked = MinimumNorm().attack(network, [query], seed=0)[0]
+    attacked = MinimumNorm(stages=STAGES[:2]).attack(network, [query], seed=0)[0]
     search = searched(network, instance)
 
     upper = math.inf if attacked.witness is None else attacked.witness.distance

@@ -25,7 +25,7 @@ SAMPLES = 16
 SEEN = 8.0
 """Accepted margins are at least this many times the largest difference seen."""
 
-ROUNDINGS = 8.0
+ROUNDINGS = 4.0
 """Accepted margins are at least this many roundings of what the output adds up.
 
 Where hidden units are off at all points sampled, the two agree there to the last bit, but not
