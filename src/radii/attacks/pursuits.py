@@ -1,0 +1,243 @@
+"""Chasing the closest counterexample of each query of a batch: the moves of `MinimumNorm`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from radii.attacks.batches import Batch, Clock
+
+__all__ = ["Pursuit", "Stage", "Start"]
+
+MOMENTUM = 0.75
+CONTRACTION = 0.4
+"""The part of a stage's steps during which a row that starts further out is drawn in."""
+SHRINKINGS = 12
+"""Halvings of the segment between an input and a counterexample."""
+STRIDES = (1.0, 0.5, 0.2, 0.05)
+"""Which parts of the way to the foot of the linearised boundary are tried."""
+TINY = 1e-30
+"""Keeps quotients finite where a gradient vanishes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a row begins.
+
+    `kind` is center, inner (a random point of the ball), half (one of the ball half as large),
+    corner (a random extreme point), best or near (the best counterexample with much or little
+    noise). `reach` is the radius that the row may use at first, relative to the distance of the
+    best counterexample: coming from further out it meets other parts of the boundary.
+    """
+
+    kind: str
+    reach: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One pass over the most promising tasks of every query.
+
+    A row for each start moves for `share` of a query's tasks. `rungs` are pairs of how many steps
+    to do and which part of a query's rows, the most promising ones, to keep thereafter. Over all
+    steps the length of a step falls along a cosine from the first to the last of `sizes`, and the
+    radius closes in on the best counterexample from the first to the last of `gaps`, all as parts
+    of that counterexample's distance. In the first `leaks` of the steps ReLUs that are off leak.
+    """
+
+    starts: tuple[Start, ...]
+    rungs: tuple[tuple[int, float], ...]
+    share: float = 1.0
+    leaks: float = 0.0
+    sizes: tuple[float, float] = (1.0, 0.005)
+    gaps: tuple[float, float] = (0.03, 0.001)
+
+    def size(self, progress: float) -> float:
+        first, last = self.sizes
+        return last + (first - last) * 0.5 * (1 + math.cos(math.pi * progress))
+
+    def gap(self, progress: float) -> float:
+        first, last = self.gaps
+        return float(first * (last / first) ** progress)
+
+
+@dataclass(slots=True, eq=False)
+class _Rows:
+    """Points on their way, each for one task, with what they carry along."""
+
+    points: Tensor
+    tasks: Tensor
+    momentum: Tensor
+    reaches: Tensor
+
+    def keep(self, chosen: Tensor) -> None:
+        self.points, self.tasks = self.points[chosen], self.tasks[chosen]
+        self.momentum, self.reaches = self.momentum[chosen], self.reaches[chosen]
+
+
+class Pursuit:
+    """The closest counterexample of each query so far, and how promising each task is.
+
+    `best` is its distance, or the query's radius while there is none; `points` and `tasks` are the
+    counterexample and the task that it breaks.
+    """
+
+    def __init__(self, batch: Batch, seed: int, clock: Clock) -> None:
+        self.batch, self.seed, self.clock = batch, seed, clock
+        self.best = batch.radii.clone()
+        self.points = batch.centers.clone()
+        self.tasks = torch.zeros(len(batch.queries), dtype=torch.long)
+        self.is_found = torch.zeros(len(batch.queries), dtype=torch.bool)
+        self._efforts = torch.zeros(len(batch.owners), dtype=batch.centers.dtype)
+
+    def run(self, stage: Stage, number: int) -> None:
+        """One stage; `number` tells its random numbers from those of other stages."""
+        rows = self._started(stage, number)
+        total, done = sum(steps for steps, _ in stage.rungs), 0
+        for steps, kept in stage.rungs:
+            for _ in range(steps):
+                if self.clock.is_over:
+                    return
+                self._step(rows, stage, done / total)
+                done += 1
+            efforts = self._weigh(rows)
+            if kept < 1:
+                chosen = self._most_promising(self.batch.owners[rows.tasks], efforts, kept)
+                rows.keep(chosen)
+
+    def polish(self, steps: int) -> None:
+        """Moves each counterexample along the boundary: to where the linearised one is closest.
+
+        On a linear network one step is exact.
+        """
+        batch, geometry = self.batch, self.batch.geometry
+        for _ in range(steps):
+            found = self.is_found.nonzero()[:, 0]
+            if len(found) == 0 or self.clock.is_over:
+                return
+            points, tasks, centers = self.points[found], self.tasks[found], batch.centers[found]
+            _, guides, gradients = batch.objective.gradients(points, tasks)
+            gains = guides - (gradients * (points - centers)).sum(dim=1)
+            feet = geometry.nearest(centers, gradients, gains.clamp(min=0.0), batch.room)
+            tried = torch.cat([points + stride * (feet - points) for stride in STRIDES])
+            tasks = tasks.repeat(len(STRIDES))
+            broken = (batch.objective.depths(tried, tasks) <= 0).nonzero()[:, 0]
+            if len(broken):
+                self._take(tried[broken], tasks[broken])
+
+    def _started(self, stage: Stage, number: int) -> _Rows:
+        owners = self.batch.owners
+        chosen = self._most_promising(owners, self._efforts, stage.share)
+        points = torch.cat(
+            [
+                self._start(start, chosen, f"{number}.{place}")
+                for place, start in enumerate(stage.starts)
+            ]
+        )
+        reaches = torch.tensor([start.reach for start in stage.starts], dtype=points.dtype)
+        return _Rows(
+            points,
+            chosen.repeat(len(stage.starts)),
+            torch.zeros_like(points),
+            reaches.repeat_interleave(len(chosen)),
+        )
+
+    def _start(self, start: Start, tasks: Tensor, purpose: str) -> Tensor:
+        batch, owners = self.batch, self.batch.owners[tasks]
+        centers = batch.centers[owners]
+        radii = torch.minimum(start.reach * self.best[owners], batch.radii[owners])
+        if start.kind == "center":
+            return centers.clone()
+        noise = batch.noise(tasks, self.seed, purpose)
+        if start.kind == "corner":
+            offsets = batch.geometry.corners(noise) * radii[:, None]
+        else:
+            offsets = batch.geometry.inner(noise) * (_NOISE[start.kind] * radii)[:, None]
+        if start.kind in ("best", "near"):
+            offsets += self.points[owners] - centers
+        return batch.geometry.project(centers + offsets, centers, radii, batch.room)
+
+    def _step(self, rows: _Rows, stage: Stage, progress: float) -> None:
+        batch, owners = self.batch, self.batch.owners[rows.tasks]
+        centers = batch.centers[owners]
+        depths, _, gradients = batch.objective.gradients(
+            rows.points, rows.tasks, leak=progress < stage.leaks
+        )
+        self._catch(rows, depths)
+        outside = (rows.reaches - 1) * max(0.0, 1 - progress / CONTRACTION)
+        factors = torch.where(outside > 0, 1 + outside, 1 - stage.gap(progress))
+        radii = torch.minimum(factors * self.best[owners], batch.radii[owners])
+        scale = gradients.abs().mean(dim=1, keepdim=True) + TINY
+        rows.momentum = MOMENTUM * rows.momentum + gradients / scale
+        sizes = stage.size(progress) * radii
+        moved = batch.geometry.step(rows.points, rows.momentum, sizes, batch.room)
+        rows.points = batch.geometry.project(moved, centers, radii, batch.room)
+
+    def _catch(self, rows: _Rows, depths: Tensor) -> None:
+        """Records the rows that broke their task, if they do so closer than the best known."""
+        broken = (depths <= 0).nonzero()[:, 0]
+        if len(broken) == 0:
+            return
+        points, tasks = rows.points[broken], rows.tasks[broken]
+        owners = self.batch.owners[tasks]
+        centers = self.batch.centers[owners]
+        lengths = self.batch.geometry.lengths(points - centers)
+        beyond = self.is_found[owners] & (lengths >= self.best[owners])
+        if bool(beyond.any()):
+            inward = (0.999 * self.best[owners] / (lengths + TINY)).clamp(max=1.0)
+            points = centers + inward[:, None] * (points - centers)
+            still = self.batch.objective.depths(points, tasks) <= 0
+            broken, points, tasks = broken[still], points[still], tasks[still]
+        if len(broken):
+            rows.points[broken] = self._take(points, tasks)
+
+    def _weigh(self, rows: _Rows) -> Tensor:
+        """How much further each row would have to go, if the network were linear from there on."""
+        depths, guides, gradients = self.batch.objective.gradients(rows.points, rows.tasks)
+        self._catch(rows, depths)
+        owners = self.batch.owners[rows.tasks]
+        slopes = self.batch.geometry.slopes(gradients) + TINY
+        efforts = guides / slopes / self.best[owners]
+        missed = torch.full_like(self._efforts, math.inf)
+        least = missed.scatter_reduce(0, rows.tasks, efforts, "amin")
+        self._efforts = torch.where(least.isfinite(), least, self._efforts + 1)
+        return efforts
+
+    def _most_promising(self, owners: Tensor, efforts: Tensor, share: float) -> Tensor:
+        """Of each query's entries the given share, at least one, with the least effort."""
+        order = efforts.argsort(stable=True)
+        order = order[owners[order].argsort(stable=True)]
+        counts = torch.bincount(owners, minlength=len(self.batch.queries))
+        ranks = torch.arange(len(order)) - (counts.cumsum(0) - counts)[owners[order]]
+        quotas = (counts * share).ceil().clamp(min=1)
+        return order[ranks < quotas[owners[order]]].sort().values
+
+    def _take(self, points: Tensor, tasks: Tensor) -> Tensor:
+        """Broken points, shrunk towards their inputs; the closest ones are remembered."""
+        owners = self.batch.owners[tasks]
+        centers = self.batch.centers[owners]
+        points = self._shrunk(points, tasks, centers)
+        lengths = self.batch.geometry.lengths(points - centers)
+        for row in lengths.argsort(descending=True).tolist():
+            owner = int(owners[row])
+            if lengths[row] < self.best[owner] or not self.is_found[owner]:
+                self.best[owner], self.points[owner] = lengths[row], points[row]
+                self.tasks[owner], self.is_found[owner] = tasks[row], True
+        return points
+
+    def _shrunk(self, points: Tensor, tasks: Tensor, centers: Tensor) -> Tensor:
+        intact = torch.zeros(len(points), dtype=points.dtype)
+        broken = torch.ones_like(intact)
+        for _ in range(SHRINKINGS):
+            middle = (intact + broken) / 2
+            tried = centers + middle[:, None] * (points - centers)
+            is_broken = self.batch.objective.depths(tried, tasks) <= 0
+            broken = torch.where(is_broken, middle, broken)
+            intact = torch.where(is_broken, intact, middle)
+        return centers + broken[:, None] * (points - centers)
+
+
+_NOISE = {"inner": 1.0, "half": 0.5, "best": 0.5, "near": 0.1}
