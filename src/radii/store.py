@@ -341,12 +341,19 @@ def _measurement(columns: Sequence[Any], answered: Sequence[Answered]) -> Measur
         property=spec,
         target=target,
         bracket=bracket,
-        witness_class=None if closest is None else closest.predicted,
+        witness_class=None if closest is None else _rival(closest.outputs, label),
         seconds=sum(result.seconds for result in results),
         queries=len(tried),
         missing=sum(r.verdict.is_missing and r.verdict is not Verdict.CANCELLED for r in proofs),
         cancelled=sum(result.verdict is Verdict.CANCELLED for result in tried),
     )
+
+
+def _rival(outputs: Array, label: int) -> int:
+    """The class a witness goes to: the largest output but the label's, which it may only tie."""
+    others = outputs.copy()
+    others[label] = -np.inf
+    return int(np.argmax(others))
 
 
 @contextmanager

@@ -37,9 +37,14 @@ class Reduction:
     region: Ball | Box
 
 
-def reduce(form: ReluForm, region: Ball | Box, violations: Sequence[Halfspaces]) -> Reduction:
-    """Root bounds by CROWN, and what they leave open."""
-    return _Reducer(form, region).run(violations)
+def reduce(
+    form: ReluForm,
+    region: Ball | Box,
+    violations: Sequence[Halfspaces],
+    inputs: Halfspaces | None = None,
+) -> Reduction:
+    """Root bounds by CROWN, and what they leave open. `inputs` must hold in a violation too."""
+    return _Reducer(form, region).run(violations, inputs)
 
 
 class _Reducer:
@@ -55,7 +60,7 @@ class _Reducer:
         inputs = form.inputs + 1
         self.known = torch.eye(inputs, dtype=torch.float64)
 
-    def run(self, violations: Sequence[Halfspaces]) -> Reduction:
+    def run(self, violations: Sequence[Halfspaces], inputs: Halfspaces | None) -> Reduction:
         for layer in self.form.layers:
             self.add(self.rows(layer))
         output = self.rows(self.form.output)
@@ -63,6 +68,11 @@ class _Reducer:
         for polyhedron in violations:
             rows = torch.from_numpy(polyhedron.matrix) @ output
             rows[:, self.form.inputs] += torch.from_numpy(polyhedron.offset)
+            if inputs is not None:
+                cuts = torch.zeros(len(inputs.offset), rows.shape[1], dtype=torch.float64)
+                cuts[:, : self.form.inputs] = torch.from_numpy(inputs.matrix)
+                cuts[:, self.form.inputs] = torch.from_numpy(inputs.offset)
+                rows = torch.cat([rows, cuts])
             specs.append(rows)
         return Reduction(self.layers, self.lower, self.upper, tuple(specs), self.region)
 

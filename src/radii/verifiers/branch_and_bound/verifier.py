@@ -27,6 +27,9 @@ __all__ = ["BranchAndBound"]
 PROOF_MARGIN = 1e-6
 """What a proven bound on an output difference must exceed: far above the rounding of float64."""
 
+REPLAYS = 4
+"""How many of a batch's candidates are replayed with all checks, most violating first."""
+
 REMEMBERED = 4
 _forms: dict[str, ReluForm] = {}
 
@@ -89,15 +92,17 @@ class BranchAndBound(GridVerifier):
             candidates = points.numpy().astype(network.input_dtype)
             outputs = network.replay(candidates.reshape(-1, *network.input_shape))
             margins = specification.requirement.margin(outputs, 0.0)
-            best = int(np.argmin(margins))
-            if margins[best] > 0:
-                return False
-            found.append(candidates[best])
-            return True
+            for place in np.argsort(margins)[:REPLAYS]:
+                if margins[place] > 0:
+                    break
+                if check_witness(network, specification, candidates[place]) is not None:
+                    found.append(candidates[place])
+                    return True
+            return False
 
         form, violations = unwrapped(form_of(network), specification.requirement.violations or ())
         tree = Tree(
-            reduce(form, specification.region, violations),
+            reduce(form, specification.region, violations, specification.inputs),
             margin=PROOF_MARGIN,
             is_over=lambda: limits.expired is not None,
             check=check,

@@ -1,0 +1,128 @@
+"""The native verifier: the suite of all verifiers, exact radii, and its own parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from radii.balls import Norm
+from radii.bounds import fuse
+from radii.bounds.relu_form import relu_form
+from radii.properties import OneToOne
+from radii.queries import Grid, Query
+from radii.testing.networks import Family, instance_at, random_instance, random_network
+from radii.testing.verifiers import VerifierConformance
+from radii.verdicts import Verdict
+from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
+from radii.verifiers.branch_and_bound.duals import Multipliers, Rows, evaluate, improve
+from radii.verifiers.branch_and_bound.reduction import reduce
+
+SEEDED = range(42)
+LONG = range(2000)
+
+
+class TestBranchAndBound(VerifierConformance):
+    def make(self) -> Verifier:
+        return BranchAndBound()
+
+
+def oracle(norm: Norm) -> RadiusVerifier:
+    return Enumeration(max_units=40) if norm is Norm.L2 else Milp()
+
+
+def agrees_with_the_exact_radius(seed: int) -> None:
+    """Never ROBUST above the exact radius, never NOT_ROBUST below it; decided away from it."""
+    family = list(Family)[seed % len(Family)]
+    norm = list(Norm)[seed // len(Family) % 3]
+    units = 10 if norm is Norm.L2 else 30
+    network = random_network(family, seed, units=units)
+    instance = random_instance(network, seed, norm=norm)
+    if seed % 5 == 0:
+        rival = (instance.label + 1) % network.output_size
+        instance = instance_at(network, instance.input, norm=norm, property=OneToOne(rival))
+    if not instance.holds:
+        return
+    exact = oracle(norm).radius(network, instance, Limits(60.0))
+    native = BranchAndBound()
+    for factor in (0.5, 0.9, 0.999):
+        result = native.verify(network, Query(instance, factor * exact.lower), Limits(60.0))
+        assert result.verdict is not Verdict.NOT_ROBUST
+        if factor <= 0.9 and norm is not Norm.L2:
+            assert result.verdict is Verdict.ROBUST
+    if exact.witness is None:
+        return
+    for factor in (1.001, 1.1, 2.0):
+        result = native.verify(network, Query(instance, factor * exact.upper), Limits(60.0))
+        assert result.verdict is not Verdict.ROBUST
+        if factor >= 1.1:
+            assert result.verdict is Verdict.NOT_ROBUST
+
+
+@pytest.mark.parametrize("seed", SEEDED)
+def test_agrees_with_the_exact_radius(seed: int) -> None:
+    agrees_with_the_exact_radius(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, len(LONG), 100))
+def test_agrees_with_the_exact_radius_at_length(start: int) -> None:
+    for seed in LONG[start : start + 100]:
+        agrees_with_the_exact_radius(seed)
+
+
+@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("norm", list(Norm))
+def test_certified_brackets_hold_the_exact_radius(family: Family, norm: Norm) -> None:
+    network = random_network(family, 7, units=10)
+    instance = random_instance(network, 7, norm=norm)
+    exact = oracle(norm).radius(network, instance, Limits(60.0))
+    values = list(Grid("0.02", "2", "0.02"))
+    result = BranchAndBound().certify(network, instance, values, Limits(5.0))
+    lower = result.proof.eps if result.proof else 0.0
+    assert lower <= exact.upper
+    if result.witness is not None:
+        assert result.witness.distance >= exact.lower
+        assert lower < result.witness.distance
+    if result.verdict is Verdict.ROBUST and norm is not Norm.L2 and exact.upper < 1.9:
+        assert lower >= exact.lower / 2
+
+
+@pytest.mark.parametrize("family", list(Family))
+def test_the_relu_form_computes_the_network(family: Family) -> None:
+    network = random_network(family, 3, units=20)
+    form = relu_form(fuse(network))
+    inputs = np.random.default_rng(0).uniform(0, 1, (50, *network.input_shape))
+    columns = np.hstack([inputs.reshape(50, -1), np.ones((50, 1))])
+    for layer in form.layers:
+        columns = np.hstack([columns, np.maximum(0, (layer @ columns.T).T)])
+    expected = network(torch.from_numpy(inputs)).numpy()
+    assert np.allclose((form.output @ columns.T).T, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+@pytest.mark.parametrize("family", list(Family))
+def test_bounds_enclose_samples_and_improve(family: Family, norm: Norm) -> None:
+    """CROWN's values, then better ones; samples of the ball never lie below either."""
+    network = random_network(family, 5, units=20)
+    instance = random_instance(network, 5, norm=norm)
+    ball = instance.ball(0.3)
+    violations = instance.requirement.violations
+    assert violations is not None
+    reduction = reduce(relu_form(fuse(network)), ball, violations)
+    count = len(reduction.specs)
+    rows = Rows(
+        reduction.lower.expand(count, -1),
+        reduction.upper.expand(count, -1),
+        torch.stack(list(reduction.specs)),
+    )
+    first = Multipliers.start(rows)
+    crown = evaluate(reduction.layers, rows, first).values
+    better, _ = improve(reduction.layers, rows, first, 20)
+    alpha = evaluate(reduction.layers, rows, better).values
+    assert bool((alpha >= crown - 1e-9).all())
+    points = ball.sample(np.random.default_rng(1), 10_000)
+    inside = np.array([ball.distance(point) <= ball.eps for point in points])
+    outputs = network(torch.from_numpy(points[inside])).numpy()
+    for polyhedron, bound in zip(violations, alpha.tolist(), strict=True):
+        assert polyhedron.depth(outputs).min() >= bound
