@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from radii.bounds import centre_of
 from radii.properties import Halfspaces
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer
 from radii.verifiers.case import Case
 from radii.verifiers.linear.expressions import Float64
+from radii.verifiers.linear.highs import exhausted
 from radii.verifiers.linear.relaxation import Relaxation
 from radii.verifiers.milp.branching import Branching, Outcome
 from radii.verifiers.milp.effort import Effort
@@ -26,14 +29,21 @@ def decide(case: Case, effort: Effort) -> Answer:
     attempts = []
     if polyhedra:
         encoding = effort.encoding(case)
-        attempts = [_Attempt(case, effort, encoding, polyhedron) for polyhedron in polyhedra]
+        for polyhedron in polyhedra:
+            stopped = exhausted(case.limits)
+            if stopped is not None:
+                return Answer(stopped)
+            attempts.append(_Attempt(case, effort, encoding, polyhedron))
         attempts.sort(key=lambda attempt: attempt.outcome.bound)
     for attempt in attempts:
         if case.witness is None:
             attempt.settle()
     if case.witness is not None:
         return Answer(Verdict.NOT_ROBUST, case.witness.input)
-    unproven = [attempt for attempt in attempts if not attempt.proven]
+    return _summary(case, [attempt for attempt in attempts if not attempt.proven])
+
+
+def _summary(case: Case, unproven: list[_Attempt]) -> Answer:
     if not unproven:
         return Answer(Verdict.ROBUST, margin=case.largest_margin)
     for attempt in unproven:
@@ -68,14 +78,16 @@ class _Attempt:
 
     def settle(self) -> None:
         """Branch for a while; what is open then is left to the integer solver."""
-        if not self._finished:
+        if not self._finished():
             self.outcome = self.branching.run(self.effort.branches)
-        if not self._finished:
+        if not self._finished():
             self.outcome = self._integers()
 
-    @property
     def _finished(self) -> bool:
-        return self.proven or self.case.witness is not None or self.outcome.stopped is not None
+        stopped = self.outcome.stopped or exhausted(self.case.limits)
+        if stopped is not None and not self.proven:
+            self.outcome = replace(self.outcome, stopped=stopped)
+        return self.proven or self.case.witness is not None or stopped is not None
 
     def _visit(self, point: Float64) -> bool:
         return self.case.try_input(self.encoding.input_at(point))

@@ -53,12 +53,10 @@ def measure(
     network: Network, instance: Instance, limits: Limits, effort: Effort, upper: float
 ) -> RadiusAnswer:
     """A proven lower side and a witness at the radius; `upper` is where a violation is known."""
-    narrowed = RadiusAnswer(0.0)
-    if not math.isfinite(upper):
-        narrowed = _narrow(network, instance, limits, effort)
-        if narrowed.stopped or narrowed.witness is None:
-            return narrowed
-        upper = narrowed.upper
+    narrowed = _narrow(network, instance, limits, effort, upper)
+    upper = min(upper, narrowed.upper)
+    if upper == math.inf or exhausted(limits):
+        return narrowed
     ball = instance.ball(min(AROUND * upper, farthest(instance)))
     specification = Specification(ball, instance.requirement)
     found = _Nearest(Case(network, specification, limits), effort).answer()
@@ -67,14 +65,16 @@ def measure(
     return found if found.upper <= narrowed.upper else replace(found, witness=narrowed.witness)
 
 
-def _narrow(network: Network, instance: Instance, limits: Limits, effort: Effort) -> RadiusAnswer:
+def _narrow(
+    network: Network, instance: Instance, limits: Limits, effort: Effort, upper: float
+) -> RadiusAnswer:
     """Queries at growing eps up to the first witness, then between the two sides.
 
     An eps that takes too long counts as out of reach, and the queries go on below it.
     """
     largest = farthest(instance)
-    answer, barrier = RadiusAnswer(0.0), math.inf
-    eps = min(FIRST_GUESS * _slope_radius(network, instance), largest)
+    answer, barrier = RadiusAnswer(0.0), upper
+    eps = min(FIRST_GUESS * _slope_radius(network, instance), upper / GROWTH, largest)
     while barrier > CLOSE * answer.lower:
         specification = Specification(instance.ball(eps), instance.requirement)
         share = Limits(QUERY_SHARE * limits.remaining, limits.memory_bytes, limits.cancelled)
@@ -138,7 +138,11 @@ class _Nearest:
         bound, stopped = self.ball.eps, None
         if polyhedra:
             encoding = self.effort.encoding(self.case)
-            searches = [_Search(self, encoding, polyhedron) for polyhedron in polyhedra]
+            searches = []
+            for polyhedron in polyhedra:
+                if exhausted(self.case.limits):
+                    return RadiusAnswer(0.0, stopped=exhausted(self.case.limits))
+                searches.append(_Search(self, encoding, polyhedron))
             for search in sorted(searches, key=lambda search: search.outcome.bound):
                 search.settle()
                 bound = min(bound, search.outcome.bound)
@@ -184,12 +188,17 @@ class _Search:
 
     def settle(self) -> None:
         """Branch for a while; what is open then is left to the integer solver."""
-        if self.outcome.open and not self.outcome.stopped:
+        if self._unfinished():
             self.outcome = self.branching.run(self.effort.branches)
-        if self.outcome.open and not self.outcome.stopped:
+        if self._unfinished():
             self.outcome = self._integers()
         if self.outcome.point is not None and self.outcome.bound <= self.nearest.cutoff():
             self._polish(self.outcome.point)
+
+    def _unfinished(self) -> bool:
+        if self.outcome.open and self.outcome.stopped is None:
+            self.outcome = replace(self.outcome, stopped=exhausted(self.case.limits))
+        return self.outcome.open and self.outcome.stopped is None
 
     def _visit(self, point: Float64) -> bool:
         self.nearest.see(self.encoding.input_at(point), self.polyhedron)
