@@ -30,12 +30,15 @@ def measured(described: Experiment, out: Path, jobs: int = 0) -> list[Measuremen
         return store.measurements()
 
 
-@pytest.mark.parametrize("search", ["attack-guided", "binary"])
+@pytest.mark.parametrize("search", ["attack-guided", "binary", "native"])
 @pytest.mark.parametrize("norm", ["linf", "l1"])
 def test_brackets_of_a_linear_classifier(
     linear_file: Path, points_file: Path, tmp_path: Path, search: str, norm: str
 ) -> None:
-    described = experiment(linear_file, points_file, search=search, norm=norm, grid="0.01:0.7:0.02")
+    verifier = "native" if search == "native" else "milp"
+    described = experiment(
+        linear_file, points_file, search=search, verifier=verifier, norm=norm, grid="0.01:0.7:0.02"
+    )
     factor = {"linf": 1, "l1": 2}[norm]
     found = measured(described, tmp_path / "out")
     for m, radius in zip(found, (0.1, 0.25, 0.0, 0.0), strict=True):

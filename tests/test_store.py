@@ -90,6 +90,15 @@ def test_results_come_back_as_they_were(tmp_path: Path) -> None:
     assert (second.missing, third.queries) == (1, 0)
 
 
+def test_a_radius_answer_keeps_the_eps_it_proved(tmp_path: Path) -> None:
+    asked = Question(Kind.RADIUS, 0.4)
+    with Store.create_or_open(tmp_path) as store:
+        keys = fill(store)
+        store.record([(keys[0], asked, PROVEN[1])])
+        assert store.results()[keys[0]] == [(asked, PROVEN[1])]
+        assert store.measurements()[0].bracket == Bracket(0.2, math.inf)
+
+
 def test_the_brackets_table_is_what_the_results_say(tmp_path: Path) -> None:
     with Store.create_or_open(tmp_path) as store:
         keys = fill(store)

@@ -252,7 +252,8 @@ class Store:
         answered: dict[str, list[Answered]] = defaultdict(list)
         with _explained(self._place):
             for key, kind, eps, *columns in self._db.execute(query + " ORDER BY q.id", keys or ()):
-                answered[key].append((Question(Kind(kind), eps), _result(eps, columns)))
+                question = Question(Kind(kind), eps)
+                answered[key].append((question, _result(question, columns)))
         return answered
 
     def measurements(self) -> list[Measurement]:
@@ -307,8 +308,11 @@ def _array(dtype: str, shape: str, data: bytes) -> Array:
     return np.frombuffer(data, dtype=np.dtype(dtype)).reshape(json.loads(shape))
 
 
-def _result(eps: float, columns: Sequence[Any]) -> Result:
+def _result(question: Question, columns: Sequence[Any]) -> Result:
     verdict, seconds, verifier, version, proof_eps, margin, message, distance, *rest = columns
+    # A search for the radius is asked up to an eps and answers at the one that it could prove.
+    is_lower = question.kind is Kind.RADIUS and proof_eps is not None
+    eps = proof_eps if is_lower else question.eps
     witness = None
     if distance is not None:
         predicted, dtype, shape, data, outputs, replayed_on = rest

@@ -47,8 +47,12 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
         "--grid", metavar="START:STOP:STEP", help="eps values, stop excluded (0.001:0.4:0.002)"
     )
     how = parser.add_argument_group("how to measure")
-    how.add_argument("--search", metavar="NAME", help="attack-guided (default) or binary")
-    how.add_argument("--verifier", metavar="NAME", help="milp (default) or enumeration")
+    how.add_argument(
+        "--search",
+        metavar="NAME",
+        help="attack-guided (default), binary, or native with --verifier native",
+    )
+    how.add_argument("--verifier", metavar="NAME", help="milp (default), native or enumeration")
     how.add_argument(
         "--attack", metavar="NAME", help="minimum-norm (default), apgd, pgd, fgsm, foolbox:NAME"
     )
