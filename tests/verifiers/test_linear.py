@@ -56,6 +56,15 @@ def test_a_solver_that_lies_about_multipliers_weakens_but_never_breaks_a_bound(
     assert Relaxation(p, Limits())._bound(p.cost, p.offset, duals) <= least(p)
 
 
+def test_nothing_is_proven_from_numbers_that_are_not() -> None:
+    p = random_program(2)
+    relaxation = Relaxation(p, Limits())
+    relaxation.high[0] = np.nan
+    assert relaxation._bound(p.cost, p.offset, np.zeros(len(p.rows))) == -np.inf
+    relaxation.high[0], relaxation.low[0] = np.inf, -np.inf
+    assert relaxation._bound(p.cost, p.offset, np.zeros(len(p.rows))) == -np.inf
+
+
 def test_an_infeasible_program_is_proven_so() -> None:
     rows = Rows(csr_array(np.array([[1.0, 1.0]])), np.array([3.0]), np.array([np.inf]))
     p = program(np.zeros(2), np.ones(2), [rows], np.ones(2))

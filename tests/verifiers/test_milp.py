@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from radii.balls import Norm
+from radii.balls import Box, Norm
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network, load_network
 from radii.queries import Instance, Query, Specification
@@ -23,7 +23,7 @@ from radii.testing.networks import (
     random_network,
 )
 from radii.verdicts import Verdict
-from radii.verifiers import Enumeration, Limits, Milp, get
+from radii.verifiers import Enumeration, Limits, Milp, Verifier, get
 from radii.verifiers.case import Case
 from radii.verifiers.milp.effort import Effort
 from radii.verifiers.milp.encoding import Encoding
@@ -242,6 +242,16 @@ def test_networks_that_are_not_piecewise_linear_are_refused() -> None:
     assert "piecewise linear" in (Milp().unsupported(network, Norm.LINF) or "")
     with pytest.raises(UnsupportedQuery, match="piecewise linear"):
         Milp().radius(network, instance_at(network, [0.2, 0.4]))
+
+
+@pytest.mark.parametrize("verifier", [Milp(), Enumeration()])
+def test_an_unbounded_region_is_refused(verifier: Verifier) -> None:
+    sketch = Sketch([1, 2])
+    network = sketch.network(sketch.apply("Relu", "x"))
+    box = Box(np.array([0.0, -np.inf]), np.array([1.0, 1.0]))
+    requirement = instance_at(network, [0.2, 0.4]).requirement
+    with pytest.raises(SpecificationError, match="unbounded"):
+        verifier.decide(network, Specification(box, requirement), Limits())
 
 
 def test_the_registry_names_what_it_has() -> None:

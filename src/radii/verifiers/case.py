@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from radii.bounds import Interval, box_of, interval_bounds
+from radii.errors import SpecificationError
 from radii.networks import Network
 from radii.properties import Halfspaces
 from radii.queries import Specification
@@ -31,6 +32,11 @@ class Case:
     intervals: list[Interval] = field(init=False)
 
     def __post_init__(self) -> None:
+        if not all(np.isfinite(side).all() for side in box_of(self.specification.region)):
+            raise SpecificationError(
+                f"{self.network.name}: the region is unbounded; verifiers need finite bounds "
+                "on every input"
+            )
         self.noise = ReplayNoise(self.network, self.specification)
         shape = (1, *self.network.input_shape)
         low, high = (side.reshape(shape) for side in box_of(self.specification.region))
@@ -57,7 +63,7 @@ class Case:
         for polyhedron in self.violations:
             positive, negative = np.maximum(polyhedron.matrix, 0), np.minimum(polyhedron.matrix, 0)
             least = positive @ low + negative @ high + polyhedron.offset
-            if least.max() <= self.margin(polyhedron):
+            if not least.max() > self.margin(polyhedron):  # also where it is NaN
                 kept.append(polyhedron)
         return kept
 

@@ -71,10 +71,10 @@ def _proven(polyhedron: Polyhedron, centre: Float64, norm: Norm, multipliers: Fl
     gain = y @ (polyhedron.matrix @ centre - polyhedron.bound)
     sizes = np.abs(polyhedron.matrix) @ np.abs(centre) + np.abs(polyhedron.bound)
     gain -= ROUNDING * float(y @ sizes)
-    if gain <= 0:
-        return 0.0
     length = np.linalg.norm(polyhedron.matrix.T @ y, _DUAL[norm])
     length += ROUNDING * np.linalg.norm(np.abs(polyhedron.matrix).T @ y, _DUAL[norm])
+    if not (gain > 0 and length >= 0):  # also where either is NaN
+        return 0.0
     return float(gain / length * (1 - ROUNDING)) if length > 0 else np.inf
 
 

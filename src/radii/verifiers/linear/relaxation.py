@@ -114,7 +114,8 @@ class Relaxation:
         bound = offset + gains.sum() + rest.sum()
         size = abs(offset) + np.abs(gains).sum()
         size += (np.abs(cost) + self._absolute @ np.abs(y)) @ self._sizes
-        return float(bound - ROUNDING * size)
+        proven = float(bound - ROUNDING * size)
+        return -np.inf if np.isnan(proven) else proven
 
     def _stop_if_cancelled(self, event: Any) -> None:
         if self.limits.cancelled():

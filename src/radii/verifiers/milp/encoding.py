@@ -159,7 +159,8 @@ class _Encoder:
             found = linear_range(stage.maps[0][needed], stage.offset[needed], self.region)
         else:
             found = inputs.range(self.low, self.high)
-        return np.maximum(low[needed], found[0]), np.minimum(high[needed], found[1])
+        # fmax and fmin pass over a NaN, which overflow could leave in what was found.
+        return np.fmax(low[needed], found[0]), np.fmin(high[needed], found[1])
 
     def add_hinges(self, stage: Stage, hinges: Hinges, low: Float64, high: Float64) -> None:
         # Units that stay at zero need no expression at all.
