@@ -8,17 +8,14 @@ from collections.abc import Sequence
 from typing import ClassVar, final
 
 from radii import __version__
+from radii.attacks.replays import closest_witness
 from radii.balls import Norm
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.queries import Query
-from radii.verdicts import Array, Result, Verdict, Witness
-from radii.witnesses import check_witness
+from radii.verdicts import Array, Result, Verdict
 
 __all__ = ["Attack"]
-
-NUDGES = (0.0, 1e-6, 1e-5, 1e-4, 1e-3)
-"""How much further out a candidate is tried when it does not replay, as parts of its distance."""
 
 
 class Attack(ABC):
@@ -29,7 +26,7 @@ class Attack(ABC):
     """
 
     name: ClassVar[str]
-    norms: ClassVar[frozenset[Norm]] = frozenset(Norm)
+    norms: frozenset[Norm] = frozenset(Norm)
 
     @property
     def version(self) -> str:
@@ -39,44 +36,43 @@ class Attack(ABC):
     def run(
         self, network: Network, queries: Sequence[Query], seed: int
     ) -> Sequence[Sequence[Array]]:
-        """For each query its candidates, best first; they may lie outside the ball."""
+        """For each query its candidates, best first; they may lie outside the ball.
+
+        Called only with queries whose property holds at the input itself and whose eps is above 0.
+        """
 
     @final
     def attack(self, network: Network, queries: Sequence[Query], *, seed: int = 0) -> list[Result]:
-        """One result a query: NOT_ROBUST with the closest witness that replays, else UNKNOWN."""
+        """One result a query: NOT_ROBUST with the closest witness that replays, else UNKNOWN.
+
+        An input at which the property fails as it stands is its own witness, at distance 0.
+        """
         for query in queries:
             if query.instance.norm not in self.norms:
                 raise UnsupportedQuery(
                     f"attack '{self.name}' does not search balls in {query.instance.norm.value}"
                 )
         started = time.perf_counter()
-        found = self.run(network, queries, seed) if queries else []
+        open_places = [
+            place for place, query in enumerate(queries) if query.eps > 0 and query.instance.holds
+        ]
+        candidates: list[Sequence[Array]] = [(query.instance.input,) for query in queries]
+        if open_places:
+            found = self.run(network, [queries[place] for place in open_places], seed)
+            for place, points in zip(open_places, found, strict=True):
+                candidates[place] = points
         share = (time.perf_counter() - started) / max(1, len(queries))
         return [
-            self._replayed(network, query, candidates, share)
-            for query, candidates in zip(queries, found, strict=True)
+            self._replayed(network, query, points, share)
+            for query, points in zip(queries, candidates, strict=True)
         ]
-
-    def _closest_replay(self, network: Network, query: Query, candidate: Array) -> Witness | None:
-        """The candidate as a witness, or a point a little further out that is one.
-
-        torch and ONNX Runtime round differently, so a point on the edge for one may not be over it
-        for the other.
-        """
-        offset = candidate - query.instance.input
-        for further in NUDGES:
-            point = query.instance.input + (1 + further) * offset
-            witness = check_witness(network, query.specification, point)
-            if witness is not None:
-                return witness
-        return None
 
     def _replayed(
         self, network: Network, query: Query, candidates: Sequence[Array], seconds: float
     ) -> Result:
         started = time.perf_counter()
-        checked = (self._closest_replay(network, query, candidate) for candidate in candidates)
-        witness = min((w for w in checked if w), key=lambda w: w.distance, default=None)
+        ball = query.instance.ball(query.eps)
+        witness = closest_witness(network, query.specification, ball, candidates)
         return Result(
             verdict=Verdict.NOT_ROBUST if witness else Verdict.UNKNOWN,
             eps=query.eps,

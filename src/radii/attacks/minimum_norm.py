@@ -15,19 +15,27 @@ from radii.verdicts import Array
 
 __all__ = ["STAGES", "MinimumNorm"]
 
-_RANDOM = (Start("inner"), Start("corner"), Start("half"), Start("inner"))
-_FROM_OUTSIDE = (
-    Start("inner", 1.3),
-    Start("corner", 1.5),
-    Start("half", 2.0),
-    Start("inner", 6.0),
+_WIDTHS = (0.25, 0.5, 0.0, 1.0)
+_ANYWHERE = tuple(
+    Start(kind, 1.0, width)
+    for turn in range(4)
+    for kind, width in zip(
+        ("inner" if turn else "center", "inner", "corner", "half"),
+        _WIDTHS[turn:] + _WIDTHS[:turn],
+        strict=True,
+    )
 )
-_REFINE = (Start("inner"), Start("corner"), Start("best"), Start("near"))
+_FROM_OUTSIDE = (
+    Start("inner", 1.3, 0.25),
+    Start("corner", 1.5, 0.0),
+    Start("half", 2.0, 0.5),
+    Start("inner", 6.0, 0.25),
+)
+_REFINE = (Start("inner", 1.0, 0.25), Start("corner"), Start("best", 1.0, 0.25), Start("near"))
 
 STAGES = (
-    Stage((Start("center"), *_RANDOM[:3], *_RANDOM * 3), ((10, 0.3), (30, 0.3), (60, 1.0))),
+    Stage(_ANYWHERE, ((10, 0.3), (30, 0.3), (60, 1.0))),
     Stage(_FROM_OUTSIDE * 2, ((10, 0.5), (20, 0.3), (30, 1.0))),
-    Stage(_FROM_OUTSIDE * 2, ((10, 0.5), (20, 0.3), (30, 1.0)), leaks=0.4),
     Stage(_REFINE, ((60, 1.0),), share=0.25, sizes=(0.5, 0.003), gaps=(0.01, 0.0002)),
 )
 """What each stage found on held-out images, and what it cost, is in docs/attacks.md."""

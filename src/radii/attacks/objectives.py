@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from radii.attacks.guides import Head, find_head, guide_rows, tied_tasks
-from radii.attacks.surrogates import leaking
+from radii.attacks.surrogates import secant_graph, secants
 from radii.networks import Graph, Network
 from radii.properties import Halfspaces
 
@@ -39,7 +39,7 @@ class Objective:
         self._shape, self.dtype = network.input_shape, network.torch_dtype
         self._head = find_head(network.graph)
         self._body = self._head.body if self._head else network.graph
-        self._leaking = leaking(self._body)
+        self._secants = secant_graph(self._body)
         self._reads_inputs = inputs is not None
         owners, exact, guides = [], [], []
         for owner, polyhedra in enumerate(violations):
@@ -63,17 +63,25 @@ class Objective:
             )
 
     def gradients(
-        self, points: Tensor, tasks: Tensor, *, leak: bool = False
+        self, points: Tensor, tasks: Tensor, widths: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Depths, guides, and the guides' gradients, a row for each point.
 
-        With `leak` the gradients are those of `radii.attacks.surrogates`: they do not vanish where
-        the network is flat.
+        With `widths` the gradients are those of `radii.attacks.surrogates`, which do not vanish
+        where the network is flat.
         """
-        body = self._leaking if leak else self._body
-        parts = [
-            self._gradients(some, chosen, body) for some, chosen in self._chunks(points, tasks)
-        ]
+        if widths is None:
+            parts = [
+                self._gradients(some, chosen, self._body)
+                for some, chosen in self._chunks(points, tasks)
+            ]
+        else:
+            parts = []
+            for (some, chosen), wide in zip(
+                self._chunks(points, tasks), torch.split(widths, self._chunk), strict=True
+            ):
+                with secants(wide):
+                    parts.append(self._gradients(some, chosen, self._secants))
         depths, guides, gradients = zip(*parts, strict=True)
         return torch.cat(depths), torch.cat(guides), torch.cat(gradients)
 

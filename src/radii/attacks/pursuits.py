@@ -15,6 +15,8 @@ __all__ = ["Pursuit", "Stage", "Start"]
 MOMENTUM = 0.75
 CONTRACTION = 0.4
 """The part of a stage's steps during which a row that starts further out is drawn in."""
+NARROWING = 0.5
+"""The part of a stage's steps during which secants narrow to gradients."""
 SHRINKINGS = 12
 """Halvings of the segment between an input and a counterexample."""
 STRIDES = (1.0, 0.5, 0.2, 0.05)
@@ -30,11 +32,13 @@ class Start:
     `kind` is center, inner (a random point of the ball), half (one of the ball half as large),
     corner (a random extreme point), best or near (the best counterexample with much or little
     noise). `reach` is the radius that the row may use at first, relative to the distance of the
-    best counterexample: coming from further out it meets other parts of the boundary.
+    best counterexample: coming from further out it meets other parts of the boundary. `width` is
+    that of the secants which stand for gradients at first; see `radii.attacks.surrogates`.
     """
 
     kind: str
     reach: float = 1.0
+    width: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +49,12 @@ class Stage:
     to do and which part of a query's rows, the most promising ones, to keep thereafter. Over all
     steps the length of a step falls along a cosine from the first to the last of `sizes`, and the
     radius closes in on the best counterexample from the first to the last of `gaps`, all as parts
-    of that counterexample's distance. In the first `leaks` of the steps ReLUs that are off leak.
+    of that counterexample's distance.
     """
 
     starts: tuple[Start, ...]
     rungs: tuple[tuple[int, float], ...]
     share: float = 1.0
-    leaks: float = 0.0
     sizes: tuple[float, float] = (1.0, 0.005)
     gaps: tuple[float, float] = (0.03, 0.001)
 
@@ -72,10 +75,12 @@ class _Rows:
     tasks: Tensor
     momentum: Tensor
     reaches: Tensor
+    widths: Tensor
 
     def keep(self, chosen: Tensor) -> None:
         self.points, self.tasks = self.points[chosen], self.tasks[chosen]
-        self.momentum, self.reaches = self.momentum[chosen], self.reaches[chosen]
+        self.momentum = self.momentum[chosen]
+        self.reaches, self.widths = self.reaches[chosen], self.widths[chosen]
 
 
 class Pursuit:
@@ -137,13 +142,12 @@ class Pursuit:
                 for place, start in enumerate(stage.starts)
             ]
         )
-        reaches = torch.tensor([start.reach for start in stage.starts], dtype=points.dtype)
-        return _Rows(
-            points,
-            chosen.repeat(len(stage.starts)),
-            torch.zeros_like(points),
-            reaches.repeat_interleave(len(chosen)),
+        reaches, widths = (
+            torch.tensor(values, dtype=points.dtype).repeat_interleave(len(chosen))
+            for values in zip(*((start.reach, start.width) for start in stage.starts), strict=True)
         )
+        tasks = chosen.repeat(len(stage.starts))
+        return _Rows(points, tasks, torch.zeros_like(points), reaches, widths)
 
     def _start(self, start: Start, tasks: Tensor, purpose: str) -> Tensor:
         batch, owners = self.batch, self.batch.owners[tasks]
@@ -163,9 +167,8 @@ class Pursuit:
     def _step(self, rows: _Rows, stage: Stage, progress: float) -> None:
         batch, owners = self.batch, self.batch.owners[rows.tasks]
         centers = batch.centers[owners]
-        depths, _, gradients = batch.objective.gradients(
-            rows.points, rows.tasks, leak=progress < stage.leaks
-        )
+        widths = rows.widths * (1 - progress / NARROWING) if progress < NARROWING else None
+        depths, _, gradients = batch.objective.gradients(rows.points, rows.tasks, widths)
         self._catch(rows, depths)
         outside = (rows.reaches - 1) * max(0.0, 1 - progress / CONTRACTION)
         factors = torch.where(outside > 0, 1 + outside, 1 - stage.gap(progress))
