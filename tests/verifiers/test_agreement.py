@@ -61,7 +61,7 @@ def check(seed: int) -> None:
     assert search.bracket.lower < upper
     assert not search.disagreements
     if exact.upper < math.inf:
-        assert exact.upper - exact.lower < 2e-3 * exact.upper + 1e-6
+        assert exact.upper - exact.lower < 2e-2 * exact.upper + 1e-6
         assert exact.optimum is not None
         assert exact.lower <= exact.optimum <= exact.upper * (1 + 1e-4) + 1e-6
 
