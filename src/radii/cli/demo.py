@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_parser"]
 
-INPUTS = 40
+INPUTS = 30
 GRID = "0.005:0.6:0.005"
 
 EPILOG = """examples:
