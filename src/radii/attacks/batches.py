@@ -26,6 +26,8 @@ STATE_BYTES = 256 * 2**20
 """Memory for the points, gradients and momenta of all rows of a batch."""
 STATES = 12
 """Tensors of points that an attack holds at once."""
+SHRINKINGS = 12
+"""Halvings of the segment between an input and a counterexample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,19 @@ class Batch:
             generator = torch.Generator().manual_seed(int.from_bytes(digest[:8]) >> 1)
             rows[mine] = torch.rand(int(mine.sum()), rows.shape[1], generator=generator) * 2 - 1
         return rows.to(self.centers.dtype)
+
+    def shrunk(self, points: Tensor, tasks: Tensor) -> Tensor:
+        """Points that break their tasks, drawn to the input along the segment as far as they do."""
+        centers = self.centers[self.owners[tasks]]
+        intact = torch.zeros(len(points), dtype=points.dtype)
+        broken = torch.ones_like(intact)
+        for _ in range(SHRINKINGS):
+            middle = (intact + broken) / 2
+            tried = centers + middle[:, None] * (points - centers)
+            is_broken = self.objective.depths(tried, tasks) <= 0
+            broken = torch.where(is_broken, middle, broken)
+            intact = torch.where(is_broken, intact, middle)
+        return centers + broken[:, None] * (points - centers)
 
     def points(self, rows: Tensor) -> list[np.ndarray]:
         """Rows as arrays of the network's input shape."""

@@ -1,4 +1,4 @@
-"""Attacks within a given radius: one signed step, projected descent, and descent that adapts."""
+"""Attacks within a given radius: one step, projected descent, and descent that adapts its steps."""
 
 from __future__ import annotations
 
@@ -12,100 +12,173 @@ from torch import Tensor
 
 from radii.attacks._base import Attack
 from radii.attacks.batches import Batch, Clock, batches
+from radii.errors import SpecificationError
 from radii.networks import Network
 from radii.queries import Query
 from radii.verdicts import Array
 
 __all__ = ["Apgd", "Fgsm", "Pgd"]
 
-STARTS = ("center", "inner", "corner")
-"""Where restarts begin, in turn: the input itself, a random point, a random extreme point."""
-
 
 class _FixedRadius(Attack):
-    """Moves a row for every task and restart, and keeps what broke a task closest to the input."""
+    """Moves a row for every task and restart until one of a query's rows breaks its task.
 
-    def __init__(self, *, restarts: int = 1, seconds: float = math.inf) -> None:
+    The first restart begins at the input, the others in turn at a random point of the ball and at
+    a random extreme point. `seconds` stops early and keeps what was found.
+    """
+
+    def __init__(self, *, steps: int, restarts: int, seconds: float) -> None:
+        if steps < 1 or restarts < 1:
+            raise SpecificationError(
+                f"attack '{self.name}' needs at least one step and one start, "
+                f"not {steps} and {restarts}"
+            )
+        self.steps = steps
         self.restarts = restarts
         self.seconds = seconds
+
+    @abstractmethod
+    def descent(self, points: Tensor, radii: Tensor) -> _Descent:
+        """How rows move that begin at `points`."""
 
     def run(
         self, network: Network, queries: Sequence[Query], seed: int
     ) -> Sequence[Sequence[Array]]:
         candidates: list[Sequence[Array]] = [()] * len(queries)
         clock = Clock.of(self.seconds)
-        todo = batches(network, queries, rows=1)
+        todo = batches(network, queries, rows=self.restarts)
         for done, batch in enumerate(todo):
-            best = _Closest(batch)
-            within = clock.share(len(todo) - done)
-            for restart in range(self.restarts):
-                if within.is_over and restart:
-                    break
-                self.descend(batch, self._start(batch, seed, restart), best, within)
-            for member, found in zip(batch.members, best.candidates(), strict=True):
-                candidates[member] = found
+            found = self._search(batch, seed, clock.share(len(todo) - done))
+            for place, points in found.items():
+                candidates[batch.members[place]] = points
         return candidates
 
-    @abstractmethod
-    def descend(self, batch: Batch, points: Tensor, best: _Closest, clock: Clock) -> None:
-        """Move the points, a row a task, telling `best` of every place."""
+    def _search(self, batch: Batch, seed: int, clock: Clock) -> dict[int, Sequence[Array]]:
+        """For each query that was broken its candidates."""
+        tasks = torch.arange(len(batch.owners)).repeat(self.restarts)
+        points = torch.cat([self._start(batch, seed, turn) for turn in range(self.restarts)])
+        descent = self.descent(points, batch.radii[batch.owners[tasks]])
+        found: dict[int, Sequence[Array]] = {}
+        for step in range(self.steps + 1):
+            if clock.is_over or len(tasks) == 0:
+                break
+            depths, guides, gradients = batch.objective.gradients(points, tasks)
+            if bool((depths <= 0).any()):
+                found |= _closest(batch, points, tasks, depths)
+                going = ~torch.isin(batch.owners[tasks], torch.tensor(list(found)))
+                points, tasks, guides, gradients = (
+                    rows[going] for rows in (points, tasks, guides, gradients)
+                )
+                descent.keep(going)
+            if step < self.steps:
+                points = descent.step(batch, points, tasks, guides, gradients)
+        return found
 
-    def _start(self, batch: Batch, seed: int, restart: int) -> Tensor:
-        owners = batch.owners
-        centers, radii = batch.centers[owners], batch.radii[owners]
-        kind = STARTS[min(restart, 1 + restart % 2) if restart else 0]
-        if kind == "center":
+    def _start(self, batch: Batch, seed: int, turn: int) -> Tensor:
+        centers, radii = batch.centers[batch.owners], batch.radii[batch.owners]
+        if turn == 0:
             return centers.clone()
-        noise = batch.noise(torch.arange(len(owners)), seed, f"{self.name}.{restart}")
-        geometry = batch.geometry
-        offsets = geometry.inner(noise) if kind == "inner" else geometry.corners(noise)
-        return geometry.project(centers + radii[:, None] * offsets, centers, radii, batch.room)
+        noise = batch.noise(torch.arange(len(centers)), seed, f"{self.name}.{turn}")
+        spread = batch.geometry.inner if turn % 2 else batch.geometry.corners
+        points = centers + radii[:, None] * spread(noise)
+        return batch.geometry.project(points, centers, radii, batch.room)
 
 
-class _Closest:
-    """The broken point closest to each query's input."""
+def _closest(
+    batch: Batch, points: Tensor, tasks: Tensor, depths: Tensor
+) -> dict[int, Sequence[Array]]:
+    """Of each query's rows that break their task the closest, after drawing them to the input."""
+    broken = (depths <= 0).nonzero()[:, 0]
+    tasks = tasks[broken]
+    points = batch.shrunk(points[broken], tasks)
+    owners = batch.owners[tasks]
+    lengths = batch.geometry.lengths(points - batch.centers[owners])
+    arrays = batch.points(points)
+    found: dict[int, Sequence[Array]] = {}
+    for row in lengths.argsort(descending=True).tolist():
+        found[int(owners[row])] = (arrays[row],)
+    return found
 
-    def __init__(self, batch: Batch) -> None:
-        self.batch = batch
-        self.lengths = torch.full((len(batch.queries),), math.inf)
-        self.points = batch.centers.clone()
 
-    def take(self, points: Tensor, depths: Tensor) -> None:
-        """Points of all tasks, in order, with their depths."""
-        for row in (depths <= 0).nonzero()[:, 0].tolist():
-            owner = int(self.batch.owners[row])
-            offset = points[row] - self.batch.centers[owner]
-            length = float(self.batch.geometry.lengths(offset[None])[0])
-            if length < self.lengths[owner]:
-                self.lengths[owner] = length
-                self.points[owner] = points[row]
+class _Descent:
+    """Steps of a constant length."""
 
-    def candidates(self) -> list[Sequence[Array]]:
-        found = self.lengths.isfinite().tolist()
-        points = self.batch.points(self.points)
-        return [(point,) if is_found else () for is_found, point in zip(found, points, strict=True)]
+    def __init__(self, sizes: Tensor) -> None:
+        self.sizes = sizes
+
+    def keep(self, going: Tensor) -> None:
+        """Forget the rows that have stopped."""
+        self.sizes = self.sizes[going]
+
+    def step(
+        self, batch: Batch, points: Tensor, tasks: Tensor, guides: Tensor, gradients: Tensor
+    ) -> Tensor:
+        """The points after one step; `guides` are what the gradients are those of."""
+        owners = batch.owners[tasks]
+        moved = batch.geometry.step(points, gradients, self.sizes, batch.room)
+        return batch.geometry.project(moved, batch.centers[owners], batch.radii[owners], batch.room)
+
+
+class _AdaptiveDescent(_Descent):
+    """Steps with momentum, halved where they gain no more; the row then returns to its best."""
+
+    MOMENTUM = 0.25
+    """How much of the last step is added to the next."""
+    PATIENCE = 8
+    """Steps between two looks at what was gained."""
+
+    def __init__(self, points: Tensor, sizes: Tensor) -> None:
+        super().__init__(sizes)
+        self.before = points
+        self.best_points = points.clone()
+        self.best = torch.full_like(sizes, math.inf)
+        self.looked_at = self.best.clone()
+        self.turn = 0
+
+    def keep(self, going: Tensor) -> None:
+        super().keep(going)
+        self.before, self.best_points = self.before[going], self.best_points[going]
+        self.best, self.looked_at = self.best[going], self.looked_at[going]
+
+    def step(
+        self, batch: Batch, points: Tensor, tasks: Tensor, guides: Tensor, gradients: Tensor
+    ) -> Tensor:
+        is_better = guides < self.best
+        self.best = torch.where(is_better, guides, self.best)
+        self.best_points = torch.where(is_better[:, None], points, self.best_points)
+        self.turn += 1
+        moved = super().step(batch, points, tasks, guides, gradients)
+        carried = moved + self.MOMENTUM * (points - self.before)
+        self.before = points
+        if self.turn % self.PATIENCE == 0:
+            carried = self._look(carried)
+        owners = batch.owners[tasks]
+        return batch.geometry.project(
+            carried, batch.centers[owners], batch.radii[owners], batch.room
+        )
+
+    def _look(self, points: Tensor) -> Tensor:
+        has_stopped = self.best >= self.looked_at
+        self.looked_at = self.best.clone()
+        self.sizes = torch.where(has_stopped, self.sizes / 2, self.sizes)
+        self.before = torch.where(has_stopped[:, None], self.best_points, self.before)
+        return torch.where(has_stopped[:, None], self.best_points, points)
 
 
 class Fgsm(_FixedRadius):
-    """One step of steepest descent, as long as the radius."""
+    """One step of steepest descent from the input, as long as the radius, for every task."""
 
     name: ClassVar[str] = "fgsm"
 
-    def descend(self, batch: Batch, points: Tensor, best: _Closest, clock: Clock) -> None:
-        tasks = torch.arange(len(batch.owners))
-        centers, radii = batch.centers[batch.owners], batch.radii[batch.owners]
-        depths, _, gradients = batch.objective.gradients(points, tasks)
-        best.take(points, depths)
-        moved = batch.geometry.step(points, gradients, radii, batch.room)
-        points = batch.geometry.project(moved, centers, radii, batch.room)
-        best.take(points, batch.objective.depths(points, tasks))
+    def __init__(self, *, seconds: float = math.inf) -> None:
+        super().__init__(steps=1, restarts=1, seconds=seconds)
+
+    def descent(self, points: Tensor, radii: Tensor) -> _Descent:
+        return _Descent(radii)
 
 
 class Pgd(_FixedRadius):
-    """Projected gradient descent on every task, with random and corner restarts.
-
-    `step` is the length of a step as a part of the radius.
-    """
+    """Projected gradient descent; `step` is the length of a step as a part of the radius."""
 
     name: ClassVar[str] = "pgd"
 
@@ -117,62 +190,20 @@ class Pgd(_FixedRadius):
         restarts: int = 3,
         seconds: float = math.inf,
     ) -> None:
-        super().__init__(restarts=restarts, seconds=seconds)
-        self.steps = steps
+        super().__init__(steps=steps, restarts=restarts, seconds=seconds)
         self.step = step
 
-    def descend(self, batch: Batch, points: Tensor, best: _Closest, clock: Clock) -> None:
-        tasks = torch.arange(len(batch.owners))
-        centers, radii = batch.centers[batch.owners], batch.radii[batch.owners]
-        for _ in range(self.steps):
-            if clock.is_over:
-                break
-            depths, _, gradients = batch.objective.gradients(points, tasks)
-            best.take(points, depths)
-            moved = batch.geometry.step(points, gradients, self.step * radii, batch.room)
-            points = batch.geometry.project(moved, centers, radii, batch.room)
-        best.take(points, batch.objective.depths(points, tasks))
+    def descent(self, points: Tensor, radii: Tensor) -> _Descent:
+        return _Descent(self.step * radii)
 
 
 class Apgd(_FixedRadius):
-    """Descent with momentum whose steps are halved, row by row, where it has stopped to gain.
-
-    A row that is halved goes on from the best place it has seen.
-    """
+    """Descent with momentum, from long steps that are halved, row by row, where gains end."""
 
     name: ClassVar[str] = "apgd"
 
-    MOMENTUM: ClassVar[float] = 0.75
-    FIRST_STEP: ClassVar[float] = 0.5
-    PATIENCE: ClassVar[int] = 8
-
     def __init__(self, *, steps: int = 80, restarts: int = 3, seconds: float = math.inf) -> None:
-        super().__init__(restarts=restarts, seconds=seconds)
-        self.steps = steps
+        super().__init__(steps=steps, restarts=restarts, seconds=seconds)
 
-    def descend(self, batch: Batch, points: Tensor, best: _Closest, clock: Clock) -> None:
-        tasks = torch.arange(len(batch.owners))
-        centers, radii = batch.centers[batch.owners], batch.radii[batch.owners]
-        sizes, before = self.FIRST_STEP * radii, points
-        record, record_points = torch.full_like(radii, math.inf), points.clone()
-        at_check = record.clone()
-        for turn in range(self.steps):
-            if clock.is_over:
-                break
-            depths, guides, gradients = batch.objective.gradients(points, tasks)
-            best.take(points, depths)
-            is_best = guides < record
-            record = torch.where(is_best, guides, record)
-            record_points[is_best] = points[is_best]
-            if turn % self.PATIENCE == self.PATIENCE - 1:
-                has_stopped = record >= at_check
-                sizes = torch.where(has_stopped, sizes / 2, sizes)
-                points = torch.where(has_stopped[:, None], record_points, points)
-                at_check = record.clone()
-            moved = batch.geometry.step(points, gradients, sizes, batch.room)
-            carried = (
-                points + self.MOMENTUM * (moved - points) + (1 - self.MOMENTUM) * (points - before)
-            )
-            before = points
-            points = batch.geometry.project(carried, centers, radii, batch.room)
-        best.take(points, batch.objective.depths(points, tasks))
+    def descent(self, points: Tensor, radii: Tensor) -> _Descent:
+        return _AdaptiveDescent(points, radii.clone())

@@ -9,7 +9,8 @@ step (scores) wherever this leads to the same place; see `radii.attacks.guides`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -70,18 +71,12 @@ class Objective:
         With `widths` the gradients are those of `radii.attacks.surrogates`, which do not vanish
         where the network is flat.
         """
-        if widths is None:
-            parts = [
-                self._gradients(some, chosen, self._body)
-                for some, chosen in self._chunks(points, tasks)
-            ]
-        else:
-            parts = []
-            for (some, chosen), wide in zip(
-                self._chunks(points, tasks), torch.split(widths, self._chunk), strict=True
-            ):
-                with secants(wide):
-                    parts.append(self._gradients(some, chosen, self._secants))
+        parts = []
+        for some, chosen, *wide in self._chunks(
+            points, tasks, *(() if widths is None else (widths,))
+        ):
+            with secants(wide[0]) if wide else contextlib.nullcontext():
+                parts.append(self._gradients(some, chosen, self._secants if wide else self._body))
         depths, guides, gradients = zip(*parts, strict=True)
         return torch.cat(depths), torch.cat(guides), torch.cat(gradients)
 
@@ -97,10 +92,11 @@ class Objective:
         depths = _largest_row(self._exact, seen, tasks) if self._head else guides
         return depths.detach(), guides.detach(), torch.nan_to_num(gradients)
 
-    def _chunks(self, points: Tensor, tasks: Tensor) -> list[tuple[Tensor, Tensor]]:
-        return list(
-            zip(torch.split(points, self._chunk), torch.split(tasks, self._chunk), strict=True)
-        )
+    def _chunks(self, *rows: Tensor) -> Iterator[tuple[Tensor, ...]]:
+        """Tensors of equal length, cut alike."""
+        if len(rows[0]) <= self._chunk:
+            return iter([rows])
+        return zip(*(torch.split(each, self._chunk) for each in rows), strict=True)
 
     def _scores(self, points: Tensor, body: Graph) -> Tensor:
         return body(points.reshape(-1, *self._shape)).reshape(len(points), -1)

@@ -17,8 +17,6 @@ CONTRACTION = 0.4
 """The part of a stage's steps during which a row that starts further out is drawn in."""
 NARROWING = 0.5
 """The part of a stage's steps during which secants narrow to gradients."""
-SHRINKINGS = 12
-"""Halvings of the segment between an input and a counterexample."""
 STRIDES = (1.0, 0.5, 0.2, 0.05)
 """Which parts of the way to the foot of the linearised boundary are tried."""
 TINY = 1e-30
@@ -222,7 +220,7 @@ class Pursuit:
         """Broken points, shrunk towards their inputs; the closest ones are remembered."""
         owners = self.batch.owners[tasks]
         centers = self.batch.centers[owners]
-        points = self._shrunk(points, tasks, centers)
+        points = self.batch.shrunk(points, tasks)
         lengths = self.batch.geometry.lengths(points - centers)
         for row in lengths.argsort(descending=True).tolist():
             owner = int(owners[row])
@@ -230,17 +228,6 @@ class Pursuit:
                 self.best[owner], self.points[owner] = lengths[row], points[row]
                 self.tasks[owner], self.is_found[owner] = tasks[row], True
         return points
-
-    def _shrunk(self, points: Tensor, tasks: Tensor, centers: Tensor) -> Tensor:
-        intact = torch.zeros(len(points), dtype=points.dtype)
-        broken = torch.ones_like(intact)
-        for _ in range(SHRINKINGS):
-            middle = (intact + broken) / 2
-            tried = centers + middle[:, None] * (points - centers)
-            is_broken = self.batch.objective.depths(tried, tasks) <= 0
-            broken = torch.where(is_broken, middle, broken)
-            intact = torch.where(is_broken, intact, middle)
-        return centers + broken[:, None] * (points - centers)
 
 
 _NOISE = {"inner": 1.0, "half": 0.5, "best": 0.5, "near": 0.1}

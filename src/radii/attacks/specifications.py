@@ -1,16 +1,20 @@
-"""Counterexamples to a specification over a box, as VNN-LIB files state them."""
+"""Counterexamples to a specification, as VNN-LIB files state them: over a box, or over a ball."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from radii.attacks.batches import Clock
-from radii.attacks.geometry import Room
+from radii.attacks.geometry import Room, geometry
 from radii.attacks.objectives import Objective
+from radii.balls import Ball
+from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.queries import Specification
 from radii.verdicts import Witness
@@ -20,11 +24,21 @@ __all__ = ["attack_specification"]
 
 ROWS = 16
 """Points that move at once for each polyhedron of violating outputs."""
+STATE_ROWS = 4096
+"""Points that move at once altogether; more polyhedra than fit take turns."""
 STEPS = 60
 ROUNDS = 8
+LOOK = 10
+"""Steps between two looks at whether something was found."""
+REPLAYS = 20
+"""Broken points of one descent that are replayed, the deepest first."""
 MOMENTUM = 0.75
 FIRST_STEP, LAST_STEP = 0.5, 0.005
-"""Lengths of a step, as parts of the box's width in each feature."""
+"""Lengths of a step, as parts of the region's width."""
+WIDTHS = (0.0, 0.25, 0.5, 1.0)
+"""Widths of the secants that stand for gradients in the first half of the steps."""
+
+Move = Callable[[Tensor, Tensor, float], Tensor]
 
 
 def attack_specification(
@@ -32,56 +46,82 @@ def attack_specification(
 ) -> Witness | None:
     """A replayed witness, or None if none was found, which proves nothing."""
     violations = specification.requirement.violations
+    if violations is None:
+        raise UnsupportedQuery("radii's attacks search for violations that are linear in outputs")
     if not violations:
         return None
-    objective = Objective(network, [violations], specification.inputs)
-    low, high = (
-        torch.from_numpy(np.array(side, network.input_dtype).ravel())
-        for side in specification.region.box()
-    )
     clock = Clock.of(seconds)
+    objective = Objective(network, [violations], specification.inputs)
+    low, high = (_row(network, side) for side in specification.region.box())
+    move = _mover(network, specification, Room(low, high))
     generator = torch.Generator().manual_seed(seed)
-    tasks = torch.arange(len(objective.owners)).repeat(ROWS)
+    every = torch.arange(len(objective.owners))
     for turn in range(ROUNDS):
-        if clock.is_over:
-            return None
-        points = _starts(low, high, len(tasks), generator, is_first=turn == 0)
-        for found in _descend(objective, points, tasks, Room(low, high), clock):
-            point = found.reshape(network.input_shape).numpy()
-            witness = check_witness(network, specification, point)
-            if witness is not None:
-                return witness
+        for some in torch.split(every, max(1, STATE_ROWS // ROWS)):
+            tasks, turns = some.repeat(ROWS), torch.arange(ROWS).repeat_interleave(len(some))
+            points = _starts(low, high, turns, generator)
+            if turn == 0:
+                points[0] = (low + high) / 2
+            widths = torch.tensor(WIDTHS, dtype=points.dtype)[turns % len(WIDTHS)]
+            for found in _descend(objective, points, tasks, widths, move, clock):
+                point = found.reshape(network.input_shape).numpy()
+                witness = check_witness(network, specification, point)
+                if witness is not None:
+                    return witness
+            if clock.is_over:
+                return None
     return None
 
 
-def _starts(
-    low: Tensor, high: Tensor, count: int, generator: torch.Generator, *, is_first: bool
-) -> Tensor:
-    """Random points, half of them corners; the first round also tries the middle."""
-    noise = torch.rand(count, len(low), generator=generator, dtype=low.dtype)
-    noise[1::2] = noise[1::2].round()
-    if is_first:
-        noise[0] = 0.5
+def _row(network: Network, values: npt.ArrayLike) -> Tensor:
+    return torch.from_numpy(np.array(values, network.input_dtype).ravel())
+
+
+def _mover(network: Network, specification: Specification, room: Room) -> Move:
+    """How points step against a direction, by a part of the region's width, and stay inside."""
+    region = specification.region
+    if not isinstance(region, Ball):
+        width = room.high - room.low
+        return lambda points, along, size: room.clip(points - size * width * along.sign())
+    norm, center = geometry(region.norm), _row(network, region.center)[None]
+    low, high = (_row(network, side) for side in region.domain.box(region.shape))
+    domain = Room(low, high)
+
+    def move(points: Tensor, along: Tensor, size: float) -> Tensor:
+        radii = torch.full((len(points),), region.eps, dtype=points.dtype)
+        stepped = norm.step(points, along, 2 * size * radii, domain)
+        return norm.project(stepped, center, radii, domain)
+
+    return move
+
+
+def _starts(low: Tensor, high: Tensor, turns: Tensor, generator: torch.Generator) -> Tensor:
+    """Random points, and random corners in every other turn of the widths."""
+    noise = torch.rand(len(turns), len(low), generator=generator, dtype=low.dtype)
+    is_corner = (turns // len(WIDTHS)) % 2 == 1
+    noise[is_corner] = noise[is_corner].round()
     return low + noise * (high - low)
 
 
 def _descend(
-    objective: Objective, points: Tensor, tasks: Tensor, room: Room, clock: Clock
+    objective: Objective, points: Tensor, tasks: Tensor, widths: Tensor, move: Move, clock: Clock
 ) -> list[Tensor]:
     """The points that broke their task on the way, deepest first."""
-    width = room.high - room.low
     momentum = torch.zeros_like(points)
     deepest, record = points.clone(), torch.full((len(points),), math.inf, dtype=points.dtype)
     for step in range(STEPS + 1):
-        depths, _, gradients = objective.gradients(points, tasks)
+        narrow = 1 - 2 * step / STEPS
+        depths, _, gradients = objective.gradients(
+            points, tasks, widths * narrow if narrow > 0 else None
+        )
         is_deeper = depths < record
         record = torch.where(is_deeper, depths, record)
         deepest[is_deeper] = points[is_deeper]
-        if clock.is_over or bool((record <= 0).any() and step % 10 == 0):
+        if clock.is_over or (step % LOOK == 0 and bool((record <= 0).any())):
             break
         size = LAST_STEP + (FIRST_STEP - LAST_STEP) * 0.5 * (1 + math.cos(math.pi * step / STEPS))
         scale = gradients.abs().mean(dim=1, keepdim=True) + 1e-30
         momentum = MOMENTUM * momentum + gradients / scale
-        points = room.clip(points - size * width * momentum.sign())
-    order = record.argsort()
+        points = move(points, momentum, size)
+    order = record.argsort()[:REPLAYS]
     return [deepest[row] for row in order.tolist() if record[row] <= 0]
