@@ -15,6 +15,8 @@ __all__ = ["Pursuit", "Stage", "Start"]
 MOMENTUM = 0.75
 CONTRACTION = 0.4
 """The part of a stage's steps during which a row that starts further out is drawn in."""
+HORIZON = 2.0
+"""How far beyond a query's radius points may go: what leads to a counterexample may lie outside."""
 NARROWING = 0.5
 """The part of a stage's steps during which secants narrow to gradients."""
 STRIDES = (1.0, 0.5, 0.2, 0.05)
@@ -84,13 +86,14 @@ class _Rows:
 class Pursuit:
     """The closest counterexample of each query so far, and how promising each task is.
 
-    `best` is its distance, or the query's radius while there is none; `points` and `tasks` are the
-    counterexample and the task that it breaks.
+    `best` is its distance, or the horizon while there is none; `points` and `tasks` are the
+    counterexample and the task that it breaks. It may lie outside the query's ball.
     """
 
     def __init__(self, batch: Batch, seed: int, clock: Clock) -> None:
         self.batch, self.seed, self.clock = batch, seed, clock
-        self.best = batch.radii.clone()
+        self.horizon = HORIZON * batch.radii
+        self.best = self.horizon.clone()
         self.points = batch.centers.clone()
         self.tasks = torch.zeros(len(batch.queries), dtype=torch.long)
         self.is_found = torch.zeros(len(batch.queries), dtype=torch.bool)
@@ -150,7 +153,7 @@ class Pursuit:
     def _start(self, start: Start, tasks: Tensor, purpose: str) -> Tensor:
         batch, owners = self.batch, self.batch.owners[tasks]
         centers = batch.centers[owners]
-        radii = torch.minimum(start.reach * self.best[owners], batch.radii[owners])
+        radii = torch.minimum(start.reach * self.best[owners], self.horizon[owners])
         if start.kind == "center":
             return centers.clone()
         noise = batch.noise(tasks, self.seed, purpose)
@@ -170,7 +173,7 @@ class Pursuit:
         self._catch(rows, depths)
         outside = (rows.reaches - 1) * max(0.0, 1 - progress / CONTRACTION)
         factors = torch.where(outside > 0, 1 + outside, 1 - stage.gap(progress))
-        radii = torch.minimum(factors * self.best[owners], batch.radii[owners])
+        radii = torch.minimum(factors * self.best[owners], self.horizon[owners])
         scale = gradients.abs().mean(dim=1, keepdim=True) + TINY
         rows.momentum = MOMENTUM * rows.momentum + gradients / scale
         sizes = stage.size(progress) * radii
