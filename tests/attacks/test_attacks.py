@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from conftest import dense_model
 from radii.attacks import (
@@ -199,9 +200,78 @@ def test_names() -> None:
             get(wrong)
 
 
-def test_foolbox_refuses_targets() -> None:
+@pytest.mark.parametrize("attack", FOREIGN, ids=lambda attack: attack.name)
+def test_foolbox_reaches_a_target(attack: Attack) -> None:
+    """Two classes alone are put to foolbox; what it finds must win against the label itself."""
     network, x, _ = linear_case(7)
     label = int(network.replay(x[None])[0].argmax())
-    asked = instance_of(network, x, asked=OneToOne((label + 1) % 4))
-    with pytest.raises(UnsupportedQuery, match="one-to-one"):
-        FOREIGN[0].attack(network, [Query(asked, 1.0)])
+    for target in {0, 1, 2, 3} - {label}:
+        asked = instance_of(network, x, asked=OneToOne(target))
+        (result,) = attack.attack(network, [Query(asked, 4.0)])
+        assert result.witness is not None
+        assert result.witness.outputs[target] >= result.witness.outputs[label]
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+def test_foolbox_minimises_the_distance_asked_for(norm: Norm) -> None:
+    network, x, radii = linear_case(2)
+    radius = radii[list(Norm).index(norm)]
+    name = {Norm.LINF: "LInfFMNAttack", Norm.L2: "L2FMNAttack", Norm.L1: "L1FMNAttack"}[norm]
+    attack = FoolboxAttack(name, steps=200)
+    assert attack.norms == {norm}
+    (result,) = attack.attack(network, [Query(instance_of(network, x, norm=norm), 10 * radius)])
+    assert result.witness is not None
+    assert radius * (1 - 1e-5) <= result.witness.distance <= 1.5 * radius
+
+
+def test_foolbox_attacks_of_any_distance_learn_the_norm() -> None:
+    network, x, radii = linear_case(2)
+    attack = FoolboxAttack("LinearSearchBlendedUniformNoiseAttack")
+    assert attack.norms == set(Norm)
+    (result,) = attack.attack(network, [Query(instance_of(network, x, norm=Norm.L1), 400.0)])
+    assert result.witness is None or result.witness.distance >= radii[2] * (1 - 1e-5)
+
+
+def test_foolbox_says_what_it_cannot_do() -> None:
+    network, x, radii = linear_case(7)
+    query = Query(instance_of(network, x), radii[0])
+    with pytest.raises(UnsupportedQuery, match="does not search balls in l2"):
+        FOREIGN[0].attack(network, [Query(instance_of(network, x, norm=Norm.L2), 1.0)])
+    with pytest.raises(UnsupportedQuery, match="foolbox:GenAttack' failed: unsupported criterion"):
+        FoolboxAttack("GenAttack").attack(network, [query])
+    with pytest.raises(SpecificationError, match="cannot be made"):
+        FoolboxAttack("LinfPGD", hammers=2)
+
+
+def test_foolbox_without_a_point_to_start_from_is_unknown() -> None:
+    """No input of the domain is misclassified: attacks that start from one cannot begin."""
+    unit = Domain(np.float64(0), np.float64(1))
+    network = network_of((np.eye(2), np.array([5.0, 0.0])), domain=unit)
+    for name in ("HopSkipJumpAttack", "BoundaryAttack"):
+        instance = instance_of(network, np.array([0.5, 0.5]), norm=Norm.L2)
+        (result,) = FoolboxAttack(name).attack(network, [Query(instance, 0.5)])
+        assert result.verdict is Verdict.UNKNOWN
+
+
+def test_foolbox_takes_inputs_on_a_rounded_bound() -> None:
+    """0.1 is larger in float32 than in float64: such an input must not be beyond the bounds."""
+    narrow = Domain(np.float64(-0.1), np.float64(0.1))
+    network = network_of((np.eye(2), np.zeros(2)), domain=narrow)
+    (result,) = FOREIGN[0].attack(network, [Query(instance_of(network, np.array([0.1, 0.0])), 0.1)])
+    assert result.witness is not None
+    assert 0.05 - 1e-6 <= result.witness.distance <= 0.1
+
+
+def test_foolbox_leaves_the_global_generators_alone() -> None:
+    network, x, radii = linear_case(3)
+    query = Query(instance_of(network, x), 3 * radii[0])
+    np.random.seed(1)
+    torch.manual_seed(1)
+    expected = np.random.random(), float(torch.rand(1))
+    np.random.seed(1)
+    torch.manual_seed(1)
+    first, again = (FOREIGN[0].attack(network, [query], seed=5)[0].witness for _ in range(2))
+    assert (np.random.random(), float(torch.rand(1))) == expected
+    assert first is not None
+    assert again is not None
+    assert np.array_equal(first.input, again.input)
