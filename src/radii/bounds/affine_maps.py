@@ -1,0 +1,188 @@
+"""A fused network in one number type on one device: dense or sparse maps between its layers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from radii.bounds.enclosure import Interval
+from radii.bounds.fusion import Fusion, Stage
+from radii.bounds.pieces import Hinges, hinges_of
+from radii.bounds.rounding import EXTRA_TERMS
+from radii.networks import Operator
+from radii.networks.operators import Clip, LeakyRelu, PRelu, Relu
+
+__all__ = ["AffineMap", "Layer", "LayeredNetwork", "layered", "slack"]
+
+DENSE_ENTRIES = 1 << 22
+"""Matrices up to this size are kept dense: 32 MB in float64."""
+
+DENSE_SHARE = 0.05
+"""Larger ones as well, if this share of the entries is not zero."""
+
+FUSED = 2.0**-40
+"""What entries of fused maps may be off, relative to what was added up for them, in float64."""
+
+
+def slack(size: Tensor, terms: int) -> Tensor:
+    """How far sums over fused maps may be off, given the sum of absolute values they add up."""
+    numbers = torch.finfo(size.dtype)
+    return size * (numbers.eps * (terms + EXTRA_TERMS) + FUSED) + numbers.tiny
+
+
+class AffineMap:
+    """A matrix; rows and points are batches of row vectors."""
+
+    def __init__(
+        self, matrix: csr_array, dtype: torch.dtype, device: torch.device | str = "cpu"
+    ) -> None:
+        entries = matrix.shape[0] * matrix.shape[1]
+        self.is_dense = entries <= DENSE_ENTRIES or matrix.nnz > DENSE_SHARE * entries
+        if self.is_dense:
+            self.matrix = torch.tensor(matrix.toarray(), dtype=dtype, device=device)
+        else:
+            held = matrix.tocoo()
+            places = torch.stack([torch.tensor(held.row), torch.tensor(held.col)]).long()
+            values = torch.tensor(held.data, dtype=dtype)
+            self.matrix = torch.sparse_coo_tensor(
+                places, values, matrix.shape, device=device, check_invariants=True
+            ).coalesce()
+        self.transposed = self.matrix.t() if self.is_dense else self.matrix.t().coalesce()
+        self.magnitude = self.matrix.abs()
+
+    def pulled(self, rows: Tensor) -> Tensor:
+        """rows @ matrix: coefficients on the result become coefficients on the argument."""
+        if self.is_dense:
+            return rows @ self.matrix
+        return _product(self.transposed, rows.t())
+
+    def pushed(self, points: Tensor) -> Tensor:
+        """The map's values, one point a row."""
+        if self.is_dense:
+            return points @ self.transposed
+        return _product(self.matrix, points.t())
+
+    def spread(self, radii: Tensor) -> Tensor:
+        """The same with the absolute values of the entries."""
+        if self.is_dense:
+            return radii @ self.magnitude.t()
+        return _product(self.magnitude, radii.t())
+
+    def chosen(self, units: Tensor) -> Tensor:
+        """Some rows of the matrix, dense."""
+        return (
+            self.matrix[units] if self.is_dense else self.matrix.index_select(0, units).to_dense()
+        )
+
+
+def _product(matrix: Tensor, rows_transposed: Tensor) -> Tensor:
+    product: Tensor = torch.sparse.mm(matrix, rows_transposed)
+    return product.t()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layer:
+    """What one nonlinear node (or the output) reads: the sum of maps of earlier values + offset.
+
+    For an operator that acts entry by entry, every entry of the result has an argument of its own,
+    whatever it broadcasts; `hinges` describes it where it is piecewise linear.
+    """
+
+    node: int
+    operator: Operator
+    shape: tuple[int, ...]
+    maps: dict[int, AffineMap]
+    offset: Tensor
+    hinges: Hinges | None = None
+
+    @property
+    def size(self) -> int:
+        """How many arguments there are."""
+        return self.offset.numel()
+
+    @property
+    def terms(self) -> int:
+        """How many products a sum over this layer has, at most, in either direction."""
+        columns = sum(held.matrix.shape[1] for held in self.maps.values())
+        return max(self.size, columns) + len(self.maps)
+
+    @property
+    def reads_input_only(self) -> bool:
+        return set(self.maps) <= {0}
+
+    def arguments(self, values: dict[int, Interval]) -> tuple[Interval, Tensor]:
+        """An interval for each argument, and a bound on the absolute values that it adds up."""
+        count = len(values[0].low)
+        middle = self.offset.expand(count, -1)
+        radius = torch.zeros_like(middle)
+        size = middle.abs()
+        for source, held in self.maps.items():
+            centre, spread = values[source].centred()
+            middle = middle + held.pushed(centre)
+            radius = radius + held.spread(spread)
+            size = size + held.spread(centre.abs() + spread)
+        radius = radius + slack(size, self.terms)
+        unknown = ~torch.isfinite(middle) | ~torch.isfinite(radius)
+        low = torch.where(unknown, -torch.inf, middle - radius)
+        high = torch.where(unknown, torch.inf, middle + radius)
+        return Interval(low, high), size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayeredNetwork:
+    """All layers of nonlinear units in order, and the output as a layer of its own."""
+
+    inputs: int
+    layers: tuple[Layer, ...]
+    output: Layer
+
+    @property
+    def terms(self) -> int:
+        """How many products any sum of a pass through the network has, at most."""
+        every: Sequence[Layer] = (*self.layers, self.output)
+        return max(self.inputs, *(layer.terms for layer in every)) + len(every)
+
+
+def layered(
+    fusion: Fusion, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu"
+) -> LayeredNetwork:
+    """The fusion in another type; its rounding is covered by `slack` of that type."""
+    layers = tuple(
+        _layer(stage, fusion.graph.nodes[stage.node].shape, dtype, device)
+        for stage in fusion.stages
+    )
+    last = fusion.output
+    output = Layer(
+        node=last.node,
+        operator=last.operator,
+        shape=last.shape,
+        maps={i: AffineMap(matrix, dtype, device) for i, matrix in last.maps.items()},
+        offset=torch.tensor(last.offset, dtype=dtype, device=device),
+    )
+    return LayeredNetwork(fusion.graph.nodes[0].size, layers, output)
+
+
+def _layer(
+    stage: Stage, result: tuple[int, ...], dtype: torch.dtype, device: torch.device | str
+) -> Layer:
+    hinges, shape = None, stage.shape
+    maps, offset = stage.maps, stage.offset
+    if isinstance(stage.operator, Relu | LeakyRelu | PRelu | Clip):
+        hinges, shape = hinges_of(stage.operator, stage.shape, result), result
+        assert hinges is not None
+        if shape != stage.shape:
+            maps = {i: csr_array(matrix[hinges.sources]) for i, matrix in maps.items()}
+            offset = offset[hinges.sources]
+    return Layer(
+        node=stage.node,
+        operator=copy.deepcopy(stage.operator).to(device, dtype),
+        shape=shape,
+        maps={i: AffineMap(matrix, dtype, device) for i, matrix in maps.items()},
+        offset=torch.tensor(offset, dtype=dtype, device=device),
+        hinges=hinges,
+    )

@@ -1,0 +1,113 @@
+"""A final softmax: its values from differences of its arguments, and doing without it.
+
+softmax_i = 1 / (1 + sum over j of exp(z_j - z_i)), so bounds on differences bound it. Where a
+specification only compares outputs, the softmax changes no comparison, and log-softmax no
+difference: the specification then speaks about the arguments just as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from scipy.sparse import identity
+from torch import Tensor
+
+from radii.bounds.enclosure import Interval
+from radii.bounds.fusion import Fusion
+from radii.bounds.rounding import ELEMENTARY_ULPS, sum_slack, widened
+from radii.networks import Operator
+from radii.networks.operators import LogSoftmax, Softmax
+from radii.properties import Halfspaces
+
+__all__ = ["from_differences", "is_single_softmax", "pairs_of", "without_softmax"]
+
+MOST_CLASSES = 64
+"""Differences of all pairs are bounded up to this many outputs; beyond, intervals alone."""
+
+
+def is_single_softmax(operator: Operator, shape: tuple[int, ...]) -> bool:
+    """One softmax over all entries, few enough to compare all pairs of."""
+    if not isinstance(operator, Softmax | LogSoftmax):
+        return False
+    count = int(np.prod(shape))
+    return shape[operator.axis] == count and 2 <= count <= MOST_CLASSES
+
+
+def pairs_of(count: int) -> Tensor:
+    """Rows z_j - z_i for all pairs i != j, by i and then j."""
+    units = torch.eye(count, dtype=torch.float64)
+    rows = units[None, :, :] - units[:, None, :]
+    return rows[~torch.eye(count, dtype=torch.bool)]
+
+
+def from_differences(operator: Operator, least: Tensor, count: int) -> Interval:
+    """Bounds of the (log-)softmax from lower bounds of the rows of `pairs_of`, a row a region."""
+    is_other = ~torch.eye(count, dtype=torch.bool, device=least.device)
+    of_pairs = least.new_full((len(least), count, count), 0.0)
+    of_pairs[:, is_other] = least
+    # z_j - z_i >= d_ij makes softmax_i small; and z_j - z_i <= -d_ji makes it large.
+    high = -torch.logsumexp(of_pairs, 2)
+    low = -torch.logsumexp(-of_pairs.transpose(1, 2), 2)
+    low = low - ELEMENTARY_ULPS * sum_slack(1 + low.abs(), count)
+    high = high + ELEMENTARY_ULPS * sum_slack(1 + high.abs(), count)
+    low = torch.where(torch.isnan(low), -torch.inf, low)
+    high = torch.where(torch.isnan(high), 0.0, high).clamp(max=0)
+    if isinstance(operator, LogSoftmax):
+        return Interval(low, high)
+    low, high = widened(low.exp(), high.exp(), ELEMENTARY_ULPS)
+    return Interval(low.clamp(min=0), high.clamp(max=1))
+
+
+def without_softmax(
+    fusion: Fusion, violations: Sequence[Halfspaces]
+) -> tuple[Fusion, tuple[Halfspaces, ...]]:
+    """The fusion in front of a final softmax with violations that mean the same; else as given.
+
+    A softmax may go where every halfspace compares two outputs; a log-softmax where the
+    coefficients of every halfspace add up to 0.
+    """
+    unchanged = fusion, tuple(violations)
+    if not fusion.stages or not _is_output(fusion):
+        return unchanged
+    last = fusion.stages[-1]
+    if not isinstance(last.operator, Softmax | LogSoftmax):
+        return unchanged
+    if last.shape[last.operator.axis] != int(np.prod(last.shape)):
+        return unchanged
+    rows = [row for polyhedron in violations for row in polyhedron.matrix]
+    if isinstance(last.operator, Softmax):
+        may_go = all(_compares(row) for row in rows)
+        may_go = may_go and not any(np.any(polyhedron.offset) for polyhedron in violations)
+    else:
+        may_go = all(_is_difference(row) for row in rows)
+    if not may_go:
+        return unchanged
+    bare = replace(fusion.output, maps=last.maps, offset=last.offset, shape=last.shape)
+    return replace(fusion, stages=fusion.stages[:-1], output=bare), tuple(violations)
+
+
+def _is_output(fusion: Fusion) -> bool:
+    """The output is the last nonlinear node's value, entry by entry."""
+    last, output = fusion.stages[-1], fusion.output
+    matrix = output.maps.get(last.node)
+    if set(output.maps) != {last.node} or matrix is None or np.any(output.offset != 0):
+        return False
+    is_square = matrix.shape[0] == matrix.shape[1]
+    return bool(is_square and (matrix != identity(matrix.shape[0], format="csr")).nnz == 0)
+
+
+def _compares(row: npt.NDArray[np.float64]) -> bool:
+    """The row is c (y_a - y_b)."""
+    held = row[row != 0]
+    return len(held) == 0 or bool(len(held) == 2 and held[0] == -held[1])
+
+
+def _is_difference(row: npt.NDArray[np.float64]) -> bool:
+    """The coefficients add up to exactly 0: a pair, or small whole numbers."""
+    held = row[row != 0]
+    is_exact = bool(np.all(held == np.round(held)) and np.abs(held).max(initial=0) < 2**20)
+    return _compares(row) or (is_exact and float(held.sum()) == 0)

@@ -1,0 +1,64 @@
+"""Lines around units are valid for every choice, measured in more precise arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from radii.bounds.curves import Curves
+from radii.bounds.enclosure import Interval
+from radii.bounds.relaxations import UnitLines
+from radii.networks.operators import Sigmoid, Tanh
+
+SIDES = st.one_of(
+    st.floats(-30, 30),
+    st.floats(-1e-6, 1e-6),
+    st.floats(-1e6, 1e6),
+    st.sampled_from([0.0, -0.0, 1e-300, 20.0, -20.0, float("inf"), float("-inf")]),
+)
+
+
+def exact(operator: torch.nn.Module, z: np.ndarray) -> np.ndarray:
+    """The operator in extended precision."""
+    wide = z.astype(np.longdouble)
+    return np.tanh(wide) if isinstance(operator, Tanh) else (1 + np.tanh(wide / 2)) / 2
+
+
+@pytest.mark.parametrize("operator", [Tanh(), Sigmoid()], ids=["tanh", "sigmoid"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_lines_around_curves_are_valid(operator: torch.nn.Module, dtype: torch.dtype) -> None:
+    @settings(max_examples=100, deadline=None, database=None, derandomize=True)
+    @given(first=SIDES, second=SIDES, below=st.floats(0, 1), above=st.floats(0, 1))
+    def check(first: float, second: float, below: float, above: float) -> None:
+        ends = torch.tensor([[first], [second]], dtype=torch.float64).to(dtype)
+        low, high = ends.amin(0, keepdim=True), ends.amax(0, keepdim=True)
+        choices = torch.tensor([below, above], dtype=dtype).reshape(2, 1, 1)
+        curves = Curves.of(operator, Interval(low, high))
+        left, right = (min(max(float(side), -1e7), 1e7) for side in (low, high))
+        if not (left >= float(low) and right <= float(high)):
+            return  # a single infinite point
+        near = np.clip(np.linspace(-12, 12, 400), left, right)
+        z = np.concatenate([np.linspace(left, right, 400), near]).astype(np.longdouble)
+        values = exact(operator, z)
+        for lines in (curves.lines(), curves.lines(choices)):
+            assert isinstance(lines, UnitLines)
+            parts = (lines.lower_slope, lines.lower_offset, lines.upper_slope, lines.upper_offset)
+            slope, offset, upper_slope, upper_offset = (np.longdouble(float(p)) for p in parts)
+            assert np.all(slope * z + offset <= values)
+            assert np.all(upper_slope * z + upper_offset >= values)
+
+    check()
+
+
+def test_lines_around_curves_touch_them() -> None:
+    """On an interval around 0, the lower line touches tanh left of 0 and at the right end."""
+    z = torch.linspace(-2, 3, 20001, dtype=torch.float64)
+    curves = Curves.of(Tanh(), Interval(z[:1, None], z[-1:, None]))
+    lines = curves.lines()
+    assert isinstance(lines, UnitLines)
+    gap = torch.tanh(z) - (lines.lower_slope * z + lines.lower_offset).squeeze(0)
+    assert gap.min() >= 0
+    assert gap[z < 0].min() < 1e-3 and gap[-1] < 1e-3
