@@ -17,6 +17,8 @@ from radii.brackets import Measurement
 from radii.errors import DataError, ExperimentError, InputError, SpecificationError
 from radii.experiments import Experiment, prepare
 from radii.store import FILE_NAME, Store
+from radii.testing.simulated import Lying
+from radii.verifiers import Milp
 
 
 def experiment(network: Path, data: Path, **options: Any) -> Experiment:
@@ -202,3 +204,39 @@ def test_wrong_shapes(linear_file: Path, relu_points_file: Path) -> None:
 def test_an_empty_selection(linear_file: Path, points_file: Path) -> None:
     with pytest.raises((DataError, SpecificationError)):
         prepare(experiment(linear_file, Path(f"{points_file}[2:2]")))
+
+
+def test_limits_of_the_machine_reach_the_toolbox(
+    linear_file: Path, points_file: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "experiment.toml"
+    file.write_text(
+        f'networks = "{linear_file.name}"\ndata = "{points_file.name}"\ndomain = "0:1"\n'
+        'memory = "1.5G"\n'
+    )
+    described = Experiment.from_options(Experiment.options_of(file))
+    assert described.settings.memory == 1536 * 2**20
+    assert prepare(described)._toolbox().memory_bytes == 1536 * 2**20
+    for wrong in ("-1G", "1.5.2G", 0, True, [2]):
+        with pytest.raises(InputError, match="must be a size"):
+            experiment(linear_file, points_file, memory=wrong)
+
+
+def test_the_device_is_an_option_of_the_verifier(
+    linear_file: Path, points_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Movable(Lying):
+        name = "movable"
+
+        def __init__(self, *, device: str = "cpu") -> None:
+            self.device = device
+
+    monkeypatch.setattr("radii.verifiers.VERIFIERS", (Movable, Milp))
+    monkeypatch.setattr("radii.verifiers.check_device", lambda name: None)
+    described = experiment(linear_file, points_file, verifier="movable", device="cuda")
+    verifier = prepare(described)._toolbox().verifier
+    assert isinstance(verifier, Movable)
+    assert verifier.device == "cuda"
+    with pytest.raises(SpecificationError, match="'milp' has no option 'device'"):
+        experiment(linear_file, points_file, verifier="milp", device="cuda")
+    experiment(linear_file, points_file, verifier="milp")

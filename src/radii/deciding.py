@@ -113,7 +113,7 @@ class _Search:
     ) -> tuple[Verdict, Decision | None]:
         expired = self.limits.expired
         if expired is not None:
-            self.timed_out |= expired is Verdict.TIMEOUT
+            self._note(expired)
             return expired, None
         runnable = _runnable(specification, self.network.input_dtype)
         try:
@@ -121,9 +121,14 @@ class _Search:
         except UnsupportedQuery as error:
             self.message = str(error)
             return Verdict.UNKNOWN, None
-        self.timed_out |= answer.verdict is Verdict.TIMEOUT
+        self._note(answer.verdict)
         self.message = answer.message or self.message
         return answer.verdict, self._solved(specification, witness)
+
+    def _note(self, verdict: Verdict) -> None:
+        self.timed_out |= verdict is Verdict.TIMEOUT
+        if verdict is Verdict.MEMOUT:
+            self.message = "stopped at the memory limit"
 
     def _solved(self, specification: Specification, witness: Witness | None) -> Decision | None:
         """The decision that a witness allows, once it is held against the file itself."""

@@ -21,6 +21,7 @@ from radii import __version__, attacks, datasets, search, selection, verifiers
 from radii.balls import Domain, Norm
 from radii.errors import DataError, ExperimentError, UnsupportedQuery
 from radii.execution import Case, Inline, LocalWorkers, Toolbox, drive
+from radii.memory import check_room, parse_size
 from radii.networks import Network, load_network
 from radii.queries import Grid, Instance, Query
 from radii.search import Kind, Question
@@ -44,7 +45,11 @@ ATTACK_BATCH = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How radii are measured. Two runs with equal settings on equal instances are the same."""
+    """How radii are measured. Two runs with equal settings on equal instances are the same.
+
+    `memory` limits each process that decides queries: bytes, or a size such as 2G. `device` is
+    where a verifier computes that can choose.
+    """
 
     property: str = "one-to-any"
     norm: str = "linf"
@@ -55,6 +60,8 @@ class Settings:
     timeout: float = 60.0
     budget: float = math.inf
     seed: int = 0
+    memory: int | str | None = None
+    device: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("timeout", "budget"):
@@ -66,9 +73,22 @@ class Settings:
             raise ExperimentError(f"seed {self.seed!r} must be a whole number from 0 to 2^63 - 1")
         object.__setattr__(self, "grid", str(Grid.parse(str(self.grid))))
         object.__setattr__(self, "norm", Norm.parse(str(self.norm)).value)
+        if self.memory is not None:
+            object.__setattr__(self, "memory", parse_size(self.memory))
+        if self.device is not None:
+            if not search.get(self.search).needs_verifier:
+                raise ExperimentError(
+                    f"device '{self.device}': search '{self.search}' only attacks, on the CPU"
+                )
+            verifiers.check_device(self.device)
         search.get(self.search)
-        verifiers.get(self.verifier)
+        self.make_verifier()
         attacks.get(self.attack)
+
+    def make_verifier(self) -> verifiers.Verifier:
+        """The verifier, with the options that were chosen for it."""
+        options = {} if self.device is None else {"device": self.device}
+        return verifiers.get(self.verifier, **options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +217,7 @@ class Plan:
     def run(self, store: Store, *, jobs: int = 0, observer: Observer | None = None) -> None:
         """Measure what the store does not hold yet. `jobs` 0: in this process, no hard limits."""
         observer = observer or _Silent()
+        check_room(self._memory_bytes())  # a worker will hold as much as this process does now
         self._begin(store)
         self._record_misclassified(store)
         cases = self._cases(store)
@@ -273,7 +294,7 @@ class Plan:
 
     def _verifier(self) -> verifiers.Verifier | None:
         is_needed = search.get(self.settings.search).needs_verifier
-        return verifiers.get(self.settings.verifier) if is_needed else None
+        return self.settings.make_verifier() if is_needed else None
 
     def _toolbox(self) -> Toolbox:
         needs_attack = search.get(self.settings.search).needs_attack
@@ -283,7 +304,11 @@ class Plan:
             verifier=self._verifier(),
             seed=self.settings.seed,
             grid=Grid.parse(self.settings.grid),
+            memory_bytes=self._memory_bytes(),
         )
+
+    def _memory_bytes(self) -> int | None:
+        return None if self.settings.memory is None else parse_size(self.settings.memory)
 
 
 def prepare(experiment: Experiment) -> Plan:

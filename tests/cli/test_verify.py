@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import time
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from radii.cli import verify
 from radii.errors import InputError
+from radii.testing.simulated import hang, hoard
 from radii.vnnlib import Outcome, parse_verification, read_problem
 
 
@@ -162,6 +164,40 @@ def test_time_is_up(folded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(capsys, folded, file, "--timeout", "1e-9") is Outcome.TIMEOUT
 
 
+def test_even_a_solver_that_hangs_answers_in_time(
+    folded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "decide", hang)
+    file = written(folded, AROUND + "(assert (<= Y_0 -0.125))")
+    out = folded.parent / "result.txt"
+    started = time.monotonic()
+    assert answer(capsys, folded, file, "--timeout", 2, "--out", out) is Outcome.TIMEOUT
+    assert time.monotonic() - started < 3.5
+    assert out.read_text() == "timeout\n"
+
+
+def test_memory_runs_out(
+    folded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verify, "decide", hoard)
+    file = written(folded, AROUND + "(assert (<= Y_0 -0.125))")
+    assert call(folded, file, "--memory", "400M", "--timeout", 60, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["verdict"] == "unknown"
+    assert "memory limit" in found["message"]
+
+
+def test_limits_that_suffice_change_nothing(
+    linear: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(linear, UNIT + "(assert (>= Y_0 1.5))")
+    assert answer(capsys, linear, file, "--timeout", 100, "--memory", "4G") is Outcome.SAT
+    file = written(linear, UNIT + "(assert (>= Y_0 2.5))")
+    call(linear, file, "--timeout", 100, "--memory", "4G", "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], found["verifier"].split()[0]) == ("unsat", "milp")
+
+
 def test_the_answer_is_written_too(linear: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = written(linear, UNIT + "(assert (>= Y_0 1.5))")
     out = linear.parent / "result.txt"
@@ -194,6 +230,12 @@ def test_json(linear: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (UNIT, ["--timeout", "nan"], "--timeout nan"),
         (UNIT, ["--out", "/nowhere/at/all.txt"], "cannot be written"),
         (UNIT, ["--verifier", "psychic"], "psychic"),
+        (UNIT, ["--verifier", "psychic", "--timeout", "60"], "psychic"),
+        (UNIT, ["--memory", "much"], "memory 'much' must be a size above 0, such as 500M or 2G"),
+        (UNIT, ["--memory", "0"], "memory '0'"),
+        (UNIT, ["--device", "abacus"], "device 'abacus' is not one of cpu"),
+        (UNIT, ["--device", "meta"], "device 'meta' is not one of cpu"),
+        (UNIT, ["--verifier", "milp", "--device", "cpu"], "'milp' has no option 'device'"),
     ],
 )
 def test_bad_input_gets_one_sentence(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from pathlib import Path
 
@@ -18,9 +19,22 @@ from radii.networks import Network, load_network
 from radii.queries import Instance, Query
 from radii.search import Kind
 from radii.selection import select
-from radii.testing.simulated import Crashing, Hanging, Hopeless, Lying, Raising
+from radii.testing.simulated import (
+    Cooperating,
+    Crashing,
+    Hanging,
+    Hoarding,
+    Hopeless,
+    Lying,
+    Raising,
+)
 from radii.verdicts import Verdict
 from radii.verifiers import Milp, Verifier
+
+SOON = 1.5
+"""A second after a limit, and what a busy machine adds to it."""
+MEMORY = 900 * 2**20
+"""Some hundred megabytes more than a worker holds at first."""
 
 
 @pytest.fixture
@@ -35,9 +49,12 @@ def instance(network: Network, points_file: Path) -> Instance:
 
 
 def toolbox(
-    network: Network, verifier: Verifier | None = None, attack: Attack | None = None
+    network: Network,
+    verifier: Verifier | None = None,
+    attack: Attack | None = None,
+    memory: int | None = None,
 ) -> Toolbox:
-    return Toolbox({network.fingerprint: network}, attack, verifier)
+    return Toolbox({network.fingerprint: network}, attack, verifier, memory_bytes=memory)
 
 
 def proof_task(instance: Instance, eps: float = 0.05, seconds: float = 60.0) -> Task:
@@ -80,9 +97,10 @@ def test_a_crash_is_an_error_and_a_new_worker(network: Network, instance: Instan
 def test_a_worker_killed_from_outside(network: Network, instance: Instance) -> None:
     with LocalWorkers(toolbox(network, Hanging()), jobs=1) as executor:
         executor.submit(proof_task(instance))
-        while not executor._busy[0].connection.poll(0.1):
+        child = executor._busy[0].child
+        while not child.connection.poll(0.1):
             time.sleep(0.1)
-        os.kill(executor._busy[0].process.pid, signal.SIGKILL)
+        os.kill(child.process.pid, signal.SIGKILL)
         _, (result,) = executor.wait()
         assert result.verdict is Verdict.ERROR
 
@@ -92,7 +110,78 @@ def test_a_hang_is_killed_at_its_limit(network: Network, instance: Instance) -> 
         executor.submit(proof_task(instance, seconds=0.5))
         _, (result,) = executor.wait()
         assert result.verdict is Verdict.TIMEOUT
-        assert 0.5 <= result.seconds < 10
+        assert 0.5 <= result.seconds < 0.5 + SOON
+
+
+def test_a_cooperating_verifier_answers_itself(network: Network, instance: Instance) -> None:
+    for executor in executors(toolbox(network, Cooperating())):
+        with executor:
+            executor.submit(proof_task(instance, seconds=0.5))
+            _, (result,) = executor.wait()
+            assert (result.verdict, result.message) == (Verdict.TIMEOUT, "it stopped by itself")
+            assert 0.5 <= result.seconds < 0.5 + SOON
+
+
+@pytest.mark.parametrize("verifier", [Cooperating(), Hanging()], ids=lambda v: v.name)
+@pytest.mark.parametrize("is_ready", [True, False])
+def test_a_cancelled_task_returns_soon(
+    network: Network, instance: Instance, verifier: Verifier, is_ready: bool
+) -> None:
+    with LocalWorkers(toolbox(network, verifier), jobs=1) as executor:
+        if is_ready:
+            executor.submit(proof_task(instance, seconds=0.2))
+            executor.wait()
+        task = proof_task(instance)
+        executor.submit(task)
+        executor.cancel(Task(9, task.network, task.kind, task.queries))  # another one: no effect
+        time.sleep(0.3)
+        started = time.monotonic()
+        executor.cancel(task)
+        ended, (result,) = executor.wait()
+        assert time.monotonic() - started < SOON
+        assert ended is task
+        assert result.verdict is Verdict.CANCELLED
+        assert (result.proof, result.witness) == (None, None)
+
+
+def test_a_worker_takes_tasks_after_a_cancelled_one(network: Network, instance: Instance) -> None:
+    with LocalWorkers(toolbox(network, Cooperating()), jobs=1) as executor:
+        for cancelled in (False, True, False, True, False):
+            executor.submit(proof_task(instance, seconds=0.3))
+            if cancelled:
+                executor.cancel(proof_task(instance))
+            _, (result,) = executor.wait()
+            assert result.verdict is (Verdict.CANCELLED if cancelled else Verdict.TIMEOUT)
+
+
+def test_cancelling_from_another_thread(network: Network, instance: Instance) -> None:
+    with Inline(toolbox(network, Cooperating())) as executor:
+        task = proof_task(instance)
+        executor.submit(task)
+        threading.Timer(0.2, executor.cancel, [task]).start()
+        _, (result,) = executor.wait()
+        assert result.verdict is Verdict.CANCELLED
+
+
+def test_memory_is_limited_by_the_verifier_itself(network: Network, instance: Instance) -> None:
+    tools = toolbox(network, Cooperating(is_hoarding=True), memory=MEMORY)
+    with LocalWorkers(tools, jobs=1) as executor:
+        for _ in range(2):
+            executor.submit(proof_task(instance))
+            _, (result,) = executor.wait()
+            assert (result.verdict, result.message) == (Verdict.MEMOUT, "it stopped by itself")
+            assert result.seconds > 0.1, "the next task starts with the memory of the first"
+
+
+def test_a_worker_that_ignores_its_memory_limit_is_killed(
+    network: Network, instance: Instance
+) -> None:
+    with LocalWorkers(toolbox(network, Hoarding(), memory=MEMORY), jobs=1) as executor:
+        executor.submit(proof_task(instance))
+        _, (result,) = executor.wait()
+        assert result.verdict is Verdict.MEMOUT
+        assert "memory limit" in result.message
+        assert not executor._busy
 
 
 def test_workers_run_side_by_side(network: Network, instance: Instance) -> None:
@@ -110,7 +199,7 @@ def test_workers_run_side_by_side(network: Network, instance: Instance) -> None:
 def test_closing_ends_the_processes(network: Network, instance: Instance) -> None:
     executor = LocalWorkers(toolbox(network, Hanging()), jobs=2)
     executor.submit(proof_task(instance))
-    process = executor._busy[0].process
+    process = executor._busy[0].child.process
     executor.close()
     assert process.poll() is not None
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from radii.experiments import Experiment
 
-__all__ = ["add_experiment_flags", "add_json_flag", "experiment_from"]
+__all__ = ["add_experiment_flags", "add_json_flag", "add_machine_flags", "experiment_from"]
 
-_SETTINGS = ("property", "norm", "grid", "search", "verifier", "attack")
+_SETTINGS = ("property", "norm", "grid", "search", "verifier", "attack", "memory", "device")
 _NUMBERS = ("timeout", "budget", "seed")
 
 
@@ -58,8 +58,21 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--timeout", type=float, metavar="S", help="wall seconds a query (60)")
     how.add_argument("--budget", type=float, metavar="S", help="wall seconds an instance (none)")
+    add_machine_flags(how)
     how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
     how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+
+
+def add_machine_flags(group: Any) -> None:
+    """What a process that decides queries may use of the machine."""
+    group.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="of each process that proves, such as 500M or 2G (no limit)",
+    )
+    group.add_argument(
+        "--device", metavar="NAME", help="where a verifier that can choose computes: cpu, cuda, mps"
+    )
 
 
 def add_json_flag(parser: argparse.ArgumentParser) -> None:

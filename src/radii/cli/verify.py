@@ -8,15 +8,17 @@ import math
 import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli.options import add_machine_flags
 from radii.errors import InputError, NetworkError, SpecificationError
+from radii.memory import parse_size
 
 if TYPE_CHECKING:
-    from radii.deciding import Decision
     from radii.networks import Network
-    from radii.vnnlib import Problem
+    from radii.vnnlib import Problem, Verification
 
 __all__ = ["add_parser"]
 
@@ -48,6 +50,7 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--timeout", type=float, metavar="S", help="wall seconds for all (none)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the answer here too")
     parser.add_argument("--verifier", default="milp", metavar="NAME", help="what proves (milp)")
+    add_machine_flags(parser)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the attack (0)")
     parser.add_argument("--json", action="store_true", help="print JSON instead")
     parser.set_defaults(run=run)
@@ -58,30 +61,74 @@ def run(args: argparse.Namespace) -> int:
     seconds = math.inf if args.timeout is None else args.timeout
     if not seconds > 0:
         raise InputError(f"--timeout {args.timeout} must be a number of seconds above 0")
+    memory = None if args.memory is None else parse_size(args.memory)
     if args.out is not None:
         _check_writable(args.out)
 
     from radii.vnnlib import read_problem
 
     problem = read_problem(args.property)  # before the slow imports: most mistakes are here
-
-    from radii import verifiers
-    from radii.deciding import decide_problem
-
-    verifier = verifiers.get(args.verifier)
-    limits = verifiers.Limits(seconds=seconds, started=started)
-    network = _network(args.network, problem)
-    decision = decide_problem(network, problem, verifier=verifier, limits=limits, seed=args.seed)
-    if decision.message and decision.witness is None:
-        print(f"radii: {decision.message}", file=sys.stderr)
-    answer = str(decision.verification)
+    work = (args, problem, started, seconds, memory)
+    is_limited = memory is not None or seconds < math.inf
+    found = _decided_in_time(*work) if is_limited else decide(*work)
+    if found.message and found.replayed_on is None:
+        print(f"radii: {found.message}", file=sys.stderr)
+    answer = str(found.verification)
     if args.out is not None:
         _write(args.out, answer)
     if args.json:
-        spent = time.monotonic() - started
-        answer = json.dumps(_object(args, decision, f"{verifier.name} {verifier.version}", spent))
+        answer = json.dumps(_object(args, found, time.monotonic() - started))
     print(answer)
     return 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What travels between processes: to read it, nothing heavy needs to be imported."""
+
+    verification: Verification
+    verifier: str
+    message: str = ""
+    replayed_on: str | None = None
+
+
+def decide(
+    args: argparse.Namespace, problem: Problem, started: float, seconds: float, memory: int | None
+) -> Found:
+    """Load the network and decide. Limits hold as far as solvers look at them."""
+    from radii import verifiers
+    from radii.deciding import decide_problem
+
+    options = {} if args.device is None else {"device": args.device}
+    if args.device is not None:
+        verifiers.check_device(args.device)
+    verifier = verifiers.get(args.verifier, **options)
+    network = _network(args.network, problem)
+    limits = verifiers.Limits(seconds, memory, started=started)
+    decision = decide_problem(network, problem, verifier=verifier, limits=limits, seed=args.seed)
+    return Found(
+        decision.verification,
+        f"{verifier.name} {verifier.version}",
+        decision.message,
+        decision.witness.replayed_on if decision.witness is not None else None,
+    )
+
+
+def _decided_in_time(
+    args: argparse.Namespace, problem: Problem, started: float, seconds: float, memory: int | None
+) -> Found:
+    """`decide` in a process that is ended at its limits, whatever it is doing then."""
+    from radii.execution import Stopped, guarded
+    from radii.verdicts import Verdict
+    from radii.vnnlib import Outcome, Verification
+
+    work = (args, problem, started, seconds, memory)
+    found = guarded(decide, *work, until=started + seconds, memory_bytes=memory)
+    if not isinstance(found, Stopped):
+        return found
+    if found.verdict is Verdict.TIMEOUT:
+        return Found(Verification(Outcome.TIMEOUT), args.verifier)
+    return Found(Verification(Outcome.UNKNOWN), args.verifier, found.message)
 
 
 def _network(path: Path, problem: Problem) -> Network:
@@ -116,25 +163,23 @@ def _content(path: Path) -> bytes:
         raise NetworkError(f"{path} cannot be read: {error.strerror}") from None
 
 
-def _object(
-    args: argparse.Namespace, decision: Decision, verifier: str, seconds: float
-) -> dict[str, Any]:
-    found = decision.verification
+def _object(args: argparse.Namespace, answer: Found, seconds: float) -> dict[str, Any]:
+    found = answer.verification
     counterexample = None
-    if decision.witness is not None and found.inputs is not None and found.outputs is not None:
+    if answer.replayed_on and found.inputs is not None and found.outputs is not None:
         counterexample = {
             "X": found.inputs.tolist(),
             "Y": found.outputs.tolist(),
-            "replayed_on": decision.witness.replayed_on,
+            "replayed_on": answer.replayed_on,
         }
     return {
         "network": str(args.network),
         "property": str(args.property),
         "verdict": found.outcome.value,
         "counterexample": counterexample,
-        "verifier": verifier,
+        "verifier": answer.verifier,
         "seconds": round(seconds, 3),
-        "message": decision.message,
+        "message": answer.message,
     }
 
 

@@ -1,10 +1,43 @@
-"""Execution: where and how tasks run."""
+"""Execution: where and how tasks run. Executors load on use: a guarded call needs no torch."""
 
 from __future__ import annotations
 
-from radii.execution._base import Executor, Task, Toolbox
-from radii.execution.inline import Inline
-from radii.execution.local import LocalWorkers
-from radii.execution.scheduling import Case, drive
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Case", "Executor", "Inline", "LocalWorkers", "Task", "Toolbox", "drive"]
+_HOMES = {
+    "Case": "scheduling",
+    "Executor": "_base",
+    "Inline": "inline",
+    "LocalWorkers": "local",
+    "Stopped": "guarding",
+    "Task": "_base",
+    "Toolbox": "_base",
+    "drive": "scheduling",
+    "guarded": "guarding",
+}
+
+__all__ = [
+    "Case",
+    "Executor",
+    "Inline",
+    "LocalWorkers",
+    "Stopped",
+    "Task",
+    "Toolbox",
+    "drive",
+    "guarded",
+]
+
+if TYPE_CHECKING:
+    from radii.execution._base import Executor, Task, Toolbox
+    from radii.execution.guarding import Stopped, guarded
+    from radii.execution.inline import Inline
+    from radii.execution.local import LocalWorkers
+    from radii.execution.scheduling import Case, drive
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

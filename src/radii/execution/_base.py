@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Self
 
@@ -15,6 +16,10 @@ from radii.verdicts import Result, Verdict
 from radii.verifiers import GridVerifier, Limits, Verifier
 
 __all__ = ["Equipment", "Executor", "Task", "Toolbox", "missing_results"]
+
+
+def _never() -> bool:
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,16 +35,20 @@ class Task:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Toolbox:
-    """All that answering tasks needs: networks by fingerprint, an attack, a verifier, the grid."""
+    """All that answering tasks needs: networks by fingerprint, an attack, a verifier, the grid.
+
+    `memory_bytes` limits each process that works with it.
+    """
 
     networks: dict[str, Network]
     attack: Attack | None
     verifier: Verifier | None
     seed: int = 0
     grid: Grid | None = None
+    memory_bytes: int | None = None
 
-    def answer(self, task: Task) -> list[Result]:
-        """The results of a task, in the order of its queries."""
+    def answer(self, task: Task, cancelled: Callable[[], bool] = _never) -> list[Result]:
+        """The results of a task, in the order of its queries; `cancelled` is asked meanwhile."""
         network = self.networks[task.network]
         if task.kind is Kind.ATTACK:
             if self.attack is None:
@@ -47,19 +56,21 @@ class Toolbox:
             return self.attack.attack(network, task.queries, seed=self.seed)
         if self.verifier is None:
             raise ValueError("a proof was asked for, but no verifier was chosen")
-        if task.kind is Kind.RADIUS:
-            return [self._certified(self.verifier, network, query, task) for query in task.queries]
-        limits = (Limits(seconds=task.seconds) for _ in task.queries)
-        return [
-            self.verifier.verify(network, query, limit)
-            for query, limit in zip(task.queries, limits, strict=True)
-        ]
+        results = []
+        for query in task.queries:
+            limits = Limits(task.seconds, self.memory_bytes, cancelled)
+            if task.kind is Kind.RADIUS:
+                results.append(self._certified(self.verifier, network, query, limits))
+            else:
+                results.append(self.verifier.verify(network, query, limits))
+        return results
 
-    def _certified(self, verifier: Verifier, network: Network, query: Query, task: Task) -> Result:
+    def _certified(
+        self, verifier: Verifier, network: Network, query: Query, limits: Limits
+    ) -> Result:
         if not isinstance(verifier, GridVerifier) or self.grid is None:
             raise ValueError(f"verifier '{verifier.name}' does not search for a radius")
         values = [value for value in self.grid if 0 < value <= query.eps]
-        limits = Limits(seconds=task.seconds)
         return verifier.certify(network, query.instance, values, limits)
 
     def name_of(self, kind: Kind) -> tuple[str, str]:
@@ -77,6 +88,7 @@ class Equipment:
     verifier: Verifier | None
     seed: int
     grid: Grid | None
+    memory_bytes: int | None
 
     @classmethod
     def pack(cls, toolbox: Toolbox) -> Equipment:
@@ -84,7 +96,14 @@ class Equipment:
             (network.onnx_bytes, network.domain, network.name)
             for network in toolbox.networks.values()
         )
-        return cls(networks, toolbox.attack, toolbox.verifier, toolbox.seed, toolbox.grid)
+        return cls(
+            networks,
+            toolbox.attack,
+            toolbox.verifier,
+            toolbox.seed,
+            toolbox.grid,
+            toolbox.memory_bytes,
+        )
 
     def unpack(self) -> Toolbox:
         networks = (
@@ -92,7 +111,9 @@ class Equipment:
             for model, domain, name in self.networks
         )
         by_fingerprint = {network.fingerprint: network for network in networks}
-        return Toolbox(by_fingerprint, self.attack, self.verifier, self.seed, self.grid)
+        return Toolbox(
+            by_fingerprint, self.attack, self.verifier, self.seed, self.grid, self.memory_bytes
+        )
 
 
 def missing_results(
@@ -117,6 +138,14 @@ class Executor(ABC):
     @abstractmethod
     def submit(self, task: Task) -> None:
         """Start a task. Called only while `has_room`."""
+
+    @abstractmethod
+    def cancel(self, task: Task) -> None:
+        """Nobody needs the task's answer any more: `wait` gives one for it within a second.
+
+        It is CANCELLED, or the best that a verifier had when it stopped. Does nothing to a task
+        that is not running.
+        """
 
     @abstractmethod
     def wait(self) -> tuple[Task, list[Result]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from radii.execution._base import Executor, Task, Toolbox, missing_results
@@ -12,13 +12,21 @@ from radii.verdicts import Result, Verdict
 
 __all__ = ["Inline"]
 
+OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "std::bad_alloc")
+"""Parts of the messages of torch and of C++ libraries."""
+
 
 class Inline(Executor):
-    """Time limits hold only as far as the verifier cooperates."""
+    """Limits hold only as far as the verifier cooperates.
 
-    def __init__(self, toolbox: Toolbox) -> None:
+    `cancelled` is asked whether to stop the task that runs, beside `cancel` from another thread.
+    """
+
+    def __init__(self, toolbox: Toolbox, cancelled: Callable[[], bool] = lambda: False) -> None:
         self._toolbox = toolbox
         self._tasks: deque[Task] = deque()
+        self._cancelled = cancelled
+        self._cancelled_numbers: set[int] = set()
 
     @property
     def has_room(self) -> bool:
@@ -27,21 +35,34 @@ class Inline(Executor):
     def submit(self, task: Task) -> None:
         self._tasks.append(task)
 
+    def cancel(self, task: Task) -> None:
+        self._cancelled_numbers.add(task.number)
+
     def wait(self) -> tuple[Task, list[Result]]:
         task = self._tasks.popleft()
         started = time.perf_counter()
+
+        def is_cancelled() -> bool:
+            return task.number in self._cancelled_numbers or self._cancelled()
+
         try:
             with _one_thread():
-                return task, self._toolbox.answer(task)
-        except MemoryError:
-            verdict, message = Verdict.MEMOUT, "out of memory"
+                return task, self._toolbox.answer(task, is_cancelled)
         except Exception as error:
-            verdict, message = Verdict.ERROR, f"{type(error).__name__}: {error}"
+            verdict, message = _missing(error)
         seconds = time.perf_counter() - started
         return task, missing_results(self._toolbox, task, verdict, seconds, message)
 
     def close(self) -> None:
         self._tasks.clear()
+
+
+def _missing(error: Exception) -> tuple[Verdict, str]:
+    """What an exception leaves of an answer. torch says in words that it is out of memory."""
+    message = f"{type(error).__name__}: {error}"
+    if isinstance(error, MemoryError) or any(words in message for words in OUT_OF_MEMORY):
+        return Verdict.MEMOUT, "out of memory"
+    return Verdict.ERROR, message
 
 
 @contextmanager

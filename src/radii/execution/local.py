@@ -1,36 +1,32 @@
 """Worker processes on this machine, with hard limits.
 
-Each worker holds the networks and uses one thread. A task that overruns its limit and does not stop
+Each worker holds the networks and uses one thread. A task that overruns a limit and does not stop
 by itself is killed with its worker; a worker that dies of anything is a missing answer and a new
 worker, never a lost experiment.
 """
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
-import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from typing import IO
+from multiprocessing.connection import wait
 
 from radii.errors import RadiiError
 from radii.execution._base import Equipment, Executor, Task, Toolbox, missing_results
+from radii.execution.guarding import DYING_SECONDS
+from radii.execution.processes import GRACE_SECONDS, WATCH_SECONDS, Child
+from radii.execution.worker import CANCEL, READY
 from radii.verdicts import Result, Verdict
 
 __all__ = ["LocalWorkers"]
 
-GRACE_SECONDS = 2.0
-"""How long after its limit a task may take to stop by itself before its worker is killed."""
-
-DYING_SECONDS = 0.05
-"""Between the end of a worker's socket and the end of its process."""
-
 START_SECONDS = 120.0
 """How long a worker may take to import torch and load the networks; slow disks included."""
+
+KEPT_SHARE = 0.25
+"""A worker that still holds more than this part of what its limit leaves for tasks is replaced:
+memory that is not given back would make the next task a MEMOUT from its start."""
 
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
@@ -54,49 +50,64 @@ class LocalWorkers(Executor):
         worker.give(task)
         self._busy.append(worker)
 
+    def cancel(self, task: Task) -> None:
+        for worker in self._busy:
+            if worker.current_task.number == task.number:
+                worker.cancel()
+
     def wait(self) -> tuple[Task, list[Result]]:
         while True:
             pause = max(0.0, min(worker.killed_at for worker in self._busy) - time.monotonic())
-            ready = wait([w.connection for w in self._busy], timeout=min(pause, 3600.0))
+            longest = 3600.0 if self._toolbox.memory_bytes is None else WATCH_SECONDS
+            ready = wait([w.child.connection for w in self._busy], timeout=min(pause, longest))
             for worker in list(self._busy):
-                if worker.connection in ready:
+                if worker.child.connection in ready:
                     ended = self._collect(worker)
                     if ended is not None:
                         return ended
+                elif worker.held_too_much(self._toolbox.memory_bytes):
+                    return self._lost(worker, Verdict.MEMOUT, "killed: it overran its memory limit")
                 elif time.monotonic() >= worker.killed_at:
-                    return self._lost(worker, Verdict.TIMEOUT, "killed: it overran its time limit")
+                    return self._overrun(worker)
 
     def close(self) -> None:
         for worker in (*self._idle, *self._busy):
-            worker.kill()
+            worker.child.kill()
         self._idle.clear()
         self._busy.clear()
 
     def _collect(self, worker: _Worker) -> tuple[Task, list[Result]] | None:
         """What a worker sent: None if it only says that it is ready."""
         try:
-            message = worker.connection.recv()
+            message = worker.child.connection.recv()
         except (EOFError, OSError):
             return self._died(worker)
-        if message == "ready":
+        if message == READY:
             worker.begin()
             return None
         self._busy.remove(worker)
-        self._idle.append(worker)
+        if worker.keeps_too_much(self._toolbox.memory_bytes):
+            worker.child.kill()
+        else:
+            self._idle.append(worker)
         return worker.current_task, message
 
     def _died(self, worker: _Worker) -> tuple[Task, list[Result]]:
         time.sleep(DYING_SECONDS)  # so that the exit code is its own and not that of our kill
-        worker.kill()
+        child = worker.child
+        child.kill()
         if not worker.is_ready:
-            raise RadiiError(f"a worker process could not start: {worker.last_words}")
-        verdict = Verdict.MEMOUT if "MemoryError" in worker.last_words else Verdict.ERROR
-        code = worker.exit_code
-        reason = f"signal {-code}" if code < 0 else f"exit code {code}"
-        return self._lost(worker, verdict, f"the worker process died ({reason})")
+            raise RadiiError(f"a worker process could not start: {child.last_words}")
+        verdict = Verdict.MEMOUT if "MemoryError" in child.last_words else Verdict.ERROR
+        return self._lost(worker, verdict, f"the worker process died ({child.reason_of_death})")
+
+    def _overrun(self, worker: _Worker) -> tuple[Task, list[Result]]:
+        if worker.is_cancelled:
+            return self._lost(worker, Verdict.CANCELLED, "killed: it was cancelled and went on")
+        return self._lost(worker, Verdict.TIMEOUT, "killed: it overran its time limit")
 
     def _lost(self, worker: _Worker, verdict: Verdict, message: str) -> tuple[Task, list[Result]]:
-        worker.kill()
+        worker.child.kill()
         self._busy.remove(worker)
         task, seconds = worker.current_task, time.monotonic() - worker.began_at
         return task, missing_results(self._toolbox, task, verdict, seconds, message)
@@ -106,38 +117,17 @@ class LocalWorkers(Executor):
 class _Worker:
     """One process and the task it works on."""
 
-    process: subprocess.Popen[bytes]
-    connection: Connection
-    stderr: IO[bytes]
+    child: Child
     is_ready: bool = False
+    is_cancelled: bool = False
+    held_at_first: int = 0
     task: Task | None = None
     began_at: float = 0.0
     killed_at: float = float("inf")
-    exit_code: int = 0
-    last_words: str = ""
 
     @classmethod
     def start(cls, equipment: Equipment) -> _Worker:
-        ours, theirs = socket.socketpair()
-        stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the worker)
-        with theirs:
-            process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    __package__ + ".worker",
-                    str(theirs.fileno()),
-                    str(os.getpid()),
-                ],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                env={**os.environ, **ONE_THREAD},
-            )
-        connection = Connection(ours.detach())
-        connection.send(equipment)
-        return cls(process, connection, stderr)
+        return cls(Child.start(equipment, ONE_THREAD))
 
     @property
     def current_task(self) -> Task:
@@ -147,28 +137,44 @@ class _Worker:
 
     def give(self, task: Task) -> None:
         self.task = task
+        self.is_cancelled = False
         self.began_at = time.monotonic()
         self.killed_at = self.began_at + START_SECONDS
         if self.is_ready:
-            self.begin()
+            self._send()
 
     def begin(self) -> None:
-        """Send the task; from now on its time runs."""
+        """The process has just become ready for its first task."""
         self.is_ready = True
+        self.held_at_first = self.child.resident_bytes
+        self._send()
+
+    def _send(self) -> None:
+        """From now on the task's time runs."""
         task = self.current_task
         self.began_at = time.monotonic()
-        self.killed_at = self.began_at + task.seconds * len(task.queries) + GRACE_SECONDS
-        self.connection.send(task)
+        end = self.began_at + task.seconds * len(task.queries) + GRACE_SECONDS
+        self.killed_at = min(end, self.killed_at) if self.is_cancelled else end
+        self.child.connection.send(task)
+        if self.is_cancelled:
+            self.child.connection.send(CANCEL)
 
-    def kill(self) -> None:
-        """End the process and keep its exit code and the last line of its standard error."""
-        if self.stderr.closed:
+    def cancel(self) -> None:
+        """Ask the process to stop; it is killed if it does not."""
+        if self.is_cancelled:
             return
-        if not self.connection.closed:
-            self.connection.close()
-        self.process.kill()
-        self.exit_code = self.process.wait()
-        self.stderr.seek(0)
-        lines = self.stderr.read().decode(errors="replace").strip().splitlines()
-        self.last_words = lines[-1] if lines else ""
-        self.stderr.close()
+        self.is_cancelled = True
+        self.killed_at = min(self.killed_at, time.monotonic() + GRACE_SECONDS)
+        if self.is_ready:
+            with suppress(OSError):  # it has died, as `wait` will find
+                self.child.connection.send(CANCEL)
+
+    def held_too_much(self, limit: int | None) -> bool:
+        return limit is not None and self.is_ready and self.child.resident_bytes > limit
+
+    def keeps_too_much(self, limit: int | None) -> bool:
+        """Between tasks: too little of the limit is left for the next one."""
+        if limit is None:
+            return False
+        room = limit - self.held_at_first
+        return self.child.resident_bytes - self.held_at_first > KEPT_SHARE * room

@@ -1,7 +1,8 @@
-"""The worker process: `python -m radii.execution.worker FD` answers tasks on a socket.
+"""The process behind `radii.execution.processes`: `python -m radii.execution.worker FD PARENT`.
 
-Started by `radii.execution.local`, never by hand. It is a process of its own, not a fork or a
-re-import of the caller's main module, so it works from any script or notebook.
+Started by `Child`, never by hand. It is a process of its own, not a fork or a re-import of the
+caller's main module, so it works from any script or notebook. Its first message is its job: a call,
+or the equipment to answer tasks with until the other end closes.
 """
 
 from __future__ import annotations
@@ -11,35 +12,82 @@ import os
 import signal
 import sys
 from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
 
-__all__ = ["main"]
+from radii.errors import InputError
+from radii.execution.processes import Call
+
+if TYPE_CHECKING:
+    from radii.execution._base import Equipment
+
+__all__ = ["CANCEL", "READY", "main"]
+
+READY = "ready"
+"""What a worker says once it can take tasks."""
+CANCEL = "cancel"
+"""What a worker is told while it is busy, if nobody waits for its answer any more."""
 
 PR_SET_PDEATHSIG = 1
 """prctl's option: which signal to get when the parent dies."""
 
 
 def main() -> None:
-    """Read the equipment, then answer tasks until the other end closes."""
+    """Read the job and do it."""
     parent = int(sys.argv[2])
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
     _die_with(parent)
     connection = Connection(int(sys.argv[1]))
+    try:
+        job: Call | Equipment = connection.recv()
+        if isinstance(job, Call):
+            connection.send(_outcome(job))
+        else:
+            _answer_tasks(job, connection)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
 
+
+def _outcome(call: Call) -> tuple[str, object]:
+    try:
+        return "value", call.function(*call.arguments)
+    except InputError as error:
+        return "input error", str(error)
+    except MemoryError:
+        raise
+    except Exception as error:
+        return "error", f"{type(error).__name__}: {error}"
+
+
+def _answer_tasks(equipment: Equipment, connection: Connection) -> None:
     import torch
 
     torch.set_num_threads(1)
-    from radii.execution._base import Equipment
     from radii.execution.inline import Inline
 
-    try:
-        equipment: Equipment = connection.recv()
-        inline = Inline(equipment.unpack())
-        connection.send("ready")
-        while True:
-            inline.submit(connection.recv())
-            connection.send(inline.wait()[1])
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        return
+    is_cancelled = _Cancelled(connection)
+    inline = Inline(equipment.unpack(), cancelled=is_cancelled)
+    connection.send(READY)
+    while True:
+        message = connection.recv()
+        if message == CANCEL:  # it came too late: the answer was on its way
+            continue
+        is_cancelled.value = False
+        inline.submit(message)
+        connection.send(inline.wait()[1])
+
+
+class _Cancelled:
+    """Called often during a task: did the parent say that nobody waits any more?"""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.value = False
+
+    def __call__(self) -> bool:
+        if not self.value and self._connection.poll():
+            self._connection.recv()
+            self.value = True
+        return self.value
 
 
 def _die_with(parent: int) -> None:

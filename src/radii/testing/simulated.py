@@ -9,12 +9,44 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from radii.attacks import Attack
+from radii.errors import SpecificationError
 from radii.networks import Network
 from radii.queries import Query, Specification
 from radii.verdicts import Array, Verdict
 from radii.verifiers import Answer, Limits, Verifier
 
-__all__ = ["Crashing", "Hanging", "Hopeless", "Lying", "Raising"]
+__all__ = [
+    "Cooperating",
+    "Crashing",
+    "Hanging",
+    "Hoarding",
+    "Hopeless",
+    "Lying",
+    "Raising",
+    "hang",
+    "hoard",
+    "refuse",
+]
+
+BLOCK_BYTES = 16 * 2**20
+
+
+def hang(*_: object) -> None:
+    """Sleeps longer than anybody waits."""
+    time.sleep(3600)
+
+
+def hoard(*_: object) -> None:
+    """Takes ever more memory, some hundred megabytes a second."""
+    blocks = []
+    while True:
+        blocks.append(bytearray(b"1") * BLOCK_BYTES)
+        time.sleep(0.02)
+
+
+def refuse(*_: object) -> None:
+    """Finds fault with what it was given."""
+    raise SpecificationError("nothing is good enough")
 
 
 class _Simulated(Verifier):
@@ -39,8 +71,35 @@ class Hanging(_Simulated):
     name: ClassVar[str] = "hanging"
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        time.sleep(3600)
+        hang()
         return Answer(Verdict.UNKNOWN)
+
+
+class Hoarding(_Simulated):
+    """Takes ever more memory and looks at no limit."""
+
+    name: ClassVar[str] = "hoarding"
+
+    def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        hoard()
+        return Answer(Verdict.UNKNOWN)
+
+
+class Cooperating(_Simulated):
+    """Works for ever, takes memory as told, and stops as soon as its limits say so."""
+
+    name: ClassVar[str] = "cooperating"
+
+    def __init__(self, *, is_hoarding: bool = False) -> None:
+        self.is_hoarding = is_hoarding
+
+    def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        blocks = []
+        while (expired := limits.expired) is None:
+            if self.is_hoarding:
+                blocks.append(bytearray(b"1") * BLOCK_BYTES)
+            time.sleep(0.02)
+        return Answer(expired, message="it stopped by itself")
 
 
 class Raising(_Simulated):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 from radii.errors import SpecificationError
 from radii.verifiers._base import (
     Answer,
@@ -12,6 +14,7 @@ from radii.verifiers._base import (
     Verifier,
 )
 from radii.verifiers.branch_and_bound import BranchAndBound
+from radii.verifiers.devices import check_device
 from radii.verifiers.enumeration import Enumeration
 from radii.verifiers.milp import Milp
 
@@ -26,6 +29,7 @@ __all__ = [
     "RadiusAnswer",
     "RadiusVerifier",
     "Verifier",
+    "check_device",
     "get",
 ]
 
@@ -33,11 +37,15 @@ VERIFIERS: tuple[type[Verifier], ...] = (BranchAndBound, Milp, Enumeration)
 """In the order in which the command line lists them."""
 
 
-def get(name: str) -> Verifier:
-    """The verifier called `name`, with its default options."""
+def get(name: str, **options: object) -> Verifier:
+    """The verifier called `name`; options that are not given keep their defaults."""
     for verifier in VERIFIERS:
         if verifier.name == name:
-            return verifier()
+            known = inspect.signature(verifier).parameters
+            for option in options:
+                if option not in known:
+                    raise SpecificationError(f"verifier '{name}' has no option '{option}'")
+            return verifier(**options)
     raise SpecificationError(
         f"verifier '{name}' is not one of {', '.join(verifier.name for verifier in VERIFIERS)}"
     )

@@ -11,6 +11,7 @@ from typing import ClassVar, final
 
 from radii.balls import Ball, Norm
 from radii.errors import UnsupportedQuery
+from radii.memory import resident_bytes
 from radii.networks import Network
 from radii.properties import Requirement
 from radii.queries import Instance, Query, Specification
@@ -19,14 +20,24 @@ from radii.witnesses import check_witness
 
 __all__ = ["Answer", "GridVerifier", "Limits", "RadiusAnswer", "RadiusVerifier", "Verifier"]
 
+MEMORY_SHARE = 0.9
+"""Of the memory limit, at which to stop: a step that is under way still needs some."""
+
+
+def _never() -> bool:
+    return False
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """When to stop. Asked often by a verifier that cooperates; enforced from outside otherwise."""
+    """When to stop. Asked often by a verifier that cooperates; enforced from outside otherwise.
+
+    `memory_bytes` is for the whole process: what it holds must stay below.
+    """
 
     seconds: float = float("inf")
     memory_bytes: int | None = None
-    cancelled: Callable[[], bool] = field(default=lambda: False)
+    cancelled: Callable[[], bool] = _never
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -35,11 +46,29 @@ class Limits:
         return max(0.0, self.started + self.seconds - time.monotonic())
 
     @property
+    def memory_left(self) -> float:
+        """Bytes that may still be taken before it is time to stop, never negative."""
+        if self.memory_bytes is None:
+            return math.inf
+        return max(0.0, MEMORY_SHARE * self.memory_bytes - (resident_bytes() or 0))
+
+    @property
+    def is_out_of_memory(self) -> bool:
+        """It is time to stop, while what is under way still fits."""
+        return self.memory_bytes is not None and self.memory_left <= 0
+
+    @property
     def expired(self) -> Verdict | None:
-        """TIMEOUT or CANCELLED once it is time to stop, else None."""
+        """CANCELLED, TIMEOUT or MEMOUT once it is time to stop, else None."""
         if self.cancelled():
             return Verdict.CANCELLED
-        return Verdict.TIMEOUT if self.remaining <= 0 else None
+        if self.remaining <= 0:
+            return Verdict.TIMEOUT
+        return Verdict.MEMOUT if self.is_out_of_memory else None
+
+    def within(self, seconds: float) -> Limits:
+        """The same limits for a part of the work that may take `seconds` from now."""
+        return replace(self, seconds=min(seconds, self.remaining), started=time.monotonic())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

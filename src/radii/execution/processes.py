@@ -1,0 +1,85 @@
+"""A process of our own to work in: started, talked to, watched and ended from here."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import IO, Any
+
+from radii.memory import resident_bytes
+
+__all__ = ["GRACE_SECONDS", "WATCH_SECONDS", "Call", "Child"]
+
+GRACE_SECONDS = 0.9
+"""How long after its limit work may take to stop by itself before its process is killed: with the
+killing, an answer is there within a second of the limit."""
+
+WATCH_SECONDS = 0.05
+"""Between two looks at the memory of a process that has a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function, importable by its name, and its arguments: what a child does once."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Child:
+    """One process that runs `radii.execution.worker`, and the socket to it."""
+
+    process: subprocess.Popen[bytes]
+    connection: Connection
+    stderr: IO[bytes]
+    exit_code: int = 0
+    last_words: str = ""
+
+    @classmethod
+    def start(cls, job: object, environment: Mapping[str, str] | None = None) -> Child:
+        """A new process, which gets the job as its first message."""
+        ours, theirs = socket.socketpair()
+        stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
+        module = f"{__package__}.worker"
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-m", module, str(theirs.fileno()), str(os.getpid())],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                env={**os.environ, **(environment or {})},
+            )
+        connection = Connection(ours.detach())
+        connection.send(job)
+        return cls(process, connection, stderr)
+
+    @property
+    def resident_bytes(self) -> int:
+        """What the process holds in memory; 0 once it is gone."""
+        return resident_bytes(self.process.pid) or 0
+
+    @property
+    def reason_of_death(self) -> str:
+        code = self.exit_code
+        return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+    def kill(self) -> None:
+        """End the process and keep its exit code and the last line of its standard error."""
+        if self.stderr.closed:
+            return
+        if not self.connection.closed:
+            self.connection.close()
+        self.process.kill()
+        self.exit_code = self.process.wait()
+        self.stderr.seek(0)
+        lines = self.stderr.read().decode(errors="replace").strip().splitlines()
+        self.last_words = lines[-1] if lines else ""
+        self.stderr.close()
