@@ -1,8 +1,46 @@
-"""Run every benchmark, one after the other."""
+"""`python -m benchmarks [NAME ...]`: one benchmark after the other; without names, all."""
 
 from __future__ import annotations
 
-from benchmarks import attacks, native
+import argparse
+from importlib import import_module
+from pathlib import Path
 
-for benchmark in (attacks, native):
-    benchmark.main()
+from benchmarks.records import Log, Options
+
+NAMES = {
+    "attacks": "published lower bounds that the minimum-norm attack refutes",
+    "native": "mnist-net_256x2 against binary search and the published brackets",
+    "brackets": "mnist_nn and mnist_relu_3_50: brackets that close",
+    "deep": "four hard networks against CROWN, alpha-CROWN and binary search",
+    "marabou": "mnist_relu_3_50 against maraboupy",
+    "vnnlib": "radii verify on VNN-LIB files with known answers",
+    "limits": "memory and time after the limit on convSmallRELU__Point",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Figures measured in one run, against named baselines.",
+        epilog="\n".join(f"{name:10s}{about}" for name, about in NAMES.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(NAMES)}")
+    parser.add_argument("--images", type=int, metavar="N", help="only the first N")
+    parser.add_argument("--budget", type=float, metavar="S", help="wall seconds an instance")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="worker processes (1)")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="append results as JSON lines; skip what is there"
+    )
+    args = parser.parse_args()
+    for name in args.names:
+        if name not in NAMES:
+            parser.error(f"'{name}' is not one of {', '.join(NAMES)}")
+    options = Options(Log.open(args.out), args.images, args.budget, args.jobs)
+    for name in args.names or NAMES:
+        import_module(f"benchmarks.{name}").main(options)
+
+
+if __name__ == "__main__":
+    main()

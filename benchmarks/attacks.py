@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from benchmarks import published
+from benchmarks.records import Options
 from radii.attacks import MinimumNorm
 from radii.queries import Query
 
@@ -22,13 +23,13 @@ CLEARLY = 0.9995
 """A row counts as refuted if the witness is this much closer than the published value."""
 
 
-def main() -> None:
+def main(options: Options) -> None:
     if not published.is_here():
         return
     torch.set_num_threads(1)
     for name in NETWORKS:
         net = published.network(name)
-        asked = published.instances(net, 0, 50)
+        asked = published.instances(net, 0, options.images or 50)
         claimed = published.brackets(name)
         started = time.process_time()
         results = MinimumNorm().attack(net, [Query(instance, 0.399) for instance in asked])
@@ -45,7 +46,3 @@ def main() -> None:
             f"{name:18s} refuted {refuted:2d} of {len(claimed)}, "
             f"mean upper {np.mean(list(found.values())):.5f}, {seconds:5.1f} s of one core"
         )
-
-
-if __name__ == "__main__":
-    main()

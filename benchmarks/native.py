@@ -1,60 +1,53 @@
-"""The native radius search on mnist-net_256x2 against binary search with the same verifier."""
+"""mnist-net_256x2: the native radius search against binary search and the published brackets."""
 
 from __future__ import annotations
 
-import time
-
-import torch
-
 from benchmarks import published
-from radii.attacks import MinimumNorm
-from radii.execution import Case, Inline, Toolbox, drive
-from radii.queries import Grid, Instance
-from radii.search import Binary, Native, Search
-from radii.verifiers import BranchAndBound
+from benchmarks.measuring import BINARY, GRID, NATIVE, is_closed, mean, measured
+from benchmarks.records import Options, Record
+from benchmarks.tables import show
 
-NETWORK, IMAGES, BUDGET = "mnist-net_256x2", 10, 60.0
-GRID = Grid.parse("0.001:0.4:0.002")
+NETWORK, IMAGES, BUDGET = "mnist-net_256x2", 50, 60.0
+SAME = 1e-9
+"""Grid values that differ by less are the same one."""
 
 
-def main() -> None:
+def main(options: Options) -> None:
     if not published.is_here():
         return
-    torch.set_num_threads(1)
-    net = published.network(NETWORK)
-    asked = published.instances(net, 0, IMAGES)
-    tools = Toolbox({net.fingerprint: net}, MinimumNorm(), BranchAndBound(), grid=GRID)
-    native, fast = measured(tools, asked, Native)
-    _, slow = measured(tools, asked, Binary)
+    images, budget = options.images or IMAGES, options.budget or BUDGET
+    native = measured(NATIVE, NETWORK, images, budget, options)
+    binary = measured(BINARY, NETWORK, images, budget, options)
+    show(
+        f"{NETWORK}, images 0-{images - 1}, {budget:g} s an instance on one core",
+        ("search", "instances", "closed", "mean lower", "mean seconds", "slowest"),
+        [
+            (
+                name,
+                len(records),
+                sum(map(is_closed, records)),
+                mean([r.lower for r in records]),
+                mean([r.seconds for r in records]),
+                max(r.seconds for r in records),
+            )
+            for name, records in (("native", native), ("binary", binary))
+        ],
+    )
+    one_step, equal = compared(native)
+    ratio = mean([r.seconds for r in binary]) / mean([r.seconds for r in native])
+    print(f"  {equal} of the {one_step} published brackets that are one step wide are the same")
+    print(f"  binary search with the same verifier takes {ratio:.1f} times as long")
+
+
+def compared(records: list[Record]) -> tuple[int, int]:
+    """Published brackets one grid step wide, and how many of them were found exactly."""
     claimed = published.brackets(NETWORK)
-    equal = sum(
-        abs(search.bracket.lower - claimed[case.index][0]) < 1e-9
-        for case, search in zip(asked, native, strict=True)
-    )
-    print(
-        f"{NETWORK}: {equal} of {len(asked)} lower bounds equal the published ones; "
-        f"native search {fast / len(asked):.2f} s an instance, binary search with the same "
-        f"verifier {slow / len(asked):.2f} s: {slow / fast:.1f} times slower"
-    )
-
-
-def measured(
-    tools: Toolbox, asked: list[Instance], kind: type[Search]
-) -> tuple[list[Search], float]:
-    """All searches, driven to their end in this process, and the wall seconds they took."""
-    cases = [Case(instance, kind(GRID), batch=0) for instance in asked]
-    started = time.perf_counter()
-    with Inline(tools) as executor:
-        drive(
-            cases,
-            executor,
-            timeout=BUDGET,
-            budget=BUDGET,
-            on_results=lambda _: None,
-            on_finished=lambda _: None,
-        )
-    return [case.search for case in cases], time.perf_counter() - started
-
-
-if __name__ == "__main__":
-    main()
+    one_step = equal = 0
+    for record in records:
+        lower, upper = claimed.get(int(record.case), (0.0, float("inf")))
+        if GRID.count_below(upper - SAME) - GRID.count_below(lower - SAME) != 1:
+            continue
+        one_step += 1
+        is_below = record.upper is not None and record.upper <= upper + SAME
+        equal += abs(record.lower - lower) < SAME and is_below
+    return one_step, equal
