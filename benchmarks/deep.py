@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from benchmarks import published
-from benchmarks.bounds_alone import AlphaCrown, Crown
+from benchmarks.bounds_alone import AlphaCrown, Crown, Upwards
 from benchmarks.measuring import BINARY, NATIVE, Method, is_closed, mean, measured
 from benchmarks.records import Options
 from benchmarks.tables import show
-from radii.search import Binary
 
 NETWORKS = ("mnist-net_256x4", "mnist_relu_6_100", "mnist_nn_fgsm_02", "convSmallRELU__Point")
 IMAGES, BUDGET = 20, 60.0
 BASELINES = (
-    Method(Crown.name, Binary, Crown()),
-    Method(AlphaCrown.name, Binary, AlphaCrown()),
+    Method(Crown.name, Upwards, Crown()),
+    Method(AlphaCrown.name, Upwards, AlphaCrown()),
     BINARY,
 )
 DEMANDED = (("mnist-net_256x4", "0", 0.035), ("mnist_nn", "1", 0.057))
