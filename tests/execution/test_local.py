@@ -155,12 +155,19 @@ def test_a_worker_takes_tasks_after_a_cancelled_one(network: Network, instance: 
 
 
 def test_cancelling_from_another_thread(network: Network, instance: Instance) -> None:
-    with Inline(toolbox(network, Cooperating())) as executor:
-        task = proof_task(instance)
-        executor.submit(task)
-        threading.Timer(0.2, executor.cancel, [task]).start()
-        _, (result,) = executor.wait()
-        assert result.verdict is Verdict.CANCELLED
+    inline, local = (
+        Inline(toolbox(network, Cooperating())),
+        LocalWorkers(toolbox(network, Hanging()), jobs=1),
+    )
+    for executor in (inline, local):
+        with executor:
+            task = proof_task(instance)
+            executor.submit(task)
+            started = time.monotonic()
+            threading.Timer(0.2, executor.cancel, [task]).start()
+            _, (result,) = executor.wait()
+            assert result.verdict is Verdict.CANCELLED
+            assert time.monotonic() - started < 0.2 + SOON
 
 
 def test_memory_is_limited_by_the_verifier_itself(network: Network, instance: Instance) -> None:

@@ -58,8 +58,8 @@ class LocalWorkers(Executor):
     def wait(self) -> tuple[Task, list[Result]]:
         while True:
             pause = max(0.0, min(worker.killed_at for worker in self._busy) - time.monotonic())
-            longest = 3600.0 if self._toolbox.memory_bytes is None else WATCH_SECONDS
-            ready = wait([w.child.connection for w in self._busy], timeout=min(pause, longest))
+            pause = min(pause, WATCH_SECONDS)  # memory grows, and other threads may cancel
+            ready = wait([worker.child.connection for worker in self._busy], timeout=pause)
             for worker in list(self._busy):
                 if worker.child.connection in ready:
                     ended = self._collect(worker)

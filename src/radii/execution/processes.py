@@ -21,7 +21,7 @@ GRACE_SECONDS = 0.9
 killing, an answer is there within a second of the limit."""
 
 WATCH_SECONDS = 0.05
-"""Between two looks at the memory of a process that has a limit."""
+"""Between two looks at what a process holds, and whether it was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,62 @@
+"""The `radii` command as its users call it, timed and weighed from outside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from radii.memory import resident_bytes
+
+LOOK_SECONDS = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a command printed, its wall seconds, and the most that one of its processes held."""
+
+    output: str
+    errors: str
+    exit_code: int
+    seconds: float
+    peak_bytes: int
+
+
+def radii(*arguments: object) -> Watched:
+    """`radii ARGUMENTS` on one thread."""
+    command = [sys.executable, "-c", "from radii.cli import main; raise SystemExit(main())"]
+    started, peak = time.monotonic(), 0
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            [*command, *map(str, arguments)],
+            stdout=output,
+            stderr=errors,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
+        try:
+            while process.poll() is None:
+                held = (resident_bytes(pid) or 0 for pid in _family(process.pid))
+                peak = max(peak, *held)
+                time.sleep(LOOK_SECONDS)
+        finally:
+            process.kill()
+        seconds = time.monotonic() - started
+        for file in (output, errors):
+            file.seek(0)
+        return Watched(output.read(), errors.read(), process.returncode, seconds, peak)
+
+
+def _family(pid: int) -> Iterator[int]:
+    """The process and all below it, as far as the system tells (Linux)."""
+    yield pid
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return
+    for child in children:
+        yield from _family(int(child))
