@@ -59,6 +59,6 @@ def test_lines_around_curves_touch_them() -> None:
     curves = Curves.of(Tanh(), Interval(z[:1, None], z[-1:, None]))
     lines = curves.lines()
     assert isinstance(lines, UnitLines)
-    gap = torch.tanh(z) - (lines.lower_slope * z + lines.lower_offset).squeeze(0)
+    gap = torch.tanh(z) - (lines.lower_slope * z + lines.lower_offset).flatten()
     assert gap.min() >= 0
     assert gap[z < 0].min() < 1e-3 and gap[-1] < 1e-3

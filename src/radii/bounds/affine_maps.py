@@ -36,7 +36,7 @@ def slack(size: Tensor, terms: int) -> Tensor:
 
 
 class AffineMap:
-    """A matrix; rows and points are batches of row vectors."""
+    """A matrix; rows and points are row vectors along the last axis."""
 
     def __init__(
         self, matrix: csr_array, dtype: torch.dtype, device: torch.device | str = "cpu"
@@ -59,30 +59,31 @@ class AffineMap:
         """rows @ matrix: coefficients on the result become coefficients on the argument."""
         if self.is_dense:
             return rows @ self.matrix
-        return _product(self.transposed, rows.t())
+        return _product(self.transposed, rows)
 
     def pushed(self, points: Tensor) -> Tensor:
         """The map's values, one point a row."""
         if self.is_dense:
             return points @ self.transposed
-        return _product(self.matrix, points.t())
+        return _product(self.matrix, points)
 
     def spread(self, radii: Tensor) -> Tensor:
         """The same with the absolute values of the entries."""
         if self.is_dense:
             return radii @ self.magnitude.t()
-        return _product(self.magnitude, radii.t())
+        return _product(self.magnitude, radii)
 
     def chosen(self, units: Tensor) -> Tensor:
-        """Some rows of the matrix, dense."""
-        return (
-            self.matrix[units] if self.is_dense else self.matrix.index_select(0, units).to_dense()
-        )
+        """Some rows of the matrix, dense, in place of their numbers."""
+        rows = self.matrix.index_select(0, units.flatten())
+        dense = rows if self.is_dense else rows.to_dense()
+        return dense.reshape(*units.shape, -1)
 
 
-def _product(matrix: Tensor, rows_transposed: Tensor) -> Tensor:
-    product: Tensor = torch.sparse.mm(matrix, rows_transposed)
-    return product.t()
+def _product(matrix: Tensor, rows: Tensor) -> Tensor:
+    """rows @ matrix.T for a sparse matrix."""
+    product: Tensor = torch.sparse.mm(matrix, rows.flatten(0, -2).t())
+    return product.t().reshape(*rows.shape[:-1], -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -62,10 +62,11 @@ class Ascent:
         self.steps = steps
 
     def __call__(self, state: State, rows: Rows) -> LinearBounds:
-        units = sum(layer.size for layer in state.network.layers[: len(state.relaxations)])
-        step = max(1, ENTRIES_AT_ONCE // max(1, 2 * units))
-        parts = [rows.part(slice(first, first + step)) for first in range(0, len(rows), step)]
-        return joined([self._climb(state, part) for part in parts])
+        units = sum(layer.size for layer in state.network.layers[: len(state.lines)])
+        count, each = rows.shape
+        step = max(1, ENTRIES_AT_ONCE // max(1, 2 * units * count))
+        parts = [rows.part(slice(first, first + step)) for first in range(0, each, step)]
+        return joined([self._climb(state, part) for part in parts], 1)
 
     def _climb(self, state: State, rows: Rows) -> LinearBounds:
         choices = _start(state, rows)
@@ -93,8 +94,8 @@ def _start(state: State, rows: Rows) -> dict[int, Tensor]:
     for number, relaxation in enumerate(state.relaxations):
         start = relaxation.start
         if start is not None:
-            index = rows.regions if len(state) > 1 else torch.zeros_like(rows.regions)
-            choices[number] = start[:, index].clone()
+            own = start[:, rows.regions]
+            choices[number] = own.expand(-1, -1, rows.shape[1], -1).clone()
     return choices
 
 
@@ -127,7 +128,7 @@ def _better(first: LinearBounds, second: LinearBounds) -> LinearBounds:
     wins = second.values > first.values
     return LinearBounds(
         torch.where(wins, second.values, first.values),
-        torch.where(wins[:, None], second.slopes, first.slopes),
+        torch.where(wins[..., None], second.slopes, first.slopes),
         torch.where(wins, second.constants, first.constants),
-        torch.where(wins[:, None], second.points, first.points),
+        torch.where(wins[..., None], second.points, first.points),
     )

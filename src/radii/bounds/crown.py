@@ -26,13 +26,13 @@ from radii.bounds.supports import Supports
 from radii.networks import Network
 from radii.networks.operators import MaxPool, Sigmoid, Tanh
 
-__all__ = ["Pass", "bound_rows", "crown_bounds", "output_rows", "propagate", "within_intervals"]
+__all__ = ["Pass", "bound_rows", "crown_bounds", "linear_bounds", "output_rows", "propagate"]
 
 Pass = Callable[[State, Rows], LinearBounds]
 """How rows are bounded: `backward`, or that with optimised choices."""
 
-ENTRIES_AT_ONCE = 1 << 21
-"""How many coefficients a pass may hold at its widest layer: 16 MB in float64."""
+ENTRIES_AT_ONCE = 1 << 17
+"""How many coefficients a pass may hold at its widest layer: 1 MB in float64, for the cache."""
 
 
 def crown_bounds(
@@ -65,47 +65,67 @@ def output_rows(state: State, rows: npt.ArrayLike | None) -> Tensor:
     return held if held.dim() == 3 else held.expand(len(state), *held.shape)
 
 
-def propagate(network: LayeredNetwork, supports: Supports, bound: Pass = backward) -> State:
-    """Intervals and relaxations of every layer over each region."""
+def propagate(
+    network: LayeredNetwork,
+    supports: Supports,
+    bound: Pass = backward,
+    known: Sequence[Interval] | None = None,
+) -> State:
+    """Intervals and relaxations of every layer over each region.
+
+    `known` are intervals of the layers' arguments that are proven already; they are intersected.
+    """
     state = State(network, supports, values={0: supports.box})
-    for layer in network.layers:
+    for number, layer in enumerate(network.layers):
         arguments, size = layer.arguments(state.values)
+        if known is not None:
+            arguments = arguments.intersected(known[number])
         relaxation = _relaxed(layer, arguments)
         if not (layer.reads_input_only and supports.centre is None):
-            loose = relaxation.is_loose.nonzero()
-            if len(loose):
-                arguments = _tightened(state, layer, arguments, size, loose, bound)
+            is_loose = relaxation.is_loose
+            if bool(is_loose.any()):
+                arguments = _tightened(state, layer, arguments, size, is_loose, bound)
                 relaxation = _relaxed(layer, arguments)
         values = _values(layer, arguments)
         if is_single_softmax(layer.operator, layer.shape):
             values = _sharpened(state, layer, size, values, bound)
             relaxation = Constants(values.low, values.high)
-        state.values[layer.node] = values
-        state.arguments.append(arguments)
-        state.sizes.append(size)
-        state.relaxations.append(relaxation)
+        state.add(arguments, size, values, relaxation)
     return state
 
 
 def bound_rows(state: State, rows: Tensor, bound: Pass = backward) -> Interval:
     """Bounds (regions, rows) of rows (regions, rows, outputs), intersected with intervals'."""
+    output, each = state.network.output, rows.shape[1]
+    arguments, size = output.arguments(state.values)
+    plain = _within_intervals(rows, arguments)
+    values = linear_bounds(state, output, size, torch.cat([rows, -rows], 1), bound).values
+    low, high = values[:, :each], -values[:, each:]
+    return Interval(torch.maximum(low, plain.low), torch.minimum(high, plain.high))
+
+
+def linear_bounds(
+    state: State, layer: Layer, size: Tensor, rows: Tensor, bound: Pass = backward
+) -> LinearBounds:
+    """Lower bounds of rows (regions, rows, arguments) of a layer behind those of the state."""
     count, each = rows.shape[:2]
-    arguments, size = state.network.output.arguments(state.values)
-    plain = within_intervals(rows, arguments)
-    both = torch.cat([rows, -rows], 1).reshape(2 * count * each, -1)
-    regions = torch.arange(count, device=rows.device).repeat_interleave(2 * each)
-    values = _in_parts(
-        state,
-        lambda part: Rows.of_functions(state.network.output, size, regions[part], both[part]),
-        len(both),
-        bound,
-    ).values.reshape(count, 2, each)
-    return Interval(
-        torch.maximum(values[:, 0], plain.low), torch.minimum(-values[:, 1], plain.high)
-    )
+    widest = _widest(state.network)
+    few = max(1, ENTRIES_AT_ONCE // (each * widest))
+    short = max(1, ENTRIES_AT_ONCE // (few * widest))
+    numbers = torch.arange(count, device=rows.device)
+    parts = []
+    for first in range(0, count, few):
+        regions = numbers[first : first + few]
+        own = rows[first : first + few]
+        within = [
+            bound(state, Rows.of_functions(layer, size, regions, own[:, row : row + short]))
+            for row in range(0, each, short)
+        ]
+        parts.append(joined(within, 1))
+    return joined(parts, 0)
 
 
-def within_intervals(rows: Tensor, arguments: Interval) -> Interval:
+def _within_intervals(rows: Tensor, arguments: Interval) -> Interval:
     """Bounds of rows (regions, rows, entries) from an interval for each entry alone."""
     centre, radius = arguments.centred()
     middle = (rows @ centre[..., None]).squeeze(2)
@@ -138,40 +158,39 @@ def _values(layer: Layer, arguments: Interval) -> Interval:
 
 
 def _tightened(
-    state: State, layer: Layer, arguments: Interval, size: Tensor, loose: Tensor, bound: Pass
+    state: State, layer: Layer, arguments: Interval, size: Tensor, is_loose: Tensor, bound: Pass
 ) -> Interval:
-    """The arguments with a backward pass for the (region, unit) pairs that are loose."""
-    regions, units = loose[:, 0], loose[:, 1]
+    """The arguments with a backward pass for the units of each region that are loose.
+
+    Regions with about as many of them go together; what fills up the shorter rows are units that
+    did not need it, and gain from it all the same.
+    """
     low, high = arguments.low.clone(), arguments.high.clone()
-    step = max(1, ENTRIES_AT_ONCE // (2 * _widest(state.network)))
-    for first in range(0, len(loose), step):
-        part = slice(first, first + step)
-        where = regions[part], units[part]
-        values = bound(state, Rows.of_units(layer, size, *where)).values.chunk(2)
-        low[where] = torch.maximum(low[where], values[0])
-        high[where] = torch.minimum(high[where], -values[1])
+    widest = _widest(state.network)
+    counts, order = is_loose.sum(1).sort(descending=True)
+    numbers = counts.tolist()
+    first = 0
+    while first < len(numbers) and numbers[first]:
+        most = numbers[first]
+        few = max(1, ENTRIES_AT_ONCE // (2 * most * widest))
+        short = max(1, ENTRIES_AT_ONCE // (2 * few * widest))
+        regions = order[first : first + few]
+        units = is_loose[regions].to(torch.int8).argsort(1, descending=True)[:, :most]
+        for start in range(0, most, short):
+            part = units[:, start : start + short]
+            values = bound(state, Rows.of_units(layer, size, regions, part)).values.chunk(2, 1)
+            where = regions[:, None], part
+            low[where] = torch.maximum(low[where], values[0])
+            high[where] = torch.minimum(high[where], -values[1])
+        first += few
     return Interval(low, high)
 
 
 def _sharpened(state: State, layer: Layer, size: Tensor, values: Interval, bound: Pass) -> Interval:
     """Softmax from bounds on the differences of its arguments."""
-    pairs = pairs_of(layer.size).to(layer.offset)
-    count = len(state)
-    regions = torch.arange(count, device=pairs.device).repeat_interleave(len(pairs))
-    least = _in_parts(
-        state,
-        lambda part: Rows.of_functions(layer, size, regions[part], pairs.repeat(count, 1)[part]),
-        len(regions),
-        bound,
-    )
-    differences = least.values.reshape(count, len(pairs))
-    return values.intersected(from_differences(layer.operator, differences, layer.size))
-
-
-def _in_parts(state: State, rows: Callable[[slice], Rows], count: int, bound: Pass) -> LinearBounds:
-    step = max(1, ENTRIES_AT_ONCE // _widest(state.network))
-    parts = [slice(first, min(first + step, count)) for first in range(0, count, step)]
-    return joined([bound(state, rows(part)) for part in parts])
+    pairs = pairs_of(layer.size).to(layer.offset).expand(len(state), -1, -1)
+    least = linear_bounds(state, layer, size, pairs, bound).values
+    return values.intersected(from_differences(layer.operator, least, layer.size))
 
 
 def _widest(network: LayeredNetwork) -> int:

@@ -61,9 +61,8 @@ class Curves(Relaxation):
         The choice runs from the near end (0) to the last tangent (1).
         """
         half = torch.full_like(self.low, 0.5)
-        return torch.stack(
-            [torch.where(self.high <= 0, half, 1.0), torch.where(self.low >= 0, half, 1.0)]
-        )
+        below, above = torch.where(self.high <= 0, half, 1.0), torch.where(self.low >= 0, half, 1.0)
+        return torch.stack([below, above])[:, :, None]
 
     @property
     def is_loose(self) -> Tensor:
@@ -82,8 +81,9 @@ class Curves(Relaxation):
 
     def lines(self, choices: Tensor | None = None) -> Lines:
         below, above = self.start if choices is None else choices
-        lower_slope, lower_offset = _below_tanh(self.low, self.high, self.below_end, below)
-        upper_slope, upper_offset = _below_tanh(-self.high, -self.low, self.above_end, above)
+        low, high = self.low[:, None], self.high[:, None]
+        lower_slope, lower_offset = _below_tanh(low, high, self.below_end[:, None], below)
+        upper_slope, upper_offset = _below_tanh(-high, -low, self.above_end[:, None], above)
         steep = self.scale * self.pace
         return UnitLines(
             steep * lower_slope,

@@ -9,7 +9,7 @@ are off by some share of |a| |M| change the result by no more than that share of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -17,21 +17,22 @@ from torch import Tensor
 
 from radii.bounds.affine_maps import Layer, LayeredNetwork, slack
 from radii.bounds.enclosure import Interval
-from radii.bounds.relaxations import Relaxation
+from radii.bounds.relaxations import Lines, Relaxation
 from radii.bounds.supports import Supports
 
-__all__ = ["Choices", "LinearBounds", "Rows", "State", "backward"]
+__all__ = ["Choices", "LinearBounds", "Rows", "State", "backward", "joined"]
 
 Choices = Mapping[int, Tensor]
-"""For some layers, by number, the lines chosen for each row, as `Relaxation.start` has them."""
+"""For some layers, by number, the lines chosen for each row: (2, regions, rows, units)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearBounds:
     """For each row a proven lower bound on its region, and the linear function it comes from.
 
-    The row is at least `slopes @ x + constants` on the region, up to rounding; `points` are inputs
-    at which that is least.
+    The row is at least `slopes @ x + constants` on the region, in real arithmetic: rounding is
+    subtracted. `points` are inputs at which that is least. `values` and `constants` are (regions,
+    rows), the others (regions, rows, inputs).
     """
 
     values: Tensor
@@ -44,8 +45,9 @@ class LinearBounds:
 class State:
     """What is known of a network over each region of a batch, layer by layer, as far as it got.
 
-    `values` holds an interval for each value by its node, the input included; `relaxations` and
-    `sizes` (the absolute values that each argument adds up) have an entry a layer.
+    `values` holds an interval for each value by its node, the input included; the lists have an
+    entry a layer: what the units read, the absolute values that each of those adds up, all lines
+    that may be chosen, and those that CROWN chooses.
     """
 
     network: LayeredNetwork
@@ -54,17 +56,26 @@ class State:
     arguments: list[Interval] = field(default_factory=list)
     sizes: list[Tensor] = field(default_factory=list)
     relaxations: list[Relaxation] = field(default_factory=list)
+    lines: list[Lines] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.supports)
 
+    def add(self, arguments: Interval, size: Tensor, values: Interval, lines: Relaxation) -> None:
+        """What is known of the next layer."""
+        self.values[self.network.layers[len(self.lines)].node] = values
+        self.arguments.append(arguments)
+        self.sizes.append(size)
+        self.relaxations.append(lines)
+        self.lines.append(lines.lines())
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Linear functions to be bounded: `regions` says on which region, a row each.
+    """Linear functions to be bounded, equally many on each of the regions with these numbers.
 
-    `maps` are coefficients on the values of nodes, `constants` what is added; `size` bounds the
-    absolute values that were added up to make them, on the region.
+    `maps` are coefficients (regions, rows, n) on the values of nodes, `constants` what is added;
+    `size` bounds the absolute values that were added up to make them, on the region.
     """
 
     regions: Tensor
@@ -74,54 +85,56 @@ class Rows:
 
     @classmethod
     def of_units(cls, layer: Layer, size: Tensor, regions: Tensor, units: Tensor) -> Rows:
-        """Single arguments of a layer and, behind them, the same ones negated."""
+        """Arguments of a layer, with numbers (regions, rows), and behind them the same negated."""
         maps = {}
         for source, held in layer.maps.items():
             chosen = held.chosen(units)
-            maps[source] = torch.cat([chosen, -chosen])
-        offset, sizes = layer.offset[units], size[regions, units]
+            maps[source] = torch.cat([chosen, -chosen], 1)
+        offset, sizes = layer.offset[units], size[regions].gather(1, units)
         return cls(
-            torch.cat([regions, regions]),
+            regions,
             maps,
-            torch.cat([offset, -offset]),
-            torch.cat([sizes, sizes]),
+            torch.cat([offset, -offset], 1),
+            torch.cat([sizes, sizes], 1),
         )
 
     @classmethod
     def of_functions(cls, layer: Layer, size: Tensor, regions: Tensor, rows: Tensor) -> Rows:
-        """Rows of coefficients on all arguments of a layer."""
+        """Rows (regions, rows, arguments) of coefficients on all arguments of a layer."""
         return cls(
             regions,
             {source: held.pulled(rows) for source, held in layer.maps.items()},
             rows @ layer.offset,
-            (rows.abs() * size[regions]).sum(1),
+            (rows.abs() @ size[regions][..., None]).squeeze(2),
         )
 
-    def __len__(self) -> int:
-        return len(self.regions)
+    @property
+    def shape(self) -> torch.Size:
+        """How many regions, and how many rows on each."""
+        return self.constants.shape
 
     def part(self, rows: slice) -> Rows:
-        maps = {source: held[rows] for source, held in self.maps.items()}
-        return Rows(self.regions[rows], maps, self.constants[rows], self.size[rows])
+        """Some of each region's rows."""
+        maps = {source: held[:, rows] for source, held in self.maps.items()}
+        return Rows(self.regions, maps, self.constants[:, rows], self.size[:, rows])
 
 
 def backward(state: State, rows: Rows, choices: Choices | None = None) -> LinearBounds:
     """Lower bounds of the rows. Without choices the lines are CROWN's."""
-    network = state.network
+    network, regions = state.network, rows.regions
     coefficients = dict(rows.maps)
     constants, size = rows.constants, rows.size
-    for number in range(len(state.relaxations) - 1, -1, -1):
+    for number in range(len(state.lines) - 1, -1, -1):
         layer = network.layers[number]
         held = coefficients.pop(layer.node, None)
         if held is None:
             continue
-        relaxation = _matching(state, number, rows.regions)
-        pulled = relaxation.lines(None if choices is None else choices.get(number)).pulled(held)
+        pulled = _lines(state, number, regions, choices).pulled(held)
         constants, size = constants + pulled.constant, size + pulled.size
         if pulled.rows is None:
             continue
-        of_arguments = _rowwise(state.sizes[number], rows.regions)
-        size = size + (pulled.rows.abs() * of_arguments).sum(1)
+        of_arguments = state.sizes[number][regions][..., None]
+        size = size + (pulled.rows.abs() @ of_arguments).squeeze(2)
         constants = constants + pulled.rows @ layer.offset
         for source, affine in layer.maps.items():
             added = affine.pulled(pulled.rows)
@@ -129,30 +142,27 @@ def backward(state: State, rows: Rows, choices: Choices | None = None) -> Linear
             coefficients[source] = added if known is None else known + added
     on_input = coefficients.get(0)
     if on_input is None:
-        on_input = constants.new_zeros(len(rows), network.inputs)
-    supports = state.supports if len(state) == 1 else state.supports.taken(rows.regions)
-    least = supports.least(on_input)
-    values = constants + least.values - slack(size + least.size, network.terms)
+        on_input = constants.new_zeros(*rows.shape, network.inputs)
+    least = state.supports.taken(regions).least(on_input)
+    constants = constants - slack(size + least.size, network.terms)
+    values = constants + least.values
     values = torch.where(torch.isfinite(values), values, -torch.inf)
     return LinearBounds(values, on_input, constants, least.points)
 
 
-def _matching(state: State, number: int, regions: Tensor) -> Relaxation:
-    relaxation = state.relaxations[number]
-    return relaxation if len(state) == 1 else relaxation.taken(regions)
+def _lines(state: State, number: int, regions: Tensor, choices: Choices | None) -> Lines:
+    if choices is not None and number in choices:
+        return state.relaxations[number].taken(regions).lines(choices[number])
+    return state.lines[number].taken(regions)
 
 
-def _rowwise(held: Tensor, regions: Tensor) -> Tensor:
-    return held if len(held) == 1 else held[regions]
-
-
-def joined(parts: Sequence[LinearBounds]) -> LinearBounds:
-    """Bounds of rows that were bounded in several parts."""
+def joined(parts: list[LinearBounds], axis: int) -> LinearBounds:
+    """Bounds that were found in several parts, of the regions (axis 0) or of their rows (1)."""
     if len(parts) == 1:
         return parts[0]
     return LinearBounds(
-        torch.cat([part.values for part in parts]),
-        torch.cat([part.slopes for part in parts]),
-        torch.cat([part.constants for part in parts]),
-        torch.cat([part.points for part in parts]),
+        torch.cat([part.values for part in parts], axis),
+        torch.cat([part.slopes for part in parts], axis),
+        torch.cat([part.constants for part in parts], axis),
+        torch.cat([part.points for part in parts], axis),
     )

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from radii.bounds.affine_maps import Layer
 from radii.bounds.enclosure import Interval
-from radii.bounds.relaxations import Lines, Pulled, Relaxation
+from radii.bounds.relaxations import Lines, Pulled, Relaxation, along
 from radii.networks.operators import MaxPool
 
 __all__ = ["Maxima"]
@@ -56,7 +56,7 @@ class Maxima(Relaxation):
 
     @property
     def start(self) -> Tensor:
-        return self.choices
+        return self.choices[:, :, None]
 
     @property
     def is_loose(self) -> Tensor:
@@ -79,20 +79,50 @@ class Maxima(Relaxation):
         )
 
     def lines(self, choices: Tensor | None = None) -> Lines:
-        return _Planes(self, (self.choices if choices is None else choices)[1])
+        _, share = self.start if choices is None else choices
+        return _Planes(
+            self.places,
+            self.arguments,
+            self.below[:, None],
+            self.above[:, None],
+            self.offset[:, None],
+            self.offset_size[:, None],
+            self.top[:, None],
+            share,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Planes(Lines):
-    of: Maxima
+    """As `Maxima`, with an axis for rows, along which only `share` may differ."""
+
+    places: Tensor
+    arguments: int
+    below: Tensor
+    above: Tensor
+    offset: Tensor
+    offset_size: Tensor
+    top: Tensor
     share: Tensor
 
     def pulled(self, rows: Tensor) -> Pulled:
         above, below = rows.clamp_min(0), rows.clamp_max(0)
         on_sum, on_top = below * self.share, below * (1 - self.share)
-        spread = above[..., None] * self.of.below + on_sum[..., None] * self.of.above
-        empty = rows.new_zeros(len(rows), self.of.arguments)
-        on_arguments = empty.index_add(1, self.of.places.flatten(), spread.flatten(1))
-        constant = (on_sum * self.of.offset + on_top * self.of.top).sum(1)
-        size = on_sum.abs() * self.of.offset_size + on_top.abs() * self.of.top.abs()
-        return Pulled(on_arguments, constant, size.sum(1))
+        spread = above[..., None] * self.below + on_sum[..., None] * self.above
+        empty = rows.new_zeros(*rows.shape[:2], self.arguments)
+        on_arguments = empty.index_add(2, self.places.flatten(), spread.flatten(2))
+        constant = along(on_sum, self.offset) + along(on_top, self.top)
+        size = -along(on_sum, self.offset_size) - along(on_top, self.top.abs())
+        return Pulled(on_arguments, constant, size)
+
+    def taken(self, index: Tensor) -> _Planes:
+        return _Planes(
+            self.places,
+            self.arguments,
+            self.below[index],
+            self.above[index],
+            self.offset[index],
+            self.offset_size[index],
+            self.top[index],
+            self.share[index],
+        )

@@ -18,7 +18,7 @@ from radii.bounds.affine_maps import Layer
 from radii.bounds.enclosure import Interval
 from radii.bounds.pieces import Hinges
 
-__all__ = ["Constants", "Lines", "PiecewiseLinear", "Pulled", "Relaxation"]
+__all__ = ["Constants", "Lines", "PiecewiseLinear", "Pulled", "Relaxation", "UnitLines", "along"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,16 +31,23 @@ class Pulled:
 
 
 class Lines(ABC):
-    """Chosen lines of one layer, a row for each row to be bounded (or one for all)."""
+    """Chosen lines of one layer: for each region one choice, or one for each of its rows."""
 
     @abstractmethod
     def pulled(self, rows: Tensor) -> Pulled:
-        """`rows` on the units' values, bounded from below by rows on their arguments."""
+        """Rows (regions, rows, units) on values, bounded from below by rows on their arguments."""
+
+    @abstractmethod
+    def taken(self, index: Tensor) -> Lines:
+        """The lines of some of the regions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitLines(Lines):
-    """One line below and one above each unit: slope * argument + offset."""
+    """One line below and one above each unit: slope * argument + offset.
+
+    All are (regions, 1, units), or (regions, rows, units) where each row has its own.
+    """
 
     lower_slope: Tensor
     lower_offset: Tensor
@@ -49,9 +56,36 @@ class UnitLines(Lines):
 
     def pulled(self, rows: Tensor) -> Pulled:
         above, below = rows.clamp_min(0), rows.clamp_max(0)
-        constants = above * self.lower_offset + below * self.upper_offset
-        on_arguments = above * self.lower_slope + below * self.upper_slope
-        return Pulled(on_arguments, constants.sum(1), constants.abs().sum(1))
+        on_arguments = torch.addcmul(above * self.lower_slope, below, self.upper_slope)
+        gain, gain_size = _with_size(above, self.lower_offset)
+        loss, loss_size = _with_size(below, self.upper_offset)
+        return Pulled(on_arguments, gain + loss, gain_size - loss_size)
+
+    def taken(self, index: Tensor) -> UnitLines:
+        return UnitLines(
+            self.lower_slope[index],
+            self.lower_offset[index],
+            self.upper_slope[index],
+            self.upper_offset[index],
+        )
+
+
+def _with_size(rows: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+    """`along` of the values and of their absolute values."""
+    if values.shape[1] > 1:
+        return along(rows, values), along(rows, values.abs())
+    if not bool(values.any()):  # as below a ReLU
+        nothing = rows.new_zeros(rows.shape[:2])
+        return nothing, nothing
+    both = torch.bmm(rows, torch.cat([values, values.abs()], 1).transpose(1, 2))
+    return both[..., 0], both[..., 1]
+
+
+def along(rows: Tensor, values: Tensor) -> Tensor:
+    """The sum of each row (regions, rows, n) times values, (regions, 1, n) or as many as rows."""
+    if values.shape[1] == 1:
+        return torch.bmm(rows, values.transpose(1, 2)).squeeze(2)
+    return (rows * values).sum(2)
 
 
 class Relaxation(ABC):
@@ -60,7 +94,7 @@ class Relaxation(ABC):
     @property
     @abstractmethod
     def start(self) -> Tensor | None:
-        """The choices of CROWN, (2, regions, units): below and above; None if there are none."""
+        """The choices of CROWN, (2, regions, 1, units): below and above; None if there are none."""
 
     @property
     @abstractmethod
@@ -69,11 +103,11 @@ class Relaxation(ABC):
 
     @abstractmethod
     def taken(self, index: Tensor) -> Relaxation:
-        """One region a row: those at `index`."""
+        """The same for some of the regions."""
 
     @abstractmethod
     def lines(self, choices: Tensor | None = None) -> Lines:
-        """The lines of these choices, in the shape of `start`; without any, those of `start`."""
+        """The lines of these choices (2, regions, rows, units); without any, those of `start`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +129,7 @@ class Constants(Relaxation):
         return Constants(self.low[index], self.high[index])
 
     def lines(self, choices: Tensor | None = None) -> Lines:
-        return _ConstantLines(self.low, self.high)
+        return _ConstantLines(self.low[:, None], self.high[:, None])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +139,10 @@ class _ConstantLines(Lines):
 
     def pulled(self, rows: Tensor) -> Pulled:
         constants = torch.where(rows > 0, rows * self.low, rows * self.high)
-        return Pulled(None, constants.sum(1), constants.abs().sum(1))
+        return Pulled(None, constants.sum(2), constants.abs().sum(2))
+
+    def taken(self, index: Tensor) -> _ConstantLines:
+        return _ConstantLines(self.low[index], self.high[index])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -136,7 +173,8 @@ class Pencil:
         return Pencil(*(getattr(self, f.name)[index] for f in fields(self)))
 
     def at(self, choice: Tensor) -> tuple[Tensor, Tensor]:
-        return self.slope + choice * self.slope_span, self.offset + choice * self.offset_span
+        slope = self.slope[:, None] + choice * self.slope_span[:, None]
+        return slope, self.offset[:, None] + choice * self.offset_span[:, None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -158,7 +196,7 @@ class PiecewiseLinear(Relaxation):
 
     @property
     def start(self) -> Tensor:
-        return self.choices
+        return self.choices[:, :, None]
 
     @property
     def is_loose(self) -> Tensor:
@@ -173,7 +211,7 @@ class PiecewiseLinear(Relaxation):
         )
 
     def lines(self, choices: Tensor | None = None) -> Lines:
-        below, above = self.choices if choices is None else choices
+        below, above = self.start if choices is None else choices
         return UnitLines(*self.lower.at(below), *self.upper.at(above))
 
 

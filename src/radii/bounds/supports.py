@@ -26,7 +26,10 @@ BISECTIONS = 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Least:
-    """For each row a lower bound, the absolute values it adds up, and a point where it is low."""
+    """For each row a lower bound, the absolute values it adds up, and a point where it is low.
+
+    (regions, rows), and (regions, rows, inputs) for the points.
+    """
 
     values: Tensor
     size: Tensor
@@ -69,37 +72,39 @@ class Supports:
         return len(self.box.low)
 
     def taken(self, index: Tensor) -> Supports:
-        """One region a row: those at `index`."""
+        """Some of the regions."""
         box = Interval(self.box.low[index], self.box.high[index])
         if self.centre is None or self.eps is None:
             return Supports(box)
         return replace(self, box=box, centre=self.centre[index], eps=self.eps[index])
 
     def least(self, rows: Tensor) -> Least:
-        """The least value of each row of coefficients over its region (of one region: over it)."""
+        """The least value of each row of coefficients (regions, rows, inputs) over its region."""
         found = self._over_box(rows)
         if self.centre is None or self.eps is None:
             return found
-        down = (self.box.low - self.centre).clamp_max(0).expand_as(rows)
-        up = (self.box.high - self.centre).clamp_min(0).expand_as(rows)
+        centre = self.centre[:, None]
+        down = (self.box.low[:, None] - centre).clamp_max(0).expand_as(rows)
+        up = (self.box.high[:, None] - centre).clamp_min(0).expand_as(rows)
         bound = _by_budget if self.norm is Norm.L1 else _by_length
-        values, size, steps = bound(rows, down, up, self.eps.expand(len(rows))[:, None])
-        middle = (rows * self.centre).sum(1)
-        size = size + (rows * self.centre).abs().sum(1)
+        values, size, steps = bound(rows, down, up, self.eps[:, None, None])
+        middle = (rows * centre).sum(2)
+        size = size + (rows * centre).abs().sum(2)
         values = torch.where(torch.isfinite(values), middle + values, -torch.inf)
         is_better = values > found.values
         return Least(
             torch.where(is_better, values, found.values),
             torch.maximum(found.size, size),
-            self.centre + steps,
+            centre + steps,
         )
 
     def _over_box(self, rows: Tensor) -> Least:
         centre, radius = self.box.centred()
-        spread = rows.abs() * radius
-        values = (rows * centre).sum(1) - spread.sum(1)
-        size = (rows * centre).abs().sum(1) + spread.sum(1)
-        return Least(values, size, centre - torch.sign(rows) * radius)
+        magnitude = rows.abs()
+        spread = (magnitude @ radius[..., None]).squeeze(2)
+        values = (rows @ centre[..., None]).squeeze(2) - spread
+        size = (magnitude @ centre.abs()[..., None]).squeeze(2) + spread
+        return Least(values, size, centre[:, None] - torch.sign(rows) * radius[:, None])
 
 
 def _by_budget(
@@ -107,17 +112,17 @@ def _by_budget(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """L1: the budget goes to the steepest inputs first; the last one's slope is the multiplier."""
     reach = torch.where(rows > 0, -down, up)
-    gains, order = rows.abs().sort(dim=1, descending=True)
-    sorted_reach = reach.gather(1, order)
-    spent = sorted_reach.cumsum(1) - sorted_reach
+    gains, order = rows.abs().sort(dim=2, descending=True)
+    sorted_reach = reach.gather(2, order)
+    spent = sorted_reach.cumsum(2) - sorted_reach
     lengths = torch.minimum((eps - spent).clamp_min(0), sorted_reach)
     is_over = spent + sorted_reach >= eps
-    last = is_over.to(torch.int8).argmax(1, keepdim=True)
-    price = torch.where(is_over.any(1, keepdim=True), gains.gather(1, last), 0.0)
+    last = is_over.to(torch.int8).argmax(2, keepdim=True)
+    price = torch.where(is_over.any(2, keepdim=True), gains.gather(2, last), 0.0)
     terms = (rows.abs() - price).clamp_min(0) * reach
-    total = terms.sum(1) + (price * eps).squeeze(1)
-    steps = -torch.sign(rows) * torch.zeros_like(rows).scatter(1, order, lengths)
-    return -total, total + (rows.abs() * reach).sum(1), steps
+    total = terms.sum(2) + (price * eps).squeeze(2)
+    steps = -torch.sign(rows) * torch.zeros_like(rows).scatter(2, order, lengths)
+    return -total, total + (rows.abs() * reach).sum(2), steps
 
 
 def _by_length(
@@ -130,15 +135,15 @@ def _by_length(
         return torch.minimum(torch.maximum(free, down), up)
 
     with torch.no_grad():
-        high = torch.linalg.vector_norm(rows, dim=1, keepdim=True) / (2 * eps)
+        high = torch.linalg.vector_norm(rows, dim=2, keepdim=True) / (2 * eps)
         low = torch.zeros_like(high)
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
-            lengths = torch.linalg.vector_norm(steps_at(middle), dim=1, keepdim=True)
+            lengths = torch.linalg.vector_norm(steps_at(middle), dim=2, keepdim=True)
             low = torch.where(lengths > eps, middle, low)
             high = torch.where(lengths > eps, high, middle)
     steps = steps_at(high)
     linear, square = rows * steps, high * steps * steps
-    budget = (high * eps * eps).squeeze(1)
-    size = (linear.abs() + square).sum(1) + budget
-    return (linear + square).sum(1) - budget, size, steps
+    budget = (high * eps * eps).squeeze(2)
+    size = (linear.abs() + square).sum(2) + budget
+    return (linear + square).sum(2) - budget, size, steps
