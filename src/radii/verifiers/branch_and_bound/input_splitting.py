@@ -1,0 +1,291 @@
+"""Branch and bound on boxes of inputs: for networks with few inputs, and for smooth ones.
+
+Each round takes a batch of boxes. Linear bounds of the outputs (CROWN) say where in a box a
+violation can be; nothing is left of a proven one, and the rest of the others is cut in two where
+that moves the bounds most. The corners that the bounds are least at, and the middles of boxes, are
+tried as counterexamples.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from radii.balls import Ball, Norm
+from radii.bounds import box_of, fuse, without_softmax
+from radii.bounds.affine_maps import LayeredNetwork, layered
+from radii.bounds.crown import linear_bounds, propagate
+from radii.bounds.enclosure import Interval
+from radii.bounds.supports import Supports
+from radii.networks import Network
+from radii.properties import Halfspaces
+from radii.queries import Specification
+from radii.verifiers._base import Limits
+from radii.verifiers.branch_and_bound.boxes import Boxes
+from radii.verifiers.branch_and_bound.clipping import Cuts, Weighed, clipped, hull, weighed
+
+__all__ = ["Outcome", "SplitResult", "split_inputs"]
+
+PROOF_MARGIN = 1e-6
+"""What a proven bound on a halfspace must exceed: far above the rounding of float64."""
+
+BATCH_SECONDS = 0.12
+"""How long a round should take: short against the time limits that it has to notice."""
+
+LARGEST_BATCH = 4096
+SMALLEST_WIDTH = 2.0**-36
+"""A box is not split any more where all its sides are this small against the whole region's."""
+
+ENTRIES_KEPT = 1 << 20
+"""How many intervals of units a batch may hold: 16 MB, for each level of the depth-first order."""
+
+CANDIDATES = 8
+"""How many points of a round are handed to `check` at most, the most violating first."""
+
+
+class Outcome(Enum):
+    """What splitting came to."""
+
+    PROVEN = auto()
+    REFUTED = auto()
+    OPEN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class SplitResult:
+    """The outcome, how many boxes were bounded, and how many were left (or too small to split)."""
+
+    outcome: Outcome
+    boxes: int
+    open_boxes: int
+
+
+def split_inputs(
+    network: Network,
+    specification: Specification,
+    limits: Limits,
+    check: Callable[[Tensor], bool],
+    *,
+    margin: float = PROOF_MARGIN,
+    device: torch.device | str = "cpu",
+) -> SplitResult:
+    """Decide a specification with linear violations by splitting its region of inputs.
+
+    `check` is given inputs (points, inputs) in float64 that seem to violate the specification, and
+    says whether one of them does; the search then ends. It ends as well, open, once `limits` have
+    expired. Every network that can be bounded is taken; only networks with few inputs (some 20) or
+    small regions are decided soon.
+    """
+    return _Search(network, specification, limits, check, margin, device).run()
+
+
+class _Search:
+    def __init__(
+        self,
+        network: Network,
+        specification: Specification,
+        limits: Limits,
+        check: Callable[[Tensor], bool],
+        margin: float,
+        device: torch.device | str,
+    ) -> None:
+        self.network, self.specification = network, specification
+        self.limits, self.check = limits, check
+        fusion, violations = without_softmax(
+            fuse(network), specification.requirement.violations or ()
+        )
+        self.layered: LayeredNetwork = layered(fusion, torch.float64, device)
+        self.statement = _Statement.of(violations, specification.inputs, margin, device)
+        low, high = (
+            torch.from_numpy(side).to(device)[None] for side in box_of(specification.region)
+        )
+        self.widths = (high - low).clamp_min(1e-300)
+        self.pool = [Boxes(low, high)]
+        self.boxes = self.stuck = 0
+        self.batch = 16
+        units = sum(layer.size for layer in self.layered.layers)
+        self.largest_batch = max(1, min(LARGEST_BATCH, ENTRIES_KEPT // max(1, units)))
+
+    def run(self) -> SplitResult:
+        if not bool(torch.isfinite(self.widths).all()):
+            return self._result(Outcome.OPEN)
+        with torch.no_grad():
+            while self.pool:
+                if self.limits.expired is not None:
+                    return self._result(Outcome.OPEN)
+                started = time.monotonic()
+                boxes = self._next()
+                if self._round(boxes):
+                    return self._result(Outcome.REFUTED)
+                self._adapt(len(boxes), time.monotonic() - started)
+        return self._result(Outcome.OPEN if self.stuck else Outcome.PROVEN)
+
+    def _result(self, outcome: Outcome) -> SplitResult:
+        return SplitResult(outcome, self.boxes, sum(map(len, self.pool)) + self.stuck)
+
+    def _next(self) -> Boxes:
+        """A batch of the boxes that came last: depth first, so that few are kept."""
+        taken: list[Boxes] = []
+        missing = self.batch
+        while self.pool and missing > 0:
+            last = self.pool.pop()
+            if len(last) > missing:
+                self.pool.append(last.taken(slice(0, len(last) - missing)))
+                last = last.taken(slice(len(last) - missing, None))
+            taken.append(last)
+            missing -= len(last)
+        return Boxes.joined(taken)
+
+    def _adapt(self, count: int, seconds: float) -> None:
+        if seconds > BATCH_SECONDS:
+            self.batch = max(1, int(count * BATCH_SECONDS / seconds))
+        elif count == self.batch:
+            self.batch = min(self.largest_batch, 2 * self.batch)
+
+    def _round(self, boxes: Boxes) -> bool:
+        """Bound, clip, try and split some boxes; True once a counterexample is found."""
+        self.boxes += len(boxes)
+        cuts, boxes = self._bounded(boxes)
+        weights = self.statement.weighed(cuts, boxes.low, boxes.high)
+        worst = torch.stack([part.values for part in weights]).amin(0)
+        is_open = ~(worst > 0)
+        if not bool(is_open.any()):
+            return False
+        index = is_open.nonzero().squeeze(1)
+        boxes, cuts, worst = boxes.taken(index), cuts.taken(index), worst[index]
+        middles = boxes.low / 2 + boxes.high / 2
+        points = [middles, *(part.points[index] for part in weights)]
+        if self._is_refuted(torch.cat(points)):
+            return True
+        slopes = torch.stack([_open_slopes(part, index) for part in weights]).amax(0)
+        order = worst.argsort(descending=True)  # the most violating end up on top
+        self._split(boxes.taken(order), cuts.taken(order), slopes[order])
+        return False
+
+    def _bounded(self, boxes: Boxes) -> tuple[Cuts, Boxes]:
+        """Linear functions below every row of the statement on each box, and what is now known."""
+        supports = Supports(Interval(boxes.low, boxes.high))
+        state = propagate(self.layered, supports, known=boxes.known)
+        _, size = self.layered.output.arguments(state.values)
+        rows = self.statement.rows.expand(len(boxes), -1, -1)
+        found = linear_bounds(state, self.layered.output, size, rows)
+        constants = found.constants + self.statement.offsets
+        known = Boxes(boxes.low, boxes.high, tuple(state.arguments))
+        return self.statement.with_inputs(found.slopes, constants), known
+
+    def _is_refuted(self, points: Tensor) -> bool:
+        outputs = self.network(points.reshape(-1, *self.network.input_shape)).cpu().numpy()
+        margins = self.specification.requirement.margin(outputs, 0.0)
+        if self.specification.inputs is not None:
+            depths = self.specification.inputs.depth(points.cpu().numpy())
+            margins = np.where(depths <= 0, margins, np.inf)
+        order = np.argsort(margins)[:CANDIDATES]
+        chosen = order[margins[order] <= 0]
+        return len(chosen) > 0 and self.check(points[torch.from_numpy(chosen).to(points.device)])
+
+    def _split(self, boxes: Boxes, cuts: Cuts, slopes: Tensor) -> None:
+        low, high = self.statement.clipped(cuts, boxes.low, boxes.high)
+        kept = (low <= high).all(1).nonzero().squeeze(1)
+        low, high, cuts, slopes = low[kept], high[kept], cuts.taken(kept), slopes[kept]
+        boxes = boxes.taken(kept)
+        widths = high - low
+        score = widths * slopes + 1e-3 * (widths * slopes).amax(1, keepdim=True) * (
+            widths / self.widths
+        )
+        score = torch.where(score.amax(1, keepdim=True) > 0, score, widths / self.widths)
+        place = score.argmax(1, keepdim=True)
+        middle = (low / 2 + high / 2).gather(1, place)
+        is_stuck = (widths / self.widths).amax(1) <= SMALLEST_WIDTH
+        is_stuck |= ((middle <= low.gather(1, place)) | (middle >= high.gather(1, place)))[:, 0]
+        self.stuck += int(is_stuck.sum())
+        go = (~is_stuck).nonzero().squeeze(1)
+        lows = torch.stack([low, low.scatter(1, place, middle)], 1)[go].flatten(0, 1)
+        highs = torch.stack([high.scatter(1, place, middle), high], 1)[go].flatten(0, 1)
+        both = go.repeat_interleave(2)
+        lows, highs = self.statement.clipped(cuts.taken(both), lows, highs)
+        kept = ((lows <= highs).all(1) & self._meets_region(lows, highs)).nonzero().squeeze(1)
+        if len(kept):
+            self.pool.append(boxes.taken(both[kept]).within(lows[kept], highs[kept]))
+
+    def _meets_region(self, low: Tensor, high: Tensor) -> Tensor:
+        """Boxes that may hold a point of the region, if that is a ball."""
+        region = self.specification.region
+        if not isinstance(region, Ball) or region.norm is Norm.LINF:
+            return torch.ones(len(low), dtype=torch.bool, device=low.device)
+        centre = torch.from_numpy(region.center.ravel().copy()).to(low)
+        steps = torch.maximum(low - centre, centre - high).clamp_min(0)
+        length = steps.sum(1) if region.norm is Norm.L1 else torch.linalg.vector_norm(steps, dim=1)
+        return length <= region.eps * (1 + 1e-9) + 1e-12
+
+
+def _open_slopes(part: Weighed, index: Tensor) -> Tensor:
+    """How steep the mixture is that leaves a violation open; flat where it leaves none."""
+    is_open = ~(part.values[index] > 0)
+    return torch.where(is_open[:, None], part.slopes[index].abs(), 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Statement:
+    """The violations as cuts: one for each row of outputs and, behind them, of the inputs.
+
+    `polyhedra` says which cuts each violation needs at once. A cut of outputs must exceed 0 by the
+    proof's margin, which `offsets` take off.
+    """
+
+    rows: Tensor
+    offsets: Tensor
+    input_rows: Tensor
+    input_offsets: Tensor
+    polyhedra: tuple[Tensor, ...]
+
+    @classmethod
+    def of(
+        cls,
+        violations: tuple[Halfspaces, ...],
+        inputs: Halfspaces | None,
+        margin: float,
+        device: torch.device | str,
+    ) -> _Statement:
+        rows: dict[bytes, int] = {}
+        kept: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
+        members: list[list[int]] = []
+        for polyhedron in violations:
+            members.append([])
+            for held in np.column_stack([polyhedron.matrix, polyhedron.offset]):
+                place = rows.setdefault(held.tobytes(), len(kept))
+                if place == len(kept):
+                    kept.append(held)
+                members[-1].append(place)
+        table = torch.tensor(np.stack(kept), dtype=torch.float64, device=device)
+        extra = np.zeros((0, 1)) if inputs is None else inputs.matrix
+        offsets = np.zeros(0) if inputs is None else inputs.offset
+        own = list(range(len(kept), len(kept) + len(extra)))
+        return cls(
+            table[:, :-1],
+            table[:, -1] - margin,
+            torch.tensor(extra, dtype=torch.float64, device=device),
+            torch.tensor(offsets, dtype=torch.float64, device=device),
+            tuple(torch.tensor(part + own, device=device) for part in members),
+        )
+
+    def with_inputs(self, slopes: Tensor, constants: Tensor) -> Cuts:
+        """All cuts of each box, from those of the outputs."""
+        if len(self.input_rows):
+            count = len(slopes)
+            slopes = torch.cat([slopes, self.input_rows.expand(count, -1, -1)], 1)
+            constants = torch.cat([constants, self.input_offsets.expand(count, -1)], 1)
+        return Cuts(slopes, constants)
+
+    def weighed(self, cuts: Cuts, low: Tensor, high: Tensor) -> list[Weighed]:
+        """For each violation whether its cuts leave anything of each box."""
+        return [weighed(cuts.chosen(part), low, high) for part in self.polyhedra]
+
+    def clipped(self, cuts: Cuts, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        """What is left of each box by any of the violations."""
+        return hull([clipped(cuts.chosen(part), low, high) for part in self.polyhedra])

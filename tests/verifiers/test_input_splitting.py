@@ -1,0 +1,217 @@
+"""Splitting inputs agrees with exact answers, with dense samples, and keeps its limits."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from radii.balls import Ball, Box, Norm
+from radii.networks import Network
+from radii.properties import Halfspaces, LinearRequirement
+from radii.queries import Specification
+from radii.testing.graphs import Sketch
+from radii.testing.networks import Family, random_network
+from radii.verdicts import Verdict
+from radii.verifiers import Limits, Milp
+from radii.verifiers.branch_and_bound.clipping import Cuts, clipped, weighed
+from radii.verifiers.branch_and_bound.input_splitting import Outcome, SplitResult, split_inputs
+from radii.witnesses import check_witness
+
+
+def dense_network(
+    seed: int, activation: str, hidden: tuple[int, ...], *, outputs: int = 3, final: str = ""
+) -> Network:
+    """Five (or, when small, three) inputs in [0, 1], weights as He draws them."""
+    rng = np.random.default_rng(seed)
+    width = 5 if len(hidden) > 3 else 3
+    sketch = Sketch([1, width])
+    value = sketch.apply("Sub", "x", sketch.constant(np.float32(0.5)))
+    for size in hidden:
+        weight = sketch.constant(rng.normal(0, np.sqrt(2 / width), (width, size)))
+        bias = sketch.constant(rng.normal(0, 0.1, size))
+        value, width = sketch.apply(activation, sketch.apply("Gemm", value, weight, bias)), size
+    weight = sketch.constant(rng.normal(0, 1 / np.sqrt(width), (width, outputs)))
+    value = sketch.apply("MatMul", value, weight)
+    return sketch.network(sketch.apply(final, value, axis=1) if final else value)
+
+
+def split(
+    network: Network, specification: Specification, seconds: float = 20.0
+) -> tuple[SplitResult, np.ndarray | None]:
+    """The result, and the counterexample behind it, checked as everywhere."""
+    found: list[np.ndarray] = []
+
+    def check(points: torch.Tensor) -> bool:
+        for point in points.numpy():
+            if check_witness(network, specification, point) is not None:
+                found.append(point)
+                return True
+        return False
+
+    result = split_inputs(network, specification, Limits(seconds=seconds), check)
+    assert bool(found) == (result.outcome is Outcome.REFUTED)
+    return result, found[-1] if found else None
+
+
+def outputs_at(network: Network, points: np.ndarray) -> np.ndarray:
+    with torch.no_grad():
+        return network(torch.from_numpy(points.reshape(-1, *network.input_shape))).numpy()
+
+
+@pytest.mark.parametrize("norm", [*Norm, None], ids=lambda norm: norm or "box")
+@pytest.mark.parametrize("family", list(Family))
+def test_small_networks_agree_with_the_exact_answer(family: Family, norm: Norm | None) -> None:
+    is_image = family in (Family.CONVOLUTIONAL, Family.POOLING)
+    seed = 0 if norm is None else 1 + list(Norm).index(norm)
+    network = random_network(family, seed, units=9 if is_image else 20, inputs=2 + seed % 4)
+    rng = np.random.default_rng(seed)
+    for eps in (0.05, 0.2) if is_image else (0.1, 0.3, 0.6):
+        centre = rng.uniform(0.2, 0.8, network.input_shape).astype(np.float32).astype(np.float64)
+        rows = rng.normal(size=(3, network.output_size))
+        values = outputs_at(network, centre[None])[0]
+        offset = rng.uniform(0.1, 0.5, 3) - rows @ values
+        violations = (Halfspaces(rows[:1], offset[:1]), Halfspaces(rows[1:], offset[1:]))
+        region: Ball | Box = Ball(centre, eps, norm or Norm.LINF, network.domain)
+        if norm is None:
+            region = Box(*region.box())
+        specification = Specification(region, LinearRequirement(violations))
+        result, _ = split(network, specification, 3.0 if is_image else 20.0)
+        if norm is Norm.L2:
+            points = np.stack([region.project(p) for p in region.sample(rng, 300)])
+            holds = specification.requirement.holds(outputs_at(network, points), 0.0).all()
+            assert holds or result.outcome is not Outcome.PROVEN
+            continue
+        answer, _ = Milp().decide(network, specification, Limits(seconds=20))
+        expected = {Verdict.ROBUST: Outcome.PROVEN, Verdict.NOT_ROBUST: Outcome.REFUTED}
+        if result.outcome is not Outcome.OPEN and answer.verdict in expected:
+            assert result.outcome is expected[answer.verdict]
+        assert result.outcome is not Outcome.OPEN or is_image
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_polyhedron_of_inputs_is_respected(seed: int) -> None:
+    network = random_network(Family.DENSE, seed, inputs=3)
+    rng = np.random.default_rng(seed)
+    plane = rng.normal(size=(2, 3))
+    inputs = Halfspaces(plane, -plane @ np.full(3, 0.5) + 0.05)
+    points = rng.uniform(0, 1, (20_000, 3))
+    points = points[inputs.depth(points) <= 0]
+    row = rng.normal(size=(1, 3))
+    least = float((outputs_at(network, points) @ row.T).min())
+    for gap in (0.1, -0.02):
+        violation = Halfspaces(row, np.array([gap - least]))
+        specification = Specification(
+            Box(np.zeros(3), np.ones(3)), LinearRequirement((violation,)), inputs
+        )
+        answer, _ = Milp().decide(network, specification, Limits(seconds=20))
+        result, _ = split(network, specification)
+        if gap < 0:
+            assert result.outcome is Outcome.REFUTED
+        contradiction = Verdict.NOT_ROBUST if result.outcome is Outcome.PROVEN else Verdict.ROBUST
+        assert result.outcome is not Outcome.OPEN and answer.verdict is not contradiction
+
+
+@pytest.mark.parametrize("activation", ["Sigmoid", "Tanh"])
+@pytest.mark.parametrize("final", ["", "Softmax", "LogSoftmax"])
+def test_smooth_networks_agree_with_dense_samples(activation: str, final: str) -> None:
+    network = dense_network(1, activation, (12, 12), final=final)
+    rng = np.random.default_rng(1)
+    outputs = outputs_at(network, rng.uniform(0, 1, (100_000, 3)))
+    row = np.array([[1.0, -1.0, 0.0]])
+    values = outputs @ row.T
+    least, spread = float(values.min()), float(np.ptp(values))
+    region = Box(np.zeros(3), np.ones(3))
+    for gap, expected in ((0.05, Outcome.PROVEN), (-0.01, Outcome.REFUTED)):
+        violation = Halfspaces(row, np.array([gap * spread - least]))
+        result, _ = split(network, Specification(region, LinearRequirement((violation,))))
+        assert result.outcome is expected
+
+
+def test_a_softmax_is_left_out_where_classes_are_compared() -> None:
+    network = dense_network(2, "Tanh", (12, 12), final="Softmax")
+    centre = np.full(3, 0.5)
+    label = int(outputs_at(network, centre[None]).argmax())
+    points = np.random.default_rng(0).uniform(0, 1, (50_000, 3))
+    is_other = outputs_at(network, points).argmax(1) != label
+    radius = float(np.abs(points[is_other] - centre).max(1).min()) if is_other.any() else 0.5
+    rows = -np.eye(3) + np.eye(3)[label]
+    violations = tuple(Halfspaces(row[None], np.zeros(1)) for row in np.delete(rows, label, 0))
+    for share, expected in ((0.8, Outcome.PROVEN), (1.1, Outcome.REFUTED)):
+        ball = Ball(centre, share * radius, Norm.LINF, network.domain)
+        result, _ = split(network, Specification(ball, LinearRequirement(violations)))
+        assert result.outcome is expected or not is_other.any()
+
+
+@pytest.mark.parametrize("disjunctive", [True, False])
+def test_a_network_like_acas_is_decided(disjunctive: bool) -> None:
+    network = dense_network(3, "Relu", (50,) * 6, outputs=5)
+    rng = np.random.default_rng(3)
+    low = np.full(5, 0.46)
+    region = Box(low, low + 0.08)
+    values = outputs_at(network, rng.uniform(region.low, region.high, (50_000, 5)))
+    rows = np.delete(np.eye(5)[0] - np.eye(5), 0, 0)
+    differences = values @ rows.T
+    worst = differences.min(0) if disjunctive else np.full(4, differences.max(1).min())
+    spread = np.ptp(differences, axis=0).max()
+    for gap, expected in ((0.1, Outcome.PROVEN), (-0.05, Outcome.REFUTED)):
+        offset = gap * spread - worst
+        halves = Halfspaces(rows, offset)
+        violations = (
+            tuple(Halfspaces(row[None], b[None]) for row, b in zip(rows, offset, strict=True))
+            if disjunctive
+            else (halves,)
+        )
+        result, point = split(network, Specification(region, LinearRequirement(violations)))
+        assert result.outcome is expected
+        if point is not None:
+            assert region.contains(point)
+
+
+def test_time_limits_and_cancellation_end_the_search() -> None:
+    network = dense_network(4, "Relu", (50,) * 6, outputs=5)
+    values = outputs_at(network, np.random.default_rng(4).uniform(0, 1, (50_000, 5)))
+    violation = Halfspaces(np.eye(5)[:1], np.array([1e-3 - values[:, 0].min()]))
+    region = Box(np.zeros(5), np.ones(5))
+    specification = Specification(region, LinearRequirement((violation,)))
+    started = time.monotonic()
+    result = split_inputs(network, specification, Limits(seconds=0.5), lambda points: False)
+    assert result.outcome is Outcome.OPEN and result.open_boxes > 0
+    assert time.monotonic() - started < 3
+    limits = Limits(cancelled=lambda: True)
+    result = split_inputs(network, specification, limits, lambda points: False)
+    assert result.outcome is Outcome.OPEN and result.boxes == 0
+
+
+def test_a_tie_cannot_be_proven_and_ends_open() -> None:
+    """The least value is 0: no counterexample in the check's eyes, and no proof either."""
+    network = dense_network(5, "Relu", (4,))
+    rows = np.zeros((1, 3))
+    specification = Specification(
+        Box(np.zeros(3), np.ones(3)), LinearRequirement((Halfspaces(rows, np.array([1e-9])),))
+    )
+    result = split_inputs(network, specification, Limits(seconds=0.3), lambda points: False)
+    assert result.outcome is Outcome.OPEN
+
+
+@settings(max_examples=60, deadline=None, database=None, derandomize=True)
+@given(seed=st.integers(0, 10_000), count=st.integers(1, 3), inputs=st.integers(1, 4))
+def test_clipping_and_weighing_lose_no_violation(seed: int, count: int, inputs: int) -> None:
+    rng = np.random.default_rng(seed)
+    low = rng.normal(size=(4, inputs))
+    high = low + rng.exponential(size=low.shape) * rng.integers(0, 2, low.shape)
+    slopes = rng.normal(size=(4, count, inputs)) * rng.integers(0, 2, (4, count, inputs))
+    cuts = Cuts(torch.from_numpy(slopes), torch.from_numpy(rng.normal(size=(4, count))))
+    sides = torch.from_numpy(low), torch.from_numpy(high)
+    inner_low, inner_high = (side.numpy() for side in clipped(cuts, *sides))
+    proven = (weighed(cuts, *sides).values > 0).numpy()
+    points = rng.uniform(low, high, (2000, *low.shape))
+    values = np.einsum("bki,pbi->pbk", slopes, points) + cuts.constants.numpy()
+    violates = (values <= 0).all(2)
+    inside = ((points >= inner_low) & (points <= inner_high)).all(2)
+    assert np.all(inside | ~violates)
+    assert not np.any(violates & proven)
