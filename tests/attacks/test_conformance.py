@@ -1,0 +1,44 @@
+"""Every attack of the registry, and some of foolbox, pass the suite that plugins run."""
+
+from __future__ import annotations
+
+from radii.attacks import Apgd, Attack, Fgsm, FoolboxAttack, MinimumNorm, Pgd
+from radii.testing.attacks import AttackConformance
+
+
+class TestMinimumNorm(AttackConformance):
+    reach = 1.01
+
+    def make(self) -> Attack:
+        return MinimumNorm()
+
+
+class TestApgd(AttackConformance):
+    reach = 1.01
+
+    def make(self) -> Attack:
+        return Apgd()
+
+
+class TestPgd(AttackConformance):
+    reach = 1.05
+
+    def make(self) -> Attack:
+        return Pgd()
+
+
+class TestFgsm(AttackConformance):
+    def make(self) -> Attack:
+        return Fgsm()
+
+
+class TestFoolboxLinfPgd(AttackConformance):
+    reach = 4.0  # it raises the loss, which may lead past the nearest class
+
+    def make(self) -> Attack:
+        return FoolboxAttack("LinfPGD", steps=20)
+
+
+class TestFoolboxL2FastMinimumNorm(AttackConformance):
+    def make(self) -> Attack:
+        return FoolboxAttack("L2FMNAttack", steps=100)
