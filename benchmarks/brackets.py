@@ -24,7 +24,7 @@ def main(options: Options) -> None:
             (
                 network,
                 len(records),
-                f"{1 - len(rest) / len(records):.0%}",
+                f"{mean([float(is_closed(record)) for record in records]):.0%}",
                 mean(rest) if rest else None,
                 mean([record.lower for record in records]),
                 mean([record.seconds for record in records]),

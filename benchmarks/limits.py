@@ -125,9 +125,9 @@ def cancelled(query: Query, budget: float, options: Options) -> Record:
     net = published.network(NETWORK)
     tools = Toolbox({net.fingerprint: net}, None, BranchAndBound(), grid=GRID)
     task = Task(0, net.fingerprint, Kind.PROVE, (query,), seconds=budget)
-    at = time.monotonic() + budget / 2
     with LocalWorkers(tools, 1) as workers:
         workers.submit(task)
+        at = time.monotonic() + budget / 2
         timer = threading.Timer(budget / 2, workers.cancel, [task])
         timer.start()
         _, (result,) = workers.wait()
@@ -141,6 +141,6 @@ def cancelled(query: Query, budget: float, options: Options) -> Record:
             budget=budget,
             seconds=result.seconds,
             late=late,
-            answer=str(result.verdict),
+            answer=f"{result.verdict} {result.message}".strip(),
         )
     )

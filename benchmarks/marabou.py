@@ -17,19 +17,24 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks import published
-from benchmarks.measuring import NATIVE, Method, measured, width
+from benchmarks.measuring import NATIVE, Method, is_closed, measured, width
 from benchmarks.records import Options
 from benchmarks.tables import show
 from radii.bounds import fuse
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.networks.operators import Relu
+from radii.properties import Halfspaces
 from radii.queries import Specification
 from radii.search import Binary
 from radii.verdicts import Array, Verdict
 from radii.verifiers import Answer, Limits, Verifier
+from radii.witnesses import check_witness
 
 NETWORK, IMAGES, BUDGET = "mnist_relu_3_50", 3, 60.0
+DEPTHS = (0.0, 1e-4)
+"""How deep a violation to ask for: Marabou's counterexamples lie on the boundary, up to 1e-6 on the
+wrong side of it, and one that does not replay is asked for again, a little deeper."""
 
 
 def main(options: Options) -> None:
@@ -56,19 +61,23 @@ def main(options: Options) -> None:
                 other.lower,
                 other.upper,
                 other.seconds,
-                other.seconds / own.seconds,
+                other.seconds / own.seconds if is_closed(other) else None,
                 "yes" if width(own) < width(other) else "no",
             )
             for own, other in zip(ours, theirs, strict=True)
         ],
     )
+    print("  times faster: where Marabou closed the bracket as well")
     for record in theirs:
         if record.answer:
             print(f"  Marabou on image {record.case}: {record.answer}")
 
 
 class Marabou(Verifier):
-    """maraboupy with its default options and one worker, one query for each way to break."""
+    """maraboupy with its default options and one worker.
+
+    Each way to break the property is a query with an equal part of the time that is left.
+    """
 
     name: ClassVar[str] = "marabou"
     is_complete: ClassVar[bool] = True
@@ -80,14 +89,23 @@ class Marabou(Verifier):
         return version("maraboupy")
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        for polyhedron in specification.requirement.violations or ():
-            verdict, candidate = self._solved(network, specification, polyhedron, limits)
-            if verdict is not Verdict.ROBUST:
-                return Answer(verdict, candidate)
-        return Answer(Verdict.ROBUST, margin=0.0)
+        polyhedra = specification.requirement.violations or ()
+        answer = Answer(Verdict.ROBUST, margin=0.0)
+        for done, polyhedron in enumerate(polyhedra):
+            share = limits.within(limits.remaining / (len(polyhedra) - done))
+            for depth in DEPTHS:
+                deeper = Halfspaces(polyhedron.matrix, polyhedron.offset + depth)
+                verdict, candidate = self._solved(network, specification, deeper, share)
+                if check_witness(network, specification, candidate) is not None:
+                    return Answer(verdict, candidate)
+                if depth == 0 and verdict is Verdict.ROBUST:
+                    break
+            else:
+                answer = Answer(Verdict.UNKNOWN if verdict is Verdict.ROBUST else verdict)
+        return answer
 
     def _solved(
-        self, network: Network, specification: Specification, polyhedron: Any, limits: Limits
+        self, network: Network, specification: Specification, polyhedron: Halfspaces, limits: Limits
     ) -> tuple[Verdict, Array | None]:
         if limits.remaining < 1:
             return Verdict.TIMEOUT, None

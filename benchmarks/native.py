@@ -28,15 +28,15 @@ def main(options: Options) -> None:
                 sum(map(is_closed, records)),
                 mean([r.lower for r in records]),
                 mean([r.seconds for r in records]),
-                max(r.seconds for r in records),
+                max((r.seconds for r in records), default=None),
             )
             for name, records in (("native", native), ("binary", binary))
         ],
     )
     one_step, equal = compared(native)
-    ratio = mean([r.seconds for r in binary]) / mean([r.seconds for r in native])
+    fast, slow = (mean([r.seconds for r in records]) for records in (native, binary))
     print(f"  {equal} of the {one_step} published brackets that are one step wide are the same")
-    print(f"  binary search with the same verifier takes {ratio:.1f} times as long")
+    print(f"  binary search with the same verifier takes {slow / fast:.1f} times as long")
 
 
 def compared(records: list[Record]) -> tuple[int, int]:

@@ -16,7 +16,7 @@ from radii.memory import resident_bytes
 
 __all__ = ["GRACE_SECONDS", "WATCH_SECONDS", "Call", "Child"]
 
-GRACE_SECONDS = 0.9
+GRACE_SECONDS = 0.8
 """How long after its limit work may take to stop by itself before its process is killed: with the
 killing, an answer is there within a second of the limit."""
 
