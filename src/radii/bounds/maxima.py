@@ -126,3 +126,14 @@ class _Planes(Lines):
             self.top[index],
             self.share[index],
         )
+
+    def turned(self, directions: Tensor) -> Tensor:
+        spread = directions[:, :, self.places].abs()
+        return (spread * torch.maximum(self.below, self.above)).sum(3)
+
+    def gaps(self, arguments: Tensor) -> Tensor:
+        held = arguments[:, self.places]
+        below, above = (held * self.below[:, 0]).sum(2), (held * self.above[:, 0]).sum(2)
+        on_sum = above + self.offset[:, 0]
+        share = self.share[:, 0]
+        return share * on_sum + (1 - share) * self.top[:, 0] - below

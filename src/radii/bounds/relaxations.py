@@ -41,6 +41,14 @@ class Lines(ABC):
     def taken(self, index: Tensor) -> Lines:
         """The lines of some of the regions."""
 
+    @abstractmethod
+    def turned(self, directions: Tensor) -> Tensor:
+        """Changes of arguments (regions, n, arguments) as changes of values, about."""
+
+    @abstractmethod
+    def gaps(self, arguments: Tensor) -> Tensor:
+        """How far the lines of each unit are apart (regions, units) at these arguments."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitLines(Lines):
@@ -68,6 +76,13 @@ class UnitLines(Lines):
             self.upper_slope[index],
             self.upper_offset[index],
         )
+
+    def turned(self, directions: Tensor) -> Tensor:
+        return directions * ((self.lower_slope + self.upper_slope) / 2)
+
+    def gaps(self, arguments: Tensor) -> Tensor:
+        steeper = (self.upper_slope - self.lower_slope) * arguments[:, None]
+        return (steeper + self.upper_offset - self.lower_offset).squeeze(1)
 
 
 def _with_size(rows: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -143,6 +158,12 @@ class _ConstantLines(Lines):
 
     def taken(self, index: Tensor) -> _ConstantLines:
         return _ConstantLines(self.low[index], self.high[index])
+
+    def turned(self, directions: Tensor) -> Tensor:
+        return directions  # these operators mix entries; the entry itself stands for them
+
+    def gaps(self, arguments: Tensor) -> Tensor:
+        return (self.high - self.low).squeeze(1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,13 +21,15 @@ from radii.bounds import box_of, fuse, without_softmax
 from radii.bounds.affine_maps import LayeredNetwork, layered
 from radii.bounds.crown import linear_bounds, propagate
 from radii.bounds.enclosure import Interval
+from radii.bounds.influence import input_influence
 from radii.bounds.supports import Supports
 from radii.networks import Network
-from radii.properties import Halfspaces
 from radii.queries import Specification
 from radii.verifiers._base import Limits
 from radii.verifiers.branch_and_bound.boxes import Boxes
-from radii.verifiers.branch_and_bound.clipping import Cuts, Weighed, clipped, hull, weighed
+from radii.verifiers.branch_and_bound.clipping import Cuts, Weighed
+from radii.verifiers.branch_and_bound.descent import Descent
+from radii.verifiers.branch_and_bound.statements import Statement
 
 __all__ = ["Outcome", "SplitResult", "split_inputs"]
 
@@ -45,8 +46,14 @@ SMALLEST_WIDTH = 2.0**-36
 ENTRIES_KEPT = 1 << 20
 """How many intervals of units a batch may hold: 16 MB, for each level of the depth-first order."""
 
+FEW_INPUTS = 64
+"""Beyond, the influence of each input would cost more than the bounds; slopes stand for it."""
+
 CANDIDATES = 8
-"""How many points of a round are handed to `check` at most, the most violating first."""
+"""How many points of a round are tried, the most violating first."""
+
+EAGER_ROUNDS = 6
+"""So many rounds descend from their points at first, and one in so many later."""
 
 
 class Outcome(Enum):
@@ -101,13 +108,15 @@ class _Search:
             fuse(network), specification.requirement.violations or ()
         )
         self.layered: LayeredNetwork = layered(fusion, torch.float64, device)
-        self.statement = _Statement.of(violations, specification.inputs, margin, device)
+        self.statement = Statement.of(violations, specification, margin, device)
         low, high = (
             torch.from_numpy(side).to(device)[None] for side in box_of(specification.region)
         )
         self.widths = (high - low).clamp_min(1e-300)
+        self.low, self.high = low, high
         self.pool = [Boxes(low, high)]
-        self.boxes = self.stuck = 0
+        self.descent = Descent(network, specification)
+        self.boxes = self.stuck = self.rounds = 0
         self.batch = 16
         units = sum(layer.size for layer in self.layered.layers)
         self.largest_batch = max(1, min(LARGEST_BATCH, ENTRIES_KEPT // max(1, units)))
@@ -151,7 +160,7 @@ class _Search:
     def _round(self, boxes: Boxes) -> bool:
         """Bound, clip, try and split some boxes; True once a counterexample is found."""
         self.boxes += len(boxes)
-        cuts, boxes = self._bounded(boxes)
+        cuts, boxes, influence = self._bounded(boxes)
         weights = self.statement.weighed(cuts, boxes.low, boxes.high)
         worst = torch.stack([part.values for part in weights]).amin(0)
         is_open = ~(worst > 0)
@@ -165,40 +174,49 @@ class _Search:
             return True
         slopes = torch.stack([_open_slopes(part, index) for part in weights]).amax(0)
         order = worst.argsort(descending=True)  # the most violating end up on top
-        self._split(boxes.taken(order), cuts.taken(order), slopes[order])
+        self._split(boxes.taken(order), cuts.taken(order), slopes[order], influence[index][order])
         return False
 
-    def _bounded(self, boxes: Boxes) -> tuple[Cuts, Boxes]:
-        """Linear functions below every row of the statement on each box, and what is now known."""
+    def _bounded(self, boxes: Boxes) -> tuple[Cuts, Boxes, Tensor]:
+        """Linear functions below every row of the statement on each box, and what is now known.
+
+        Last, how much each input matters for their looseness.
+        """
         supports = Supports(Interval(boxes.low, boxes.high))
         state = propagate(self.layered, supports, known=boxes.known)
         _, size = self.layered.output.arguments(state.values)
         rows = self.statement.rows.expand(len(boxes), -1, -1)
         found = linear_bounds(state, self.layered.output, size, rows)
-        constants = found.constants + self.statement.offsets
+        cuts = self.statement.cuts(found.slopes, found.constants, boxes.low, boxes.high)
         known = Boxes(boxes.low, boxes.high, tuple(state.arguments))
-        return self.statement.with_inputs(found.slopes, constants), known
+        is_narrow = self.layered.inputs <= FEW_INPUTS
+        influence = input_influence(state) if is_narrow else torch.zeros_like(boxes.low)
+        return cuts, known, influence
 
     def _is_refuted(self, points: Tensor) -> bool:
-        outputs = self.network(points.reshape(-1, *self.network.input_shape)).cpu().numpy()
-        margins = self.specification.requirement.margin(outputs, 0.0)
-        if self.specification.inputs is not None:
-            depths = self.specification.inputs.depth(points.cpu().numpy())
-            margins = np.where(depths <= 0, margins, np.inf)
-        order = np.argsort(margins)[:CANDIDATES]
-        chosen = order[margins[order] <= 0]
-        return len(chosen) > 0 and self.check(points[torch.from_numpy(chosen).to(points.device)])
+        """Try the most violating points, every so often after a short descent from them."""
+        margins = self.descent.margins(points)
+        order = margins.argsort()[:CANDIDATES]
+        points, margins = points[order], margins[order]
+        self.rounds += 1
+        if self.rounds <= EAGER_ROUNDS or self.rounds % EAGER_ROUNDS == 0:
+            points = torch.cat([points, self.descent.run(points, self.low, self.high)])
+            margins = self.descent.margins(points)
+        is_candidate = margins <= 0
+        return bool(is_candidate.any()) and self.check(points[is_candidate])
 
-    def _split(self, boxes: Boxes, cuts: Cuts, slopes: Tensor) -> None:
+    def _split(self, boxes: Boxes, cuts: Cuts, slopes: Tensor, influence: Tensor) -> None:
+        """Cut what the cuts leave of each box in two, along the input that matters most."""
         low, high = self.statement.clipped(cuts, boxes.low, boxes.high)
         kept = (low <= high).all(1).nonzero().squeeze(1)
         low, high, cuts, slopes = low[kept], high[kept], cuts.taken(kept), slopes[kept]
+        shrunk = (high - low) / (boxes.high - boxes.low)[kept].clamp_min(1e-300)
         boxes = boxes.taken(kept)
         widths = high - low
-        score = widths * slopes + 1e-3 * (widths * slopes).amax(1, keepdim=True) * (
-            widths / self.widths
-        )
-        score = torch.where(score.amax(1, keepdim=True) > 0, score, widths / self.widths)
+        # Where nothing is loose, several cuts have to be told apart: by how steep they are.
+        score = influence[kept] * shrunk
+        for other in (widths * slopes, widths / self.widths):
+            score = torch.where(score.amax(1, keepdim=True) > 0, score, other)
         place = score.argmax(1, keepdim=True)
         middle = (low / 2 + high / 2).gather(1, place)
         is_stuck = (widths / self.widths).amax(1) <= SMALLEST_WIDTH
@@ -228,64 +246,3 @@ def _open_slopes(part: Weighed, index: Tensor) -> Tensor:
     """How steep the mixture is that leaves a violation open; flat where it leaves none."""
     is_open = ~(part.values[index] > 0)
     return torch.where(is_open[:, None], part.slopes[index].abs(), 0.0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Statement:
-    """The violations as cuts: one for each row of outputs and, behind them, of the inputs.
-
-    `polyhedra` says which cuts each violation needs at once. A cut of outputs must exceed 0 by the
-    proof's margin, which `offsets` take off.
-    """
-
-    rows: Tensor
-    offsets: Tensor
-    input_rows: Tensor
-    input_offsets: Tensor
-    polyhedra: tuple[Tensor, ...]
-
-    @classmethod
-    def of(
-        cls,
-        violations: tuple[Halfspaces, ...],
-        inputs: Halfspaces | None,
-        margin: float,
-        device: torch.device | str,
-    ) -> _Statement:
-        rows: dict[bytes, int] = {}
-        kept: list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]] = []
-        members: list[list[int]] = []
-        for polyhedron in violations:
-            members.append([])
-            for held in np.column_stack([polyhedron.matrix, polyhedron.offset]):
-                place = rows.setdefault(held.tobytes(), len(kept))
-                if place == len(kept):
-                    kept.append(held)
-                members[-1].append(place)
-        table = torch.tensor(np.stack(kept), dtype=torch.float64, device=device)
-        extra = np.zeros((0, 1)) if inputs is None else inputs.matrix
-        offsets = np.zeros(0) if inputs is None else inputs.offset
-        own = list(range(len(kept), len(kept) + len(extra)))
-        return cls(
-            table[:, :-1],
-            table[:, -1] - margin,
-            torch.tensor(extra, dtype=torch.float64, device=device),
-            torch.tensor(offsets, dtype=torch.float64, device=device),
-            tuple(torch.tensor(part + own, device=device) for part in members),
-        )
-
-    def with_inputs(self, slopes: Tensor, constants: Tensor) -> Cuts:
-        """All cuts of each box, from those of the outputs."""
-        if len(self.input_rows):
-            count = len(slopes)
-            slopes = torch.cat([slopes, self.input_rows.expand(count, -1, -1)], 1)
-            constants = torch.cat([constants, self.input_offsets.expand(count, -1)], 1)
-        return Cuts(slopes, constants)
-
-    def weighed(self, cuts: Cuts, low: Tensor, high: Tensor) -> list[Weighed]:
-        """For each violation whether its cuts leave anything of each box."""
-        return [weighed(cuts.chosen(part), low, high) for part in self.polyhedra]
-
-    def clipped(self, cuts: Cuts, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        """What is left of each box by any of the violations."""
-        return hull([clipped(cuts.chosen(part), low, high) for part in self.polyhedra])
