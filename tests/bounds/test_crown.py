@@ -245,3 +245,20 @@ def test_single_points_test_the_rounding(name: str, dtype: torch.dtype) -> None:
     assert_holds(found, [value[None] for value in values])
     widths = (found.high - found.low).amax()
     assert widths < (1e-8 if dtype == torch.float64 else 0.1)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cancellation_does_not_break_the_bounds(dtype: torch.dtype) -> None:
+    """Two equal halves of a network are subtracted: what is left is rounding."""
+    rng = np.random.default_rng(0)
+    sketch = Sketch([1, 20])
+    first, second = rng.normal(0, 100, (20, 100)), rng.normal(0, 100, (100, 3))
+    halves = []
+    for _ in range(2):
+        hidden = sketch.apply("Relu", sketch.apply("MatMul", "x", sketch.constant(first)))
+        halves.append(sketch.apply("MatMul", hidden, sketch.constant(second)))
+    network = sketch.network(sketch.apply("Sub", *halves))
+    points = rng.uniform(0, 1, (50, 20)).astype(np.float32)
+    found = crown_bounds(network, [Box(point, point) for point in points], dtype=dtype)
+    assert bool((found.low <= 0).all() and (found.high >= 0).all())
+    assert (found.high - found.low).max() < (1e-3 if dtype == torch.float64 else 1e3)

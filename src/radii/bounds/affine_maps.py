@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -108,9 +107,8 @@ class Layer:
 
     @property
     def terms(self) -> int:
-        """How many products a sum over this layer has, at most, in either direction."""
-        columns = sum(held.matrix.shape[1] for held in self.maps.values())
-        return max(self.size, columns) + len(self.maps)
+        """How many products each argument is a sum of."""
+        return sum(held.matrix.shape[1] for held in self.maps.values()) + len(self.maps)
 
     @property
     def reads_input_only(self) -> bool:
@@ -141,12 +139,6 @@ class LayeredNetwork:
     inputs: int
     layers: tuple[Layer, ...]
     output: Layer
-
-    @property
-    def terms(self) -> int:
-        """How many products any sum of a pass through the network has, at most."""
-        every: Sequence[Layer] = (*self.layers, self.output)
-        return max(self.inputs, *(layer.terms for layer in every)) + len(every)
 
 
 def layered(

@@ -75,13 +75,13 @@ class Rows:
     """Linear functions to be bounded, equally many on each of the regions with these numbers.
 
     `maps` are coefficients (regions, rows, n) on the values of nodes, `constants` what is added;
-    `size` bounds the absolute values that were added up to make them, on the region.
+    `error` is what their own rounding may change of the rows' values on the region.
     """
 
     regions: Tensor
     maps: dict[int, Tensor]
     constants: Tensor
-    size: Tensor
+    error: Tensor
 
     @classmethod
     def of_units(cls, layer: Layer, size: Tensor, regions: Tensor, units: Tensor) -> Rows:
@@ -90,12 +90,12 @@ class Rows:
         for source, held in layer.maps.items():
             chosen = held.chosen(units)
             maps[source] = torch.cat([chosen, -chosen], 1)
-        offset, sizes = layer.offset[units], size[regions].gather(1, units)
+        offset, error = layer.offset[units], slack(size[regions].gather(1, units), 1)
         return cls(
             regions,
             maps,
             torch.cat([offset, -offset], 1),
-            torch.cat([sizes, sizes], 1),
+            torch.cat([error, error], 1),
         )
 
     @classmethod
@@ -105,7 +105,7 @@ class Rows:
             regions,
             {source: held.pulled(rows) for source, held in layer.maps.items()},
             rows @ layer.offset,
-            (rows.abs() @ size[regions][..., None]).squeeze(2),
+            slack((rows.abs() @ size[regions][..., None]).squeeze(2), layer.size),
         )
 
     @property
@@ -116,26 +116,29 @@ class Rows:
     def part(self, rows: slice) -> Rows:
         """Some of each region's rows."""
         maps = {source: held[:, rows] for source, held in self.maps.items()}
-        return Rows(self.regions, maps, self.constants[:, rows], self.size[:, rows])
+        return Rows(self.regions, maps, self.constants[:, rows], self.error[:, rows])
 
 
 def backward(state: State, rows: Rows, choices: Choices | None = None) -> LinearBounds:
     """Lower bounds of the rows. Without choices the lines are CROWN's."""
     network, regions = state.network, rows.regions
     coefficients = dict(rows.maps)
-    constants, size = rows.constants, rows.size
+    depth = len(network.layers) + 1  # the sums of all layers are added up as well
+    constants, error = rows.constants, rows.error + slack(rows.constants.abs(), depth)
     for number in range(len(state.lines) - 1, -1, -1):
         layer = network.layers[number]
         held = coefficients.pop(layer.node, None)
         if held is None:
             continue
         pulled = _lines(state, number, regions, choices).pulled(held)
-        constants, size = constants + pulled.constant, size + pulled.size
+        constants, size = constants + pulled.constant, pulled.size
+        if pulled.rows is not None:
+            of_arguments = state.sizes[number][regions][..., None]
+            size = size + (pulled.rows.abs() @ of_arguments).squeeze(2)
+            constants = constants + pulled.rows @ layer.offset
+        error = error + slack(size, max(held.shape[2], layer.size) + depth)
         if pulled.rows is None:
             continue
-        of_arguments = state.sizes[number][regions][..., None]
-        size = size + (pulled.rows.abs() @ of_arguments).squeeze(2)
-        constants = constants + pulled.rows @ layer.offset
         for source, affine in layer.maps.items():
             added = affine.pulled(pulled.rows)
             known = coefficients.get(source)
@@ -144,7 +147,7 @@ def backward(state: State, rows: Rows, choices: Choices | None = None) -> Linear
     if on_input is None:
         on_input = constants.new_zeros(*rows.shape, network.inputs)
     least = state.supports.taken(regions).least(on_input)
-    constants = constants - slack(size + least.size, network.terms)
+    constants = constants - error - slack(least.size, network.inputs + depth)
     values = constants + least.values
     values = torch.where(torch.isfinite(values), values, -torch.inf)
     return LinearBounds(values, on_input, constants, least.points)

@@ -22,6 +22,7 @@ from radii.bounds.affine_maps import LayeredNetwork, layered
 from radii.bounds.crown import linear_bounds, propagate
 from radii.bounds.enclosure import Interval
 from radii.bounds.influence import input_influence
+from radii.bounds.linear import LinearBounds, Rows, State, backward
 from radii.bounds.supports import Supports
 from radii.networks import Network
 from radii.queries import Specification
@@ -92,6 +93,10 @@ def split_inputs(
     return _Search(network, specification, limits, check, margin, device).run()
 
 
+class _ExpiredError(Exception):
+    """The limits expired in the middle of a round."""
+
+
 class _Search:
     def __init__(
         self,
@@ -130,8 +135,12 @@ class _Search:
                     return self._result(Outcome.OPEN)
                 started = time.monotonic()
                 boxes = self._next()
-                if self._round(boxes):
-                    return self._result(Outcome.REFUTED)
+                try:
+                    if self._round(boxes):
+                        return self._result(Outcome.REFUTED)
+                except _ExpiredError:
+                    self.pool.append(boxes)
+                    return self._result(Outcome.OPEN)
                 self._adapt(len(boxes), time.monotonic() - started)
         return self._result(Outcome.OPEN if self.stuck else Outcome.PROVEN)
 
@@ -183,15 +192,21 @@ class _Search:
         Last, how much each input matters for their looseness.
         """
         supports = Supports(Interval(boxes.low, boxes.high))
-        state = propagate(self.layered, supports, known=boxes.known)
+        state = propagate(self.layered, supports, self._polled, boxes.known)
         _, size = self.layered.output.arguments(state.values)
         rows = self.statement.rows.expand(len(boxes), -1, -1)
-        found = linear_bounds(state, self.layered.output, size, rows)
+        found = linear_bounds(state, self.layered.output, size, rows, self._polled)
         cuts = self.statement.cuts(found.slopes, found.constants, boxes.low, boxes.high)
         known = Boxes(boxes.low, boxes.high, tuple(state.arguments))
         is_narrow = self.layered.inputs <= FEW_INPUTS
         influence = input_influence(state) if is_narrow else torch.zeros_like(boxes.low)
         return cuts, known, influence
+
+    def _polled(self, state: State, rows: Rows) -> LinearBounds:
+        """A pass of a few rows; large networks need many for a single box."""
+        if self.limits.expired is not None:
+            raise _ExpiredError
+        return backward(state, rows)
 
     def _is_refuted(self, points: Tensor) -> bool:
         """Try the most violating points, every so often after a short descent from them."""
