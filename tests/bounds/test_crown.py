@@ -201,6 +201,7 @@ def test_parts_give_the_same_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     regions = regions_of(network, 2, Norm.L1)
     whole = alpha_crown_bounds(network, regions, steps=2)
     monkeypatch.setattr("radii.bounds.crown.ENTRIES_AT_ONCE", 1)
+    monkeypatch.setattr("radii.bounds.crown.FEWEST_ROWS", 2)
     monkeypatch.setattr("radii.bounds.alpha.ENTRIES_AT_ONCE", 1)
     parts = alpha_crown_bounds(network, regions, steps=2)
     torch.testing.assert_close(parts.low, whole.low, rtol=1e-9, atol=1e-9)

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radii.balls import Ball, Box, Norm
+from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.properties import Halfspaces, LinearRequirement
 from radii.queries import Specification
@@ -195,6 +196,28 @@ def test_a_tie_cannot_be_proven_and_ends_open() -> None:
         Box(np.zeros(3), np.ones(3)), LinearRequirement((Halfspaces(rows, np.array([1e-9])),))
     )
     result = split_inputs(network, specification, Limits(seconds=0.3), lambda points: False)
+    assert result.outcome is Outcome.OPEN
+
+
+def test_what_cannot_be_stated_is_refused_and_nothing_to_violate_is_proven() -> None:
+    network = dense_network(5, "Relu", (4,))
+
+    class Curved(LinearRequirement):
+        @property
+        def violations(self) -> None:
+            return None
+
+    region = Box(np.zeros(3), np.ones(3))
+    with pytest.raises(UnsupportedQuery, match="not linear"):
+        split_inputs(network, Specification(region, Curved(())), Limits(), lambda points: False)
+    nothing = Specification(region, LinearRequirement(()))
+    result = split_inputs(network, nothing, Limits(), lambda points: False)
+    assert result.outcome is Outcome.PROVEN
+    outside = Ball(np.full(3, 9.0), 0.5, Norm.LINF, network.domain)
+    violation = LinearRequirement((Halfspaces(np.eye(3)[:1], np.zeros(1)),))
+    result = split_inputs(
+        network, Specification(outside, violation), Limits(), lambda points: False
+    )
     assert result.outcome is Outcome.OPEN
 
 

@@ -31,8 +31,11 @@ __all__ = ["Pass", "bound_rows", "crown_bounds", "linear_bounds", "output_rows",
 Pass = Callable[[State, Rows], LinearBounds]
 """How rows are bounded: `backward`, or that with optimised choices."""
 
-ENTRIES_AT_ONCE = 1 << 17
-"""How many coefficients a pass may hold at its widest layer: 1 MB in float64, for the cache."""
+ENTRIES_AT_ONCE = 1 << 16
+"""How many coefficients a pass may hold at its widest layer: 0.5 MB in float64, for the cache."""
+
+FEWEST_ROWS = 128
+"""As many rows go together in any case: matrix products of fewer are slow."""
 
 
 def crown_bounds(
@@ -109,9 +112,9 @@ def linear_bounds(
 ) -> LinearBounds:
     """Lower bounds of rows (regions, rows, arguments) of a layer behind those of the state."""
     count, each = rows.shape[:2]
-    widest = _widest(state.network)
-    few = max(1, ENTRIES_AT_ONCE // (each * widest))
-    short = max(1, ENTRIES_AT_ONCE // (few * widest))
+    at_once = _rows_at_once(state.network)
+    few = max(1, at_once // each)
+    short = max(1, at_once // few)
     numbers = torch.arange(count, device=rows.device)
     parts = []
     for first in range(0, count, few):
@@ -166,14 +169,14 @@ def _tightened(
     did not need it, and gain from it all the same.
     """
     low, high = arguments.low.clone(), arguments.high.clone()
-    widest = _widest(state.network)
+    at_once = _rows_at_once(state.network)
     counts, order = is_loose.sum(1).sort(descending=True)
     numbers = counts.tolist()
     first = 0
     while first < len(numbers) and numbers[first]:
         most = numbers[first]
-        few = max(1, ENTRIES_AT_ONCE // (2 * most * widest))
-        short = max(1, ENTRIES_AT_ONCE // (2 * few * widest))
+        few = max(1, at_once // (2 * most))
+        short = max(1, at_once // (2 * few))
         regions = order[first : first + few]
         units = is_loose[regions].to(torch.int8).argsort(1, descending=True)[:, :most]
         for start in range(0, most, short):
@@ -193,5 +196,6 @@ def _sharpened(state: State, layer: Layer, size: Tensor, values: Interval, bound
     return values.intersected(from_differences(layer.operator, least, layer.size))
 
 
-def _widest(network: LayeredNetwork) -> int:
-    return max(network.inputs, *(layer.size for layer in (*network.layers, network.output)))
+def _rows_at_once(network: LayeredNetwork) -> int:
+    widest = max(network.inputs, *(layer.size for layer in (*network.layers, network.output)))
+    return max(FEWEST_ROWS, ENTRIES_AT_ONCE // widest)

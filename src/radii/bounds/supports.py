@@ -58,6 +58,8 @@ class Supports:
         """The regions in another type, rounded outward. Balls in L1 or L2 must share the norm."""
         sides = [box_of(region) for region in regions]
         low, high = (np.stack([pair[side] for pair in sides]) for side in (0, 1))
+        if not np.all(low <= high):
+            raise ValueError("a region is empty: a ball that lies outside its domain")
         box = Interval.around(low, high, dtype, device)
         norms = {r.norm if isinstance(r, Ball) else Norm.LINF for r in regions}
         if norms == {Norm.LINF}:

@@ -24,6 +24,7 @@ from radii.bounds.enclosure import Interval
 from radii.bounds.influence import input_influence
 from radii.bounds.linear import LinearBounds, Rows, State, backward
 from radii.bounds.supports import Supports
+from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.queries import Specification
 from radii.verifiers._base import Limits
@@ -88,8 +89,13 @@ def split_inputs(
     `check` is given inputs (points, inputs) in float64 that seem to violate the specification, and
     says whether one of them does; the search then ends. It ends as well, open, once `limits` have
     expired. Every network that can be bounded is taken; only networks with few inputs (some 20) or
-    small regions are decided soon.
+    small regions are decided soon. Raises UnsupportedQuery if the violations are not linear.
     """
+    violations = specification.requirement.violations
+    if violations is None:
+        raise UnsupportedQuery("input splitting does not decide requirements that are not linear")
+    if not violations:
+        return SplitResult(Outcome.PROVEN, 0, 0)
     return _Search(network, specification, limits, check, margin, device).run()
 
 
@@ -109,9 +115,9 @@ class _Search:
     ) -> None:
         self.network, self.specification = network, specification
         self.limits, self.check = limits, check
-        fusion, violations = without_softmax(
-            fuse(network), specification.requirement.violations or ()
-        )
+        stated = specification.requirement.violations
+        assert stated
+        fusion, violations = without_softmax(fuse(network), stated)
         self.layered: LayeredNetwork = layered(fusion, torch.float64, device)
         self.statement = Statement.of(violations, specification, margin, device)
         low, high = (
@@ -127,7 +133,8 @@ class _Search:
         self.largest_batch = max(1, min(LARGEST_BATCH, ENTRIES_KEPT // max(1, units)))
 
     def run(self) -> SplitResult:
-        if not bool(torch.isfinite(self.widths).all()):
+        is_bounded = torch.isfinite(self.widths) & (self.low <= self.high)
+        if not bool(is_bounded.all()):
             return self._result(Outcome.OPEN)
         with torch.no_grad():
             while self.pool:
