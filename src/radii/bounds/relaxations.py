@@ -70,12 +70,7 @@ class UnitLines(Lines):
         return Pulled(on_arguments, gain + loss, gain_size - loss_size)
 
     def taken(self, index: Tensor) -> UnitLines:
-        return UnitLines(
-            self.lower_slope[index],
-            self.lower_offset[index],
-            self.upper_slope[index],
-            self.upper_offset[index],
-        )
+        return UnitLines(*(getattr(self, f.name)[index] for f in fields(self)))
 
     def turned(self, directions: Tensor) -> Tensor:
         return directions * ((self.lower_slope + self.upper_slope) / 2)
