@@ -162,7 +162,7 @@ def test_a_budget_ends_an_instance(relu_file: Path, relu_points_file: Path, tmp_
         ({"domain": "0:0.4"}, "domain"),
         ({"colour": "red"}, "option 'colour'"),
         ({"property": "one-to-all"}, "property 'one-to-all'"),
-        ({"norm": "l2"}, "l2"),
+        ({"norm": "l2", "verifier": "milp"}, "l2"),
     ],
 )
 def test_bad_options_are_refused_before_any_work(

@@ -48,14 +48,15 @@ class Settings:
     """How radii are measured. Two runs with equal settings on equal instances are the same.
 
     `memory` limits each process that decides queries: bytes, or a size such as 2G. `device` is
-    where a verifier computes that can choose.
+    where a verifier computes that can choose. `search` is by default what suits the verifier: the
+    native search where it can certify radii, else attack-guided.
     """
 
     property: str = "one-to-any"
     norm: str = "linf"
     grid: str = "0.001:0.4:0.002"
-    search: str = "attack-guided"
-    verifier: str = "milp"
+    search: str = ""
+    verifier: str = "native"
     attack: str = "minimum-norm"
     timeout: float = 60.0
     budget: float = math.inf
@@ -73,6 +74,9 @@ class Settings:
             raise ExperimentError(f"seed {self.seed!r} must be a whole number from 0 to 2^63 - 1")
         object.__setattr__(self, "grid", str(Grid.parse(str(self.grid))))
         object.__setattr__(self, "norm", Norm.parse(str(self.norm)).value)
+        if not self.search:
+            climbs = isinstance(verifiers.get(self.verifier), verifiers.GridVerifier)
+            object.__setattr__(self, "search", "native" if climbs else "attack-guided")
         if self.memory is not None:
             object.__setattr__(self, "memory", parse_size(self.memory))
         if self.device is not None:

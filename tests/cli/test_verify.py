@@ -195,7 +195,7 @@ def test_limits_that_suffice_change_nothing(
     file = written(linear, UNIT + "(assert (>= Y_0 2.5))")
     call(linear, file, "--timeout", 100, "--memory", "4G", "--json")
     found = json.loads(capsys.readouterr().out)
-    assert (found["verdict"], found["verifier"].split()[0]) == ("unsat", "milp")
+    assert (found["verdict"], found["verifier"].split()[0]) == ("unsat", "native")
 
 
 def test_the_answer_is_written_too(linear: Path, capsys: pytest.CaptureFixture[str]) -> None:

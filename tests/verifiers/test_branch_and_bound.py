@@ -16,9 +16,11 @@ from radii.testing.verifiers import VerifierConformance
 from radii.verdicts import Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
 from radii.verifiers.branch_and_bound.duals import Multipliers, Rows, evaluate, improve
+from radii.verifiers.branch_and_bound.frontier import Frontier
 from radii.verifiers.branch_and_bound.reduction import reduce
+from radii.verifiers.branch_and_bound.tree import Tree
 
-SEEDED = range(42)
+SEEDED = range(105)
 LONG = range(2000)
 
 
@@ -110,13 +112,11 @@ def test_bounds_enclose_samples_and_improve(family: Family, norm: Norm) -> None:
     violations = instance.requirement.violations
     assert violations is not None
     reduction = reduce(relu_form(fuse(network)), ball, violations)
-    count = len(reduction.specs)
+    count = len(reduction.layers.specs)
     rows = Rows(
-        reduction.lower.expand(count, -1),
-        reduction.upper.expand(count, -1),
-        torch.stack(list(reduction.specs)),
+        reduction.lower.expand(count, -1), reduction.upper.expand(count, -1), torch.arange(count)
     )
-    first = Multipliers.start(rows)
+    first = Multipliers.start(rows, parts=1)
     crown = evaluate(reduction.layers, rows, first).values
     better, _ = improve(reduction.layers, rows, first, 20)
     alpha = evaluate(reduction.layers, rows, better).values
@@ -126,3 +126,37 @@ def test_bounds_enclose_samples_and_improve(family: Family, norm: Norm) -> None:
     outputs = network(torch.from_numpy(points[inside])).numpy()
     for polyhedron, bound in zip(violations, alpha.tolist(), strict=True):
         assert polyhedron.depth(outputs).min() >= bound
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_frontier_proves_what_a_fresh_tree_proves(seed: int) -> None:
+    """Open nodes of a larger ball, taken to a smaller one: proven there exactly if it is robust."""
+    network = random_network(Family.DENSE, seed, units=30)
+    instance = random_instance(network, seed)
+    exact = Milp().radius(network, instance, Limits(60.0))
+    if exact.witness is None or exact.lower == 0:
+        pytest.skip("this instance cannot be broken")
+    above = Query(instance, 1.2 * exact.upper).specification
+    form = relu_form(fuse(network))
+    violations = instance.requirement.violations
+    assert violations is not None
+    larger = reduce(form, above.region, violations)
+    tree = Tree(larger, margin=1e-6, is_over=lambda: False, check=lambda _: False)
+    tree.start()
+    for _ in range(3):
+        tree.grow(lambda _: tree.visited >= 40)
+    assert not tree.is_proven
+    left = Frontier(tree.left, larger.names)
+    for factor, is_robust in ((0.98, True), (1.02, False)):
+        eps = factor * (exact.lower if is_robust else exact.upper)
+        smaller = reduce(form, Query(instance, eps).specification.region, violations)
+        again = Tree(
+            smaller,
+            margin=1e-6,
+            is_over=lambda: False,
+            check=lambda _: False,
+            begun=left.within(smaller),
+        )
+        again.start()
+        again.grow(lambda _: False)
+        assert again.is_proven is is_robust

@@ -50,9 +50,9 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--search",
         metavar="NAME",
-        help="attack-guided (default), binary, or native with --verifier native",
+        help="native (default with --verifier native), attack-guided or binary",
     )
-    how.add_argument("--verifier", metavar="NAME", help="milp (default), native or enumeration")
+    how.add_argument("--verifier", metavar="NAME", help="native (default), milp or enumeration")
     how.add_argument(
         "--attack", metavar="NAME", help="minimum-norm (default), apgd, pgd, fgsm, foolbox:NAME"
     )

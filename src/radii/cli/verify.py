@@ -49,7 +49,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--timeout", type=float, metavar="S", help="wall seconds for all (none)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="write the answer here too")
-    parser.add_argument("--verifier", default="milp", metavar="NAME", help="what proves (milp)")
+    parser.add_argument("--verifier", default="native", metavar="NAME", help="what proves (native)")
     add_machine_flags(parser)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the attack (0)")
     parser.add_argument("--json", action="store_true", help="print JSON instead")

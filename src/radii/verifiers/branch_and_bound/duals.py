@@ -1,10 +1,10 @@
 """Lower bounds on linear functions of a reduced network, and multipliers that make them large.
 
-A row asks for a lower bound of a linear function of the columns and of z on one node of the tree,
-where z are the arguments of the units. It is bounded by going backward through the layers: a unit
-whose sign is not fixed is replaced by a line below it (its slope alpha is free) or above it. Splits
-of the node enter with multipliers beta >= 0, and so does the assumption that the specification is
-violated: where `spec @ columns <= 0`, adding gamma >= 0 times it can only lower a value.
+A row asks, at one node of the tree, for a lower bound of a specification or of one unit's argument.
+It is found by going backward through the layers: a unit whose sign is not fixed is replaced by a
+line below it (its slope alpha is free) or above it. Splits of the node enter with multipliers
+beta >= 0, and so does the assumption that the specification is violated: where it is <= 0, adding
+gamma >= 0 times it can only lower a value.
 
 Any multipliers give a valid bound, so they are looked for in float32, by ascent, and the bound that
 counts is computed from them once more in float64, less its own rounding.
@@ -19,7 +19,16 @@ from torch import Tensor
 
 from radii.verifiers.branch_and_bound.supports import Support
 
-__all__ = ["Layers", "Multipliers", "Rows", "evaluate", "improve"]
+__all__ = [
+    "ROUNDING",
+    "Block",
+    "Evaluation",
+    "Layers",
+    "Multipliers",
+    "Rows",
+    "evaluate",
+    "improve",
+]
 
 ROUNDING = 2.0**-36
 """What a float64 bound may be off, relative to the sum of the absolute values it adds up."""
@@ -31,33 +40,51 @@ MOMENTUM, CURVATURE = 0.8, 0.98
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layers:
-    """The unstable units of a network over a region: unit arguments are `matrix @ columns`.
+class Block:
+    """Affine functions of what lies before them, one a row.
 
-    Columns are the inputs, the constant 1, and the outputs of the units of earlier layers.
-    `magnitudes` holds for each unit the sum of absolute values its argument adds up.
+    `earlier` (K, 1 + units before) is on the constant 1 and the outputs of earlier units; `steps`
+    (K, inputs) is on the input's step from its centre, None where the input is not read.
+    `magnitudes` (K) holds the sum of the absolute values that each function adds up.
     """
 
-    matrices: tuple[Tensor, ...]
+    earlier: Tensor
+    steps: Tensor | None
     magnitudes: Tensor
+
+    def __len__(self) -> int:
+        return len(self.earlier)
+
+    def to(self, dtype: torch.dtype, device: torch.device | str) -> Block:
+        steps = None if self.steps is None else self.steps.to(device, dtype)
+        return Block(self.earlier.to(device, dtype), steps, self.magnitudes.to(device, dtype))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layers:
+    """A network over a region: the arguments of its units, layer by layer, and specifications.
+
+    `specs` has `parts` rows for each specification, which is violated where all of them are <= 0.
+    """
+
+    blocks: tuple[Block, ...]
+    specs: Block
+    parts: int
     support: Support
 
     @property
     def inputs(self) -> int:
-        return self.support.low.numel()
+        return self.support.centre.numel()
 
     @property
     def units(self) -> int:
-        return self.magnitudes.numel()
-
-    @property
-    def columns(self) -> int:
-        return self.inputs + 1 + self.units
+        return sum(len(block) for block in self.blocks)
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> Layers:
         return Layers(
-            tuple(matrix.to(device, dtype) for matrix in self.matrices),
-            self.magnitudes.to(device, dtype),
+            tuple(block.to(dtype, device) for block in self.blocks),
+            self.specs.to(dtype, device),
+            self.parts,
             self.support.to(dtype, device),
         )
 
@@ -67,26 +94,39 @@ class Rows:
     """What is to be bounded, a row each. All tensors are in one dtype and on one device.
 
     `lower` and `upper` bound the units' arguments at the row's node, splits included; `signs` is +1
-    or -1 at split units and 0 elsewhere (None: no splits); `spec` (R, S, columns) are the
-    specification's rows, all <= 0 where it is violated; `seed` (R, units) may be None.
+    or -1 at split units and 0 elsewhere (None: no splits); `spec` is the index of the specification
+    that is assumed to be violated. A row bounds `sign * argument of unit`, or the specification
+    itself where `unit` is None.
     """
 
     lower: Tensor
     upper: Tensor
     spec: Tensor
     signs: Tensor | None = None
-    seed: Tensor | None = None
+    unit: Tensor | None = None
+    sign: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.lower)
 
-    def to(self, dtype: torch.dtype) -> Rows:
+    def pick(self, chosen: Tensor) -> Rows:
         return Rows(
-            self.lower.to(dtype),
-            self.upper.to(dtype),
-            self.spec.to(dtype),
-            None if self.signs is None else self.signs.to(dtype),
-            None if self.seed is None else self.seed.to(dtype),
+            self.lower[chosen],
+            self.upper[chosen],
+            self.spec[chosen],
+            None if self.signs is None else self.signs[chosen],
+            None if self.unit is None else self.unit[chosen],
+            None if self.sign is None else self.sign[chosen],
+        )
+
+    def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> Rows:
+        return Rows(
+            self.lower.to(device, dtype),
+            self.upper.to(device, dtype),
+            self.spec.to(device),
+            None if self.signs is None else self.signs.to(device, dtype),
+            None if self.unit is None else self.unit.to(device),
+            None if self.sign is None else self.sign.to(device, dtype),
         )
 
 
@@ -99,32 +139,22 @@ class Multipliers:
     beta: Tensor | None
 
     @classmethod
-    def start(cls, rows: Rows) -> Multipliers:
-        """Slopes as CROWN chooses them; a row without a seed bounds the specification itself."""
+    def start(cls, rows: Rows, parts: int, gamma: float | None = None) -> Multipliers:
+        """Slopes as CROWN chooses them; a specification's own rows are weighed equally."""
         slopes = (rows.upper > -rows.lower).to(rows.lower.dtype)
-        count, parts = rows.spec.shape[:2]
-        share = 0.1 if rows.seed is not None else 1.0 / parts
-        gamma = torch.full((count, parts), share, dtype=slopes.dtype, device=slopes.device)
-        beta = None if rows.signs is None else torch.zeros_like(slopes)
-        return cls(slopes, gamma, beta)
+        weight = 1.0 / parts if gamma is None else gamma
+        weights = slopes.new_full((len(rows), parts), weight)
+        return cls(slopes, weights, None if rows.signs is None else torch.zeros_like(slopes))
 
-    def to(self, dtype: torch.dtype) -> Multipliers:
-        beta = None if self.beta is None else self.beta.to(dtype)
-        return Multipliers(self.slopes.to(dtype), self.gamma.to(dtype), beta)
+    def to(self, dtype: torch.dtype, device: torch.device | str = "cpu") -> Multipliers:
+        return Multipliers.of([part.to(device, dtype) for part in self.parts()])
 
     def parts(self) -> list[Tensor]:
         return [self.slopes, self.gamma] + ([] if self.beta is None else [self.beta])
 
-
-@dataclass(slots=True, eq=False)
-class _Pass:
-    """One backward pass: values, and what the pass forward needs for the gradient."""
-
-    values: Tensor
-    size: Tensor
-    points: Tensor
-    coefficients: list[Tensor]
-    losses: list[Tensor]
+    @classmethod
+    def of(cls, parts: list[Tensor]) -> Multipliers:
+        return cls(parts[0], parts[1], parts[2] if len(parts) > 2 else None)
 
 
 @dataclass(slots=True, eq=False)
@@ -141,145 +171,176 @@ class _Relaxation:
         is_active = lower >= 0
         is_unstable = ~is_active & (upper > 0)
         fixed = is_active.to(lower.dtype)
-        width = torch.where(is_unstable, upper - lower, torch.ones_like(lower))
-        slope = torch.where(is_unstable, upper / width, fixed)
-        offset = torch.where(is_unstable, -slope * lower, torch.zeros_like(lower))
+        slope = torch.where(is_unstable, upper / (upper - lower), fixed)
+        offset = torch.where(is_unstable, -slope * lower, 0.0)
         return cls(is_unstable, fixed, slope, offset)
 
 
+@dataclass(slots=True, eq=False)
+class _Pass:
+    """One backward pass: values, and what the pass forward needs for the gradient."""
+
+    values: Tensor
+    steps: Tensor
+    slopes: Tensor
+    coefficients: list[Tensor]
+    losses: list[Tensor]
+
+
 def _backward(
-    layers: Layers, rows: Rows, chosen: Multipliers, relaxed: _Relaxation, *, measure: bool
+    layers: Layers, rows: Rows, chosen: Multipliers, relaxed: _Relaxation, *, proven: bool
 ) -> _Pass:
-    objective = torch.einsum("rs,rsc->rc", chosen.gamma, rows.spec)
+    """The rows' values at given multipliers; `proven` subtracts what rounding may have added."""
     slopes = torch.where(relaxed.is_unstable, chosen.slopes, relaxed.fixed_slope)
-    extra = _unit_terms(rows, chosen)
+    direct = _direct_terms(rows, chosen)
+    weights = _weights(layers, rows, chosen)
+    objective = weights @ layers.specs.earlier
+    on_steps = None if layers.specs.steps is None else weights @ layers.specs.steps
+    size = weights @ layers.specs.magnitudes if proven else None
     bias = torch.zeros_like(objective[:, 0])
-    size = objective.abs().sum(1) if measure else bias
     coefficients: list[Tensor] = []
     losses: list[Tensor] = []
-    end = layers.columns
-    for matrix in reversed(layers.matrices):
-        start = end - matrix.shape[0]
-        units = slice(start - layers.inputs - 1, end - layers.inputs - 1)
-        on_output = objective[:, start:end]
+    end = layers.units
+    for block in reversed(layers.blocks):
+        units = slice(end - len(block), end)
+        on_output = objective[:, 1 + units.start : 1 + end]
         above = on_output.clamp_max(0)
         loss = above * relaxed.upper_offset[:, units]
-        on_argument = (
-            on_output.clamp_min(0) * slopes[:, units] + above * relaxed.upper_slope[:, units]
+        on_argument = torch.addcmul(
+            above * relaxed.upper_slope[:, units], on_output - above, slopes[:, units]
         )
-        if extra is not None:
-            on_argument = on_argument + extra[:, units]
+        if direct is not None:
+            on_argument += direct[:, units]
         bias = bias + loss.sum(1)
-        if measure:
-            size = size + on_argument.abs() @ layers.magnitudes[units] + loss.abs().sum(1)
-        objective = torch.addmm(objective[:, :start], on_argument, matrix)
+        if size is not None:
+            size = size + on_argument.abs() @ block.magnitudes + loss.abs().sum(1)
+        objective = torch.addmm(objective[:, : 1 + units.start], on_argument, block.earlier)
+        if block.steps is not None:
+            on_steps = _plus_product(on_steps, on_argument, block.steps)
         coefficients.append(on_output)
         losses.append(loss)
-        end = start
-    on_inputs = objective[:, : layers.inputs]
-    least, points = layers.support.least(on_inputs)
-    if measure:
-        size = size + on_inputs.abs() @ layers.support.sizes
-    values = bias + objective[:, layers.inputs] + least
-    return _Pass(values, size, points, coefficients[::-1], losses[::-1])
+        end = units.start
+    if on_steps is None:
+        on_steps = objective.new_zeros(len(objective), layers.inputs)
+    least, steps = layers.support.least(on_steps)
+    values = bias + objective[:, 0] + least
+    if size is not None:
+        values = values - ROUNDING * size
+    return _Pass(values, steps, slopes, coefficients[::-1], losses[::-1])
 
 
-def _unit_terms(rows: Rows, chosen: Multipliers) -> Tensor | None:
-    """Coefficients put directly on the units' arguments: the seed, and the splits' multipliers."""
-    if chosen.beta is None or rows.signs is None:
-        return rows.seed
-    splits = -chosen.beta * rows.signs
-    return splits if rows.seed is None else rows.seed + splits
+def _plus_product(total: Tensor | None, left: Tensor, right: Tensor) -> Tensor:
+    return left @ right if total is None else torch.addmm(total, left, right)
+
+
+def _weights(layers: Layers, rows: Rows, chosen: Multipliers) -> Tensor:
+    """Gamma, put on the specification's own rows of the block of all specifications."""
+    if len(layers.specs) == layers.parts:
+        return chosen.gamma
+    weights = chosen.gamma.new_zeros(len(rows), len(layers.specs) // layers.parts, layers.parts)
+    weights[torch.arange(len(rows), device=weights.device), rows.spec] = chosen.gamma
+    return weights.flatten(1)
+
+
+def _direct_terms(rows: Rows, chosen: Multipliers) -> Tensor | None:
+    """Coefficients put on the units' arguments: the one asked for, and the splits' multipliers."""
+    if chosen.beta is not None and rows.signs is not None:
+        terms = -chosen.beta * rows.signs
+    elif rows.unit is not None:
+        terms = torch.zeros_like(rows.lower)
+    else:
+        return None
+    if rows.unit is not None and rows.sign is not None:
+        terms[torch.arange(len(rows), device=terms.device), rows.unit] += rows.sign
+    return terms
 
 
 def _gradients(
     layers: Layers, rows: Rows, chosen: Multipliers, relaxed: _Relaxation, passed: _Pass
 ) -> Multipliers:
     """The derivative of the values by the multipliers: the relaxation's own minimiser, forward."""
-    columns = torch.empty_like(rows.spec[:, 0])
-    columns[:, : layers.inputs] = passed.points
-    columns[:, layers.inputs] = 1
-    slopes = torch.where(relaxed.is_unstable, chosen.slopes, relaxed.fixed_slope)
+    columns = rows.lower.new_empty(len(rows), 1 + layers.units)
+    columns[:, 0] = 1
     arguments = torch.empty_like(rows.lower)
     by_slope = torch.empty_like(rows.lower)
-    start = layers.inputs + 1
-    for matrix, on_output in zip(layers.matrices, passed.coefficients, strict=True):
-        end = start + matrix.shape[0]
-        units = slice(start - layers.inputs - 1, end - layers.inputs - 1)
-        z = columns[:, :start] @ matrix.T
-        is_below = on_output > 0
-        columns[:, start:end] = torch.where(
-            is_below,
-            slopes[:, units] * z,
-            relaxed.upper_slope[:, units] * z + relaxed.upper_offset[:, units],
-        )
+    start = 0
+    for block, on_output in zip(layers.blocks, passed.coefficients, strict=True):
+        units = slice(start, start + len(block))
+        z = columns[:, : 1 + start] @ block.earlier.T
+        if block.steps is not None:
+            z.addmm_(passed.steps, block.steps.T)
+        below = passed.slopes[:, units] * z
+        above = torch.addcmul(relaxed.upper_offset[:, units], relaxed.upper_slope[:, units], z)
+        columns[:, 1 + start : 1 + units.stop] = torch.where(on_output > 0, below, above)
         arguments[:, units] = z
         by_slope[:, units] = on_output.clamp_min(0) * z
-        start = end
-    by_slope = by_slope * relaxed.is_unstable
-    by_gamma = torch.einsum("rsc,rc->rs", rows.spec, columns)
+        start = units.stop
+    by_slope *= relaxed.is_unstable
     by_beta = None
     if chosen.beta is not None and rows.signs is not None:
         by_beta = -rows.signs * arguments
-    return Multipliers(by_slope, by_gamma, by_beta)
+    return Multipliers(by_slope, _by_gamma(layers, rows, columns, passed.steps), by_beta)
+
+
+def _by_gamma(layers: Layers, rows: Rows, columns: Tensor, steps: Tensor) -> Tensor:
+    values = columns @ layers.specs.earlier.T
+    if layers.specs.steps is not None:
+        values.addmm_(steps, layers.specs.steps.T)
+    grouped = values.view(len(rows), len(layers.specs) // layers.parts, layers.parts)
+    return grouped[torch.arange(len(rows), device=values.device), rows.spec]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """Proven lower bounds, the inputs that the relaxation is least at, and each unit's loss."""
+    """Lower bounds, the steps that the relaxation is least at, and each unit's loss."""
 
     values: Tensor
-    points: Tensor
+    steps: Tensor
     losses: Tensor
 
 
 def evaluate(layers: Layers, rows: Rows, chosen: Multipliers) -> Evaluation:
     """Bounds from given multipliers; in float64 they are proven: their rounding is subtracted."""
     relaxed = _Relaxation.of(rows.lower, rows.upper)
-    passed = _backward(layers, rows, chosen, relaxed, measure=True)
+    passed = _backward(layers, rows, chosen, relaxed, proven=True)
     losses = torch.cat(passed.losses, 1) if passed.losses else torch.zeros_like(rows.lower)
-    return Evaluation(passed.values - ROUNDING * passed.size, passed.points, losses)
+    return Evaluation(passed.values, passed.steps, losses)
 
 
 def improve(
     layers: Layers, rows: Rows, chosen: Multipliers, iterations: int
 ) -> tuple[Multipliers, Tensor]:
-    """Multipliers after some steps of ascent, and each row's best value met (not proven)."""
+    """The best multipliers met in some steps of ascent, and their values, which are not proven."""
     relaxed = _Relaxation.of(rows.lower, rows.upper)
     parts = [part.clone() for part in chosen.parts()]
     best = [part.clone() for part in parts]
     best_values = rows.lower.new_full((len(rows),), -torch.inf)
     moments = [torch.zeros_like(part) for part in parts]
     squares = [torch.zeros_like(part) for part in parts]
-    is_free = _is_gamma_free(rows)
+    is_gamma_free = rows.unit is not None or layers.parts > 1
     step = STEP
     for iteration in range(iterations + 1):
-        current = Multipliers(parts[0], parts[1], parts[2] if len(parts) > 2 else None)
-        passed = _backward(layers, rows, current, relaxed, measure=False)
+        current = Multipliers.of(parts)
+        passed = _backward(layers, rows, current, relaxed, proven=False)
         is_better = passed.values > best_values
         best_values = torch.where(is_better, passed.values, best_values)
         for kept, part in zip(best, parts, strict=True):
-            kept[is_better] = part[is_better]
+            torch.where(is_better[:, None], part, kept, out=kept)
         if iteration == iterations:
             break
         gradient = _gradients(layers, rows, current, relaxed, passed).parts()
+        scale = (1 - CURVATURE ** (iteration + 1)) ** 0.5 / (1 - MOMENTUM ** (iteration + 1))
         for place, part in enumerate(parts):
-            if place == 1 and not is_free:
+            if place == 1 and not is_gamma_free:
                 continue
-            moments[place].mul_(MOMENTUM).add_(gradient[place], alpha=1 - MOMENTUM)
+            moments[place].lerp_(gradient[place], 1 - MOMENTUM)
             squares[place].mul_(CURVATURE).addcmul_(
                 gradient[place], gradient[place], value=1 - CURVATURE
             )
-            scale = (1 - CURVATURE ** (iteration + 1)) ** 0.5 / (1 - MOMENTUM ** (iteration + 1))
             rate = step if place == 0 else step / 3
             part.addcdiv_(moments[place], squares[place].sqrt().add_(1e-12), value=rate * scale)
             part.clamp_(0, 1) if place == 0 else part.clamp_(min=0)
-        if is_free and rows.seed is None:
+        if rows.unit is None and is_gamma_free:
             parts[1] /= parts[1].sum(1, keepdim=True).clamp_min(1e-9)
         step *= DECAY
-    return Multipliers(best[0], best[1], best[2] if len(best) > 2 else None), best_values
-
-
-def _is_gamma_free(rows: Rows) -> bool:
-    """A row that bounds a single specification has nothing to weigh."""
-    return rows.seed is not None or rows.spec.shape[1] > 1
+    return Multipliers.of(best), best_values

@@ -15,7 +15,8 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 from torch import Tensor
 
 from radii.balls import Ball, Box, Norm
-from radii.verifiers.branch_and_bound.duals import Layers, Multipliers, Rows
+from radii.verifiers.branch_and_bound.duals import Block, Layers, Multipliers, Rows
+from radii.verifiers.branch_and_bound.supports import Support
 
 __all__ = ["solve_leaf"]
 
@@ -23,59 +24,60 @@ Float64 = npt.NDArray[np.float64]
 
 
 def solve_leaf(layers: Layers, row: Rows, region: Ball | Box) -> tuple[Multipliers, Tensor] | None:
-    """The best multipliers of one leaf, and the input they are least at.
+    """The best multipliers of one leaf, and the step from the centre that they are least at.
+
+    Every unit's sign counts as a split, whether it was split or follows from bounds.
 
     None if the solver fails, or for an L2 ball, which is no linear program.
     """
     if isinstance(region, Ball) and region.norm is Norm.L2:
         return None
-    signs = (row.signs if row.signs is not None else torch.zeros_like(row.lower))[0]
-    columns = _columns_of_input(layers, row.lower[0] >= 0)
-    arguments = _arguments(layers, columns)
-    split = signs.nonzero().squeeze(1)
-    spec = row.spec[0] @ columns
-    rows = torch.cat([spec, -signs[split, None] * arguments[split]]).numpy()
-    solution = _least_violation(rows, layers, region)
+    is_active = row.lower[0] >= 0
+    arguments, specs = _functions_of_steps(layers, is_active)
+    own = specs.view(-1, layers.parts, specs.shape[1])[int(row.spec[0])]
+    rows = torch.cat([own, torch.where(is_active[:, None], -arguments, arguments)]).numpy()
+    solution = _least_violation(rows, layers.support, region)
     if solution is None:
         return None
-    weights, point = solution
-    gamma = torch.from_numpy(weights[: len(spec)])[None]
-    beta = torch.zeros_like(row.lower)
-    beta[0, split] = torch.from_numpy(weights[len(spec) :])
-    slopes = torch.zeros_like(row.lower)
-    return Multipliers(slopes, gamma, beta), torch.from_numpy(point)[None]
+    weights, steps = solution
+    gamma = torch.from_numpy(weights[: len(own)])[None]
+    beta = torch.from_numpy(weights[len(own) :])[None]
+    return Multipliers(torch.zeros_like(row.lower), gamma, beta), torch.from_numpy(steps)[None]
 
 
-def _columns_of_input(layers: Layers, is_active: Tensor) -> Tensor:
-    """Every column as an affine function of the input: (columns, inputs + 1)."""
-    columns = torch.eye(layers.inputs + 1, dtype=torch.float64)
-    start = 0
-    for matrix in layers.matrices:
-        units = is_active[start : start + len(matrix), None]
-        columns = torch.cat([columns, torch.where(units, matrix @ columns, 0.0)])
-        start += len(matrix)
-    return columns
+def _functions_of_steps(layers: Layers, is_active: Tensor) -> tuple[Tensor, Tensor]:
+    """Arguments and specifications as functions of steps and the constant: (K, inputs + 1)."""
+    one = torch.zeros(1, layers.inputs + 1, dtype=torch.float64)
+    one[0, layers.inputs] = 1.0
+    columns, arguments = one, one[:0]
+    for block in layers.blocks:
+        found = _composed(block, columns)
+        units = is_active[len(arguments) : len(arguments) + len(block), None]
+        columns = torch.cat([columns, torch.where(units, found, 0.0)])
+        arguments = torch.cat([arguments, found])
+    return arguments, _composed(layers.specs, columns)
 
 
-def _arguments(layers: Layers, columns: Tensor) -> Tensor:
-    parts = [matrix @ columns[: matrix.shape[1]] for matrix in layers.matrices]
-    return torch.cat(parts) if parts else torch.zeros(0, columns.shape[1], dtype=torch.float64)
+def _composed(block: Block, columns: Tensor) -> Tensor:
+    found = block.earlier @ columns
+    if block.steps is not None:
+        found[:, :-1] += block.steps
+    return found
 
 
 def _least_violation(
-    rows: Float64, layers: Layers, region: Ball | Box
+    rows: Float64, support: Support, region: Ball | Box
 ) -> tuple[Float64, Float64] | None:
-    """Minimise t subject to rows @ (x, 1) <= t over the region: multipliers, and where."""
-    inputs = layers.inputs
-    low, high = layers.support.low.numpy(), layers.support.high.numpy()
+    """Minimise t subject to rows @ (steps, 1) <= t over the region: multipliers, and where."""
+    low, high = support.down.numpy(), support.up.numpy()
+    inputs = len(low)
     matrix = csr_array(np.hstack([rows[:, :inputs], -np.ones((len(rows), 1))]))
     right = -rows[:, inputs]
     cost = np.zeros(inputs + 1)
     cost[inputs] = 1.0
     bounds = [*zip(low, high, strict=True), (None, None)]
     if isinstance(region, Ball) and region.norm is Norm.L1:
-        centre = layers.support.centre.numpy()
-        matrix, right, cost = _with_l1_budget(matrix, right, cost, centre, region.eps)
+        matrix, right, cost = _with_l1_budget(matrix, right, cost, inputs, region.eps)
         bounds += [(0.0, None)] * inputs
     found = linprog(cost, A_ub=matrix, b_ub=right, bounds=bounds, method="highs")
     if found.status != 0:
@@ -85,10 +87,9 @@ def _least_violation(
 
 
 def _with_l1_budget(
-    matrix: csr_array, right: Float64, cost: Float64, centre: Float64, eps: float
+    matrix: csr_array, right: Float64, cost: Float64, inputs: int, eps: float
 ) -> tuple[csr_array, Float64, Float64]:
-    """A column s_i >= |x_i - centre_i| for each input, and their sum at most eps."""
-    inputs = len(centre)
+    """A column for each step's length, and their sum at most eps."""
     unit, nothing = eye_array(inputs), csr_array((inputs, 1))
     budget = hstack([csr_array((1, inputs + 1)), csr_array(np.ones((1, inputs)))])
     wider = vstack(
@@ -99,5 +100,5 @@ def _with_l1_budget(
             budget,
         ]
     )
-    sides = np.concatenate([right, centre, -centre, [eps]])
+    sides = np.concatenate([right, np.zeros(2 * inputs), [eps]])
     return csr_array(wider), sides, np.concatenate([cost, np.zeros(inputs)])

@@ -1,56 +1,82 @@
 """The native radius search: certify as large an eps as the time allows.
 
-First the largest grid value below the witness, with most of the time, since that closes the
-bracket; if it does not end, what the root alone proves, which is cheap; then what lies between.
+First the largest grid value below the witness, since proving it closes the bracket. What that
+leaves open in its tree is all that any smaller eps still has to prove, so nothing is done twice:
+if the goal turns out to be out of reach, smaller values go on from its open nodes.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from radii.verdicts import Verdict, Witness
+from radii.verifiers.branch_and_bound.frontier import Frontier
+from radii.verifiers.branch_and_bound.proving import Attempt
 
-__all__ = ["Attempt", "Climb"]
+__all__ = ["Climb", "Patience"]
 
-TOP_SHARE = 0.6
-"""Of the time that is left, for the attempt that would close the bracket."""
+PATIENT_SHARE = 0.15
+"""Of the time that is left: how long an attempt runs before it may be found hopeless."""
 
-LATER_SHARE = 0.5
-"""Of the time that is left then, for each attempt in between."""
+HOPEFUL = 2.0
+"""An attempt goes on while it would end within so many times the time it has."""
 
-Attempt = Callable[[float, float], tuple[Verdict, Witness | None]]
-"""Decide at an eps within some seconds."""
+
+@dataclass(slots=True)
+class Patience:
+    """Says when an attempt would take much longer than it may."""
+
+    seconds: float
+    started: float = field(default_factory=time.monotonic)
+
+    def is_hopeless(self, closed_share: float) -> bool:
+        spent = time.monotonic() - self.started
+        if spent < PATIENT_SHARE * self.seconds:
+            return False
+        return spent > self.seconds or spent / max(closed_share, 1e-9) > HOPEFUL * self.seconds
+
+
+Prove = Callable[[float, Frontier | None, Patience | None], Attempt]
+"""Decide at an eps, going on from a frontier; without patience, do not branch."""
 
 
 class Climb:
     """Raises `lower` along increasing grid values; a closer witness lowers the goal."""
 
-    def __init__(self, values: Sequence[float], attempt: Attempt, remaining: Callable[[], float]):
+    def __init__(self, values: Sequence[float], prove: Prove, remaining: Callable[[], float]):
         self.values = values
-        self.attempt = attempt
+        self.prove = prove
         self.remaining = remaining
         self.proven = -1
         self.goal = len(values) - 1
         self.witness: Witness | None = None
+        self.frontier: Frontier | None = None
 
     @property
     def lower(self) -> float:
         """The largest proven value; 0 if there is none."""
         return self.values[self.proven] if self.proven >= 0 else 0.0
 
+    @property
+    def is_closed(self) -> bool:
+        return self.proven >= self.goal
+
     def run(self) -> None:
         """Until the goal is proven or the time is over."""
-        while self.proven < self.goal and self.remaining() > 0:
-            if self._try(self.goal, TOP_SHARE * self.remaining()).is_missing:
+        while not self.is_closed and self.remaining() > 0:
+            verdict = self._try(self.goal, Patience(self.remaining()))
+            if verdict.is_missing:
                 self._without_branching()
                 self._between(self.goal)
                 return
 
     def _between(self, failed: int) -> None:
         """Bisect what is open below an index that could not be decided."""
-        while self.proven + 1 < failed and self.remaining() > 0:
-            index = (self.proven + failed) // 2
-            if self._try(index, LATER_SHARE * self.remaining()) is not Verdict.ROBUST:
+        while self.proven + 1 < min(failed, self.goal + 1) and self.remaining() > 0:
+            index = (self.proven + min(failed, self.goal + 1)) // 2
+            if self._try(index, Patience(self.remaining())) is not Verdict.ROBUST:
                 failed = index
 
     def _without_branching(self) -> None:
@@ -58,16 +84,19 @@ class Climb:
         low, high = self.proven + 1, self.goal - 1
         while low <= high and self.remaining() > 0:
             middle = (low + high + 1) // 2
-            verdict = self._try(middle, 0.0)
-            if verdict is Verdict.ROBUST:
+            if self._try(middle, None) is Verdict.ROBUST:
                 low = middle + 1
             else:
                 high = min(middle - 1, self.goal)
 
-    def _try(self, index: int, seconds: float) -> Verdict:
-        verdict, witness = self.attempt(self.values[index], seconds)
+    def _try(self, index: int, patience: Patience | None) -> Verdict:
+        attempt = self.prove(self.values[index], self.frontier if patience else None, patience)
+        verdict = attempt.answer.verdict
         if verdict is Verdict.ROBUST:
             self.proven = max(self.proven, index)
+        if patience is not None and attempt.frontier is not None:
+            self.frontier = attempt.frontier
+        witness = attempt.witness
         if witness is not None and (
             self.witness is None or witness.distance < self.witness.distance
         ):

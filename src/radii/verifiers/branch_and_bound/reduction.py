@@ -1,12 +1,14 @@
-"""A network over one region, reduced to the units whose sign the region leaves open.
+"""A network over one region, reduced to the units that the region leaves open.
 
 Layer by layer: units that never bend are replaced by what they are (zero, or their argument), so
-that later layers read the input and the open units only. All in float64.
+that later layers read the input and the open units only. Active units that read the input are kept
+where they are fewer than the inputs: replacing them would make every later layer read the input.
+All in float64.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,23 +19,37 @@ from torch import Tensor
 from radii.balls import Ball, Box
 from radii.bounds.relu_form import ReluForm
 from radii.properties import Halfspaces
-from radii.verifiers.branch_and_bound.duals import ROUNDING, Layers, Multipliers, Rows, evaluate
+from radii.verifiers.branch_and_bound.duals import (
+    ROUNDING,
+    Block,
+    Layers,
+    Multipliers,
+    Rows,
+    evaluate,
+    improve,
+)
 from radii.verifiers.branch_and_bound.supports import support_of
 
 __all__ = ["Reduction", "reduce"]
 
+ROWS_AT_ONCE = 512
+ALPHA_STEPS = 4
+"""Steps of ascent for each unit that CROWN leaves open: shared by all specifications and nodes."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduction:
-    """Open units with their bounds over the whole region, and specifications over the columns.
+    """Kept units with their bounds over the whole region.
 
-    `specs[p]` (rows, columns): violated where all rows are <= 0 for some p.
+    `names` are their columns in the form; `signs` has, for each of the form's columns, the sign
+    that the region alone gives its unit: 1, -1, or 0 where it stays open.
     """
 
     layers: Layers
     lower: Tensor
     upper: Tensor
-    specs: tuple[Tensor, ...]
+    names: Tensor
+    signs: Tensor
     region: Ball | Box
 
 
@@ -42,97 +58,145 @@ def reduce(
     region: Ball | Box,
     violations: Sequence[Halfspaces],
     inputs: Halfspaces | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Reduction:
-    """Root bounds by CROWN, and what they leave open. `inputs` must hold in a violation too."""
-    return _Reducer(form, region).run(violations, inputs)
+    """Root bounds, and what they leave open. `inputs` must hold in a violation too.
+
+    Once it is over, the cheapest bounds are used: still sound.
+    """
+    return _Reducer(form, region, is_over).run(violations, inputs)
 
 
 class _Reducer:
-    def __init__(self, form: ReluForm, region: Ball | Box) -> None:
+    def __init__(self, form: ReluForm, region: Ball | Box, is_over: Callable[[], bool]) -> None:
         self.form = form
         self.region = region
+        self.is_over = is_over
         self.support = support_of(region)
-        self.matrices: list[Tensor] = []
+        self.blocks: list[Block] = []
         self.lower = torch.zeros(0, dtype=torch.float64)
         self.upper = torch.zeros(0, dtype=torch.float64)
-        self.magnitudes = torch.zeros(0, dtype=torch.float64)
-        # What each unit's output is, over the open columns; grows with the layers.
+        self.names = torch.zeros(0, dtype=torch.int64)
         inputs = form.inputs + 1
+        self.signs = torch.zeros(inputs, dtype=torch.int8)
+        # What each of the form's columns is, over the columns that are kept, and how large the
+        # absolute values are that computing it adds up; both grow with the layers.
         self.known = torch.eye(inputs, dtype=torch.float64)
+        self.sizes = torch.cat([self.support.sizes, torch.ones(1, dtype=torch.float64)])
 
     def run(self, violations: Sequence[Halfspaces], inputs: Halfspaces | None) -> Reduction:
         for layer in self.form.layers:
-            self.add(self.rows(layer))
-        output = self.rows(self.form.output)
-        specs = []
-        for polyhedron in violations:
-            rows = torch.from_numpy(polyhedron.matrix) @ output
-            rows[:, self.form.inputs] += torch.from_numpy(polyhedron.offset)
-            if inputs is not None:
-                cuts = torch.zeros(len(inputs.offset), rows.shape[1], dtype=torch.float64)
-                cuts[:, : self.form.inputs] = torch.from_numpy(inputs.matrix)
-                cuts[:, self.form.inputs] = torch.from_numpy(inputs.offset)
-                rows = torch.cat([rows, cuts])
-            specs.append(rows)
-        return Reduction(self.layers, self.lower, self.upper, tuple(specs), self.region)
+            self.add(_sparse(layer))
+        parts = [self.violation(polyhedron, inputs) for polyhedron in violations]
+        longest = max((len(rows) for rows, _ in parts), default=1)
+        repeated = [[min(i, len(rows) - 1) for i in range(longest)] for rows, _ in parts]
+        rows = [rows[chosen] for (rows, _), chosen in zip(parts, repeated, strict=True)]
+        sizes = [sizes[chosen] for (_, sizes), chosen in zip(parts, repeated, strict=True)]
+        specs = self.block(torch.cat(rows), torch.cat(sizes))
+        layers = Layers(tuple(self.blocks), specs, longest, self.support)
+        return Reduction(layers, self.lower, self.upper, self.names, self.signs, self.region)
 
-    @property
-    def layers(self) -> Layers:
-        return Layers(tuple(self.matrices), self.magnitudes, self.support)
+    def violation(self, polyhedron: Halfspaces, inputs: Halfspaces | None) -> tuple[Tensor, Tensor]:
+        """Its rows over the kept columns, and how large the absolute values are they add up."""
+        output = _sparse(self.form.output)
+        matrix, offset = torch.from_numpy(polyhedron.matrix), torch.from_numpy(polyhedron.offset)
+        rows = matrix @ torch.sparse.mm(output, self.known)
+        rows[:, self.form.inputs] += offset
+        sizes = matrix.abs() @ self.magnitudes(output) + offset.abs()
+        if inputs is not None:
+            cuts = torch.zeros(len(inputs.offset), rows.shape[1], dtype=torch.float64)
+            cuts[:, : self.form.inputs] = torch.from_numpy(inputs.matrix)
+            cuts[:, self.form.inputs] = torch.from_numpy(inputs.offset)
+            on_inputs = cuts[:, : self.form.inputs + 1].abs() @ self.sizes[: self.form.inputs + 1]
+            rows, sizes = torch.cat([rows, cuts]), torch.cat([sizes, on_inputs])
+        return rows, sizes
 
-    def rows(self, matrix: csr_array) -> Tensor:
-        """Rows over the form's columns, rewritten over the open columns."""
-        coordinates = matrix.tocoo()
-        indices = torch.from_numpy(np.stack([coordinates.row, coordinates.col]).astype(np.int64))
-        sparse = torch.sparse_coo_tensor(
-            indices, torch.from_numpy(coordinates.data), matrix.shape, check_invariants=False
-        )
-        rewritten: Tensor = torch.sparse.mm(sparse, self.known)
-        return rewritten
+    def magnitudes(self, matrix: Tensor) -> Tensor:
+        found: Tensor = torch.sparse.mm(matrix.abs(), self.sizes[:, None]).squeeze(1)
+        return found
 
-    def add(self, arguments: Tensor) -> None:
-        """A layer of units with the given arguments over the open columns."""
-        sizes = torch.cat([self.support.sizes, torch.ones(1, dtype=torch.float64), self.reach()])
-        magnitudes = arguments.abs() @ sizes
-        lower, upper = self.bounds(arguments, magnitudes)
+    def block(self, rows: Tensor, magnitudes: Tensor) -> Block:
+        """Rows over the kept columns, seen from the region's centre."""
+        on_inputs, earlier = rows[:, : self.form.inputs], rows[:, self.form.inputs :].clone()
+        if not bool(on_inputs.any()):
+            return Block(earlier, None, magnitudes)
+        earlier[:, 0] += on_inputs @ self.support.centre
+        return Block(earlier, on_inputs * self.support.scale, magnitudes)
+
+    def add(self, layer: Tensor) -> None:
+        """A layer of units: bounded, then kept or replaced by what they are."""
+        rows: Tensor = torch.sparse.mm(layer, self.known)
+        block = self.block(rows, self.magnitudes(layer))
+        lower, upper = self.bounds(block)
         is_open = (lower < 0) & (upper > 0)
-        count = int(is_open.sum())
-        self.known = torch.cat([self.known, torch.zeros(len(self.known), count)], 1)
-        outputs = torch.zeros(len(arguments), self.known.shape[1], dtype=torch.float64)
         is_active = (lower >= 0) & ~is_open
-        outputs[is_active, : arguments.shape[1]] = arguments[is_active]
-        outputs[is_open.nonzero().squeeze(1), arguments.shape[1] + torch.arange(count)] = 1.0
+        is_kept = is_open
+        if block.steps is not None and int(is_active.sum()) < self.form.inputs:
+            is_kept = is_open | is_active
+        count = int(is_kept.sum())
+        names = len(self.known) + torch.arange(len(rows))
+        self.known = torch.cat([self.known, self.known.new_zeros(len(self.known), count)], 1)
+        outputs = self.known.new_zeros(len(rows), self.known.shape[1])
+        is_replaced = is_active & ~is_kept
+        outputs[is_replaced, : rows.shape[1]] = rows[is_replaced]
+        outputs[is_kept.nonzero().squeeze(1), rows.shape[1] + torch.arange(count)] = 1.0
         self.known = torch.cat([self.known, outputs])
-        self.matrices.append(arguments[is_open])
-        self.lower = torch.cat([self.lower, lower[is_open]])
-        self.upper = torch.cat([self.upper, upper[is_open]])
-        self.magnitudes = torch.cat([self.magnitudes, magnitudes[is_open]])
+        reach = torch.where(is_replaced, block.magnitudes, upper.clamp_min(0))
+        self.sizes = torch.cat([self.sizes, reach])
+        steps = None if block.steps is None else block.steps[is_kept]
+        self.blocks.append(Block(block.earlier[is_kept], steps, block.magnitudes[is_kept]))
+        self.lower = torch.cat([self.lower, lower[is_kept]])
+        self.upper = torch.cat([self.upper, upper[is_kept]])
+        self.names = torch.cat([self.names, names[is_kept]])
+        self.signs = torch.cat([self.signs, is_active.to(torch.int8) - (upper <= 0).to(torch.int8)])
 
-    def reach(self) -> Tensor:
-        """The largest output of each open unit."""
-        return self.upper.clamp_min(0)
-
-    def bounds(self, arguments: Tensor, magnitudes: Tensor) -> tuple[Tensor, Tensor]:
-        """Interval bounds of all units, then CROWN where they leave the sign open."""
-        inputs = self.form.inputs
-        on_units = arguments[:, inputs + 1 :]
-        below, _ = self.support.least(arguments[:, :inputs])
-        above, _ = self.support.least(-arguments[:, :inputs])
-        constant = arguments[:, inputs]
-        lower = below + constant + on_units.clamp_max(0) @ self.reach() - ROUNDING * magnitudes
-        upper = constant - above + on_units.clamp_min(0) @ self.reach() + ROUNDING * magnitudes
-        chosen = ((lower < 0) & (upper > 0)).nonzero().squeeze(1)
-        if len(chosen) and len(self.lower):
-            asked = torch.cat([arguments[chosen], -arguments[chosen]])
-            found = self.crown(asked)
-            lower[chosen] = torch.maximum(lower[chosen], found[: len(chosen)])
-            upper[chosen] = torch.minimum(upper[chosen], -found[len(chosen) :])
+    def bounds(self, block: Block) -> tuple[Tensor, Tensor]:
+        """Interval bounds of all units, then CROWN and better slopes where they stay open."""
+        low, high = self.lower.clamp_min(0), self.upper.clamp_min(0)
+        constant, on_units = block.earlier[:, 0], block.earlier[:, 1:]
+        positive, negative = on_units.clamp_min(0), on_units.clamp_max(0)
+        slack = ROUNDING * block.magnitudes
+        lower = constant + positive @ low + negative @ high - slack
+        upper = constant + positive @ high + negative @ low + slack
+        if block.steps is not None:
+            lower += self.support.least(block.steps)[0]
+            upper -= self.support.least(-block.steps)[0]
+        if len(self.lower):
+            for steps in (0, ALPHA_STEPS):
+                chosen = ((lower < 0) & (upper > 0)).nonzero().squeeze(1)
+                for part in torch.split(chosen, ROWS_AT_ONCE):
+                    if self.is_over():
+                        break
+                    below, above = self.backward(block, part, steps)
+                    lower[part] = torch.maximum(lower[part], below)
+                    upper[part] = torch.minimum(upper[part], above)
         return lower, upper
 
-    def crown(self, objectives: Tensor) -> Tensor:
-        """Lower bounds of rows over the open columns."""
-        count = len(objectives)
-        rows = Rows(
-            self.lower.expand(count, -1), self.upper.expand(count, -1), objectives[:, None, :]
+    def backward(self, block: Block, chosen: Tensor, steps: int) -> tuple[Tensor, Tensor]:
+        """Lower and upper bounds of the block's chosen rows through all earlier layers."""
+        earlier = block.earlier[chosen]
+        on_steps = None if block.steps is None else block.steps[chosen]
+        sizes = block.magnitudes[chosen]
+        asked = Block(
+            torch.cat([earlier, -earlier]),
+            None if on_steps is None else torch.cat([on_steps, -on_steps]),
+            torch.cat([sizes, sizes]),
         )
-        return evaluate(self.layers, rows, Multipliers.start(rows)).values
+        layers = Layers(tuple(self.blocks), asked, 1, self.support)
+        count = len(asked)
+        rows = Rows(self.lower.expand(count, -1), self.upper.expand(count, -1), torch.arange(count))
+        multipliers = Multipliers.start(rows, 1)
+        if steps:
+            fast = layers.to(torch.float32, "cpu")
+            found, _ = improve(fast, rows.to(torch.float32), multipliers.to(torch.float32), steps)
+            multipliers = found.to(torch.float64)
+        values = evaluate(layers, rows, multipliers).values
+        return values[: len(chosen)], -values[len(chosen) :]
+
+
+def _sparse(matrix: csr_array) -> Tensor:
+    coordinates = matrix.tocoo()
+    indices = torch.from_numpy(np.stack([coordinates.row, coordinates.col]).astype(np.int64))
+    return torch.sparse_coo_tensor(
+        indices, torch.from_numpy(coordinates.data), matrix.shape, check_invariants=False
+    )

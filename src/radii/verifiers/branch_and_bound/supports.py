@@ -1,12 +1,15 @@
 """The least value of linear functions over a region of inputs, and where it is attained.
 
-Every value is a valid lower bound, and exact but for rounding; the points where it is attained
-drive the optimisation of multipliers and are candidates for counterexamples.
+A region is seen from its centre: an input is `centre + scale * step`, and a support works on steps,
+so that in a box every step lies in [-1, 1] and needs no arithmetic of its own. Every value is a
+valid lower bound, and exact but for rounding; the steps that attain it drive the optimisation of
+multipliers and are candidates for counterexamples.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -21,82 +24,81 @@ BISECTIONS = 24
 
 
 class Support(ABC):
-    """A region of flattened inputs. Called with rows of coefficients (R, inputs)."""
+    """A region of flattened inputs. Called with rows of coefficients on steps (R, inputs)."""
 
-    def __init__(self, low: Tensor, high: Tensor, centre: Tensor) -> None:
-        self.low, self.high, self.centre = low, high, centre
+    def __init__(self, centre: Tensor, scale: Tensor, down: Tensor, up: Tensor) -> None:
+        self.centre, self.scale, self.down, self.up = centre, scale, down, up
+
+    @property
+    def low(self) -> Tensor:
+        return self.centre + self.scale * self.down
+
+    @property
+    def high(self) -> Tensor:
+        return self.centre + self.scale * self.up
 
     @property
     def sizes(self) -> Tensor:
-        """The largest absolute value of each input."""
-        return torch.maximum(self.low.abs(), self.high.abs())
+        """The absolute values that computing an input adds up, at most."""
+        return self.centre.abs() + self.scale * self.step_sizes
+
+    @property
+    def step_sizes(self) -> Tensor:
+        return torch.maximum(self.down.abs(), self.up.abs())
+
+    def inputs(self, steps: Tensor) -> Tensor:
+        return self.centre + self.scale * steps
 
     @abstractmethod
     def least(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """For each row its least value over the region and a point (R, inputs) that attains it."""
+        """Each row's least value over the region, and steps (R, inputs) that attain it."""
 
-    @abstractmethod
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> Support:
+    def to(self, dtype: torch.dtype, device: torch.device | str) -> Self:
         """The same region in another type; rounding is covered by the caller's slack."""
+        parts = (self.centre, self.scale, self.down, self.up)
+        return type(self)(*(part.to(device, dtype) for part in parts))
 
 
 class _BoxSupport(Support):
-    def __init__(self, low: Tensor, high: Tensor) -> None:
-        super().__init__(low, high, (low + high) / 2)
-        self.reach = (high - low) / 2
-
     def least(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        point = self.centre - torch.sign(rows) * self.reach
-        return rows @ self.centre - rows.abs() @ self.reach, point
-
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> _BoxSupport:
-        return _BoxSupport(self.low.to(device, dtype), self.high.to(device, dtype))
+        return -rows.abs().sum(1), rows.sign().neg_()
 
 
 class _BallSupport(Support):
-    def __init__(self, low: Tensor, high: Tensor, centre: Tensor, eps: float) -> None:
-        super().__init__(low, high, centre)
+    def __init__(
+        self, centre: Tensor, scale: Tensor, down: Tensor, up: Tensor, eps: float = 0.0
+    ) -> None:
+        super().__init__(centre, scale, down, up)
         self.eps = eps
-        self.down, self.up = (low - centre).clamp_max(0), (high - centre).clamp_min(0)
 
-    def to(self, dtype: torch.dtype, device: torch.device | str) -> Support:
-        low, high, centre = (t.to(device, dtype) for t in (self.low, self.high, self.centre))
-        return type(self)(low, high, centre, self.eps)
-
-    def least(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        steps = self.steps(rows)
-        return rows @ self.centre + self.value(rows, steps), self.centre + steps
-
-    @abstractmethod
-    def steps(self, rows: Tensor) -> Tensor:
-        """From the centre to a point with the least value."""
-
-    def value(self, rows: Tensor, steps: Tensor) -> Tensor:
-        return (rows * steps).sum(1)
+    def to(self, dtype: torch.dtype, device: torch.device | str) -> Self:
+        moved = super().to(dtype, device)
+        moved.eps = self.eps
+        return moved
 
 
 class _L1Support(_BallSupport):
     """The budget goes to the steepest inputs first, each as far as the domain lets it."""
 
-    def steps(self, rows: Tensor) -> Tensor:
+    def least(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         reach = torch.where(rows > 0, -self.down, self.up)
         order = rows.abs().argsort(dim=1, descending=True)
         sorted_reach = reach.gather(1, order)
         spent = sorted_reach.cumsum(1) - sorted_reach
         lengths = torch.minimum((self.eps - spent).clamp_min(0), sorted_reach)
         taken = torch.zeros_like(rows).scatter(1, order, lengths)
-        return -torch.sign(rows) * taken
+        steps = -torch.sign(rows) * taken
+        return (rows * steps).sum(1), steps
 
 
 class _L2Support(_BallSupport):
     """By a multiplier for the length: each input then has a parabola of its own."""
 
-    def steps(self, rows: Tensor) -> Tensor:
-        return self._steps_at(rows, self._multiplier(rows))
-
-    def value(self, rows: Tensor, steps: Tensor) -> Tensor:
+    def least(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         weight = self._multiplier(rows)
-        return ((rows + weight * steps) * steps).sum(1) - weight.squeeze(1) * self.eps**2
+        steps = self._steps_at(rows, weight)
+        values = ((rows + weight * steps) * steps).sum(1) - weight.squeeze(1) * self.eps**2
+        return values, steps
 
     def _steps_at(self, rows: Tensor, weight: Tensor) -> Tensor:
         free = -rows / (2 * weight).clamp_min(torch.finfo(rows.dtype).tiny)
@@ -119,7 +121,9 @@ def support_of(region: Ball | Box) -> Support:
     """The region in float64 on the CPU."""
     low, high = (torch.from_numpy(side) for side in box_of(region))
     if isinstance(region, Box) or region.norm is Norm.LINF:
-        return _BoxSupport(low, high)
-    centre = torch.from_numpy(region.center.ravel().copy())
+        one = torch.ones_like(low)
+        return _BoxSupport((low + high) / 2, (high - low) / 2, -one, one)
+    centre = torch.from_numpy(region.center.ravel().copy()).double()
+    down, up = (low - centre).clamp_max(0), (high - centre).clamp_min(0)
     kind = _L1Support if region.norm is Norm.L1 else _L2Support
-    return kind(low, high, centre, region.eps)
+    return kind(centre, torch.ones_like(centre), down, up, region.eps)

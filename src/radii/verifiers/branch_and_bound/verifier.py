@@ -1,117 +1,85 @@
-"""The native verifier: branch and bound on the signs of ReLU units."""
+"""The native verifier: branch and bound on the signs of units, or on the inputs."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
-import numpy as np
-from torch import Tensor
-
 from radii import __version__
-from radii.balls import Norm
-from radii.bounds import fuse
-from radii.bounds.relu_form import ReluForm, relu_form
+from radii.balls import Ball, Box, Norm
 from radii.networks import Network
 from radii.queries import Instance, Query, Specification
-from radii.verdicts import Array, Verdict, Witness
+from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, GridVerifier, Limits, RadiusAnswer
-from radii.verifiers.branch_and_bound.radius import Climb
-from radii.verifiers.branch_and_bound.reduction import reduce
-from radii.verifiers.branch_and_bound.tree import Tree
-from radii.verifiers.branch_and_bound.unwrapping import unwrapped
-from radii.witnesses import check_witness
+from radii.verifiers.branch_and_bound.frontier import Frontier
+from radii.verifiers.branch_and_bound.proving import PROOF_MARGIN, Attempt, by_inputs, by_units
+from radii.verifiers.branch_and_bound.radius import Climb, Patience
 
 __all__ = ["BranchAndBound"]
 
-PROOF_MARGIN = 1e-6
-"""What a proven bound on an output difference must exceed: far above the rounding of float64."""
+GOAL_SHARE = 0.5
+"""Of the time that is left, for each attempt of a climb that splits inputs."""
 
-REPLAYS = 4
-"""How many of a batch's candidates are replayed with all checks, most violating first."""
-
-REMEMBERED = 4
-_forms: dict[str, ReluForm] = {}
-
-
-def form_of(network: Network) -> ReluForm:
-    """The network's ReLU form; the last few are remembered."""
-    form = _forms.pop(network.fingerprint, None) or relu_form(fuse(network))
-    _forms[network.fingerprint] = form
-    while len(_forms) > REMEMBERED:
-        _forms.pop(next(iter(_forms)))
-    return form
+FEW_INPUTS = 12
+"""Up to here, splitting inputs beats splitting units (measured on networks of 6 x 50 units)."""
 
 
 class BranchAndBound(GridVerifier):
-    """Complete for piecewise-linear networks, in all three norms."""
+    """Complete for piecewise-linear networks, in all three norms; smooth ones are split by input.
+
+    `device` is where multipliers are looked for: any that torch has.
+    """
 
     name: ClassVar[str] = "native"
     norms: ClassVar[frozenset[Norm]] = frozenset(Norm)
     is_complete: ClassVar[bool] = True
 
+    def __init__(self, *, device: str = "cpu") -> None:
+        self.device = device
+
     @property
     def version(self) -> str:
         return __version__
 
-    def unsupported(self, network: Network, norm: Norm) -> str | None:
-        if not network.is_piecewise_linear:
-            return f"verifier '{self.name}' decides piecewise-linear networks only"
-        return super().unsupported(network, norm)
-
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        return self._decided(network, specification, limits, branches=True)
+        if _splits_inputs(network, specification.region):
+            return by_inputs(network, specification, limits, device=self.device).answer
+        return by_units(network, specification, limits, device=self.device, attacks=True).answer
 
     def climb(
         self, network: Network, instance: Instance, values: Sequence[float], limits: Limits
     ) -> RadiusAnswer:
-        def attempt(eps: float, seconds: float) -> tuple[Verdict, Witness | None]:
+        def prove(eps: float, frontier: Frontier | None, patience: Patience | None) -> Attempt:
             specification = Query(instance, eps).specification
-            is_root_only = seconds <= 0
-            span = limits.remaining if is_root_only else min(seconds, limits.remaining)
-            within = Limits(seconds=span, cancelled=limits.cancelled)
-            answer = self._decided(network, specification, within, branches=not is_root_only)
-            return answer.verdict, check_witness(network, specification, answer.candidate)
+            if _splits_inputs(network, specification.region):
+                seconds = GOAL_SHARE * limits.remaining if patience else 0.0
+                share = replace(limits, seconds=seconds, started=time.monotonic())
+                return by_inputs(network, specification, share, device=self.device)
+            return by_units(
+                network,
+                specification,
+                limits,
+                device=self.device,
+                is_hopeless=patience.is_hopeless if patience else None,
+                frontier=frontier,
+                branches=patience is not None,
+            )
 
-        climb = Climb(values, attempt, lambda: 0.0 if limits.expired else limits.remaining)
+        climb = Climb(values, prove, lambda: 0.0 if limits.expired else limits.remaining)
         climb.run()
-        is_closed = climb.proven == climb.goal
         return RadiusAnswer(
             lower=climb.lower,
             witness=climb.witness,
             margin=PROOF_MARGIN,
-            stopped=None if is_closed else limits.expired or Verdict.UNKNOWN,
+            stopped=None if climb.is_closed else limits.expired or Verdict.UNKNOWN,
         )
 
-    def _decided(
-        self, network: Network, specification: Specification, limits: Limits, *, branches: bool
-    ) -> Answer:
-        found: list[Array] = []
 
-        def check(points: Tensor, _specs: Tensor) -> bool:
-            candidates = points.numpy().astype(network.input_dtype)
-            outputs = network.replay(candidates.reshape(-1, *network.input_shape))
-            margins = specification.requirement.margin(outputs, 0.0)
-            for place in np.argsort(margins)[:REPLAYS]:
-                if margins[place] > 0:
-                    break
-                if check_witness(network, specification, candidates[place]) is not None:
-                    found.append(candidates[place])
-                    return True
-            return False
-
-        form, violations = unwrapped(form_of(network), specification.requirement.violations or ())
-        tree = Tree(
-            reduce(form, specification.region, violations, specification.inputs),
-            margin=PROOF_MARGIN,
-            is_over=lambda: limits.expired is not None,
-            check=check,
-        )
-        tree.start()
-        if branches:
-            tree.grow()
-        if found:
-            return Answer(Verdict.NOT_ROBUST, found[-1])
-        if tree.is_proven:
-            return Answer(Verdict.ROBUST, margin=PROOF_MARGIN)
-        return Answer(limits.expired or Verdict.UNKNOWN)
+def _splits_inputs(network: Network, region: Ball | Box) -> bool:
+    """Boxes fill a box; the rounded rim of an L1 or L2 ball they only come near to."""
+    is_box = isinstance(region, Box) or region.norm is Norm.LINF
+    has_few = math.prod(network.input_shape) <= FEW_INPUTS
+    return not network.is_piecewise_linear or (is_box and has_few)

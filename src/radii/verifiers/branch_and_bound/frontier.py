@@ -1,0 +1,46 @@
+"""What a tree has left open, kept for the same question about a smaller region.
+
+What was proven on the larger region is proven on the smaller one, so only the open nodes go on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from radii.verifiers.branch_and_bound.nodes import Nodes
+from radii.verifiers.branch_and_bound.reduction import Reduction
+
+__all__ = ["Frontier"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frontier:
+    """Open nodes, and the names of the units that their tensors are about."""
+
+    nodes: Nodes
+    names: Tensor
+
+    def within(self, reduction: Reduction) -> Nodes:
+        """The open nodes over a smaller region.
+
+        A node that asks for the sign that a unit no longer takes is dropped: its sibling, which
+        is closed or open here too, holds all inputs that are left.
+        """
+        signs = reduction.signs[self.names]
+        is_gone = ((self.nodes.signs * signs) < 0).any(1)
+        nodes = self.nodes.pick(~is_gone)
+        places = torch.full(reduction.signs.shape, -1)
+        places[self.names] = torch.arange(len(self.names))
+        old = places[reduction.names]
+        new = (old >= 0).nonzero().squeeze(1)
+        old = old[new]
+        begun = Nodes.roots(reduction.lower, reduction.upper, len(nodes), nodes.gamma.shape[1])
+        begun.lower[:, new] = torch.maximum(begun.lower[:, new], nodes.lower[:, old])
+        begun.upper[:, new] = torch.minimum(begun.upper[:, new], nodes.upper[:, old])
+        begun.signs[:, new] = nodes.signs[:, old]
+        begun.slopes[:, new], begun.beta[:, new] = nodes.slopes[:, old], nodes.beta[:, old]
+        begun.spec, begun.share, begun.gamma = nodes.spec, nodes.share, nodes.gamma
+        return begun
