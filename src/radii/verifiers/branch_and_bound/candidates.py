@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from radii.balls import Ball
 from radii.networks import Network
 from radii.queries import Specification
 from radii.verdicts import Array, Witness
 from radii.verifiers.branch_and_bound.descent import Descent
 from radii.witnesses import check_witness
 
-__all__ = ["Candidates"]
+__all__ = ["Candidates", "shortened"]
+
+SEGMENT = 64
+"""Points tried on the way from a witness to the centre of its ball."""
 
 REPLAYS = 4
 """How many points of one call are replayed with all checks, most violating first."""
@@ -52,8 +57,25 @@ class Candidates:
         """True once one of the points replays on ONNX Runtime, the first of them first."""
         for point in points.numpy():
             candidate = point.astype(self.network.input_dtype)
-            self.witness = check_witness(self.network, self.specification, candidate)
-            if self.witness is not None:
-                self.found = candidate
+            witness = check_witness(self.network, self.specification, candidate)
+            if witness is not None:
+                self.found, self.witness = candidate, witness
                 return True
         return False
+
+
+def shortened(network: Network, specification: Specification, witness: Witness) -> Witness:
+    """The witness nearest to the ball's centre among those on the way there."""
+    region = specification.region
+    if not isinstance(region, Ball):
+        return witness
+    parts = np.linspace(1 / SEGMENT, 1, SEGMENT)
+    step = witness.input.astype(np.float64) - region.center
+    points = region.center + parts.reshape(-1, *(1,) * step.ndim) * step
+    outputs = network.replay(points.astype(network.input_dtype))
+    broken = ~specification.requirement.holds(outputs, parts * witness.distance)
+    for place in np.flatnonzero(broken):
+        nearer = check_witness(network, specification, points[place].astype(network.input_dtype))
+        if nearer is not None:
+            return nearer
+    return witness

@@ -122,7 +122,7 @@ class Tree:
     def bounded(self, nodes: Nodes, rounds: int) -> Nodes:
         """The nodes that remain open after their own bound and some rounds of tightening."""
         nodes, _ = self.still_open(nodes)
-        if not len(nodes):
+        if not len(nodes) or self.is_refuted:
             return nodes
         memory, asked = self.memories.begin(nodes), nodes.is_open_unit
         for _ in range(rounds):

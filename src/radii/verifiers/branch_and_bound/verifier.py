@@ -14,6 +14,7 @@ from radii.networks import Network
 from radii.queries import Instance, Query, Specification
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, GridVerifier, Limits, RadiusAnswer
+from radii.verifiers.branch_and_bound.candidates import shortened
 from radii.verifiers.branch_and_bound.frontier import Frontier
 from radii.verifiers.branch_and_bound.proving import PROOF_MARGIN, Attempt, by_inputs, by_units
 from radii.verifiers.branch_and_bound.radius import Climb, Patience
@@ -68,7 +69,14 @@ class BranchAndBound(GridVerifier):
                 branches=patience is not None,
             )
 
-        climb = Climb(values, prove, lambda: 0.0 if limits.expired else limits.remaining)
+        def nearest(eps: float, frontier: Frontier | None, patience: Patience | None) -> Attempt:
+            attempt = prove(eps, frontier, patience)
+            if attempt.witness is None:
+                return attempt
+            specification = Query(instance, eps).specification
+            return replace(attempt, witness=shortened(network, specification, attempt.witness))
+
+        climb = Climb(values, nearest, lambda: 0.0 if limits.expired else limits.remaining)
         climb.run()
         return RadiusAnswer(
             lower=climb.lower,
