@@ -21,10 +21,13 @@ SEGMENT = 64
 REPLAYS = 4
 """How many points of one call are replayed with all checks, most violating first."""
 
+NEARLY = 1e-4
+"""How far from a violation a point may be in float64 to be worth a replay."""
+
 STARTS = 8
 """From how many points of a call an attack descends."""
 
-EAGER = 3
+EAGER = 1
 EVERY = 8
 """An attack with each of the first calls, then with one in so many."""
 
@@ -51,7 +54,8 @@ class Candidates:
         if self.calls <= EAGER or self.calls % EVERY == 0:
             points = torch.cat([points, self.descent.run(points, self.low, self.high)])
             margins = self.descent.margins(points)
-        return self.replay(points[margins.argsort()[:REPLAYS]])
+        order = margins.argsort()[:REPLAYS]
+        return self.replay(points[order[margins[order] <= NEARLY]])
 
     def replay(self, points: Tensor) -> bool:
         """True once one of the points replays on ONNX Runtime, the first of them first."""

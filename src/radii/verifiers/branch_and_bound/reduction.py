@@ -33,6 +33,8 @@ from radii.verifiers.branch_and_bound.supports import support_of
 __all__ = ["Reduction", "reduce"]
 
 ROWS_AT_ONCE = 512
+DENSE = 0.3
+"""From this share of entries on, a dense product is faster than a sparse one."""
 ALPHA_STEPS = 4
 """Steps of ascent for each unit that CROWN leaves open: shared by all specifications and nodes."""
 
@@ -86,7 +88,8 @@ class _Reducer:
 
     def run(self, violations: Sequence[Halfspaces], inputs: Halfspaces | None) -> Reduction:
         for layer in self.form.layers:
-            self.add(_sparse(layer))
+            self.add(layer)
+        self.output = _product(self.form.output, self.known)
         parts = [self.violation(polyhedron, inputs) for polyhedron in violations]
         longest = max((len(rows) for rows, _ in parts), default=1)
         repeated = [[min(i, len(rows) - 1) for i in range(longest)] for rows, _ in parts]
@@ -98,11 +101,10 @@ class _Reducer:
 
     def violation(self, polyhedron: Halfspaces, inputs: Halfspaces | None) -> tuple[Tensor, Tensor]:
         """Its rows over the kept columns, and how large the absolute values are they add up."""
-        output = _sparse(self.form.output)
         matrix, offset = torch.from_numpy(polyhedron.matrix), torch.from_numpy(polyhedron.offset)
-        rows = matrix @ torch.sparse.mm(output, self.known)
+        rows = matrix @ self.output
         rows[:, self.form.inputs] += offset
-        sizes = matrix.abs() @ self.magnitudes(output) + offset.abs()
+        sizes = matrix.abs() @ self.magnitudes(self.form.output) + offset.abs()
         if inputs is not None:
             cuts = torch.zeros(len(inputs.offset), rows.shape[1], dtype=torch.float64)
             cuts[:, : self.form.inputs] = torch.from_numpy(inputs.matrix)
@@ -111,9 +113,8 @@ class _Reducer:
             rows, sizes = torch.cat([rows, cuts]), torch.cat([sizes, on_inputs])
         return rows, sizes
 
-    def magnitudes(self, matrix: Tensor) -> Tensor:
-        found: Tensor = torch.sparse.mm(matrix.abs(), self.sizes[:, None]).squeeze(1)
-        return found
+    def magnitudes(self, matrix: csr_array) -> Tensor:
+        return torch.from_numpy(abs(matrix) @ self.sizes.numpy())
 
     def block(self, rows: Tensor, magnitudes: Tensor) -> Block:
         """Rows over the kept columns, seen from the region's centre."""
@@ -123,9 +124,9 @@ class _Reducer:
         earlier[:, 0] += on_inputs @ self.support.centre
         return Block(earlier, on_inputs * self.support.scale, magnitudes)
 
-    def add(self, layer: Tensor) -> None:
+    def add(self, layer: csr_array) -> None:
         """A layer of units: bounded, then kept or replaced by what they are."""
-        rows: Tensor = torch.sparse.mm(layer, self.known)
+        rows = _product(layer, self.known)
         block = self.block(rows, self.magnitudes(layer))
         lower, upper = self.bounds(block)
         is_open = (lower < 0) & (upper > 0)
@@ -194,9 +195,16 @@ class _Reducer:
         return values[: len(chosen)], -values[len(chosen) :]
 
 
-def _sparse(matrix: csr_array) -> Tensor:
-    coordinates = matrix.tocoo()
-    indices = torch.from_numpy(np.stack([coordinates.row, coordinates.col]).astype(np.int64))
-    return torch.sparse_coo_tensor(
-        indices, torch.from_numpy(coordinates.data), matrix.shape, check_invariants=False
-    )
+def _product(matrix: csr_array, known: Tensor) -> Tensor:
+    """`matrix @ known`: dense over the columns that are read, unless there are few entries."""
+    columns = np.unique(matrix.indices)
+    if matrix.nnz < DENSE * matrix.shape[0] * len(columns):
+        coordinates = matrix.tocoo()
+        indices = torch.from_numpy(np.stack([coordinates.row, coordinates.col]).astype(np.int64))
+        sparse = torch.sparse_coo_tensor(
+            indices, torch.from_numpy(coordinates.data), matrix.shape, check_invariants=False
+        )
+        product: Tensor = torch.sparse.mm(sparse, known)
+        return product
+    read = torch.from_numpy(matrix[:, columns].toarray())
+    return read @ known[torch.from_numpy(columns.astype(np.int64))]
