@@ -50,13 +50,18 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--search",
         metavar="NAME",
-        help="native (default with --verifier native), attack-guided or binary",
+        help="native (default with --verifier native), attack-guided (default otherwise) or binary",
     )
     how.add_argument("--verifier", metavar="NAME", help="native (default), milp or enumeration")
     how.add_argument(
         "--attack", metavar="NAME", help="minimum-norm (default), apgd, pgd, fgsm, foolbox:NAME"
     )
-    how.add_argument("--timeout", type=float, metavar="S", help="wall seconds a query (60)")
+    how.add_argument(
+        "--timeout",
+        type=float,
+        metavar="S",
+        help="wall seconds a query; native: all proofs of an input (60)",
+    )
     how.add_argument("--budget", type=float, metavar="S", help="wall seconds an instance (none)")
     add_machine_flags(how)
     how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
