@@ -14,7 +14,10 @@ from radii.cli import build_parser
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
-RUNNING = [ROOT / "README.md", ROOT / "docs" / "attacks.md", ROOT / "docs" / "distributions.md"]
+RUNNING = [
+    ROOT / "README.md",
+    *(ROOT / "docs" / f"{name}.md" for name in ("attacks", "bounds", "distributions", "verifiers")),
+]
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")

@@ -16,6 +16,7 @@ import torch
 from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
+from radii.errors import UnsupportedQuery
 from radii.networks import Graph, Kind, Network, Operator
 
 __all__ = ["Fusion", "Stage", "fuse"]
@@ -78,7 +79,9 @@ def _fuse(graph: Graph) -> Fusion:
     stages = []
     for index in nonlinear:
         if len(graph.nodes[index].inputs) != 1:
-            raise TypeError(f"node '{graph.nodes[index].name}' is nonlinear in several values")
+            raise UnsupportedQuery(
+                f"node '{graph.nodes[index].name}' is nonlinear in several values: not decided"
+            )
         stages.append(_stage(graph, index, graph.nodes[index].inputs[0]))
     return Fusion(graph, tuple(stages), _stage(graph, graph.output, graph.output))
 

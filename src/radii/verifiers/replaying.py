@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from radii.bounds import box_of, fuse
+from radii.bounds import Stage, box_of, fuse
 from radii.networks import Network
 from radii.properties import Halfspaces
 from radii.queries import Specification
@@ -32,26 +32,37 @@ Where hidden units are off at all points sampled, the two agree there to the las
 everywhere in the region.
 """
 
+HIDDEN_ROUNDINGS = 64.0
+"""The same where ONNX Runtime does not show the values that are compared."""
+
 FINEST = 2.0**-44
 """Relative to the same sum, the least margin for float64 networks: hundreds of roundings."""
 
 
 class ReplayNoise:
-    """Compares ONNX Runtime with float64 on a few points of a region; seeded."""
+    """Compares ONNX Runtime with float64 on a few points of a region; seeded.
 
-    def __init__(self, network: Network, specification: Specification) -> None:
+    `output` is what a proof is about where that is not the output itself but what a final softmax
+    reads: there nothing can be compared, and the roundings count for more.
+    """
+
+    def __init__(
+        self, network: Network, specification: Specification, output: Stage | None = None
+    ) -> None:
         points = _points(network, specification)
         with torch.no_grad():
             values = network.graph.values(torch.from_numpy(points.astype(np.float64)))
         exact = values[network.graph.output].reshape(len(points), -1).numpy()
         self._differences: Float64 = network.replay(points).astype(np.float64) - exact
-        output = fuse(network).output
+        own = fuse(network).output
+        output = own if output is None else output
+        roundings = ROUNDINGS if output is own else HIDDEN_ROUNDINGS
         sizes = np.abs(output.offset)
         for index, matrix in output.maps.items():
             largest = values[index].reshape(len(points), -1).abs().amax(dim=0).numpy()
             sizes = sizes + abs(matrix) @ largest
         unit = float(np.finfo(network.input_dtype).eps) / 2
-        self._sizes: Float64 = sizes * max(ROUNDINGS * unit, FINEST)
+        self._sizes: Float64 = sizes * max(roundings * unit, FINEST)
 
     def margin(self, polyhedron: Halfspaces) -> float:
         """The margin for the rows of a polyhedron, in units of the outputs."""

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from radii.attacks import attack_specification
-from radii.bounds import fuse
+from radii.bounds import Fusion, Stage, fuse, without_softmax
 from radii.bounds.relu_form import ReluForm, relu_form
-from radii.networks import Network
+from radii.networks import Kind, Network
 from radii.queries import Specification
 from radii.verdicts import Verdict, Witness
 from radii.verifiers._base import Answer, Limits
@@ -18,17 +18,21 @@ from radii.verifiers.branch_and_bound.input_splitting import Outcome, split_inpu
 from radii.verifiers.branch_and_bound.reduction import reduce
 from radii.verifiers.branch_and_bound.tree import Tree
 from radii.verifiers.branch_and_bound.unwrapping import unwrapped
+from radii.verifiers.replaying import ReplayNoise
 
-__all__ = ["PROOF_MARGIN", "Attempt", "by_inputs", "by_units"]
+__all__ = ["Attempt", "by_inputs", "by_units", "is_piecewise_linear"]
 
 PROOF_MARGIN = 1e-6
-"""What a proven bound on an output difference must exceed: far above the rounding of float64."""
+"""The least that a proven bound must exceed: far above the rounding of float64."""
+
+MEMORY_BYTES, MEMORY_SHARE = 512 << 20, 0.25
+"""For the multipliers that children start from: at most, and of the memory that is left."""
 
 ATTACK_SECONDS, ATTACK_SHARE = 1.0, 0.1
 """For the attack between root and branching, and of the time that is left."""
 
 REMEMBERED = 4
-_forms: dict[str, ReluForm] = {}
+_forms: dict[tuple[str, int], ReluForm] = {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,13 +44,30 @@ class Attempt:
     frontier: Frontier | None = None
 
 
-def form_of(network: Network) -> ReluForm:
-    """The network's ReLU form; the last few are remembered."""
-    form = _forms.pop(network.fingerprint, None) or relu_form(fuse(network))
-    _forms[network.fingerprint] = form
+def is_piecewise_linear(network: Network, specification: Specification) -> bool:
+    """Whether units can be split: also behind a final softmax that the specification allows."""
+    if network.is_piecewise_linear:
+        return True
+    bare, _ = without_softmax(fuse(network), specification.requirement.violations or ())
+    return all(stage.operator.kind is Kind.PIECEWISE_LINEAR for stage in bare.stages)
+
+
+def form_of(network: Network, fusion: Fusion | None = None) -> ReluForm:
+    """The ReLU form of the network, or of a fusion that is its beginning; some are remembered."""
+    fusion = fuse(network) if fusion is None else fusion
+    key = network.fingerprint, len(fusion.stages)
+    form = _forms.pop(key, None) or relu_form(fusion)
+    _forms[key] = form
     while len(_forms) > REMEMBERED:
         _forms.pop(next(iter(_forms)))
     return form
+
+
+def proof_margin(network: Network, specification: Specification, output: Stage) -> float:
+    """What a proof must exceed: float64's rounding by far, and ONNX Runtime's noise."""
+    noise = ReplayNoise(network, specification, output)
+    violations = specification.requirement.violations or ()
+    return max([PROOF_MARGIN, *(noise.margin(polyhedron) for polyhedron in violations)])
 
 
 def by_units(
@@ -67,7 +88,9 @@ def by_units(
     for callers that have not attacked themselves.
     """
     candidates = Candidates(network, specification)
-    form, violations = unwrapped(form_of(network), specification.requirement.violations or ())
+    fusion, violations = without_softmax(fuse(network), specification.requirement.violations or ())
+    margin = proof_margin(network, specification, fusion.output)
+    form, violations = unwrapped(form_of(network, fusion), violations)
 
     def is_over() -> bool:
         return limits.expired is not None
@@ -75,10 +98,11 @@ def by_units(
     reduction = reduce(form, specification.region, violations, specification.inputs, is_over)
     tree = Tree(
         reduction,
-        margin=PROOF_MARGIN,
+        margin=margin,
         is_over=is_over,
         check=candidates.try_points,
         device=device,
+        memory_bytes=int(min(MEMORY_BYTES, MEMORY_SHARE * limits.memory_left)),
         begun=None if frontier is None else frontier.within(reduction),
     )
     tree.start()
@@ -92,7 +116,7 @@ def by_units(
     if candidates.witness is not None:
         return Attempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if tree.is_proven:
-        return Attempt(Answer(Verdict.ROBUST, margin=PROOF_MARGIN))
+        return Attempt(Answer(Verdict.ROBUST, margin=margin))
     left = Frontier(tree.left, reduction.names)
     return Attempt(Answer(limits.expired or Verdict.UNKNOWN), frontier=left)
 
@@ -102,11 +126,13 @@ def by_inputs(
 ) -> Attempt:
     """Split the region of inputs; for few inputs, and for networks that are smooth."""
     candidates = Candidates(network, specification)
+    fusion, _ = without_softmax(fuse(network), specification.requirement.violations or ())
+    margin = proof_margin(network, specification, fusion.output)
     result = split_inputs(
-        network, specification, limits, candidates.replay, margin=PROOF_MARGIN, device=device
+        network, specification, limits, candidates.replay, margin=margin, device=device
     )
     if candidates.witness is not None:
         return Attempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if result.outcome is Outcome.PROVEN:
-        return Attempt(Answer(Verdict.ROBUST, margin=PROOF_MARGIN))
+        return Attempt(Answer(Verdict.ROBUST, margin=margin))
     return Attempt(Answer(limits.expired or Verdict.UNKNOWN))

@@ -53,6 +53,7 @@ class Climb:
         self.goal = len(values) - 1
         self.witness: Witness | None = None
         self.frontier: Frontier | None = None
+        self.margin = 0.0
 
     @property
     def lower(self) -> float:
@@ -94,6 +95,7 @@ class Climb:
         verdict = attempt.answer.verdict
         if verdict is Verdict.ROBUST:
             self.proven = max(self.proven, index)
+            self.margin = attempt.answer.margin
         if patience is not None and attempt.frontier is not None:
             self.frontier = attempt.frontier
         witness = attempt.witness

@@ -40,8 +40,6 @@ ROW_GAIN = 0.002
 """A new bound is worth its proof in float64 if it takes more than this off the unit's width."""
 UNIT_GAIN = 0.02
 """A unit is asked for again in the next round if the last took more than this off its width."""
-MEMORY_BYTES = 512 << 20
-"""For the multipliers that children start from."""
 
 
 class Tree:
@@ -49,7 +47,8 @@ class Tree:
 
     `check` is called with candidate inputs (N, inputs); it returns True to stop the search.
     `margin` is what a proven value must exceed. `begun` are open nodes to go on with instead of
-    the root. Multipliers are looked for on `device`; proofs stay on the CPU, in float64.
+    the root. Multipliers are looked for on `device`; proofs stay on the CPU, in float64. Children
+    start from their parents' multipliers as far as these fit into `memory_bytes`.
     """
 
     def __init__(
@@ -60,6 +59,7 @@ class Tree:
         is_over: Callable[[], bool],
         check: Callable[[Tensor], bool],
         device: str = "cpu",
+        memory_bytes: int = 1 << 28,
         begun: Nodes | None = None,
     ) -> None:
         self.layers = reduction.layers
@@ -72,7 +72,7 @@ class Tree:
         self.check = check
         self.is_refuted = False
         self.visited = 0
-        self.memories = Memories(MEMORY_BYTES)
+        self.memories = Memories(memory_bytes)
         parts = self.layers.parts
         count = len(self.layers.specs) // parts
         roots = Nodes.roots(reduction.lower, reduction.upper, count, parts)
@@ -206,6 +206,9 @@ class Tree:
             self.undecided = Nodes.join(self.undecided, leaves.pick(place))
             if self.check(self.layers.support.inputs(steps)):
                 self.is_refuted = True
+            if self.is_refuted or self.is_over():
+                rest = torch.arange(leaf + 1, len(leaves))
+                self.undecided = Nodes.join(self.undecided, leaves.pick(rest))
                 return
 
     # --- splitting

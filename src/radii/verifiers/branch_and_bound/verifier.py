@@ -9,14 +9,19 @@ from dataclasses import replace
 from typing import ClassVar
 
 from radii import __version__
-from radii.balls import Ball, Box, Norm
+from radii.balls import Box, Norm
 from radii.networks import Network
 from radii.queries import Instance, Query, Specification
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, GridVerifier, Limits, RadiusAnswer
 from radii.verifiers.branch_and_bound.candidates import shortened
 from radii.verifiers.branch_and_bound.frontier import Frontier
-from radii.verifiers.branch_and_bound.proving import PROOF_MARGIN, Attempt, by_inputs, by_units
+from radii.verifiers.branch_and_bound.proving import (
+    Attempt,
+    by_inputs,
+    by_units,
+    is_piecewise_linear,
+)
 from radii.verifiers.branch_and_bound.radius import Climb, Patience
 
 __all__ = ["BranchAndBound"]
@@ -29,7 +34,9 @@ FEW_INPUTS = 12
 
 
 class BranchAndBound(GridVerifier):
-    """Complete for piecewise-linear networks, in all three norms; smooth ones are split by input.
+    """Complete for piecewise-linear networks; smooth ones are split by input.
+
+    In L2 a query within a hair of the radius may stay UNKNOWN: its leaves are no linear programs.
 
     `device` is where multipliers are looked for: any that torch has.
     """
@@ -46,7 +53,7 @@ class BranchAndBound(GridVerifier):
         return __version__
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        if _splits_inputs(network, specification.region):
+        if _splits_inputs(network, specification):
             return by_inputs(network, specification, limits, device=self.device).answer
         return by_units(network, specification, limits, device=self.device, attacks=True).answer
 
@@ -55,7 +62,7 @@ class BranchAndBound(GridVerifier):
     ) -> RadiusAnswer:
         def prove(eps: float, frontier: Frontier | None, patience: Patience | None) -> Attempt:
             specification = Query(instance, eps).specification
-            if _splits_inputs(network, specification.region):
+            if _splits_inputs(network, specification):
                 seconds = GOAL_SHARE * limits.remaining if patience else 0.0
                 share = replace(limits, seconds=seconds, started=time.monotonic())
                 return by_inputs(network, specification, share, device=self.device)
@@ -81,13 +88,14 @@ class BranchAndBound(GridVerifier):
         return RadiusAnswer(
             lower=climb.lower,
             witness=climb.witness,
-            margin=PROOF_MARGIN,
+            margin=climb.margin,
             stopped=None if climb.is_closed else limits.expired or Verdict.UNKNOWN,
         )
 
 
-def _splits_inputs(network: Network, region: Ball | Box) -> bool:
+def _splits_inputs(network: Network, specification: Specification) -> bool:
     """Boxes fill a box; the rounded rim of an L1 or L2 ball they only come near to."""
+    region = specification.region
     is_box = isinstance(region, Box) or region.norm is Norm.LINF
     has_few = math.prod(network.input_shape) <= FEW_INPUTS
-    return not network.is_piecewise_linear or (is_box and has_few)
+    return (is_box and has_few) or not is_piecewise_linear(network, specification)
