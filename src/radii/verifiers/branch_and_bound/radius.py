@@ -7,6 +7,7 @@ if the goal turns out to be out of reach, smaller values go on from its open nod
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,22 +21,29 @@ __all__ = ["Climb", "Patience"]
 PATIENT_SHARE = 0.15
 """Of the time that is left: how long an attempt runs before it may be found hopeless."""
 
-HOPEFUL = 2.0
-"""An attempt goes on while it would end within so many times the time it has."""
+LAST_SHARE = 0.8
+"""Of the time that is left: how long it runs at most, so that smaller values get their turn."""
+
+FIRST_HOPE, LAST_HOPE = 2.0, 1.0
+"""It goes on while, at the pace so far, it would end within so many times the time it has."""
 
 
 @dataclass(slots=True)
 class Patience:
-    """Says when an attempt would take much longer than it may."""
+    """Says when an attempt would take longer than it may: less and less is forgiven."""
 
     seconds: float
     started: float = field(default_factory=time.monotonic)
 
     def is_hopeless(self, closed_share: float) -> bool:
-        spent = time.monotonic() - self.started
-        if spent < PATIENT_SHARE * self.seconds:
+        if math.isinf(self.seconds):
             return False
-        return spent > self.seconds or spent / max(closed_share, 1e-9) > HOPEFUL * self.seconds
+        spent = (time.monotonic() - self.started) / max(self.seconds, 1e-9)
+        if spent < PATIENT_SHARE:
+            return False
+        progress = (spent - PATIENT_SHARE) / (LAST_SHARE - PATIENT_SHARE)
+        hope = FIRST_HOPE + (LAST_HOPE - FIRST_HOPE) * progress
+        return spent > LAST_SHARE or spent > hope * closed_share
 
 
 Prove = Callable[[float, Frontier | None, Patience | None], Attempt]
