@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+
 import numpy as np
 import pytest
 import torch
@@ -9,14 +12,17 @@ import torch
 from radii.balls import Norm
 from radii.bounds import fuse
 from radii.bounds.relu_form import relu_form
+from radii.networks import Network
 from radii.properties import OneToOne
 from radii.queries import Grid, Query
+from radii.testing.graphs import Sketch
 from radii.testing.networks import Family, instance_at, random_instance, random_network
 from radii.testing.verifiers import VerifierConformance
 from radii.verdicts import Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
 from radii.verifiers.branch_and_bound.duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.branch_and_bound.frontier import Frontier
+from radii.verifiers.branch_and_bound.radius import Patience
 from radii.verifiers.branch_and_bound.reduction import reduce
 from radii.verifiers.branch_and_bound.tree import Tree
 
@@ -141,12 +147,11 @@ def test_a_frontier_proves_what_a_fresh_tree_proves(seed: int) -> None:
     violations = instance.requirement.violations
     assert violations is not None
     larger = reduce(form, above.region, violations)
-    tree = Tree(larger, margin=1e-6, is_over=lambda: False, check=lambda _: False)
+    tree = Tree(larger, margin=1e-6, is_over=lambda: tree.visited >= 40, check=lambda _: False)
     tree.start()
-    for _ in range(3):
-        tree.grow(lambda _: tree.visited >= 40)
+    tree.grow()
     assert not tree.is_proven
-    left = Frontier(tree.left, larger.names)
+    left = Frontier(tree.left, larger.names, larger.region)
     for factor, is_robust in ((0.98, True), (1.02, False)):
         eps = factor * (exact.lower if is_robust else exact.upper)
         smaller = reduce(form, Query(instance, eps).specification.region, violations)
@@ -158,5 +163,53 @@ def test_a_frontier_proves_what_a_fresh_tree_proves(seed: int) -> None:
             begun=left.within(smaller),
         )
         again.start()
-        again.grow(lambda _: False)
+        again.grow()
         assert again.is_proven is is_robust
+    beyond = reduce(form, Query(instance, 1.3 * exact.upper).specification.region, violations)
+    with pytest.raises(ValueError, match="not within"):
+        left.within(beyond)
+
+
+def headed_network(final: str) -> Network:
+    """16 inputs, two layers of 20 units and three classes; `final` behind them."""
+    rng = np.random.default_rng(4)
+    sketch = Sketch([1, 16])
+    value, width = "x", 16
+    for size in (20, 20):
+        weight = sketch.constant(rng.normal(0, np.sqrt(2 / width), (width, size)))
+        value, width = sketch.apply("Relu", sketch.apply("MatMul", value, weight)), size
+    value = sketch.apply("MatMul", value, sketch.constant(rng.normal(0, 0.3, (width, 3))))
+    return sketch.network(sketch.apply(final, value, axis=1) if final else value)
+
+
+@pytest.mark.parametrize("final", ["Softmax", "LogSoftmax"])
+def test_a_final_softmax_changes_no_verdict(final: str) -> None:
+    bare, headed = headed_network(""), headed_network(final)
+    x = np.random.default_rng(1).uniform(0.3, 0.7, bare.input_shape)
+    exact = Milp().radius(bare, instance_at(bare, x), Limits(60.0))
+    assert exact.witness is not None
+    instance = instance_at(headed, x)
+    below = BranchAndBound().verify(headed, Query(instance, 0.98 * exact.lower), Limits(30.0))
+    above = BranchAndBound().verify(headed, Query(instance, 1.02 * exact.upper), Limits(30.0))
+    assert (below.verdict, above.verdict) == (Verdict.ROBUST, Verdict.NOT_ROBUST)
+
+
+def test_a_time_limit_still_leaves_a_proven_radius() -> None:
+    """A goal that cannot be proven in time costs no more than most of it."""
+    network = random_network(Family.CONVOLUTIONAL, 3, units=200)
+    instance = random_instance(network, 3)
+    values = [0.001 * step for step in range(1, 400)]
+    result = BranchAndBound().certify(network, instance, values, Limits(4.0))
+    assert result.seconds < 5.0
+    assert result.proof is not None
+
+
+def test_an_attempt_is_given_up_when_it_would_take_too_long() -> None:
+    now = time.monotonic()
+    young = Patience(100.0, started=now - 5.0)
+    slow, late = Patience(100.0, started=now - 30.0), Patience(100.0, started=now - 90.0)
+    assert not young.is_hopeless(0.0)
+    assert slow.is_hopeless(0.4)
+    assert not slow.is_hopeless(0.7)
+    assert late.is_hopeless(0.99)
+    assert not Patience(math.inf, started=now - 1e6).is_hopeless(0.0)

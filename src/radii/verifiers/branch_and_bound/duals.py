@@ -80,6 +80,12 @@ class Layers:
     def units(self) -> int:
         return sum(len(block) for block in self.blocks)
 
+    @property
+    def entries(self) -> int:
+        """How many numbers a backward pass multiplies each row with."""
+        parts = [part for b in self.blocks for part in (b.earlier, b.steps) if part is not None]
+        return sum(part.numel() for part in parts)
+
     def to(self, dtype: torch.dtype, device: torch.device | str) -> Layers:
         return Layers(
             tuple(block.to(dtype, device) for block in self.blocks),

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from radii.balls import Ball, Box
 from radii.verifiers.branch_and_bound.nodes import Nodes
 from radii.verifiers.branch_and_bound.reduction import Reduction
 
@@ -18,10 +20,11 @@ __all__ = ["Frontier"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frontier:
-    """Open nodes, and the names of the units that their tensors are about."""
+    """Open nodes, the names of the units that their tensors are about, and the region."""
 
     nodes: Nodes
     names: Tensor
+    region: Ball | Box
 
     def within(self, reduction: Reduction) -> Nodes:
         """The open nodes over a smaller region.
@@ -29,6 +32,8 @@ class Frontier:
         A node that asks for the sign that a unit no longer takes is dropped: its sibling, which
         is closed or open here too, holds all inputs that are left.
         """
+        if not _is_within(reduction.region, self.region):
+            raise ValueError("open nodes say nothing about a region that is not within theirs")
         signs = reduction.signs[self.names]
         is_gone = ((self.nodes.signs * signs) < 0).any(1)
         nodes = self.nodes.pick(~is_gone)
@@ -44,3 +49,14 @@ class Frontier:
         begun.slopes[:, new], begun.beta[:, new] = nodes.slopes[:, old], nodes.beta[:, old]
         begun.spec, begun.share, begun.gamma = nodes.spec, nodes.share, nodes.gamma
         return begun
+
+
+def _is_within(smaller: Ball | Box, larger: Ball | Box) -> bool:
+    if isinstance(smaller, Ball) and isinstance(larger, Ball):
+        is_same = smaller.norm is larger.norm and np.array_equal(smaller.center, larger.center)
+        if not is_same or smaller.eps > larger.eps:
+            return False
+    elif isinstance(larger, Ball):
+        return False
+    (low, high), (least, greatest) = smaller.box(), larger.box()
+    return bool((low >= least).all() and (high <= greatest).all())

@@ -76,7 +76,7 @@ def by_units(
     limits: Limits,
     *,
     device: str = "cpu",
-    is_hopeless: Callable[[float], bool] | None = None,
+    is_hopeless: Callable[[float], bool] = lambda _: False,
     frontier: Frontier | None = None,
     branches: bool = True,
     attacks: bool = False,
@@ -101,6 +101,7 @@ def by_units(
         margin=margin,
         is_over=is_over,
         check=candidates.try_points,
+        is_hopeless=is_hopeless,
         device=device,
         memory_bytes=int(min(MEMORY_BYTES, MEMORY_SHARE * limits.memory_left)),
         begun=None if frontier is None else frontier.within(reduction),
@@ -112,12 +113,12 @@ def by_units(
         if witness is not None:
             return Attempt(Answer(Verdict.NOT_ROBUST, witness.input), witness)
     if branches:
-        tree.grow(is_hopeless or (lambda _: False))
+        tree.grow()
     if candidates.witness is not None:
         return Attempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if tree.is_proven:
         return Attempt(Answer(Verdict.ROBUST, margin=margin))
-    left = Frontier(tree.left, reduction.names)
+    left = Frontier(tree.left, reduction.names, specification.region)
     return Attempt(Answer(limits.expired or Verdict.UNKNOWN), frontier=left)
 
 

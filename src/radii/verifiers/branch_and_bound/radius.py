@@ -18,36 +18,43 @@ from radii.verifiers.branch_and_bound.proving import Attempt
 
 __all__ = ["Climb", "Patience"]
 
-PATIENT_SHARE = 0.15
+PATIENT_SHARE = 0.06
 """Of the time that is left: how long an attempt runs before it may be found hopeless."""
 
-LAST_SHARE = 0.8
-"""Of the time that is left: how long it runs at most, so that smaller values get their turn."""
+GOAL_SHARE, LATER_SHARE, ROOT_SHARE = 0.85, 0.5, 0.1
+"""Of the time that is left: how long the attempt at the goal, those at smaller values, and those
+that do not branch run at most, so that still smaller values get their turn."""
 
-FIRST_HOPE, LAST_HOPE = 2.0, 1.0
-"""It goes on while, at the pace so far, it would end within so many times the time it has."""
+REACH = 1 / 3
+"""How far up between proven and given up the next value is at most."""
+
+DOUBLING = 0.05
+"""By how much an eps grows, about, for its proof to take twice as long."""
 
 
 @dataclass(slots=True)
 class Patience:
-    """Says when an attempt would take longer than it may: less and less is forgiven."""
+    """Says when an attempt will not end in time.
+
+    Easy nodes are closed first, so the closed part of a tree runs ahead of the time it needs:
+    attempts that just made it had closed 0.7 after a fifth and 0.9 after half of their time. Behind
+    the square root of the time spent, they are given up.
+    """
 
     seconds: float
+    last_share: float = GOAL_SHARE
     started: float = field(default_factory=time.monotonic)
 
     def is_hopeless(self, closed_share: float) -> bool:
         if math.isinf(self.seconds):
             return False
         spent = (time.monotonic() - self.started) / max(self.seconds, 1e-9)
-        if spent < PATIENT_SHARE:
-            return False
-        progress = (spent - PATIENT_SHARE) / (LAST_SHARE - PATIENT_SHARE)
-        hope = FIRST_HOPE + (LAST_HOPE - FIRST_HOPE) * progress
-        return spent > LAST_SHARE or spent > hope * closed_share
+        is_behind = spent > PATIENT_SHARE and closed_share < math.sqrt(spent)
+        return spent > self.last_share or is_behind
 
 
-Prove = Callable[[float, Frontier | None, Patience | None], Attempt]
-"""Decide at an eps, going on from a frontier; without patience, do not branch."""
+Prove = Callable[[float, Frontier | None, Patience, bool], Attempt]
+"""Decide at an eps, going on from a frontier, while there is patience; False: do not branch."""
 
 
 class Climb:
@@ -60,8 +67,9 @@ class Climb:
         self.proven = -1
         self.goal = len(values) - 1
         self.witness: Witness | None = None
-        self.frontier: Frontier | None = None
+        self.frontiers: dict[int, Frontier] = {}
         self.margin = 0.0
+        self.last_seconds = 0.0
 
     @property
     def lower(self) -> float:
@@ -82,30 +90,58 @@ class Climb:
                 return
 
     def _between(self, failed: int) -> None:
-        """Bisect what is open below an index that could not be decided."""
-        while self.proven + 1 < min(failed, self.goal + 1) and self.remaining() > 0:
-            index = (self.proven + min(failed, self.goal + 1)) // 2
-            if self._try(index, Patience(self.remaining())) is not Verdict.ROBUST:
+        """Values between what is proven and an index that could not be decided.
+
+        When all are tried, the least that was given up gets the time that is left.
+        """
+        while not self.is_closed and self.remaining() > 0:
+            failed = min(failed, self.goal + 1)
+            gap = failed - self.proven
+            if gap > 1:
+                index = self._affordable(self.proven + max(1, math.floor(REACH * gap)))
+                patience = Patience(self.remaining(), LATER_SHARE)
+            else:
+                index, patience = failed, Patience(math.inf)
+            verdict = self._try(index, patience)
+            if verdict is Verdict.ROBUST:
+                failed = max(failed, self.proven + 1)
+            elif gap > 1:
                 failed = index
+            elif verdict.is_missing:
+                return
+
+    def _affordable(self, most: int) -> int:
+        """The largest index up to `most` that half of the time that is left should suffice for."""
+        doublings = math.log2(max(1.0, self.remaining() / (2 * max(self.last_seconds, 1e-3))))
+        limit = self.lower * (1 + DOUBLING * doublings)
+        while most > self.proven + 1 and self.values[most] > limit:
+            most -= 1
+        return most
 
     def _without_branching(self) -> None:
         """The largest value that the root alone proves."""
         low, high = self.proven + 1, self.goal - 1
         while low <= high and self.remaining() > 0:
             middle = (low + high + 1) // 2
-            if self._try(middle, None) is Verdict.ROBUST:
+            patience = Patience(self.remaining(), ROOT_SHARE)
+            if self._try(middle, patience, branches=False) is Verdict.ROBUST:
                 low = middle + 1
             else:
                 high = min(middle - 1, self.goal)
 
-    def _try(self, index: int, patience: Patience | None) -> Verdict:
-        attempt = self.prove(self.values[index], self.frontier if patience else None, patience)
+    def _try(self, index: int, patience: Patience, *, branches: bool = True) -> Verdict:
+        # Only what a value at least as large left open may be gone on from.
+        known = [other for other in self.frontiers if other >= index]
+        frontier = self.frontiers[min(known)] if known and branches else None
+        started = time.monotonic()
+        attempt = self.prove(self.values[index], frontier, patience, branches)
         verdict = attempt.answer.verdict
         if verdict is Verdict.ROBUST:
+            self.last_seconds = time.monotonic() - started
             self.proven = max(self.proven, index)
             self.margin = attempt.answer.margin
-        if patience is not None and attempt.frontier is not None:
-            self.frontier = attempt.frontier
+        if branches and attempt.frontier is not None:
+            self.frontiers[index] = attempt.frontier
         witness = attempt.witness
         if witness is not None and (
             self.witness is None or witness.distance < self.witness.distance

@@ -32,7 +32,8 @@ from radii.verifiers.branch_and_bound.supports import support_of
 
 __all__ = ["Reduction", "reduce"]
 
-ROWS_AT_ONCE = 512
+ROWS_AT_ONCE, WORK_AT_ONCE = 512, 1 << 28
+"""Units bounded together, at most, and times the entries of the layers they are bounded through."""
 DENSE = 0.3
 """From this share of entries on, a dense product is faster than a sparse one."""
 ALPHA_STEPS = 4
@@ -165,13 +166,20 @@ class _Reducer:
         if len(self.lower):
             for steps in (0, ALPHA_STEPS):
                 chosen = ((lower < 0) & (upper > 0)).nonzero().squeeze(1)
-                for part in torch.split(chosen, ROWS_AT_ONCE):
+                for part in torch.split(chosen, self.rows_at_once):
                     if self.is_over():
                         break
                     below, above = self.backward(block, part, steps)
                     lower[part] = torch.maximum(lower[part], below)
                     upper[part] = torch.minimum(upper[part], above)
         return lower, upper
+
+    @property
+    def rows_at_once(self) -> int:
+        """So many that limits are asked again after a few tenths of a second."""
+        entries = sum(b.earlier.numel() for b in self.blocks)
+        entries += sum(b.steps.numel() for b in self.blocks if b.steps is not None)
+        return max(32, min(ROWS_AT_ONCE, WORK_AT_ONCE // (1 + entries)))
 
     def backward(self, block: Block, chosen: Tensor, steps: int) -> tuple[Tensor, Tensor]:
         """Lower and upper bounds of the block's chosen rows through all earlier layers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -17,9 +18,13 @@ from radii.verifiers.branch_and_bound.reduction import Reduction
 __all__ = ["Tree"]
 
 ROWS_AT_ONCE = 2048
-"""Rows bounded together: fills the matrix products and stays within a laptop's caches."""
+"""Rows bounded together, at most: fills the matrix products and stays within a laptop's caches."""
+WORK_AT_ONCE = 1 << 29
+"""Rows times the entries of the layers: a few tenths of a second, after which limits are asked."""
 
 NODES_AT_ONCE = 16
+BATCH_SECONDS = 1.0
+"""Nodes that are split together, at most, and how long a batch may take before it is halved."""
 SPEC_STEPS = 10
 """Steps of ascent for a node's own bound, each time its units' bounds have changed."""
 POLISH_STEPS = 30
@@ -36,6 +41,8 @@ LEAF_STEPS = 300
 """Steps of ascent at a leaf, where only the splits' multipliers are left."""
 WORTHWHILE = 0.97
 """Another round only if the last one shrank the units' total width to less than this."""
+BYTES_A_ROW = 8
+"""Of memory, for each unit of a node and each unit that its two bounds have multipliers for."""
 ROW_GAIN = 0.002
 """A new bound is worth its proof in float64 if it takes more than this off the unit's width."""
 UNIT_GAIN = 0.02
@@ -46,6 +53,7 @@ class Tree:
     """All nodes not yet proven, over all specifications of one region.
 
     `check` is called with candidate inputs (N, inputs); it returns True to stop the search.
+    `is_hopeless` is asked now and then with the part of the tree that is closed; True gives up.
     `margin` is what a proven value must exceed. `begun` are open nodes to go on with instead of
     the root. Multipliers are looked for on `device`; proofs stay on the CPU, in float64. Children
     start from their parents' multipliers as far as these fit into `memory_bytes`.
@@ -58,6 +66,7 @@ class Tree:
         margin: float,
         is_over: Callable[[], bool],
         check: Callable[[Tensor], bool],
+        is_hopeless: Callable[[float], bool] = lambda _: False,
         device: str = "cpu",
         memory_bytes: int = 1 << 28,
         begun: Nodes | None = None,
@@ -70,8 +79,14 @@ class Tree:
         self.margin = margin
         self.is_over = is_over
         self.check = check
+        self.is_hopeless = is_hopeless
         self.is_refuted = False
         self.visited = 0
+        units = self.layers.units
+        fitting = memory_bytes // (1 + BYTES_A_ROW * units**2)
+        self.at_once = max(1, min(NODES_AT_ONCE, fitting // 2))
+        self.most_at_once = self.at_once
+        self.rows_at_once = max(64, min(ROWS_AT_ONCE, WORK_AT_ONCE // (1 + self.layers.entries)))
         self.memories = Memories(memory_bytes)
         parts = self.layers.parts
         count = len(self.layers.specs) // parts
@@ -98,24 +113,37 @@ class Tree:
     def start(self) -> None:
         """Bound the nodes that it starts from: proves what needs no branching."""
         rounds = ROOT_ROUNDS if self.is_root else NODE_ROUNDS
-        waiting, self.open = self.open, self.open.pick(torch.arange(0))
-        for first in range(0, len(waiting), NODES_AT_ONCE):
-            some = waiting.pick(torch.arange(first, min(first + NODES_AT_ONCE, len(waiting))))
-            self.open = Nodes.join(self.open, self.bounded(some, rounds))
-
-    def grow(self, is_hopeless: Callable[[float], bool]) -> None:
-        """Branch until everything is proven, a counterexample is found, it is over or hopeless."""
-        while len(self.open) and not self.is_refuted and not self.is_over():
-            if is_hopeless(self.closed_share):
+        for _ in range(0, len(self.open), self.at_once):
+            # The first of the open nodes are bounded, and go to the end of the row if they stay.
+            some = self.open.pick(torch.arange(min(self.at_once, len(self.open))))
+            rest = self.open.pick(torch.arange(len(some), len(self.open)))
+            self.open = Nodes.join(rest, self.bounded(some, rounds))
+            if self.must_stop():
                 return
+
+    def must_stop(self) -> bool:
+        return self.is_refuted or self.is_over() or self.is_hopeless(self.closed_share)
+
+    def grow(self) -> None:
+        """Branch until everything is proven, a counterexample is found, it is over or hopeless."""
+        while len(self.open) and not self.must_stop():
+            started = time.monotonic()
             order = self.open.value.argsort(descending=True)
-            now, later = order[:NODES_AT_ONCE], order[NODES_AT_ONCE:]
+            now, later = order[: self.at_once], order[self.at_once :]
             chosen, rest = self.open.pick(now), self.open.pick(later)
             is_leaf = ~chosen.is_open_unit.any(1)
             self.finish(chosen.pick(is_leaf))
             children = self.branched(chosen.pick(~is_leaf))
             self.visited += len(children)
             self.open = Nodes.join(rest, self.bounded(children, NODE_ROUNDS))
+            self.adapt(time.monotonic() - started)
+
+    def adapt(self, seconds: float) -> None:
+        """Smaller batches where one takes long, so that what is learned is used soon."""
+        if seconds > BATCH_SECONDS:
+            self.at_once = max(1, self.at_once // 2)
+        elif seconds < BATCH_SECONDS / 4:
+            self.at_once = min(self.most_at_once, 2 * self.at_once)
 
     # --- bounding
 
@@ -126,7 +154,7 @@ class Tree:
             return nodes
         memory, asked = self.memories.begin(nodes), nodes.is_open_unit
         for _ in range(rounds):
-            if self.is_refuted or self.is_over() or not bool((nodes.is_open_unit & asked).any()):
+            if self.must_stop() or not bool((nodes.is_open_unit & asked).any()):
                 break
             before = (nodes.upper - nodes.lower).sum(1)
             nodes, asked = self.tightened(nodes, memory, asked)
@@ -163,7 +191,7 @@ class Tree:
         """New bounds for units asked for, assuming a violation; and whose bounds still move."""
         node, unit = (nodes.is_open_unit & asked).nonzero(as_tuple=True)
         lower, upper = nodes.lower.clone(), nodes.upper.clone()
-        for part in torch.split(torch.arange(len(node)), ROWS_AT_ONCE // 2):
+        for part in torch.split(torch.arange(len(node)), self.rows_at_once // 2):
             n, i = node[part], unit[part]
             width = (upper[n, i] - lower[n, i]).repeat(2)
             known = torch.cat([lower[n, i], -upper[n, i]])
@@ -180,7 +208,7 @@ class Tree:
             proven = evaluate(self.layers, rows.pick(gain), better).values
             known[gain] = torch.maximum(known[gain], proven)
             lower[n, i], upper[n, i] = known[: len(n)], -known[len(n) :]
-            if self.is_over():
+            if self.must_stop():
                 break
         width = nodes.upper - nodes.lower
         moves = width - (upper - lower) > UNIT_GAIN * width

@@ -60,10 +60,12 @@ class BranchAndBound(GridVerifier):
     def climb(
         self, network: Network, instance: Instance, values: Sequence[float], limits: Limits
     ) -> RadiusAnswer:
-        def prove(eps: float, frontier: Frontier | None, patience: Patience | None) -> Attempt:
+        def prove(
+            eps: float, frontier: Frontier | None, patience: Patience, branches: bool
+        ) -> Attempt:
             specification = Query(instance, eps).specification
             if _splits_inputs(network, specification):
-                seconds = GOAL_SHARE * limits.remaining if patience else 0.0
+                seconds = GOAL_SHARE * limits.remaining if branches else 0.0
                 share = replace(limits, seconds=seconds, started=time.monotonic())
                 return by_inputs(network, specification, share, device=self.device)
             return by_units(
@@ -71,13 +73,15 @@ class BranchAndBound(GridVerifier):
                 specification,
                 limits,
                 device=self.device,
-                is_hopeless=patience.is_hopeless if patience else None,
+                is_hopeless=patience.is_hopeless,
                 frontier=frontier,
-                branches=patience is not None,
+                branches=branches,
             )
 
-        def nearest(eps: float, frontier: Frontier | None, patience: Patience | None) -> Attempt:
-            attempt = prove(eps, frontier, patience)
+        def nearest(
+            eps: float, frontier: Frontier | None, patience: Patience, branches: bool
+        ) -> Attempt:
+            attempt = prove(eps, frontier, patience, branches)
             if attempt.witness is None:
                 return attempt
             specification = Query(instance, eps).specification
