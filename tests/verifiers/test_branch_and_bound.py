@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from radii.balls import Norm
+from radii.balls import Box, Norm
 from radii.bounds import fuse
 from radii.bounds.relu_form import relu_form
+from radii.errors import SpecificationError
 from radii.networks import Network
-from radii.properties import OneToOne
-from radii.queries import Grid, Query
+from radii.properties import Halfspaces, LinearRequirement, OneToOne
+from radii.queries import Grid, Query, Specification
 from radii.testing.graphs import Sketch
 from radii.testing.networks import Family, instance_at, random_instance, random_network
 from radii.testing.verifiers import VerifierConformance
@@ -213,3 +214,27 @@ def test_an_attempt_is_given_up_when_it_would_take_too_long() -> None:
     assert not slow.is_hopeless(0.7)
     assert late.is_hopeless(0.99)
     assert not Patience(math.inf, started=now - 1e6).is_hopeless(0.0)
+
+
+def test_numbers_that_overflow_prove_nothing() -> None:
+    """Bounds of 1e308 on every input: sums are infinite or not a number, and nothing follows."""
+    network = random_network(Family.DENSE, 0, units=20)
+    shape = network.input_shape
+    huge = Box(np.full(shape, -1e308), np.full(shape, 1e308))
+    violation = Halfspaces(np.eye(1, network.output_size), np.array([1e9]))
+    form = relu_form(fuse(network))
+    tree = Tree(
+        reduce(form, huge, [violation]), margin=1e-6, is_over=lambda: False, check=lambda _: False
+    )
+    tree.start()
+    assert not tree.is_proven
+
+
+def test_an_unbounded_region_is_refused_in_words() -> None:
+    network = random_network(Family.DENSE, 0, units=20)
+    shape = network.input_shape
+    region = Box(np.full(shape, -np.inf), np.full(shape, np.inf))
+    violation = Halfspaces(np.eye(1, network.output_size), np.zeros(1))
+    with pytest.raises(SpecificationError):
+        specification = Specification(region, LinearRequirement((violation,)))
+        BranchAndBound().decide(network, specification, Limits(5.0))

@@ -17,7 +17,15 @@ from radii.verifiers.linear.expressions import Float64
 from radii.verifiers.replaying import ReplayNoise
 from radii.witnesses import check_witness
 
-__all__ = ["Case"]
+__all__ = ["Case", "check_bounded"]
+
+
+def check_bounded(network: Network, specification: Specification) -> None:
+    """A SpecificationError unless every input has finite bounds."""
+    if not all(np.isfinite(side).all() for side in box_of(specification.region)):
+        raise SpecificationError(
+            f"{network.name}: the region is unbounded; verifiers need finite bounds on every input"
+        )
 
 
 @dataclass(slots=True)
@@ -32,11 +40,7 @@ class Case:
     intervals: list[Interval] = field(init=False)
 
     def __post_init__(self) -> None:
-        if not all(np.isfinite(side).all() for side in box_of(self.specification.region)):
-            raise SpecificationError(
-                f"{self.network.name}: the region is unbounded; verifiers need finite bounds "
-                "on every input"
-            )
+        check_bounded(self.network, self.specification)
         self.noise = ReplayNoise(self.network, self.specification)
         shape = (1, *self.network.input_shape)
         low, high = (side.reshape(shape) for side in box_of(self.specification.region))

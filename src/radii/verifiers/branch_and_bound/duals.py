@@ -310,7 +310,9 @@ def evaluate(layers: Layers, rows: Rows, chosen: Multipliers) -> Evaluation:
     relaxed = _Relaxation.of(rows.lower, rows.upper)
     passed = _backward(layers, rows, chosen, relaxed, proven=True)
     losses = torch.cat(passed.losses, 1) if passed.losses else torch.zeros_like(rows.lower)
-    return Evaluation(passed.values, passed.steps, losses)
+    # Where numbers overflow nothing is known: never let a NaN pass for a bound.
+    values = torch.where(passed.values.isnan(), -torch.inf, passed.values)
+    return Evaluation(values, passed.steps, losses)
 
 
 def improve(

@@ -18,6 +18,7 @@ from radii.verifiers.branch_and_bound.input_splitting import Outcome, split_inpu
 from radii.verifiers.branch_and_bound.reduction import reduce
 from radii.verifiers.branch_and_bound.tree import Tree
 from radii.verifiers.branch_and_bound.unwrapping import unwrapped
+from radii.verifiers.case import check_bounded
 from radii.verifiers.replaying import ReplayNoise
 
 __all__ = ["Attempt", "by_inputs", "by_units", "is_piecewise_linear"]
@@ -65,6 +66,7 @@ def form_of(network: Network, fusion: Fusion | None = None) -> ReluForm:
 
 def proof_margin(network: Network, specification: Specification, output: Stage) -> float:
     """What a proof must exceed: float64's rounding by far, and ONNX Runtime's noise."""
+    check_bounded(network, specification)
     noise = ReplayNoise(network, specification, output)
     violations = specification.requirement.violations or ()
     return max([PROOF_MARGIN, *(noise.margin(polyhedron) for polyhedron in violations)])
@@ -90,6 +92,8 @@ def by_units(
     candidates = Candidates(network, specification)
     fusion, violations = without_softmax(fuse(network), specification.requirement.violations or ())
     margin = proof_margin(network, specification, fusion.output)
+    if not violations:
+        return Attempt(Answer(Verdict.ROBUST, margin=margin))
     form, violations = unwrapped(form_of(network, fusion), violations)
 
     def is_over() -> bool:

@@ -163,6 +163,8 @@ class _Reducer:
         if block.steps is not None:
             lower += self.support.least(block.steps)[0]
             upper -= self.support.least(-block.steps)[0]
+        lower = torch.where(lower.isnan(), -torch.inf, lower)
+        upper = torch.where(upper.isnan(), torch.inf, upper)
         if len(self.lower):
             for steps in (0, ALPHA_STEPS):
                 chosen = ((lower < 0) & (upper > 0)).nonzero().squeeze(1)

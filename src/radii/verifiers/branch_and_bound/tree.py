@@ -182,7 +182,7 @@ class Tree:
         nodes.remember(chosen.to(torch.float32, "cpu"))
         found = evaluate(self.layers, rows, chosen.to(torch.float64, "cpu"))
         nodes.value = found.values
-        is_open = found.values <= self.margin
+        is_open = ~(found.values > self.margin)
         if bool(is_open.any()) and self.check(self.layers.support.inputs(found.steps[is_open])):
             self.is_refuted = True
         return nodes.pick(is_open), kept[is_open]
