@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from radii.attacks import Attack
-from radii.balls import Domain
-from radii.networks import Network
 from radii.queries import Grid, Query
 from radii.search import Kind
 from radii.verdicts import Result, Verdict
-from radii.verifiers import GridVerifier, Limits, Verifier
+
+if TYPE_CHECKING:  # they need torch, and who only passes tasks on does not
+    from radii.attacks import Attack
+    from radii.networks import Network
+    from radii.verifiers import Limits, Verifier
 
 __all__ = ["Equipment", "Executor", "Task", "Toolbox", "missing_results"]
 
@@ -56,6 +58,8 @@ class Toolbox:
             return self.attack.attack(network, task.queries, seed=self.seed)
         if self.verifier is None:
             raise ValueError("a proof was asked for, but no verifier was chosen")
+        from radii.verifiers import Limits
+
         results = []
         for query in task.queries:
             limits = Limits(task.seconds, self.memory_bytes, cancelled)
@@ -68,6 +72,8 @@ class Toolbox:
     def _certified(
         self, verifier: Verifier, network: Network, query: Query, limits: Limits
     ) -> Result:
+        from radii.verifiers import GridVerifier
+
         if not isinstance(verifier, GridVerifier) or self.grid is None:
             raise ValueError(f"verifier '{verifier.name}' does not search for a radius")
         values = [value for value in self.grid if 0 < value <= query.eps]
@@ -81,13 +87,13 @@ class Toolbox:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Equipment:
-    """A toolbox as it travels to another process: networks as bytes, tools pickled."""
+    """A toolbox as it travels to another process: sealed, so that who passes it on loads nothing.
 
-    networks: tuple[tuple[bytes, Domain, str], ...]
-    attack: Attack | None
-    verifier: Verifier | None
-    seed: int
-    grid: Grid | None
+    `names` are of the tools by the kind of question they answer.
+    """
+
+    sealed: bytes
+    names: dict[Kind, tuple[str, str]]
     memory_bytes: int | None
 
     @classmethod
@@ -96,31 +102,30 @@ class Equipment:
             (network.onnx_bytes, network.domain, network.name)
             for network in toolbox.networks.values()
         )
-        return cls(
-            networks,
-            toolbox.attack,
-            toolbox.verifier,
-            toolbox.seed,
-            toolbox.grid,
-            toolbox.memory_bytes,
-        )
+        tools = (toolbox.attack, toolbox.verifier, toolbox.seed, toolbox.grid)
+        names = {kind: toolbox.name_of(kind) for kind in Kind}
+        return cls(pickle.dumps((networks, tools)), names, toolbox.memory_bytes)
 
     def unpack(self) -> Toolbox:
+        from radii.networks import Network
+
+        models, (attack, verifier, seed, grid) = pickle.loads(self.sealed)
         networks = (
-            Network.from_bytes(model, domain=domain, name=name)
-            for model, domain, name in self.networks
+            Network.from_bytes(model, domain=domain, name=name) for model, domain, name in models
         )
         by_fingerprint = {network.fingerprint: network for network in networks}
-        return Toolbox(
-            by_fingerprint, self.attack, self.verifier, self.seed, self.grid, self.memory_bytes
-        )
+        return Toolbox(by_fingerprint, attack, verifier, seed, grid, self.memory_bytes)
+
+    def name_of(self, kind: Kind) -> tuple[str, str]:
+        """As a toolbox's."""
+        return self.names[kind]
 
 
 def missing_results(
-    toolbox: Toolbox, task: Task, verdict: Verdict, seconds: float, message: str
+    tools: Toolbox | Equipment, task: Task, verdict: Verdict, seconds: float, message: str
 ) -> list[Result]:
     """What a task that never answered leaves: missing answers, which move no bracket."""
-    name, version = toolbox.name_of(task.kind)
+    name, version = tools.name_of(task.kind)
     share = seconds / max(1, len(task.queries))
     return [
         Result(verdict, query.eps, name, version, share, message=message) for query in task.queries

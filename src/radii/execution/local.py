@@ -34,9 +34,8 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_
 class LocalWorkers(Executor):
     """`jobs` worker processes; a worker starts when there is a task for it."""
 
-    def __init__(self, toolbox: Toolbox, jobs: int) -> None:
-        self._toolbox = toolbox
-        self._equipment = Equipment.pack(toolbox)
+    def __init__(self, tools: Toolbox | Equipment, jobs: int) -> None:
+        self._equipment = tools if isinstance(tools, Equipment) else Equipment.pack(tools)
         self._jobs = jobs
         self._idle: list[_Worker] = []
         self._busy: list[_Worker] = []
@@ -65,7 +64,7 @@ class LocalWorkers(Executor):
                     ended = self._collect(worker)
                     if ended is not None:
                         return ended
-                elif worker.held_too_much(self._toolbox.memory_bytes):
+                elif worker.held_too_much(self._equipment.memory_bytes):
                     return self._lost(worker, Verdict.MEMOUT, "killed: it overran its memory limit")
                 elif time.monotonic() >= worker.killed_at:
                     return self._overrun(worker)
@@ -86,7 +85,7 @@ class LocalWorkers(Executor):
             worker.begin()
             return None
         self._busy.remove(worker)
-        if worker.keeps_too_much(self._toolbox.memory_bytes):
+        if worker.keeps_too_much(self._equipment.memory_bytes):
             worker.child.kill()
         else:
             self._idle.append(worker)
@@ -110,7 +109,7 @@ class LocalWorkers(Executor):
         worker.child.kill()
         self._busy.remove(worker)
         task, seconds = worker.current_task, time.monotonic() - worker.began_at
-        return task, missing_results(self._toolbox, task, verdict, seconds, message)
+        return task, missing_results(self._equipment, task, verdict, seconds, message)
 
 
 @dataclass(slots=True, eq=False)
@@ -155,9 +154,9 @@ class _Worker:
         self.began_at = time.monotonic()
         end = self.began_at + task.seconds * len(task.queries) + GRACE_SECONDS
         self.killed_at = min(end, self.killed_at) if self.is_cancelled else end
-        self.child.connection.send(task)
+        self.child.send(task)
         if self.is_cancelled:
-            self.child.connection.send(CANCEL)
+            self.child.send(CANCEL)
 
     def cancel(self) -> None:
         """Ask the process to stop; it is killed if it does not."""
@@ -167,7 +166,7 @@ class _Worker:
         self.killed_at = min(self.killed_at, time.monotonic() + GRACE_SECONDS)
         if self.is_ready:
             with suppress(OSError):  # it has died, as `wait` will find
-                self.child.connection.send(CANCEL)
+                self.child.send(CANCEL)
 
     def held_too_much(self, limit: int | None) -> bool:
         return limit is not None and self.is_ready and self.child.resident_bytes > limit

@@ -7,8 +7,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
@@ -41,6 +42,7 @@ class Child:
     stderr: IO[bytes]
     exit_code: int = 0
     last_words: str = ""
+    _sending: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def start(cls, job: object, environment: Mapping[str, str] | None = None) -> Child:
@@ -60,6 +62,11 @@ class Child:
         connection = Connection(ours.detach())
         connection.send(job)
         return cls(process, connection, stderr)
+
+    def send(self, message: object) -> None:
+        """A message to the process; two threads may speak to it, one after the other."""
+        with self._sending:
+            self.connection.send(message)
 
     @property
     def resident_bytes(self) -> int:
