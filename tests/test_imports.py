@@ -16,6 +16,7 @@ SOURCE = Path(radii.__file__).parent
 LAYERS = (
     "errors",
     "memory",
+    "cputime",
     "verdicts",
     "balls",
     "properties",

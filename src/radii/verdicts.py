@@ -62,7 +62,12 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One query's outcome: who answered, what, on which evidence, in how many wall seconds."""
+    """One query's outcome: who answered, what, on which evidence, in how many wall seconds.
+
+    `cpu_seconds` counts all processes that worked on it, None where nobody measured it.
+    `added_seconds` is what the query added to the wall time of its instance, whose queries may run
+    side by side; None: all of `seconds`.
+    """
 
     verdict: Verdict
     eps: float
@@ -72,6 +77,8 @@ class Result:
     proof: Proof | None = None
     witness: Witness | None = None
     message: str = ""
+    cpu_seconds: float | None = None
+    added_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if self.verdict is Verdict.ROBUST and (self.proof is None or self.proof.eps < self.eps):
@@ -80,3 +87,8 @@ class Result:
             self.witness is None or self.witness.distance > self.eps
         ):
             raise ValueError(f"NOT_ROBUST at eps {self.eps} needs a witness within it")
+
+    @property
+    def own_seconds(self) -> float:
+        """What it adds to the wall time of its instance."""
+        return self.seconds if self.added_seconds is None else self.added_seconds

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, final
 
 from radii.balls import Ball, Norm
+from radii.cputime import cpu_seconds
 from radii.errors import UnsupportedQuery
 from radii.memory import resident_bytes
 from radii.networks import Network
@@ -28,22 +29,32 @@ def _never() -> bool:
     return False
 
 
+def _cpu_used() -> float:
+    return cpu_seconds() or 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """When to stop. Asked often by a verifier that cooperates; enforced from outside otherwise.
 
-    `memory_bytes` is for the whole process: what it holds must stay below.
+    `memory_bytes` is for the whole process: what it holds must stay below. `cpu_seconds` counts
+    all its threads, and processes that it has started and that have ended.
     """
 
     seconds: float = float("inf")
     memory_bytes: int | None = None
     cancelled: Callable[[], bool] = _never
     started: float = field(default_factory=time.monotonic)
+    cpu_seconds: float = float("inf")
+    cpu_started: float = field(default_factory=_cpu_used)
 
     @property
     def remaining(self) -> float:
-        """Wall seconds left, never negative."""
-        return max(0.0, self.started + self.seconds - time.monotonic())
+        """Wall seconds left, never negative; no more than the CPU seconds that are left."""
+        left = self.started + self.seconds - time.monotonic()
+        if self.cpu_seconds < math.inf:
+            left = min(left, self.cpu_started + self.cpu_seconds - _cpu_used())
+        return max(0.0, left)
 
     @property
     def memory_left(self) -> float:
