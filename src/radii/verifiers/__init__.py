@@ -17,6 +17,7 @@ from radii.verifiers.branch_and_bound import BranchAndBound
 from radii.verifiers.devices import check_device
 from radii.verifiers.enumeration import Enumeration
 from radii.verifiers.milp import Milp
+from radii.verifiers.vnncomp import VnnComp
 
 __all__ = [
     "VERIFIERS",
@@ -29,11 +30,12 @@ __all__ = [
     "RadiusAnswer",
     "RadiusVerifier",
     "Verifier",
+    "VnnComp",
     "check_device",
     "get",
 ]
 
-VERIFIERS: tuple[type[Verifier], ...] = (BranchAndBound, Milp, Enumeration)
+VERIFIERS: tuple[type[Verifier], ...] = (BranchAndBound, Milp, Enumeration, VnnComp)
 """In the order in which the command line lists them."""
 
 

@@ -87,12 +87,14 @@ class Answer:
     """What `run` claims. ROBUST states the margin of its proof; NOT_ROBUST brings a candidate.
 
     A candidate may come with any verdict: it is replayed, and counts if it is a counterexample.
+    `answered_by` is the name and version of who answered, where that is not the verifier asked.
     """
 
     verdict: Verdict
     candidate: Array | None = None
     margin: float = 0.0
     message: str = ""
+    answered_by: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,8 +129,8 @@ class Verifier(ABC):
     """
 
     name: ClassVar[str]
-    norms: ClassVar[frozenset[Norm]] = frozenset({Norm.LINF})
-    is_complete: ClassVar[bool] = False
+    norms: frozenset[Norm] = frozenset({Norm.LINF})
+    is_complete: bool = False
 
     @property
     @abstractmethod
@@ -152,11 +154,12 @@ class Verifier(ABC):
         started = time.perf_counter()
         answer, witness = self.decide(network, query.specification, limits)
         proof = Proof(query.eps, answer.margin) if answer.verdict is Verdict.ROBUST else None
+        name, version = answer.answered_by or (self.name, self.version)
         return Result(
             verdict=answer.verdict,
             eps=query.eps,
-            verifier=self.name,
-            version=self.version,
+            verifier=name,
+            version=version,
             seconds=time.perf_counter() - started,
             proof=proof,
             witness=witness,
@@ -180,10 +183,12 @@ class Verifier(ABC):
             message = answer.message
             if answer.verdict is Verdict.ROBUST:
                 message = f"{self.name} claimed ROBUST beside a counterexample; not believed"
-            return Answer(Verdict.NOT_ROBUST, answer.candidate, message=message), witness
+            answer = replace(answer, verdict=Verdict.NOT_ROBUST, margin=0.0, message=message)
+            return answer, witness
         if answer.verdict is Verdict.NOT_ROBUST:
             message = "its counterexample does not replay on ONNX Runtime"
-            return Answer(Verdict.UNKNOWN, message=message), None
+            answer = replace(answer, verdict=Verdict.UNKNOWN, candidate=None, message=message)
+            return answer, None
         return answer, None
 
     def _check_supported(self, network: Network, norm: Norm, requirement: Requirement) -> None:

@@ -42,8 +42,8 @@ class BranchAndBound(GridVerifier):
     """
 
     name: ClassVar[str] = "native"
-    norms: ClassVar[frozenset[Norm]] = frozenset(Norm)
-    is_complete: ClassVar[bool] = True
+    norms = frozenset(Norm)
+    is_complete = True
 
     def __init__(self, *, device: str = "cpu") -> None:
         self.device = device

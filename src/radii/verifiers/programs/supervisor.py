@@ -1,0 +1,210 @@
+"""Runs one command, and outlives nothing: `python -I -S supervisor.py`, started by `running.py`.
+
+The first line on standard input is the job, as JSON. The end of standard input, which comes when
+the process that asked dies of anything, means stop. On Linux all descendants of the command stay
+descendants of this process, whatever sessions they open; at the end all of them are killed.
+The last line on standard output is the report, as JSON. Imports nothing but the standard library:
+it starts in a few hundredths of a second.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+PR_SET_CHILD_SUBREAPER = 36
+"""prctl's option: orphans among the descendants become children of this process."""
+
+WATCH_SECONDS = 0.05
+"""Between two looks at what the processes hold."""
+
+WATCH_SHARE = 20
+"""Looking takes at most one part in so many of the time, on machines with many processes."""
+
+KILL_SECONDS = 2.0
+"""How long to go on killing what keeps starting processes."""
+
+
+def main() -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    line = sys.stdin.buffer.readline()
+    if not line.endswith(b"\n"):  # who asked has died
+        return
+    job = json.loads(line)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    report = supervise(job)
+    if report["ended"] == "cancelled" and job["scratch"]:
+        shutil.rmtree(job["scratch"], ignore_errors=True)
+    print(json.dumps(report), flush=True)
+
+
+def supervise(job: dict) -> dict:  # type: ignore[type-arg]
+    """Start the command and watch it until it ends or has to."""
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    try:
+        process = subprocess.Popen(
+            job["command"],
+            cwd=job["directory"],
+            env={**os.environ, **job["environment"]},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            restore_signals=True,
+            preexec_fn=_default_signals,
+        )
+    except OSError as error:
+        return {"ended": "unstarted", "code": 0, "output": str(error.strerror or error)}
+    output = Tail(job["kept_bytes"])
+    try:
+        ended = watch(process, output, woken, job["seconds"], job["memory_bytes"])
+    finally:
+        kill_descendants(process)
+    assert process.stdout is not None
+    os.set_blocking(process.stdout.fileno(), False)
+    while output.read(process.stdout.fileno()):
+        pass
+    return {"ended": ended, "code": process.returncode, "output": output.text}
+
+
+def watch(
+    process: subprocess.Popen[bytes],
+    output: Tail,
+    woken: int,
+    seconds: float | None,
+    memory_bytes: int | None,
+) -> str:
+    """How the command ended, or why it must end now."""
+    assert process.stdout is not None
+    end = float("inf") if seconds is None else time.monotonic() + seconds
+    sources, look_at = [0, woken, process.stdout.fileno()], 0.0
+    while True:
+        if process.poll() is not None:
+            return "exited"
+        now = time.monotonic()
+        if now >= end:
+            return "timeout"
+        if memory_bytes is not None and now >= look_at:
+            if sum(held for _, held in descendants()) > memory_bytes:
+                return "memout"
+            look_at = now + max(WATCH_SECONDS, WATCH_SHARE * (time.monotonic() - now))
+        next_look = min(end, look_at if memory_bytes is not None else end)
+        pause = max(0.0, min(next_look - time.monotonic(), 3600.0))
+        ready, _, _ = select.select(sources, [], [], pause)
+        if 0 in ready and not os.read(0, 4096):
+            return "cancelled"
+        if woken in ready:
+            os.read(woken, 4096)
+        if process.stdout.fileno() in ready and not output.read(process.stdout.fileno()):
+            sources.remove(process.stdout.fileno())
+
+
+class Tail:
+    """The end of what a command prints; the rest is read and forgotten."""
+
+    def __init__(self, kept_bytes: int) -> None:
+        self.kept_bytes = kept_bytes
+        self.content = b""
+
+    def read(self, source: int) -> bool:
+        """Take what is there; False if there is nothing, nor will be."""
+        try:
+            new = os.read(source, 1 << 16)
+        except BlockingIOError:
+            return False
+        self.content = (self.content + new)[-self.kept_bytes :]
+        return bool(new)
+
+    @property
+    def text(self) -> str:
+        return self.content.decode(errors="replace")
+
+
+def kill_descendants(process: subprocess.Popen[bytes]) -> None:
+    """Kill everything that the command started, and reap it."""
+    end = time.monotonic() + KILL_SECONDS
+    while time.monotonic() < end:
+        process.poll()
+        left = [pid for pid, _ in descendants()]
+        if not left and process.returncode is not None:
+            return
+        for pid in left:
+            _kill(os.kill, pid)
+        if process.returncode is None:  # its group has its number as long as it is not reaped
+            _kill(os.killpg, process.pid)
+        time.sleep(0.005)
+        _reap_orphans(process)
+
+
+def _kill(how: Callable[[int, int], None], pid: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        how(pid, signal.SIGKILL)
+
+
+def _reap_orphans(process: subprocess.Popen[bytes]) -> None:
+    """Wait for processes that have become ours; the command itself is left to `poll`."""
+    process.poll()
+    while process.returncode is not None:
+        try:
+            if os.waitpid(-1, os.WNOHANG) == (0, 0):
+                return
+        except ChildProcessError:
+            return
+
+
+def descendants() -> list[tuple[int, int]]:
+    """All living processes below this one, each with the bytes it holds."""
+    children: dict[int, list[tuple[int, int]]] = {}
+    for pid, parent, held in _processes():
+        children.setdefault(parent, []).append((pid, held))
+    found, waiting = [], [os.getpid()]
+    while waiting:
+        for pid, held in children.pop(waiting.pop(), ()):
+            found.append((pid, held))
+            waiting.append(pid)
+    return found
+
+
+def _processes() -> Iterator[tuple[int, int, int]]:
+    """Process, parent and resident bytes of all that live."""
+    if sys.platform != "linux":
+        listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,rss="], capture_output=True)
+        for row in listed.stdout.splitlines():
+            pid, parent, kilobytes = map(int, row.split())
+            yield pid, parent, 1024 * kilobytes
+        return
+    page = os.sysconf("SC_PAGE_SIZE")
+    for name in os.listdir("/proc"):  # noqa: PTH208 (pathlib is slow to import and to list)
+        if not name.isdecimal():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                columns = file.read().rpartition(b")")[2].split()
+        except OSError:
+            continue
+        if columns[0] not in b"ZX":
+            yield int(name), int(columns[1]), page * int(columns[21])
+
+
+def _default_signals() -> None:
+    """What this process ignores, the command must not."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+if __name__ == "__main__":
+    main()
