@@ -40,4 +40,4 @@ def robustness_distribution(
     chosen = plan(several, data, Settings(grid=str(grid), **settings))
     with Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store:
         chosen.run(store, jobs=jobs, observer=observer)
-        return Distribution(store.measurements())
+        return Distribution.from_store(store)

@@ -15,7 +15,7 @@ import pytest
 
 from conftest import write_linear, write_points
 from radii.cli import main
-from radii.distributions import read_verona
+from radii.distributions import read_results
 from radii.distributions.verona import COLUMNS
 from radii.store import FILE_NAME
 
@@ -93,7 +93,7 @@ def test_verona_export_has_the_published_columns(results: Path, tmp_path: Path) 
     assert tuple(frame.columns) == COLUMNS
     assert frame["epsilon_value"].tolist() == [0.09, 0.23]
     assert frame["smallest_sat_value"].tolist() == [0.11, 0.25]
-    again = read_verona(file)
+    again = read_results(file).distribution
     assert again.lower.tolist() == [0.09, 0.23]
     assert again.upper.tolist() == [0.11, 0.25]
     assert main(["show", str(file)]) == 0

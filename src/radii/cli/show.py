@@ -45,9 +45,12 @@ def run(args: argparse.Namespace) -> int:
     from radii.store import Store
 
     if args.directory.is_file():
-        from radii.distributions import read_verona
+        from radii.distributions import read_results
 
-        _print(read_verona(args.directory), [], as_json=args.json, instances=args.instances)
+        imported = read_results(args.directory)
+        for note in imported.notes:
+            print(f"radii: {note}", file=sys.stderr)
+        _print(imported.distribution, [], as_json=args.json, instances=args.instances)
         return 0
     with Store.open(args.directory) as store:
         print_store(store, as_json=args.json, instances=args.instances)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from radii.distributions.distribution import Distribution, Share
-from radii.distributions.verona import read_verona, verona_frame
+from radii.distributions.reading import ImportedResults, read_results
+from radii.distributions.verona import verona_frame
 
-__all__ = ["Distribution", "Share", "read_verona", "verona_frame"]
+__all__ = ["Distribution", "ImportedResults", "Share", "read_results", "verona_frame"]

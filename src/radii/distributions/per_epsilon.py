@@ -1,0 +1,115 @@
+"""Tables with one row a query: every eps that was asked, and what was answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from radii.distributions.columns import COLUMNS, Array
+from radii.distributions.published import described, without_contradictions
+from radii.distributions.tables import ATTACK, numbers
+from radii.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["columns_of_queries"]
+
+PROOF, WITNESS, TIMEOUT, MEMOUT, MISSING = range(5)
+
+VERDICTS = {
+    "unsat": PROOF,
+    "robust": PROOF,
+    "verified": PROOF,
+    "holds": PROOF,
+    "sat": WITNESS,
+    "not_robust": WITNESS,
+    "falsified": WITNESS,
+    "violated": WITNESS,
+    "timeout": TIMEOUT,
+    "time-out": TIMEOUT,
+    "memout": MEMOUT,
+    "oom": MEMOUT,
+    "out_of_memory": MEMOUT,
+    "err": MISSING,
+    "error": MISSING,
+    "unknown": MISSING,
+    "cancelled": MISSING,
+    "none": MISSING,
+    "nan": MISSING,
+    "": MISSING,
+}
+
+
+def columns_of_queries(
+    path: Path, frame: pd.DataFrame, distrust: bool, notes: list[str]
+) -> dict[str, Any]:
+    """A distribution's columns: brackets from proofs and counterexamples, missing answers counted.
+
+    An instance is a network, an image and, where the table has them, a target and a split.
+    """
+    eps, verdicts = numbers(path, frame, "epsilon_value"), _verdicts(path, frame, notes)
+    if np.isnan(eps).any():
+        raise DataError(f"{path}: row {int(np.argmax(np.isnan(eps))) + 1}: epsilon_value is empty")
+    about = described(path, frame)
+    keys = [about[name] for name in ("network", "input", "target", "split") if name in about]
+    instance, first = _instances(keys)
+    size = len(first)
+    lower, upper = np.zeros(size), np.full(size, np.inf)
+    is_proof, is_witness = verdicts == PROOF, verdicts == WITNESS
+    np.maximum.at(lower, instance[is_proof], eps[is_proof])
+    np.minimum.at(upper, instance[is_witness], eps[is_witness])
+    lower, upper = without_contradictions(path, lower, upper, distrust=distrust, notes=notes)
+    is_missing = ~is_proof & ~is_witness
+    is_critical = is_missing & (eps > lower[instance]) & (eps < upper[instance])
+    columns = {name: values[first] for name, values in about.items()}
+    columns |= {
+        "predicted": columns["label"],
+        "correct": np.True_,
+        "lower": lower,
+        "upper": upper,
+        "queries": np.bincount(instance, minlength=size),
+        "missing": np.bincount(instance[is_missing], minlength=size),
+        "critical": np.bincount(instance[is_critical], minlength=size),
+    }
+    for name, verdict in (("timeouts", TIMEOUT), ("memouts", MEMOUT)):
+        if name in COLUMNS:
+            columns[name] = np.bincount(instance[verdicts == verdict], minlength=size)
+    if "total_time" in frame.columns:
+        seconds = np.nan_to_num(numbers(path, frame, "total_time"))
+        columns["seconds"] = np.bincount(instance, seconds, minlength=size)
+    return columns
+
+
+def _instances(keys: list[Array]) -> tuple[Array, Array]:
+    """Which instance each row is about, in order of appearance, and each instance's first row."""
+    codes = np.zeros(len(keys[0]), np.int64)
+    for values in keys:
+        distinct, code = np.unique(values, return_inverse=True)
+        codes = codes * len(distinct) + code
+    _, first, instance = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place[instance], first[order]
+
+
+def _verdicts(path: Path, frame: pd.DataFrame, notes: list[str]) -> Array:
+    words = frame["result"].astype(str).str.strip().str.lower().str.split(".").str[-1]
+    unknown = ~words.isin(list(VERDICTS)).to_numpy()
+    if unknown.any():
+        place = int(np.argmax(unknown))
+        raise DataError(f"{path}: row {place + 1}: result '{words.iloc[place]}' is not a verdict")
+    verdicts: Array = words.map(VERDICTS).to_numpy(np.int64)
+    if "verifier" in frame.columns:
+        by_attack = frame["verifier"].astype(str).str.contains(ATTACK).to_numpy(np.bool_)
+        empty = by_attack & (verdicts == PROOF)
+        if empty.any():
+            notes.append(
+                f"{path}: {empty.sum()} of {len(empty)} rows call a failed attack a proof: "
+                "they are taken as missing answers"
+            )
+        verdicts = np.where(empty, MISSING, verdicts)
+    return verdicts
