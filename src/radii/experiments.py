@@ -48,8 +48,9 @@ class Settings:
     """How radii are measured. Two runs with equal settings on equal instances are the same.
 
     `memory` limits each process that decides queries: bytes, or a size such as 2G. `device` is
-    where a verifier computes that can choose. `search` is by default what suits the verifier: the
-    native search where it can certify radii, else attack-guided.
+    where a verifier computes that can choose, `tool` what verifier `vnncomp` runs. `search` is by
+    default what suits the verifier: the native search where it can certify radii, else
+    attack-guided.
     """
 
     property: str = "one-to-any"
@@ -63,6 +64,7 @@ class Settings:
     seed: int = 0
     memory: int | str | None = None
     device: str | None = None
+    tool: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("timeout", "budget"):
@@ -75,7 +77,7 @@ class Settings:
         object.__setattr__(self, "grid", str(Grid.parse(str(self.grid))))
         object.__setattr__(self, "norm", Norm.parse(str(self.norm)).value)
         if not self.search:
-            climbs = isinstance(verifiers.get(self.verifier), verifiers.GridVerifier)
+            climbs = isinstance(self.make_verifier(), verifiers.GridVerifier)
             object.__setattr__(self, "search", "native" if climbs else "attack-guided")
         if self.memory is not None:
             object.__setattr__(self, "memory", parse_size(self.memory))
@@ -91,7 +93,8 @@ class Settings:
 
     def make_verifier(self) -> verifiers.Verifier:
         """The verifier, with the options that were chosen for it."""
-        options = {} if self.device is None else {"device": self.device}
+        chosen = {"device": self.device, "tool": self.tool}
+        options = {name: value for name, value in chosen.items() if value is not None}
         return verifiers.get(self.verifier, **options)
 
 

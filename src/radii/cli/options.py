@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_experiment_flags", "add_json_flag", "add_machine_flags", "experiment_from"]
 
-_SETTINGS = ("property", "norm", "grid", "search", "verifier", "attack", "memory", "device")
+_SETTINGS = ("property", "norm", "grid", "search", "verifier", "attack", "memory", "device", "tool")
 _NUMBERS = ("timeout", "budget", "seed")
 
 
@@ -52,7 +52,11 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="native (default with --verifier native), attack-guided (default otherwise) or binary",
     )
-    how.add_argument("--verifier", metavar="NAME", help="native (default), milp or enumeration")
+    how.add_argument(
+        "--verifier",
+        metavar="NAME",
+        help="native (default), milp, enumeration, marabou, gurobi, vnncomp, portfolio:NAME,NAME",
+    )
     how.add_argument(
         "--attack", metavar="NAME", help="minimum-norm (default), apgd, pgd, fgsm, foolbox:NAME"
     )
@@ -77,6 +81,12 @@ def add_machine_flags(group: Any) -> None:
     )
     group.add_argument(
         "--device", metavar="NAME", help="where a verifier that can choose computes: cpu, cuda, mps"
+    )
+    group.add_argument(
+        "--tool",
+        metavar="COMMAND",
+        help="what --verifier vnncomp runs: a command with {onnx} {vnnlib} {out} {timeout}, "
+        "a run_instance.sh, or alpha-beta-crown:FOLDER, nnenum:FOLDER, oval-bab:FOLDER",
     )
 
 

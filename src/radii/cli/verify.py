@@ -99,7 +99,8 @@ def decide(
     from radii import verifiers
     from radii.deciding import decide_problem
 
-    options = {} if args.device is None else {"device": args.device}
+    chosen = {"device": args.device, "tool": args.tool}
+    options = {name: value for name, value in chosen.items() if value is not None}
     if args.device is not None:
         verifiers.check_device(args.device)
     verifier = verifiers.get(args.verifier, **options)
