@@ -153,8 +153,11 @@ class Executor(ABC):
         """
 
     @abstractmethod
-    def wait(self) -> tuple[Task, list[Result]]:
-        """Block until one submitted task has ended, however it ended."""
+    def wait(self) -> tuple[Task, list[Result]] | None:
+        """Block until one submitted task has ended, however it ended.
+
+        None: there is more room than before, as when a machine joins.
+        """
 
     @abstractmethod
     def close(self) -> None:

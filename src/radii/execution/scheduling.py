@@ -83,7 +83,9 @@ class _Drive:
                 self.executor.submit(task)
             if not self.running:
                 return
-            self._settle(*self.executor.wait())
+            ended = self.executor.wait()
+            if ended is not None:
+                self._settle(*ended)
 
     def _next_task(self) -> Task | None:
         while self.waiting:
