@@ -21,11 +21,11 @@ __all__ = ["Climb", "Patience"]
 PATIENT_SHARE = 0.06
 """Of the time that is left: how long an attempt runs before it may be found hopeless."""
 
-GOAL_SHARE, LATER_SHARE, ROOT_SHARE = 0.85, 0.5, 0.1
+GOAL_SHARE, LATER_SHARE, ROOT_SHARE = 0.7, 0.7, 0.1
 """Of the time that is left: how long the attempt at the goal, those at smaller values, and those
 that do not branch run at most, so that still smaller values get their turn."""
 
-REACH = 1 / 3
+REACH = 1 / 2
 """How far up between proven and given up the next value is at most."""
 
 DOUBLING = 0.05
@@ -38,7 +38,7 @@ class Patience:
 
     Easy nodes are closed first, so the closed part of a tree runs ahead of the time it needs:
     attempts that just made it had closed 0.7 after a fifth and 0.9 after half of their time. Behind
-    the square root of the time spent, they are given up.
+    the cube root of the time spent, they are given up.
     """
 
     seconds: float
@@ -49,7 +49,7 @@ class Patience:
         if math.isinf(self.seconds):
             return False
         spent = (time.monotonic() - self.started) / max(self.seconds, 1e-9)
-        is_behind = spent > PATIENT_SHARE and closed_share < math.sqrt(spent)
+        is_behind = spent > PATIENT_SHARE and closed_share < math.cbrt(spent)
         return spent > self.last_share or is_behind
 
 
