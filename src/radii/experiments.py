@@ -20,7 +20,16 @@ from typing import Any, Protocol
 from radii import __version__, attacks, datasets, search, selection, verifiers
 from radii.balls import Domain, Norm
 from radii.errors import DataError, ExperimentError, UnsupportedQuery
-from radii.execution import Case, Inline, LocalWorkers, Toolbox, drive
+from radii.execution import (
+    Case,
+    Cluster,
+    Executor,
+    Inline,
+    LocalWorkers,
+    RayWorkers,
+    Toolbox,
+    drive,
+)
 from radii.memory import check_room, parse_size
 from radii.networks import Network, load_network
 from radii.queries import Grid, Instance, Query
@@ -221,23 +230,31 @@ class Plan:
             "data": f"{len(self.instances)} instances, {digest[:16]}",
         }
 
-    def run(self, store: Store, *, jobs: int = 0, observer: Observer | None = None) -> None:
-        """Measure what the store does not hold yet. `jobs` 0: in this process, no hard limits."""
+    def run(
+        self,
+        store: Store,
+        *,
+        jobs: int = 0,
+        cluster: Cluster | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        """Measure what the store does not hold yet.
+
+        `jobs` 0: in this process, no hard limits; on a cluster, as many as it has room for.
+        """
         observer = observer or _Silent()
         check_room(self._memory_bytes())  # a worker will hold as much as this process does now
-        self._begin(store)
-        self._record_misclassified(store)
-        cases = self._cases(store)
-        observer.started(len(cases))
-        toolbox = self._toolbox()
-        executor = LocalWorkers(toolbox, jobs) if jobs else Inline(toolbox)
 
         def on_results(told: Sequence[tuple[Case, Question, Result]]) -> None:
             store.record([(case.instance.key, question, r) for case, question, r in told])
             for case, question, result in told:
                 observer.answered(case, question, result)
 
-        with executor:
+        with self._executor(jobs, cluster) as executor:
+            self._begin(store)
+            self._record_misclassified(store)
+            cases = self._cases(store)
+            observer.started(len(cases))
             drive(
                 cases,
                 executor,
@@ -246,6 +263,12 @@ class Plan:
                 on_results=on_results,
                 on_finished=observer.finished,
             )
+
+    def _executor(self, jobs: int, cluster: Cluster | None) -> Executor:
+        toolbox = self._toolbox()
+        if cluster is not None:
+            return RayWorkers(toolbox, cluster.for_device(self.settings.device), jobs or None)
+        return LocalWorkers(toolbox, jobs) if jobs else Inline(toolbox)
 
     def _begin(self, store: Store) -> None:
         identity, known = self.identity(), store.experiment()

@@ -6,10 +6,19 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.errors import ExperimentError
+
 if TYPE_CHECKING:
+    from radii.execution import Cluster
     from radii.experiments import Experiment
 
-__all__ = ["add_experiment_flags", "add_json_flag", "add_machine_flags", "experiment_from"]
+__all__ = [
+    "add_experiment_flags",
+    "add_json_flag",
+    "add_machine_flags",
+    "cluster_from",
+    "experiment_from",
+]
 
 _SETTINGS = ("property", "norm", "grid", "search", "verifier", "attack", "memory", "device", "tool")
 _NUMBERS = ("timeout", "budget", "seed")
@@ -69,7 +78,36 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--budget", type=float, metavar="S", help="wall seconds an instance (none)")
     add_machine_flags(how)
     how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    _add_cluster_flags(parser.add_argument_group("where to measure"))
     how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+
+
+def _add_cluster_flags(group: Any) -> None:
+    """Where queries run, which changes no result: no part of the experiment."""
+    group.add_argument(
+        "--ray", metavar="ADDRESS", help="on a Ray cluster: HOST:PORT of its head, or auto"
+    )
+    group.add_argument("--ray-cpus", type=float, metavar="N", help="of a node, a query (1)")
+    group.add_argument(
+        "--ray-gpus",
+        type=float,
+        metavar="N",
+        help="of a node, a query (1 on --device cuda, else 0)",
+    )
+
+
+def cluster_from(args: argparse.Namespace) -> Cluster | None:
+    """The cluster that the flags describe; None: this machine."""
+    from radii.execution import Cluster
+
+    if args.ray is not None:
+        cpus = 1.0 if args.ray_cpus is None else args.ray_cpus
+        return Cluster(address=args.ray, cpus=cpus, gpus=args.ray_gpus)
+    for name in ("ray_cpus", "ray_gpus"):
+        if getattr(args, name) is not None:
+            flag = name.replace("_", "-")
+            raise ExperimentError(f"--{flag} {getattr(args, name):g} has no use without --ray")
+    return None
 
 
 def add_machine_flags(group: Any) -> None:

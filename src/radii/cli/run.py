@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from radii.cli.options import add_experiment_flags, add_json_flag, experiment_from
+from radii.cli.options import add_experiment_flags, add_json_flag, cluster_from, experiment_from
 from radii.errors import ExperimentError
 
 __all__ = ["add_parser", "execute"]
@@ -16,6 +16,7 @@ EPILOG = """examples:
   radii run --network net.onnx --data digits:test[0:20] --domain 0:1 --out results
   radii run experiment.toml --out results --jobs 2
   radii run experiment.toml --out results          run again: continues where it stopped
+  radii run experiment.toml --out results --ray auto        on the Ray cluster of this machine
 
 experiment.toml:
   networks = ["net.onnx"]
@@ -54,11 +55,13 @@ def execute(args: argparse.Namespace, out: Path | None, **fixed: str) -> int:
 
     if args.jobs is not None and args.jobs < 1:
         raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
+    cluster = cluster_from(args)
+    jobs = args.jobs or (0 if cluster else default_jobs())
     plan = prepare(experiment_from(args, **fixed))
     with Store.in_memory() if out is None else Store.create_or_open(out) as store:
         try:
             with ProgressBar() as bar:
-                plan.run(store, jobs=args.jobs or default_jobs(), observer=bar)
+                plan.run(store, jobs=jobs, cluster=cluster, observer=bar)
         except KeyboardInterrupt:
             kept = "" if out is None else f"; what was found is in {out}, run again to continue"
             print(f"radii: interrupted{kept}", file=sys.stderr)

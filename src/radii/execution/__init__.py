@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 _HOMES = {
     "Case": "scheduling",
+    "Cluster": "nodes",
     "Executor": "_base",
     "Inline": "inline",
     "LocalWorkers": "local",
+    "RayWorkers": "cluster",
     "Stopped": "guarding",
     "Task": "_base",
     "Toolbox": "_base",
@@ -19,9 +21,11 @@ _HOMES = {
 
 __all__ = [
     "Case",
+    "Cluster",
     "Executor",
     "Inline",
     "LocalWorkers",
+    "RayWorkers",
     "Stopped",
     "Task",
     "Toolbox",
@@ -31,9 +35,11 @@ __all__ = [
 
 if TYPE_CHECKING:
     from radii.execution._base import Executor, Task, Toolbox
+    from radii.execution.cluster import RayWorkers
     from radii.execution.guarding import Stopped, guarded
     from radii.execution.inline import Inline
     from radii.execution.local import LocalWorkers
+    from radii.execution.nodes import Cluster
     from radii.execution.scheduling import Case, drive
 
 
