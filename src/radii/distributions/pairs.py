@@ -1,0 +1,70 @@
+"""Two distributions to compare: on which inputs, and whether they are the same inputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from radii.distributions.columns import Array
+
+if TYPE_CHECKING:
+    from radii.distributions.distribution import Distribution
+
+__all__ = ["Inputs", "Pair", "paired_on"]
+
+Inputs = Literal["correct", "all"]
+
+IDENTITY = ("input", "label", "target", "split", "property")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pair:
+    """Two distributions; if `is_matched`, row i of both is the same input of the data set."""
+
+    first: Distribution
+    second: Distribution
+    is_matched: bool
+
+
+def paired_on(a: Distribution, b: Distribution, inputs: Inputs = "correct") -> Pair:
+    """The parts of two distributions that are compared, in matching order where they match.
+
+    They match when both hold the same inputs (as two networks measured on one selection do): each
+    input is then compared with itself. With `correct`, inputs that either misclassifies are left
+    out of matched ones; unmatched ones lose each its own.
+    """
+    keys_a, keys_b = _identities(a), _identities(b)
+    order_a, order_b = np.argsort(keys_a, kind="stable"), np.argsort(keys_b, kind="stable")
+    is_matched = (
+        a is not b
+        and len(a) == len(b)
+        and len(set(keys_a)) == len(a)
+        and bool(np.array_equal(keys_a[order_a], keys_b[order_b]))
+    )
+    if not is_matched:
+        # Published files leave out each network's misclassified inputs: match what both have.
+        _, at_a, at_b = np.intersect1d(keys_a, keys_b, return_indices=True)
+        shared = len(at_a) >= 0.5 * max(len(a), len(b)) and a.networks != b.networks
+        unique = len(set(keys_a)) == len(a) and len(set(keys_b)) == len(b)
+        if inputs == "correct" and shared and unique:
+            order_a, order_b, is_matched = np.sort(at_a), at_b[np.argsort(at_a)], True
+    if not is_matched:
+        if inputs == "correct":
+            return Pair(a.correctly_classified(), b.correctly_classified(), False)
+        return Pair(a, b, False)
+    first, second = a.select(order_a), b.select(order_b)
+    if inputs == "correct":
+        both = first.correct & second.correct
+        first, second = first.select(both), second.select(both)
+    return Pair(first, second, True)
+
+
+def _identities(distribution: Distribution) -> Array:
+    """What is the same input of the same split, asked about the same property: one text a row."""
+    columns = [distribution.column(name).astype(np.str_) for name in IDENTITY]
+    text = columns[0]
+    for column in columns[1:]:
+        text = np.strings.add(np.strings.add(text, "\n"), column)
+    return text

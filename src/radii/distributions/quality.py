@@ -1,0 +1,92 @@
+"""How good a distribution is: gaps, missing answers, unsolved inputs, and what it cost."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from radii.distributions.columns import COLUMNS, NONE, Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from radii.distributions.distribution import Distribution
+
+__all__ = ["Quality", "quality", "quality_table"]
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The measures of the papers' tables. Shares and gaps are over correctly classified inputs.
+
+    An input is `unsolved` if nothing is proven and nothing witnessed. The `mean_gap` is over inputs
+    with a witness; NaN if there is none. A `critical` termination is a missing answer between
+    `lower` and `upper`. Where a file does not say at which eps answers were missing, inputs with
+    any count, and `is_critical_exact` is false. Unknown times are NaN; unknown counts are None.
+    """
+
+    inputs: int
+    correct: int
+    mean_gap: float
+    largest_gap: float
+    critical: float
+    is_critical_exact: bool
+    unsolved: float
+    without_witness: float
+    queries: int
+    missing: int
+    timeouts: int | None
+    memouts: int | None
+    total_seconds: float
+    mean_seconds: float
+
+
+def quality(distribution: Distribution) -> Quality:
+    right = distribution.correct
+    lower, upper = distribution.lower[right], distribution.upper[right]
+    gaps = (upper - lower)[np.isfinite(upper)]
+    critical = distribution.column("critical")[right]
+    is_exact = bool(np.all(critical != NONE))
+    critical = np.where(critical == NONE, distribution.column("missing")[right], critical)
+    unsolved = (lower == 0) & np.isinf(upper)
+    seconds = distribution.column("seconds")
+    return Quality(
+        inputs=len(distribution),
+        correct=int(right.sum()),
+        mean_gap=float(gaps.mean()) if gaps.size else math.nan,
+        largest_gap=float(gaps.max()) if gaps.size else math.nan,
+        critical=_share(critical > 0),
+        is_critical_exact=is_exact,
+        unsolved=_share(unsolved),
+        without_witness=_share(np.isinf(upper)),
+        queries=int(distribution.column("queries").sum()),
+        missing=int(distribution.column("missing").sum()),
+        timeouts=_total(distribution, "timeouts"),
+        memouts=_total(distribution, "memouts"),
+        total_seconds=float(seconds.sum()),
+        mean_seconds=float(seconds.mean()),
+    )
+
+
+def quality_table(distribution: Distribution) -> pd.DataFrame:
+    """One row a network and split."""
+    import dataclasses
+
+    import pandas as pd
+
+    rows = [
+        {"network": network, "split": split or "", **dataclasses.asdict(quality(part))}
+        for (network, split), part in distribution.group_by("network", "split").items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def _share(which: Array) -> float:
+    return float(which.mean()) if which.size else math.nan
+
+
+def _total(distribution: Distribution, name: str) -> int | None:
+    return int(distribution.column(name).sum()) if name in COLUMNS else None

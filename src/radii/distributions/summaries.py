@@ -1,0 +1,69 @@
+"""The numbers of the papers' tables: count, lowest, mean, median, for each network and split."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from radii.distributions.distribution import Distribution
+
+__all__ = ["Summary", "summary", "summary_table"]
+
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Of the radii of correctly classified inputs, each as (proven side, witnessed side).
+
+    `inputs` counts all, `accuracy` is the share of them that is classified correctly.
+    """
+
+    inputs: int
+    correct: int
+    accuracy: float
+    lowest: Interval
+    mean: Interval
+    median: Interval
+    deviation: float
+
+    def row(self) -> dict[str, float]:
+        """Flat, for tables: `lowest_lower`, `lowest_upper` and so on."""
+        flat: dict[str, float] = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, tuple):
+                flat |= {f"{field.name}_lower": value[0], f"{field.name}_upper": value[1]}
+            else:
+                flat[field.name] = value
+        return flat
+
+
+def summary(distribution: Distribution) -> Summary:
+    """`deviation` is the standard deviation of the proven sides."""
+    right = distribution.correctly_classified()
+    return Summary(
+        inputs=len(distribution),
+        correct=len(right),
+        accuracy=len(right) / len(distribution),
+        lowest=right.minimum(),
+        mean=right.mean(),
+        median=right.median(),
+        deviation=float(right.lower.std(ddof=1)) if len(right) > 1 else 0.0,
+    )
+
+
+def summary_table(distribution: Distribution) -> pd.DataFrame:
+    """One row a network and split; those that classify nothing correctly have none."""
+    import pandas as pd
+
+    rows = [
+        {"network": network, "split": split or "", **summary(part).row()}
+        for (network, split), part in distribution.group_by("network", "split").items()
+        if part.correct.any()
+    ]
+    return pd.DataFrame(rows)

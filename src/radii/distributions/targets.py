@@ -1,0 +1,82 @@
+"""One-to-one distributions, one bracket for each target, and the one-to-any that they make."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from radii.distributions.columns import NONE, Array
+from radii.errors import DataError
+
+if TYPE_CHECKING:
+    from radii.distributions.distribution import Distribution
+
+__all__ = ["closest_targets", "over_targets"]
+
+
+def over_targets(distribution: Distribution, classes: int | None = None) -> Distribution:
+    """The one-to-any distribution: an input's radius is the smallest over its targets.
+
+    Every other class must have been a target of every input; `classes` is how many there are, by
+    default as many as labels and targets show.
+    """
+    target = distribution.column("target")
+    if np.any(target == NONE):
+        raise DataError("a bracket without a target cannot be combined over targets")
+    labels = distribution.label
+    known = classes or 1 + int(max(target.max(), labels.max()))
+    group, first = _instances(distribution)
+    size = len(first)
+    seen = np.zeros((size, known), np.bool_)
+    seen[group, target] = True
+    absent = ~seen
+    absent[np.arange(size), labels[first]] = False
+    if absent.any():
+        place, missing = np.argwhere(absent)[0]
+        network, index = (distribution.column(name)[first[place]] for name in ("network", "input"))
+        raise DataError(f"{network}, input {index}: no bracket for target {missing}")
+    lower, upper = np.full(size, np.inf), np.full(size, np.inf)
+    np.minimum.at(lower, group, distribution.lower)
+    np.minimum.at(upper, group, distribution.upper)
+    is_closest = distribution.upper == upper[group]
+    witness = np.full(size, NONE)
+    witness[group[is_closest]] = target[is_closest]
+    totals = {
+        name: np.bincount(group, distribution.column(name), minlength=size)
+        for name in ("seconds", "queries", "missing", "cancelled")
+    }
+    return distribution.select(first).labelled(
+        lower=lower,
+        upper=upper,
+        target=None,
+        property="one-to-any",
+        witness_class=np.where(np.isfinite(upper), witness, NONE),
+        critical=None,
+        seconds=totals["seconds"],
+        **{name: totals[name].astype(np.int64) for name in ("queries", "missing", "cancelled")},
+    )
+
+
+def closest_targets(distribution: Distribution) -> Array:
+    """Counts of (class, class of the closest witness), over inputs that have one.
+
+    From one-to-any brackets with the class that each witness goes to: which pairs of classes are
+    the weakest. Row: label, column: where its inputs go first.
+    """
+    label, goes_to = distribution.label, distribution.column("witness_class")
+    told = (label != NONE) & (goes_to != NONE) & distribution.correct
+    size = 1 + int(max(label.max(), goes_to.max(), 0))
+    counts = np.zeros((size, size), np.int64)
+    np.add.at(counts, (label[told], goes_to[told]), 1)
+    return counts
+
+
+def _instances(distribution: Distribution) -> tuple[Array, Array]:
+    """The group of brackets that each belongs to, and each group's first row."""
+    codes = np.zeros(len(distribution), np.int64)
+    for name in ("network", "input", "split"):
+        distinct, code = np.unique(distribution.column(name), return_inverse=True)
+        codes = codes * len(distinct) + code
+    _, first, group = np.unique(codes, return_index=True, return_inverse=True)
+    return group, first
