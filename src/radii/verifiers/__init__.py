@@ -16,6 +16,7 @@ from radii.verifiers._base import (
 from radii.verifiers.branch_and_bound import BranchAndBound
 from radii.verifiers.devices import check_device
 from radii.verifiers.enumeration import Enumeration
+from radii.verifiers.marabou import Marabou
 from radii.verifiers.milp import Milp
 from radii.verifiers.vnncomp import VnnComp
 
@@ -26,6 +27,7 @@ __all__ = [
     "Enumeration",
     "GridVerifier",
     "Limits",
+    "Marabou",
     "Milp",
     "RadiusAnswer",
     "RadiusVerifier",
@@ -35,7 +37,7 @@ __all__ = [
     "get",
 ]
 
-VERIFIERS: tuple[type[Verifier], ...] = (BranchAndBound, Milp, Enumeration, VnnComp)
+VERIFIERS: tuple[type[Verifier], ...] = (BranchAndBound, Milp, Enumeration, Marabou, VnnComp)
 """In the order in which the command line lists them."""
 
 

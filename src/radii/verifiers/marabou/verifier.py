@@ -1,0 +1,183 @@
+"""The verifier `marabou`: complete for piecewise-linear networks, by Marabou's own procedure.
+
+Every violation is a question of its own. Marabou computes in float64 without exact arithmetic, so
+it is asked for violations up to a margin outside the true ones: only if there is none even there,
+the property is taken as proven, and the margin is stated with the proof.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, hstack
+
+from radii.balls import Norm
+from radii.bounds import box_of, centre_of, fuse
+from radii.bounds.relu_form import ReluForm, relu_form
+from radii.errors import MissingExtra
+from radii.networks import Network
+from radii.properties import Halfspaces
+from radii.queries import Specification
+from radii.verdicts import Verdict
+from radii.verifiers._base import Answer, Limits, Verifier
+from radii.verifiers.case import Case
+from radii.verifiers.linear.expressions import Float64
+from radii.verifiers.marabou.chains import as_chain
+from radii.verifiers.programs import Ended, run_program
+
+__all__ = ["Marabou"]
+
+STATUS = {
+    "sat": Verdict.NOT_ROBUST,
+    "unsat": Verdict.ROBUST,
+    "TIMEOUT": Verdict.TIMEOUT,
+    "UNKNOWN": Verdict.UNKNOWN,
+    "QUIT_REQUESTED": Verdict.CANCELLED,
+    "ERROR": Verdict.ERROR,
+}
+
+MARGIN = 1e-5
+"""In units of the outputs, the least margin of a proof: Marabou lets rows and units be off by about
+1e-6, and such errors add up."""
+
+DEPTHS = (-1.0, 1.0, 8.0)
+"""How deep a violation is asked for, in margins: first those that a proof must exclude, then those
+that should replay on ONNX Runtime."""
+
+FOREVER = 1e9
+"""Seconds, where there is no limit."""
+
+
+class Marabou(Verifier):
+    """maraboupy with its default options, on one thread, killed at its limits."""
+
+    name = "marabou"
+    norms = frozenset({Norm.LINF})
+    is_complete = True
+
+    @property
+    def version(self) -> str:
+        try:
+            return f"maraboupy {metadata.version('maraboupy')}"
+        except metadata.PackageNotFoundError:
+            return "maraboupy is not installed"
+
+    def unsupported(self, network: Network, norm: Norm) -> str | None:
+        reason = super().unsupported(network, norm)
+        if reason is None and not network.is_piecewise_linear:
+            reason = (
+                f"verifier '{self.name}' does not decide {network.name}: "
+                "it has operators that are not piecewise linear"
+            )
+        if reason is None and find_spec("maraboupy") is None:
+            reason = str(MissingExtra("maraboupy", "marabou", f"verifier '{self.name}'"))
+        return reason
+
+    def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        expired = limits.expired
+        if expired is not None:
+            return Answer(expired)
+        case = Case(network, specification, limits)
+        if case.try_input(centre_of(specification.region)):
+            return Answer(Verdict.NOT_ROBUST, centre_of(specification.region))
+        polyhedra = case.reachable()
+        margins = [max(MARGIN, case.margin(polyhedron)) for polyhedron in polyhedra]
+        stated = max(MARGIN, case.largest_margin)
+        if not polyhedra:
+            return Answer(Verdict.ROBUST, margin=stated)
+        with tempfile.TemporaryDirectory(prefix="radii-", ignore_cleanup_errors=True) as name:
+            place = Path(name)
+            _write_job(place / "job.npz", relu_form(fuse(network)), case, polyhedra, margins)
+            program = Path(__file__).with_name("solving.py")
+            command = [sys.executable, "-P", str(program), "job.npz", "answers.jsonl"]
+            ended = run_program(command, place, limits, scratch=place)
+            told = _read_answers(place / "answers.jsonl")
+        return _summary(case, told, len(polyhedra), stated, ended)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Told:
+    """One answer of Marabou's."""
+
+    polyhedron: int
+    depth: float
+    verdict: Verdict
+    point: Float64 | None
+
+
+def _summary(case: Case, told: Sequence[_Told], count: int, margin: float, ended: Ended) -> Answer:
+    """What all answers say together; the deepest counterexample that replays comes first."""
+    for answer in reversed(told):
+        if answer.point is not None and case.try_input(answer.point):
+            return Answer(Verdict.NOT_ROBUST, answer.point)
+    proven = {
+        answer.polyhedron
+        for answer in told
+        if answer.verdict is Verdict.ROBUST and answer.depth == DEPTHS[0]
+    }
+    if len(proven) == count:
+        return Answer(Verdict.ROBUST, margin=margin)
+    if ended.missing is not None or ended.code != 0:
+        said = f"; it printed: {ended.last_line}" if ended.last_line else ""
+        return Answer(ended.missing or Verdict.ERROR, message=f"Marabou: {ended.peculiarity}{said}")
+    verdicts = [answer.verdict for answer in told]
+    for verdict in (Verdict.TIMEOUT, Verdict.CANCELLED, Verdict.ERROR):
+        if verdict in verdicts:
+            return Answer(verdict, message=f"Marabou says {verdict.value}")
+    return Answer(Verdict.UNKNOWN, message="the least margin is within Marabou's tolerance of zero")
+
+
+def _write_job(
+    path: Path,
+    form: ReluForm,
+    case: Case,
+    polyhedra: Sequence[Halfspaces],
+    margins: Sequence[float],
+) -> None:
+    """What `solving.py` reads."""
+    low, high = box_of(case.specification.region)
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "low": low,
+        "high": high,
+        "layers": np.array(len(form.layers) + 1),
+        "polyhedra": np.array(len(polyhedra)),
+        "margins": np.array(margins),
+        "depths": np.array(DEPTHS),
+        "seconds": np.array(min(case.limits.remaining, FOREVER)),
+    }
+    cuts = case.specification.inputs
+    matrices = {f"layer{k}": layer for k, layer in enumerate(as_chain(form, low))}
+    matrices["cuts"] = csr_array((0, form.inputs + 1))
+    if cuts is not None:
+        matrices["cuts"] = csr_array(hstack([csr_array(cuts.matrix), cuts.offset[:, None]]))
+    for name, matrix in matrices.items():
+        arrays[f"{name}_starts"] = matrix.indptr
+        arrays[f"{name}_columns"] = matrix.indices
+        arrays[f"{name}_data"] = matrix.data
+    for place, polyhedron in enumerate(polyhedra):
+        arrays[f"matrix{place}"] = polyhedron.matrix
+        arrays[f"offset{place}"] = polyhedron.offset
+    np.savez(path, allow_pickle=False, **arrays)
+
+
+def _read_answers(path: Path) -> list[_Told]:
+    """Every answer that was written whole."""
+    told = []
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    for line in lines:
+        if line.endswith("\n"):
+            answer = json.loads(line)
+            point = np.array(answer["point"]) if "point" in answer else None
+            verdict = STATUS.get(answer["status"], Verdict.ERROR)
+            told.append(_Told(answer["polyhedron"], answer["depth"], verdict, point))
+    return told
