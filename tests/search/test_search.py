@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,18 @@ from hypothesis import strategies as st
 
 from radii.errors import SpecificationError
 from radii.queries import Grid
-from radii.search import SEARCHES, AttackGuided, AttackOnly, Binary, Kind, Question, Search, get
+from radii.search import (
+    SEARCHES,
+    AttackGuided,
+    AttackOnly,
+    Binary,
+    Kind,
+    Linear,
+    Question,
+    Search,
+    get,
+    make,
+)
 from radii.verdicts import Proof, Result, Verdict, Witness
 
 GRID = Grid("0.001", "0.129", "0.002")  # 64 values
@@ -69,6 +81,8 @@ def finish(search: Search, simulation: Simulation) -> None:
 
 
 COMPLETE = [search for search in SEARCHES if search.needs_verifier]
+QUICK = [search for search in COMPLETE if search is not Linear]
+"""A number of queries that grows with the logarithm of the grid's length."""
 
 
 @pytest.mark.parametrize("kind", COMPLETE)
@@ -84,7 +98,7 @@ def test_brackets_every_radius_to_one_step(kind: type[Search], luck: float) -> N
         if below < len(GRID):
             assert search.bracket.upper <= GRID[below]
         proofs = [q for q in simulation.asked if q.kind is not Kind.ATTACK]
-        assert len(proofs) <= 2 * math.log2(len(GRID)) + 1
+        assert kind not in QUICK or len(proofs) <= 2 * math.log2(len(GRID)) + 1
 
 
 def test_binary_search_needs_log2_queries() -> None:
@@ -116,7 +130,7 @@ def test_missing_answers_stay_conservative_and_do_not_crawl(
     assert search.bracket.lower < radius
     assert search.bracket.upper >= radius
     timeouts = [q for q in simulation.asked if q.eps in missing and q.kind is Kind.PROVE]
-    assert len(timeouts) <= 2 * math.log2(len(GRID)) + 2
+    assert kind not in QUICK or len(timeouts) <= 2 * math.log2(len(GRID)) + 2
     assert len(set(simulation.asked)) == len(simulation.asked)
 
 
@@ -125,7 +139,7 @@ def test_all_answers_missing(kind: type[Search]) -> None:
     search, simulation = kind(GRID), Simulation(0.06, set(GRID.values), luck=math.inf)
     finish(search, simulation)
     assert (search.bracket.lower, search.bracket.upper) == (0.0, math.inf)
-    assert len(simulation.asked) <= 2 * math.log2(len(GRID)) + 2
+    assert kind not in QUICK or len(simulation.asked) <= 2 * math.log2(len(GRID)) + 2
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
@@ -174,3 +188,29 @@ def test_attack_only_never_raises_the_lower_side() -> None:
 def test_unknown_search_is_named() -> None:
     with pytest.raises(SpecificationError, match="'clever' is not one of native, attack-guided"):
         get("clever")
+
+
+def test_a_linear_scan_asks_from_the_smallest_up_and_passes_over_missing_answers() -> None:
+    search, simulation = Linear(GRID), Simulation(0.0085, {0.003})
+    finish(search, simulation)
+    assert [q.eps for q in simulation.asked] == [0.001, 0.003, 0.005, 0.007, 0.009]
+    assert (search.bracket.lower, search.bracket.upper) == (0.007, 0.009)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sentence"),
+    [
+        ("k-binary", {"k": 0}, "k 0 must be at least 1"),
+        ("linear", {"k": -1}, "k -1 must be at least 1"),
+        ("binary", {"k": 2}, "search 'binary' asks one question at a time"),
+        ("native", {"k": 1}, "search 'native' asks one question at a time"),
+        ("k-binary", {"split": "silver"}, "split 'silver' is not one of equal, golden"),
+        ("linear", {"split": "equal"}, "of search 'k-binary', not of 'linear'"),
+        ("k-binary", {"k": 3, "split": "golden"}, "known for k 2 and 4, not for 3"),
+    ],
+)
+def test_options_that_a_search_does_not_have(
+    name: str, options: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(SpecificationError, match=sentence):
+        make(name, GRID, **options)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
+from radii.cputime import cpu_seconds
 from radii.queries import Grid, Query
 from radii.search import Kind
 from radii.verdicts import Result, Verdict
@@ -24,15 +25,23 @@ def _never() -> bool:
     return False
 
 
+def _cpu_used() -> float:
+    return cpu_seconds() or 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Queries on one network that are answered together; `seconds` limits a proof's wall time."""
+    """Queries on one network that are answered together.
+
+    A proof may take `seconds` of wall time and `cpu_seconds` of all its threads and processes.
+    """
 
     number: int
     network: str
     kind: Kind
     queries: tuple[Query, ...]
     seconds: float = float("inf")
+    cpu_seconds: float = float("inf")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,18 +64,24 @@ class Toolbox:
         if task.kind is Kind.ATTACK:
             if self.attack is None:
                 raise ValueError("an attack was asked for, but none was chosen")
-            return self.attack.attack(network, task.queries, seed=self.seed)
+            before = _cpu_used()
+            results = self.attack.attack(network, task.queries, seed=self.seed)
+            share = (_cpu_used() - before) / max(1, len(results))
+            return [replace(result, cpu_seconds=share) for result in results]
         if self.verifier is None:
             raise ValueError("a proof was asked for, but no verifier was chosen")
         from radii.verifiers import Limits
 
         results = []
         for query in task.queries:
-            limits = Limits(task.seconds, self.memory_bytes, cancelled)
+            limits = Limits(
+                task.seconds, self.memory_bytes, cancelled, cpu_seconds=task.cpu_seconds
+            )
             if task.kind is Kind.RADIUS:
-                results.append(self._certified(self.verifier, network, query, limits))
+                result = self._certified(self.verifier, network, query, limits)
             else:
-                results.append(self.verifier.verify(network, query, limits))
+                result = self.verifier.verify(network, query, limits)
+            results.append(replace(result, cpu_seconds=_cpu_used() - limits.cpu_started))
         return results
 
     def _certified(
@@ -122,13 +137,28 @@ class Equipment:
 
 
 def missing_results(
-    tools: Toolbox | Equipment, task: Task, verdict: Verdict, seconds: float, message: str
+    tools: Toolbox | Equipment,
+    task: Task,
+    verdict: Verdict,
+    seconds: float,
+    message: str,
+    cpu_seconds: float | None = None,
 ) -> list[Result]:
     """What a task that never answered leaves: missing answers, which move no bracket."""
     name, version = tools.name_of(task.kind)
-    share = seconds / max(1, len(task.queries))
+    count = max(1, len(task.queries))
+    cpu_share = None if cpu_seconds is None else cpu_seconds / count
     return [
-        Result(verdict, query.eps, name, version, share, message=message) for query in task.queries
+        Result(
+            verdict,
+            query.eps,
+            name,
+            version,
+            seconds / count,
+            message=message,
+            cpu_seconds=cpu_share,
+        )
+        for query in task.queries
     ]
 
 

@@ -28,6 +28,9 @@ KEPT_SHARE = 0.25
 """A worker that still holds more than this part of what its limit leaves for tasks is replaced:
 memory that is not given back would make the next task a MEMOUT from its start."""
 
+FAILED_STARTS = 3
+"""Workers in a row that end before they are ready, until there is no use in starting another."""
+
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
 
 
@@ -39,15 +42,24 @@ class LocalWorkers(Executor):
         self._jobs = jobs
         self._idle: list[_Worker] = []
         self._busy: list[_Worker] = []
+        self._failed_starts = 0
 
     @property
     def has_room(self) -> bool:
         return len(self._busy) < self._jobs
 
     def submit(self, task: Task) -> None:
-        worker = self._idle.pop() if self._idle else _Worker.start(self._equipment)
+        worker = self._free_worker()
         worker.give(task)
         self._busy.append(worker)
+
+    def _free_worker(self) -> _Worker:
+        while self._idle:
+            worker = self._idle.pop()
+            if worker.child.process.poll() is None:
+                return worker
+            worker.child.kill()  # somebody else has ended it meanwhile
+        return _Worker.start(self._equipment)
 
     def cancel(self, task: Task) -> None:
         for worker in self._busy:
@@ -64,8 +76,12 @@ class LocalWorkers(Executor):
                     ended = self._collect(worker)
                     if ended is not None:
                         return ended
+                elif worker.is_cancelled and not worker.is_ready:
+                    return self._never_begun(worker)
                 elif worker.held_too_much(self._equipment.memory_bytes):
                     return self._lost(worker, Verdict.MEMOUT, "killed: it overran its memory limit")
+                elif worker.used_too_much():
+                    return self._lost(worker, Verdict.TIMEOUT, "killed: it overran its CPU limit")
                 elif time.monotonic() >= worker.killed_at:
                     return self._overrun(worker)
 
@@ -82,6 +98,7 @@ class LocalWorkers(Executor):
         except (EOFError, OSError):
             return self._died(worker)
         if message == READY:
+            self._failed_starts = 0
             worker.begin()
             return None
         self._busy.remove(worker)
@@ -91,12 +108,26 @@ class LocalWorkers(Executor):
             self._idle.append(worker)
         return worker.current_task, message
 
-    def _died(self, worker: _Worker) -> tuple[Task, list[Result]]:
+    def _never_begun(self, worker: _Worker) -> tuple[Task, list[Result]]:
+        """A task was cancelled while its worker was loading, which it goes on with."""
+        self._busy.remove(worker)
+        self._idle.append(worker)
+        message = "cancelled before it began"
+        task = worker.current_task
+        return task, missing_results(self._equipment, task, Verdict.CANCELLED, 0.0, message, 0.0)
+
+    def _died(self, worker: _Worker) -> tuple[Task, list[Result]] | None:
+        """What a worker's end leaves of its task; None: it never began, and another will do it."""
         time.sleep(DYING_SECONDS)  # so that the exit code is its own and not that of our kill
         child = worker.child
         child.kill()
         if not worker.is_ready:
-            raise RadiiError(f"a worker process could not start: {child.last_words}")
+            self._failed_starts += 1
+            if self._failed_starts >= FAILED_STARTS:
+                raise RadiiError(f"a worker process could not start: {child.last_words}")
+            self._busy.remove(worker)
+            self.submit(worker.current_task)
+            return None
         verdict = Verdict.MEMOUT if "MemoryError" in child.last_words else Verdict.ERROR
         return self._lost(worker, verdict, f"the worker process died ({child.reason_of_death})")
 
@@ -106,10 +137,10 @@ class LocalWorkers(Executor):
         return self._lost(worker, Verdict.TIMEOUT, "killed: it overran its time limit")
 
     def _lost(self, worker: _Worker, verdict: Verdict, message: str) -> tuple[Task, list[Result]]:
+        task, seconds, cpu = worker.current_task, worker.seconds, worker.cpu_seconds
         worker.child.kill()
         self._busy.remove(worker)
-        task, seconds = worker.current_task, time.monotonic() - worker.began_at
-        return task, missing_results(self._equipment, task, verdict, seconds, message)
+        return task, missing_results(self._equipment, task, verdict, seconds, message, cpu)
 
 
 @dataclass(slots=True, eq=False)
@@ -122,6 +153,8 @@ class _Worker:
     held_at_first: int = 0
     task: Task | None = None
     began_at: float = 0.0
+    cpu_before: float = 0.0
+    cpu_seconds: float | None = 0.0
     killed_at: float = float("inf")
 
     @classmethod
@@ -154,9 +187,17 @@ class _Worker:
         self.began_at = time.monotonic()
         end = self.began_at + task.seconds * len(task.queries) + GRACE_SECONDS
         self.killed_at = min(end, self.killed_at) if self.is_cancelled else end
-        self.child.send(task)
-        if self.is_cancelled:
-            self.child.send(CANCEL)
+        before = self.child.cpu_seconds
+        self.cpu_before, self.cpu_seconds = before or 0.0, None if before is None else 0.0
+        with suppress(OSError):  # it has died, as `wait` will find
+            self.child.send(task)
+            if self.is_cancelled:
+                self.child.send(CANCEL)
+
+    @property
+    def seconds(self) -> float:
+        """Wall time since the task began; a task whose worker still loads has not."""
+        return time.monotonic() - self.began_at if self.is_ready else 0.0
 
     def cancel(self) -> None:
         """Ask the process to stop; it is killed if it does not."""
@@ -170,6 +211,17 @@ class _Worker:
 
     def held_too_much(self, limit: int | None) -> bool:
         return limit is not None and self.is_ready and self.child.resident_bytes > limit
+
+    def used_too_much(self) -> bool:
+        """Looks at the processor time of the task, and remembers it in case the process dies."""
+        if not self.is_ready:
+            return False
+        used = self.child.cpu_seconds
+        if used is None:
+            return False
+        self.cpu_seconds = used - self.cpu_before
+        task = self.current_task
+        return self.cpu_seconds > task.cpu_seconds * len(task.queries) + GRACE_SECONDS
 
     def keeps_too_much(self, limit: int | None) -> bool:
         """Between tasks: too little of the limit is left for the next one."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
+from radii.cputime import cpu_seconds, descendants
 from radii.memory import resident_bytes
 
 __all__ = ["GRACE_SECONDS", "WATCH_SECONDS", "Call", "Child"]
@@ -35,7 +38,10 @@ class Call:
 
 @dataclass(slots=True, eq=False)
 class Child:
-    """One process that runs `radii.execution.worker`, and the socket to it."""
+    """One process that runs `radii.execution.worker`, and the socket to it.
+
+    What it holds and uses is counted together with the processes that it starts, which end with it.
+    """
 
     process: subprocess.Popen[bytes]
     connection: Connection
@@ -58,6 +64,7 @@ class Child:
                 stdout=subprocess.DEVNULL,
                 stderr=stderr,
                 env={**os.environ, **(environment or {})},
+                start_new_session=True,  # a group of its own, to be killed as a whole
             )
         connection = Connection(ours.detach())
         connection.send(job)
@@ -70,8 +77,19 @@ class Child:
 
     @property
     def resident_bytes(self) -> int:
-        """What the process holds in memory; 0 once it is gone."""
-        return resident_bytes(self.process.pid) or 0
+        """What the processes hold in memory; 0 once they are gone."""
+        return sum(resident_bytes(pid) or 0 for pid in self._family)
+
+    @property
+    def cpu_seconds(self) -> float | None:
+        """What the processes have used of processors; None if there is no way to know."""
+        if cpu_seconds(self.process.pid) is None:
+            return None
+        return sum(cpu_seconds(pid) or 0.0 for pid in self._family)
+
+    @property
+    def _family(self) -> list[int]:
+        return [self.process.pid, *descendants(self.process.pid)]
 
     @property
     def reason_of_death(self) -> str:
@@ -79,12 +97,17 @@ class Child:
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
     def kill(self) -> None:
-        """End the process and keep its exit code and the last line of its standard error."""
+        """End the processes, keep the exit code and the last line of the standard error."""
         if self.stderr.closed:
             return
         if not self.connection.closed:
             self.connection.close()
-        self.process.kill()
+        elsewhere = descendants(self.process.pid)  # they may have left the group
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)  # not waited for yet: the id is still ours
+        for pid in elsewhere:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.exit_code = self.process.wait()
         self.stderr.seek(0)
         lines = self.stderr.read().decode(errors="replace").strip().splitlines()

@@ -1,6 +1,8 @@
 """Drives many searches at once through one executor.
 
-Earlier cases go first, so that a run that is cut off has whole brackets and not a little of each.
+Earlier cases go first, so that a run that is cut off has whole brackets and not a little of each:
+while there is room, the earliest case that has a question asks it, and then its next one, as many
+side by side as its search allows; the room that is left goes to the cases after it.
 """
 
 from __future__ import annotations
@@ -8,13 +10,14 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from radii.execution._base import Executor, Task
 from radii.queries import Instance, Query
 from radii.search import Kind, Question, Search
-from radii.verdicts import Result, Verdict
+from radii.verdicts import Result
 
 __all__ = ["Case", "drive"]
 
@@ -23,7 +26,8 @@ Told = Sequence[tuple["Case", Question, Result]]
 
 @dataclass(slots=True, eq=False)
 class Case:
-    """One instance on its way to a bracket. `spent` counts wall seconds of its queries so far.
+    """One instance on its way to a bracket. `spent` counts the wall seconds in which at least one
+    of its queries ran.
 
     Cases of one network with the same `batch` are attacked together.
     """
@@ -32,6 +36,22 @@ class Case:
     search: Search
     batch: int
     spent: float = 0.0
+    _busy: list[tuple[float, float]] = field(default_factory=list)
+
+    def spend(self, result: Result, now: float) -> Result:
+        """Count the time of a result that ends now, once where queries ran side by side."""
+        begin, end, added = now - result.seconds, now, result.seconds
+        apart = []
+        for start, stop in self._busy:
+            if stop < begin or start > end:
+                apart.append((start, stop))
+            else:
+                added -= min(stop, now) - max(start, now - result.seconds)
+                begin, end = min(begin, start), max(end, stop)
+        self._busy = [*apart, (begin, end)]
+        added = max(0.0, added)
+        self.spent += added
+        return replace(result, added_seconds=added)
 
 
 def drive(
@@ -42,14 +62,47 @@ def drive(
     budget: float,
     on_results: Callable[[Told], None],
     on_finished: Callable[[Case], None],
+    cpu_timeout: float = math.inf,
+    clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Run every search to its end, or to its budget.
 
     `on_results` gets the results that ended together, before the searches learn of them: what it
-    has stored is never asked again.
-    `timeout` is wall seconds a query, `budget` wall seconds a case.
+    has stored is never asked again. A query whose answer another one implies is cancelled.
+    `timeout` is wall seconds a query, `cpu_timeout` CPU seconds, `budget` wall seconds a case.
     """
-    _Drive(cases, executor, timeout, budget, on_results, on_finished).run()
+    limits = _Limits(timeout, cpu_timeout, budget)
+    _Drive(cases, executor, limits, on_results, on_finished, clock).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """Seconds: of a query, on the wall and of processors, and of a case."""
+
+    timeout: float
+    cpu_timeout: float
+    budget: float
+
+    def seconds(self, case: Case, kind: Kind) -> float:
+        """The wall time a task may take. A radius may use up the case's budget, if it has one."""
+        left = self.budget - case.spent
+        match kind:
+            case Kind.PROVE:
+                return min(self.timeout, left)
+            case Kind.RADIUS:
+                return left if left < math.inf else self.timeout
+            case _:
+                return math.inf
+
+    def cpu_seconds(self, kind: Kind) -> float:
+        return self.cpu_timeout if kind in (Kind.PROVE, Kind.RADIUS) else math.inf
+
+
+@dataclass(slots=True, eq=False)
+class _Running:
+    task: Task
+    asked: list[tuple[Case, Question]]
+    is_cancelled: bool = False
 
 
 class _Drive:
@@ -57,24 +110,24 @@ class _Drive:
         self,
         cases: Sequence[Case],
         executor: Executor,
-        timeout: float,
-        budget: float,
+        limits: _Limits,
         on_results: Callable[[Told], None],
         on_finished: Callable[[Case], None],
+        clock: Callable[[], float],
     ) -> None:
         self.cases = cases
         self.executor = executor
-        self.timeout = timeout
-        self.budget = budget
+        self.limits = limits
         self.on_results = on_results
         self.on_finished = on_finished
+        self.clock = clock
         self.position = {id(case): place for place, case in enumerate(cases)}
         self.batches: dict[tuple[str, int], list[Case]] = {}
         for case in cases:
             self.batches.setdefault((case.instance.network, case.batch), []).append(case)
         self.waiting = list(range(len(cases)))  # a heap: the earliest case first
         self.idle = set(self.waiting)  # an entry of the heap that is not in here is stale
-        self.running: dict[int, list[tuple[Case, Question]]] = {}
+        self.running: dict[int, _Running] = {}
         self.numbers = itertools.count()
 
     def run(self) -> None:
@@ -104,17 +157,25 @@ class _Drive:
 
     def _ask(self, case: Case) -> Question | None:
         """The case's next question; a case without one is finished, unless it waits for answers."""
+        question = case.search.ask() if case.spent < self.limits.budget else None
+        if question is not None:
+            self._wake(case)  # it may have another one
+            return question
         self.idle.discard(self.position[id(case)])
-        question = case.search.ask() if case.spent < self.budget else None
-        if question is None and not case.search.outstanding:
+        if not case.search.outstanding:
             self.on_finished(case)
-        return question
+        return None
+
+    def _wake(self, case: Case) -> None:
+        """Let the case ask again when its turn comes."""
+        self.idle.add(self.position[id(case)])
+        heapq.heappush(self.waiting, self.position[id(case)])
 
     def _companions(self, first: Case, question: Question) -> Iterator[tuple[Case, Question]]:
         """The other cases of the batch that are waiting to ask for the same attack."""
         for case in self.batches[first.instance.network, first.batch]:
             is_idle = self.position[id(case)] in self.idle
-            if is_idle and case.search.next_question() == question:
+            if case is not first and is_idle and case.search.next_question() == question:
                 asked = self._ask(case)
                 if asked is not None:
                     yield case, asked
@@ -126,29 +187,31 @@ class _Drive:
             network=first.instance.network,
             kind=question.kind,
             queries=tuple(Query(case.instance, q.eps) for case, q in asked),
-            seconds=self._seconds(first, question.kind),
+            seconds=self.limits.seconds(first, question.kind),
+            cpu_seconds=self.limits.cpu_seconds(question.kind),
         )
-        self.running[task.number] = asked
+        self.running[task.number] = _Running(task, asked)
         return task
 
-    def _seconds(self, case: Case, kind: Kind) -> float:
-        """The wall time a task may take. A radius may use up the case's budget, if it has one."""
-        left = self.budget - case.spent
-        match kind:
-            case Kind.PROVE:
-                return min(self.timeout, left)
-            case Kind.RADIUS:
-                return left if left < math.inf else self.timeout
-            case _:
-                return math.inf
-
     def _settle(self, task: Task, results: list[Result]) -> None:
-        asked = self.running.pop(task.number)
-        told = [(case, q, result) for (case, q), result in zip(asked, results, strict=True)]
+        asked, now = self.running.pop(task.number).asked, self.clock()
+        told = [
+            (case, question, case.spend(result, now))
+            for (case, question), result in zip(asked, results, strict=True)
+        ]
         self.on_results(told)
         for case, question, result in told:
-            case.spent += result.seconds
             case.search.tell(question, result)
-            if result.verdict is not Verdict.CANCELLED:
-                self.idle.add(self.position[id(case)])
-                heapq.heappush(self.waiting, self.position[id(case)])
+            self._wake(case)
+        self._cancel_settled({id(case) for case, _ in asked})
+
+    def _cancel_settled(self, told: set[int]) -> None:
+        """Stop the queries of these cases that nobody needs any more."""
+        for running in self.running.values():
+            needs_nobody = all(
+                id(case) in told and question in case.search.settled()
+                for case, question in running.asked
+            )
+            if needs_nobody and not running.is_cancelled:
+                running.is_cancelled = True
+                self.executor.cancel(running.task)

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from radii.errors import SpecificationError
+from radii.queries import Grid
 from radii.search._base import Kind, Question, Search
 from radii.search.attack_guided import AttackGuided, AttackOnly
-from radii.search.binary import Binary
+from radii.search.k_binary import Binary, KBinary
+from radii.search.linear import Linear
 from radii.search.native import Native
+from radii.search.splitting import Split
 
 __all__ = [
     "SEARCHES",
     "AttackGuided",
     "AttackOnly",
     "Binary",
+    "KBinary",
     "Kind",
+    "Linear",
     "Native",
     "Question",
     "Search",
+    "Split",
     "get",
+    "make",
 ]
 
-SEARCHES: tuple[type[Search], ...] = (Native, AttackGuided, Binary, AttackOnly)
+SEARCHES: tuple[type[Search], ...] = (Native, AttackGuided, KBinary, Binary, Linear, AttackOnly)
 
 
 def get(name: str) -> type[Search]:
@@ -31,3 +38,23 @@ def get(name: str) -> type[Search]:
     raise SpecificationError(
         f"search '{name}' is not one of {', '.join(search.name for search in SEARCHES)}"
     )
+
+
+def make(name: str, grid: Grid, *, k: int | None = None, split: str | None = None) -> Search:
+    """A search called `name`; `k` and `split` only for those that have them, as they default."""
+    kind = get(name)
+    if k is not None and kind.default_k is None:
+        raise SpecificationError(f"k {k}: search '{name}' asks one question at a time")
+    if split is not None and kind is not KBinary:
+        raise SpecificationError(f"split '{split}' is of search 'k-binary', not of '{name}'")
+    if split is not None and split not in tuple(Split):
+        raise SpecificationError(f"split '{split}' is not one of {', '.join(Split)}")
+    if kind is KBinary:
+        return KBinary(grid, k=_default(k, kind), split=Split(split or Split.EQUAL))
+    if kind is Linear:
+        return Linear(grid, k=_default(k, kind))
+    return kind(grid)
+
+
+def _default(k: int | None, kind: type[Search]) -> int:
+    return k if k is not None else kind.default_k or 1

@@ -1,8 +1,9 @@
 """What a search is: pure ask and tell over a grid of eps values. No processes, files or clocks.
 
 The driver calls `ask` whenever it could start something, starts what it returns, and calls `tell`
-with each result as it ends. A resumed run tells the stored results first. The search holds what was
-told and derives everything else from it, so the same results in any order leave the same bracket.
+with each result as it ends; then it cancels what `settled` says nobody needs any more. A resumed
+run tells the stored results first. The search holds what was told and derives everything else from
+it, so the same results in any order leave the same bracket.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from radii.brackets import Bracket, Disagreement, weigh
 from radii.queries import Grid
 from radii.verdicts import Result, Verdict
 
-__all__ = ["Kind", "Question", "Search", "midpoint_avoiding"]
+__all__ = ["Kind", "Question", "Search"]
 
 
 class Kind(StrEnum):
@@ -38,9 +39,14 @@ class Question:
 
 
 class Search(ABC):
-    """Narrows one instance's bracket by asking questions about grid values."""
+    """Narrows one instance's bracket by asking questions about grid values.
+
+    `default_k` is how many questions run at once unless told otherwise, None where there is no
+    choice.
+    """
 
     name: ClassVar[str]
+    default_k: ClassVar[int | None] = None
     needs_attack: ClassVar[bool] = False
     needs_verifier: ClassVar[bool] = True
     needs_radius: ClassVar[bool] = False
@@ -78,6 +84,19 @@ class Search(ABC):
         self.told[question] = result
         self.bracket, self.disagreements = weigh(self.told.values())
 
+    @final
+    def settled(self) -> set[Question]:
+        """Outstanding questions that the bracket answers already: they are to be cancelled.
+
+        They count as outstanding until they are told, as CANCELLED or as what they ended with.
+        """
+        lower, upper = self.bracket.lower, self.bracket.upper
+        return {
+            question
+            for question in self.outstanding
+            if question.kind is Kind.PROVE and not lower < question.eps < upper
+        }
+
     @property
     def done(self) -> bool:
         """Nothing runs and nothing is left to ask."""
@@ -96,16 +115,3 @@ class Search(ABC):
         tried = (q.eps for q in self.told if q.kind is Kind.PROVE)
         indices = {self.grid.count_below(eps) for eps in tried}
         return sorted(index for index in indices if first <= index < last)
-
-
-def midpoint_avoiding(first: int, last: int, missing: list[int]) -> int | None:
-    """Where to bisect [first, last) when answers at the `missing` indices could not be had.
-
-    Everything between two missing answers is taken to be as hard as they are, so the search goes on
-    in the longer of the two parts outside them and never creeps along their neighbours.
-    """
-    if not missing:
-        return (first + last) // 2 if first < last else None
-    below, above = (first, missing[0]), (missing[-1] + 1, last)
-    start, stop = max(below, above, key=lambda part: part[1] - part[0])
-    return (start + stop) // 2 if start < stop else None

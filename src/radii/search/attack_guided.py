@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from radii.search._base import Kind, Question, Search, midpoint_avoiding
+from radii.search._base import Kind, Question, Search
+from radii.search.splitting import Situation
 from radii.verdicts import Verdict
 
 __all__ = ["AttackGuided", "AttackOnly"]
@@ -38,7 +39,8 @@ class AttackGuided(Search):
         refuted = sum(result.verdict is Verdict.NOT_ROBUST for result in proofs)
         if refuted == len(proofs):
             return max(first, last - (1 << refuted))
-        return midpoint_avoiding(first, last, self.missing_indices())
+        missing = tuple(self.missing_indices())
+        return Situation(first, last, missing=missing).next_index(1)
 
 
 class AttackOnly(Search):

@@ -1,0 +1,58 @@
+"""k-binary search: k queries at once cut the open range into parts."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from radii.errors import SpecificationError
+from radii.queries import Grid
+from radii.search._base import Kind, Question, Search
+from radii.search.splitting import GOLDEN_CUTS, Situation, Split
+
+__all__ = ["Binary", "KBinary"]
+
+
+class KBinary(Search):
+    """Up to k queries side by side, at the cuts of the open range into k + 1 parts.
+
+    An answer settles the queries that it implies, and they make room for others; when one ends and
+    others still run, the next eps is at the middle of what is left between them. See `splitting`
+    for where that is, and for what missing answers do.
+    """
+
+    name: ClassVar[str] = "k-binary"
+    default_k: ClassVar[int | None] = 2
+
+    def __init__(self, grid: Grid, *, k: int = 2, split: Split = Split.EQUAL) -> None:
+        super().__init__(grid)
+        if k < 1:
+            raise SpecificationError(f"k {k} must be at least 1")
+        if split is Split.GOLDEN and k not in GOLDEN_CUTS:
+            known = " and ".join(map(str, GOLDEN_CUTS))
+            raise SpecificationError(f"split 'golden' is known for k {known}, not for {k}")
+        self.k = k
+        self.split = split
+
+    def next_question(self) -> Question | None:
+        if len(self.outstanding) >= self.k:
+            return None
+        first, last = self.open_range()
+        running = (self.grid.count_below(question.eps) for question in self.outstanding)
+        situation = Situation(
+            first,
+            last,
+            tuple(sorted(index for index in running if first <= index < last)),
+            tuple(self.missing_indices()),
+        )
+        index = situation.next_index(self.k, self.split)
+        return None if index is None else Question(Kind.PROVE, self.grid[index])
+
+
+class Binary(KBinary):
+    """One query at a time, each at the middle of the open range: k-binary search with k = 1."""
+
+    name: ClassVar[str] = "binary"
+    default_k: ClassVar[int | None] = None
+
+    def __init__(self, grid: Grid) -> None:
+        super().__init__(grid, k=1)
