@@ -22,6 +22,7 @@ __all__ = [
     "Float64",
     "columns_of",
     "filled",
+    "joint_codes",
     "measurements_of",
 ]
 
@@ -140,7 +141,8 @@ def filled(told: Mapping[str, Any]) -> dict[str, Array]:
 def _cast(column: Column, told: Mapping[str, Any], size: int) -> Array:
     values = told.get(column.name, column.default)
     if np.ndim(values) == 0:
-        return np.full(size, column.default if values is None else values, column.dtype)
+        # Not np.full, which cuts text to its first character.
+        return np.array([column.default if values is None else values] * size, column.dtype)
     if np.ndim(values) != 1 or np.size(values) != size:
         raise DataError(
             f"column '{column.name}' has shape {np.shape(values)} where others have {size} values"
@@ -162,3 +164,13 @@ def _check_brackets(columns: Mapping[str, Array]) -> None:
             f"{columns['network'][place]}, input {columns['input'][place]}: a bracket needs "
             f"0 <= lower <= upper, not [{lower[place]:g}, {upper[place]:g})"
         )
+
+
+def joint_codes(columns: Iterable[Array]) -> Array:
+    """Rows that agree in all columns have the same code, from 0 on without holes."""
+    joint: Array = np.zeros(1, np.int64)
+    for values in columns:
+        distinct, code = np.unique(values, return_inverse=True)
+        joint = joint * len(distinct) + code
+    _, codes = np.unique(joint, return_inverse=True)
+    return codes

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.distributions.dominance import Dominance, dominance
-from radii.distributions.ecdf import Side, side_values
 from radii.distributions.effects import CliffsDelta, MeanDifference, cliffs_delta, mean_difference
+from radii.distributions.empirical import Side, side_values
 from radii.distributions.multiple import holm
 from radii.distributions.pairs import Inputs, Pair, paired_on
 from radii.distributions.permutations import (
@@ -18,6 +17,7 @@ from radii.distributions.permutations import (
     permuted_p_value,
     permuted_sup_p_value,
 )
+from radii.distributions.stochastic_order import Dominance, dominance
 from radii.distributions.two_samples import TestResult, ks_test, mann_whitney_test, welch_test
 from radii.errors import DataError
 

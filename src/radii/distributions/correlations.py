@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions.columns import Array, Float64
-from radii.distributions.ecdf import Side, side_values
+from radii.distributions.columns import Array, Float64, joint_codes
+from radii.distributions.empirical import Side, side_values
 from radii.distributions.multiple import holm
 from radii.errors import DataError
 
@@ -74,12 +74,7 @@ def spearman_matrix(distribution: Distribution, side: Side = "lower") -> Correla
 
 def _aligned(distribution: Distribution, side: Side) -> Float64:
     """A row a network, a column an input (with its target and split); NaN where it is absent."""
-    columns = [distribution.column(name) for name in ("input", "target", "split")]
-    codes = np.zeros(len(distribution), np.int64)
-    for column in columns:
-        distinct, code = np.unique(column, return_inverse=True)
-        codes = codes * len(distinct) + code
-    _, places = np.unique(codes, return_inverse=True)
+    places = joint_codes(distribution.column(name) for name in ("input", "target", "split"))
     rows = {name: place for place, name in enumerate(distribution.networks)}
     row = np.array([rows[str(name)] for name in distribution.network])
     aligned = np.full((len(rows), int(places.max()) + 1), np.nan)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from radii.distributions.comparisons import Comparison
+    from radii.distributions.confidence import Band
+    from radii.distributions.fits import Fit
+    from radii.distributions.npmle import Turnbull
     from radii.store import Store
 
 __all__ = ["Distribution", "Share"]
@@ -277,6 +281,32 @@ class Distribution:
     def mean(self) -> Interval:
         """Bounds on the mean radius; the upper one is inf if any input has no witness."""
         return float(self.lower.mean()), float(self.upper.mean())
+
+    # --- doors to the statistics
+
+    def turnbull(self) -> Turnbull:
+        """The maximum-likelihood distribution of the interval-censored radii."""
+        from radii.distributions.npmle import turnbull
+
+        return turnbull(self)
+
+    def band(self, level: float = 0.95) -> Band:
+        """Robust accuracy of all inputs at every eps at once, with confidence."""
+        from radii.distributions.confidence import robust_accuracy_band
+
+        return robust_accuracy_band(self, level)
+
+    def fit(self, family: str = "lognormal") -> Fit:
+        """A parametric family fitted to the brackets of correctly classified inputs."""
+        from radii.distributions.fits import fit
+
+        return fit(self, family)
+
+    def compare(self, other: Distribution, **options: Any) -> Comparison:
+        """Tests, effect sizes and dominance against another distribution."""
+        from radii.distributions.comparisons import compare
+
+        return compare(self, other, **options)
 
     # --- out
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.distributions.columns import COLUMNS, Array
+from radii.distributions.columns import COLUMNS, Array, joint_codes
 from radii.distributions.published import described, without_contradictions
 from radii.distributions.tables import ATTACK, numbers
 from radii.errors import DataError
@@ -85,11 +85,7 @@ def columns_of_queries(
 
 def _instances(keys: list[Array]) -> tuple[Array, Array]:
     """Which instance each row is about, in order of appearance, and each instance's first row."""
-    codes = np.zeros(len(keys[0]), np.int64)
-    for values in keys:
-        distinct, code = np.unique(values, return_inverse=True)
-        codes = codes * len(distinct) + code
-    _, first, instance = np.unique(codes, return_index=True, return_inverse=True)
+    _, first, instance = np.unique(joint_codes(keys), return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))

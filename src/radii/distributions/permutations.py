@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from radii.distributions.columns import Array, Float64
-from radii.distributions.turnbull import innermost_intervals, turnbull_of
+from radii.distributions.npmle import innermost_intervals, turnbull_of
 
 __all__ = ["censored_scores", "permuted_p_value", "permuted_sup_p_value", "several_p_value"]
 

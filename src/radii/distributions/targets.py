@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions.columns import NONE, Array
+from radii.distributions.columns import NONE, Array, joint_codes
 from radii.errors import DataError
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
         raise DataError("a bracket without a target cannot be combined over targets")
     labels = distribution.label
     known = classes or 1 + int(max(target.max(), labels.max()))
-    group, first = _instances(distribution)
+    group = joint_codes(distribution.column(name) for name in ("network", "input", "split"))
+    _, first = np.unique(group, return_index=True)
     size = len(first)
     seen = np.zeros((size, known), np.bool_)
     seen[group, target] = True
@@ -70,13 +71,3 @@ def closest_targets(distribution: Distribution) -> Array:
     counts = np.zeros((size, size), np.int64)
     np.add.at(counts, (label[told], goes_to[told]), 1)
     return counts
-
-
-def _instances(distribution: Distribution) -> tuple[Array, Array]:
-    """The group of brackets that each belongs to, and each group's first row."""
-    codes = np.zeros(len(distribution), np.int64)
-    for name in ("network", "input", "split"):
-        distinct, code = np.unique(distribution.column(name), return_inverse=True)
-        codes = codes * len(distinct) + code
-    _, first, group = np.unique(codes, return_index=True, return_inverse=True)
-    return group, first

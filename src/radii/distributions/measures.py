@@ -1,0 +1,218 @@
+"""The figures that a requirement can speak about, for these inputs or with confidence for all.
+
+A measure is asked for one side of the brackets (proven, or not refuted) and for a limit from below
+or from above. Without a confidence level it is the figure of these inputs. With one it is the limit
+that the figure of all inputs respects with that confidence, if these are a random sample of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from radii.distributions.columns import Float64
+from radii.distributions.confidence import clopper_pearson, dkw_half_width
+from radii.errors import SpecificationError
+
+if TYPE_CHECKING:
+    from radii.distributions.distribution import Distribution
+
+__all__ = ["MEASURES", "Asked", "Figure", "Measure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The arguments of a measure and how it is to be taken."""
+
+    arguments: dict[str, float]
+    is_proven: bool
+    is_from_below: bool
+    level: float | None
+
+    @property
+    def eps(self) -> float:
+        return self.arguments["eps"]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """The figure of these inputs, the limit with confidence if one was asked, and both in words."""
+
+    value: float
+    limit: float | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """`parameters` are those it needs, in the order in which they may be given without a name."""
+
+    parameters: tuple[str, ...]
+    figure: Callable[[Distribution, Asked], Figure]
+
+
+def _share(
+    part: Distribution, eps: float, asked: Asked, splits: int = 1
+) -> tuple[int, float | None]:
+    """How many inputs are robust, and the limit on their share; `splits` tests share the miss."""
+    proven, not_refuted = part.shares(eps)
+    count = round(float(proven if asked.is_proven else not_refuted) * len(part))
+    if asked.level is None:
+        return count, None
+    level = 1 - (1 - asked.level) / splits
+    low, high = clopper_pearson(
+        count, len(part), level, tail="lower" if asked.is_from_below else "upper"
+    )
+    return count, low if asked.is_from_below else high
+
+
+def _side(asked: Asked) -> str:
+    return "proven" if asked.is_proven else "not refuted"
+
+
+def _accuracy(part: Distribution, asked: Asked) -> Figure:
+    right, size = int(part.correct.sum()), len(part)
+    limit = None
+    if asked.level is not None:
+        tail = clopper_pearson(
+            right, size, asked.level, tail="lower" if asked.is_from_below else "upper"
+        )
+        limit = tail[0] if asked.is_from_below else tail[1]
+    return Figure(right / size, limit, f"{right} of {size} inputs are classified correctly")
+
+
+def _robust_accuracy(part: Distribution, asked: Asked) -> Figure:
+    count, limit = _share(part, asked.eps, asked)
+    words = f"{count} of {len(part)} inputs are {_side(asked)} at eps {asked.eps:g}"
+    return Figure(count / len(part), limit, words)
+
+
+def _robust_recall(part: Distribution, asked: Asked) -> Figure:
+    label = int(asked.arguments["class"])
+    members = part.only(label=label)
+    count, limit = _share(members, asked.eps, asked)
+    words = (
+        f"{count} of {len(members)} inputs of class {label} are {_side(asked)} at eps {asked.eps:g}"
+    )
+    return Figure(count / len(members), limit, words)
+
+
+def _worst_recall(part: Distribution, asked: Asked) -> Figure:
+    groups = part.group_by("class")
+    found = {label: _share(group, asked.eps, asked, len(groups)) for label, group in groups.items()}
+    recalls = {label: count / len(groups[label]) for label, (count, _) in found.items()}
+    worst = min(recalls, key=lambda label: recalls[label])
+    limits = [limit for _, limit in found.values() if limit is not None]
+    words = (
+        f"the worst of {len(groups)} classes is {worst}, of whose {len(groups[worst])} inputs "
+        f"{found[worst][0]} are {_side(asked)} at eps {asked.eps:g}"
+    )
+    return Figure(recalls[worst], min(limits) if limits else None, words)
+
+
+def _recall_spread(part: Distribution, asked: Asked) -> Figure:
+    """From above as far apart as brackets allow, from below as close."""
+    from radii.distributions.class_fairness import class_curves, fairness
+
+    curves = class_curves(part, asked.eps)
+    at_least, at_most = curves.spread
+    value = float(at_least[0] if asked.is_from_below else at_most[0])
+    limit = None
+    if asked.level is not None:
+        found = fairness(part, asked.eps, level=asked.level, permutations=19)
+        limit = found.spread_low if asked.is_from_below else found.spread_high
+    words = f"robust recall at eps {asked.eps:g} differs by {value:.3f} between classes"
+    return Figure(value, limit, words)
+
+
+def _quantile(part: Distribution, asked: Asked) -> Figure:
+    share = asked.arguments["share"]
+    if not 0 <= share <= 1:
+        raise SpecificationError(f"a quantile's share is between 0 and 1, not {share:g}")
+    right = part.correctly_classified()
+    values = np.sort(right.lower if asked.is_proven else right.upper)
+    value = float(np.quantile(values, share, method="inverted_cdf"))
+    limit = None if asked.level is None else _order_limit(values, share, asked)
+    name = "median" if share == 0.5 else f"{share:g} quantile"
+    words = f"the {name} of the {_witnessed(asked)} radii of {len(right)} inputs is {value:.4g}"
+    return Figure(value, limit, words)
+
+
+def _median(part: Distribution, asked: Asked) -> Figure:
+    return _quantile(part, Asked({"share": 0.5}, asked.is_proven, asked.is_from_below, asked.level))
+
+
+def _minimum(part: Distribution, asked: Asked) -> Figure:
+    if asked.level is not None:
+        raise SpecificationError(
+            "no sample bounds the smallest radius of all inputs: leave out the confidence of 'min'"
+        )
+    right = part.correctly_classified()
+    value = float((right.lower if asked.is_proven else right.upper).min())
+    words = f"the smallest {_witnessed(asked)} radius of {len(right)} inputs is {value:.4g}"
+    return Figure(value, None, words)
+
+
+def _mean(part: Distribution, asked: Asked) -> Figure:
+    """With confidence from below only: the area under the robust accuracy that is assured."""
+    right = part.correctly_classified()
+    values = np.sort(right.lower if asked.is_proven else right.upper)
+    value = float(values.mean())
+    limit = None
+    if asked.level is not None:
+        if not asked.is_from_below:
+            raise SpecificationError(
+                "no sample bounds the mean radius of all inputs from above: "
+                "leave out the confidence of 'mean'"
+            )
+        margin = dkw_half_width(len(values), asked.level, tail="lower")
+        assured = np.maximum(1 - np.arange(len(values)) / len(values) - margin, 0)
+        finite = np.where(np.isfinite(values), values, 0.0)
+        limit = float(assured @ np.maximum(np.diff(finite, prepend=0.0), 0))
+    words = f"the mean of the {_witnessed(asked)} radii of {len(right)} inputs is {value:.4g}"
+    return Figure(value, limit, words)
+
+
+def _mean_gap(part: Distribution, asked: Asked) -> Figure:
+    from radii.distributions.qualities import quality
+
+    if asked.level is not None:
+        raise SpecificationError("'mean_gap' is about these inputs: leave out the confidence")
+    value = quality(part).mean_gap
+    return Figure(value, None, f"brackets are {value:.4g} wide on average")
+
+
+def _order_limit(values: Float64, share: float, asked: Asked) -> float:
+    """A limit on a quantile of all inputs, from the order of the sample."""
+    from scipy.stats import binom
+
+    miss, size = 1 - float(asked.level or 0), len(values)
+    ranks = np.arange(1, size + 1)
+    if asked.is_from_below:
+        # The sample's r-th value is above the quantile only if fewer than r values are below it.
+        allowed = ranks[binom.cdf(ranks - 1, size, share) <= miss]
+        return float(values[allowed[-1] - 1]) if allowed.size else 0.0
+    allowed = ranks[binom.sf(ranks - 1, size, share) <= miss]
+    return float(values[allowed[0] - 1]) if allowed.size else float("inf")
+
+
+def _witnessed(asked: Asked) -> str:
+    return "proven" if asked.is_proven else "witnessed"
+
+
+MEASURES: dict[str, Measure] = {
+    "accuracy": Measure((), _accuracy),
+    "robust_accuracy": Measure(("eps",), _robust_accuracy),
+    "robust_recall": Measure(("class", "eps"), _robust_recall),
+    "worst_recall": Measure(("eps",), _worst_recall),
+    "recall_spread": Measure(("eps",), _recall_spread),
+    "quantile": Measure(("share",), _quantile),
+    "median": Measure((), _median),
+    "mean": Measure((), _mean),
+    "min": Measure((), _minimum),
+    "mean_gap": Measure((), _mean_gap),
+}
+"""By the names that requirements use. Radii are of correctly classified inputs, shares of all."""

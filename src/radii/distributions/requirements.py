@@ -1,0 +1,194 @@
+"""Requirements on a distribution, as `radii gate` takes them.
+
+robust_accuracy(0.02) >= 0.90                   proven for at least 90 % of these inputs
+robust_accuracy(0.02) >= 90% @ 95%              of all inputs, with 95 % confidence
+not_refuted robust_accuracy(0.02) >= 0.90       no attack got it below 90 %
+robust_recall(class=3, 0.02) >= 0.85 @ 99%
+worst_recall(0.02) >= 0.80; recall_spread(0.02) <= 0.1
+accuracy >= 0.95; median >= 0.03 @ 95%; quantile(0.05) >= 0.01; mean >= 0.04; min > 0
+mean_gap <= 0.004
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from radii.distributions.columns import NONE
+from radii.distributions.measures import MEASURES, Asked, Figure
+from radii.distributions.targets import over_targets
+from radii.errors import SpecificationError
+
+if TYPE_CHECKING:
+    from radii.distributions.distribution import Distribution
+
+__all__ = ["Outcome", "Requirement", "parse_requirement"]
+
+RELATIONS: dict[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    ">": operator.gt,
+    "<=": operator.le,
+    "<": operator.lt,
+}
+
+FORM = re.compile(
+    r"\s*(?:(?P<side>proven|not_refuted)\s+)?(?P<measure>[a-z_]+)\s*(?:\((?P<arguments>[^()]*)\))?"
+    r"\s*(?P<relation>>=|<=|>|<)\s*(?P<limit>[^@\s]+)\s*(?:@\s*(?P<level>\S+))?\s*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Whether one network meets a requirement, the figure that decided it, and why in a sentence.
+
+    `figure` is that of these inputs, or with a confidence level the limit for all inputs.
+    """
+
+    requirement: str
+    network: str
+    is_met: bool
+    figure: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A measure, on one side of the brackets, compared with a limit; with confidence if `level`."""
+
+    text: str
+    measure: str
+    arguments: dict[str, float]
+    is_proven: bool
+    relation: str
+    limit: float
+    level: float | None
+
+    def check(self, distribution: Distribution) -> list[Outcome]:
+        """One outcome a network. One-to-one brackets are first combined over their targets."""
+        return [
+            self._outcome(name, _over_targets(part))
+            for name, part in distribution.by_network().items()
+        ]
+
+    def _outcome(self, network: str, part: Distribution) -> Outcome:
+        figure = self._figure(part, is_proven=self.is_proven)
+        decisive = figure.value if figure.limit is None else figure.limit
+        # 93 of 100 is stored as 0.93 give or take one bit, and must reach 0.93.
+        slack = 1e-12 if self.relation in (">=", "<=") else -1e-12
+        sign = 1 if self._is_from_below else -1
+        is_met = RELATIONS[self.relation](decisive + sign * slack, self.limit)
+        reason = self._reason(part, figure, decisive, is_met)
+        return Outcome(self.text, network, is_met, decisive, f"{network}: {reason}")
+
+    @property
+    def _is_from_below(self) -> bool:
+        return self.relation in (">=", ">")
+
+    def _figure(self, part: Distribution, *, is_proven: bool) -> Figure:
+        asked = Asked(self.arguments, is_proven, self._is_from_below, self.level)
+        return MEASURES[self.measure].figure(part, asked)
+
+    def _reason(self, part: Distribution, figure: Figure, decisive: float, is_met: bool) -> str:
+        told = figure.words
+        if f"{figure.value:.4g}" not in told:
+            told += f" ({figure.value:.4g})"
+        if figure.limit is not None:
+            bound = "at least" if self._is_from_below else "at most"
+            told += (
+                f", so with {100 * (self.level or 0):g} % confidence it is {bound} "
+                f"{decisive:.4g} for all inputs"
+            )
+        told += f"; required is {self.relation} {self.limit:g}"
+        if not is_met and self._is_from_below and self.is_proven:
+            other = self._figure(part, is_proven=False)
+            best = other.value if other.limit is None else other.limit
+            if RELATIONS[self.relation](best, self.limit):
+                told += f". {best:.4g} is not refuted: longer proofs may still show it"
+        return f"{told}."
+
+
+def parse_requirement(text: str) -> Requirement:
+    """Read a requirement; what it does not understand it names.
+
+    Without `proven` or `not_refuted` the side that can be relied on is taken: proven for a limit
+    from below, not refuted for one from above.
+    """
+    found = FORM.fullmatch(text)
+    if found is None:
+        raise SpecificationError(
+            f"requirement '{text}' is not of the form 'robust_accuracy(0.02) >= 0.90 @ 95%'"
+        )
+    name = found["measure"]
+    if name not in MEASURES:
+        raise SpecificationError(
+            f"requirement '{text}': '{name}' is not one of {', '.join(MEASURES)}"
+        )
+    level = None if found["level"] is None else _level(text, found["level"])
+    is_from_below = found["relation"] in (">=", ">")
+    return Requirement(
+        text=" ".join(text.split()),
+        measure=name,
+        arguments=_arguments(text, name, found["arguments"] or ""),
+        is_proven=is_from_below if found["side"] is None else found["side"] == "proven",
+        relation=found["relation"],
+        limit=_number(text, found["limit"]),
+        level=level,
+    )
+
+
+def _arguments(text: str, name: str, told: str) -> dict[str, float]:
+    parameters = list(MEASURES[name].parameters)
+    arguments: dict[str, float] = {}
+    unnamed = []
+    for part in filter(None, (piece.strip() for piece in told.split(","))):
+        key, is_named, value = part.rpartition("=")
+        if not is_named:
+            unnamed.append(_number(text, value))
+        elif key.strip() not in parameters or key.strip() in arguments:
+            raise SpecificationError(f"requirement '{text}': '{name}' has no use for '{part}'")
+        else:
+            arguments[key.strip()] = _number(text, value)
+    open_ = [parameter for parameter in parameters if parameter not in arguments]
+    if len(unnamed) != len(open_):
+        needed = ", ".join(parameters) or "no arguments"
+        raise SpecificationError(f"requirement '{text}': '{name}' needs {needed}")
+    arguments |= dict(zip(open_, unnamed, strict=True))
+    if not all(value >= 0 for value in arguments.values()):
+        raise SpecificationError(f"requirement '{text}': arguments are numbers >= 0")
+    if "class" in arguments and arguments["class"] != int(arguments["class"]):
+        raise SpecificationError(f"requirement '{text}': a class is a whole number")
+    return arguments
+
+
+def _number(text: str, told: str) -> float:
+    """0.9, 90% and 8/255 are numbers."""
+    stripped = told.strip()
+    is_percent = stripped.endswith("%")
+    over, _, under = stripped.removesuffix("%").partition("/")
+    try:
+        value = float(over) / (float(under) if under else 1.0) / (100 if is_percent else 1)
+    except (ValueError, ZeroDivisionError):
+        raise SpecificationError(f"requirement '{text}': '{stripped}' is not a number") from None
+    if not math.isfinite(value):
+        raise SpecificationError(f"requirement '{text}': '{stripped}' is not a finite number")
+    return value
+
+
+def _level(text: str, told: str) -> float:
+    level = _number(text, told)
+    if not 0.5 <= level < 1:
+        raise SpecificationError(
+            f"requirement '{text}': a confidence is at least 50% and below 100%, not {told}"
+        )
+    return level
+
+
+def _over_targets(part: Distribution) -> Distribution:
+    target = part.column("target")
+    return over_targets(part) if np.all(target != NONE) else part
