@@ -208,3 +208,58 @@ def test_a_full_disk(tmp_path: Path) -> None:
                 store.record([(keys[0], *PROVEN)])
     with Store.open(tmp_path) as store:
         assert len(store.instance_keys()) == 3
+
+
+def test_a_store_of_the_first_version_is_read_and_continued(tmp_path: Path) -> None:
+    fresh, old = tmp_path / "fresh", tmp_path / "old"
+    with Store.create_or_open(old) as store:
+        keys = fill(store)
+        store.record([(keys[0], *ATTACKED), (keys[0], *PROVEN)])
+    with Store.create_or_open(fresh) as store:
+        fill(store)
+    with sqlite3.connect(old / FILE_NAME) as db:
+        for column in ("cpu_seconds", "added_seconds"):
+            db.execute(f"ALTER TABLE queries DROP COLUMN {column}")
+        db.execute("PRAGMA user_version = 1")
+    db.close()
+    with Store.open(old) as store:
+        assert store.results()[keys[0]][1] == PROVEN
+        (first, *_) = store.measurements()
+        assert (first.seconds, first.cpu_seconds, first.bracket) == (2.0, None, Bracket(0.2, 0.25))
+    assert version_of(old) == 1, "reading must not change the file"
+    with Store.create_or_open(old) as store:
+        store.record([(keys[1], *TIMED_OUT)])
+        assert store.results()[keys[0]][1] == PROVEN
+        assert store.results()[keys[1]] == [TIMED_OUT]
+    assert version_of(old) == SCHEMA_VERSION
+    assert columns_of(old) == columns_of(fresh)
+
+
+def version_of(directory: Path) -> int:
+    return int(_asked(directory, "PRAGMA user_version")[0][0])
+
+
+def columns_of(directory: Path) -> list[tuple[object, ...]]:
+    return _asked(directory, "PRAGMA table_info(queries)")
+
+
+def _asked(directory: Path, query: str) -> list[tuple[object, ...]]:
+    db = sqlite3.connect(directory / FILE_NAME)
+    try:
+        return db.execute(query).fetchall()
+    finally:
+        db.close()
+
+
+def test_what_queries_cost_is_kept(tmp_path: Path) -> None:
+    aside = Result(Verdict.CANCELLED, 0.1, "milp", "2", 3.0, cpu_seconds=2.5, added_seconds=0.25)
+    late = Result(Verdict.TIMEOUT, 0.3, "milp", "2", 4.0, cpu_seconds=3.5, added_seconds=4.0)
+    full = Result(Verdict.MEMOUT, 0.4, "milp", "2", 1.0, cpu_seconds=1.0)
+    with Store.create_or_open(tmp_path) as store:
+        keys = fill(store)
+        told = [(Question(Kind.PROVE, result.eps), result) for result in (aside, late, full)]
+        store.record([(keys[0], *answer) for answer in told])
+        assert store.results()[keys[0]] == told
+        (first, *_) = store.measurements()
+    assert (first.queries, first.cancelled, first.timeouts, first.memouts) == (3, 1, 1, 1)
+    assert (first.missing, first.seconds, first.cpu_seconds) == (2, 5.25, 7.0)

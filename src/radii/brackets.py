@@ -37,7 +37,9 @@ class Measurement:
     """One instance's bracket with what statistics need to know about it.
 
     `network` is the network's name, `input` the position in the data set's split, `seconds` the
-    wall time of all its queries, `missing` how many proofs were tried without an answer.
+    wall time in which at least one of its queries ran, `cpu_seconds` the processor time of all of
+    them, None where nobody measured it. `missing` counts the proofs that were tried without an
+    answer, cancelled ones aside; `timeouts` and `memouts` are among them.
     """
 
     network: str
@@ -54,6 +56,9 @@ class Measurement:
     queries: int
     missing: int
     cancelled: int
+    timeouts: int = 0
+    memouts: int = 0
+    cpu_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

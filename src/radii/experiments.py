@@ -33,7 +33,7 @@ from radii.execution import (
 from radii.memory import check_room, parse_size
 from radii.networks import Network, load_network
 from radii.queries import Grid, Instance, Query
-from radii.search import Kind, Question
+from radii.search import Kind, Question, Search
 from radii.store import Store
 from radii.verdicts import Result, Verdict
 from radii.witnesses import check_witness
@@ -59,7 +59,10 @@ class Settings:
     `memory` limits each process that decides queries: bytes, or a size such as 2G. `device` is
     where a verifier computes that can choose, `tool` what verifier `vnncomp` runs. `search` is by
     default what suits the verifier: the native search where it can certify radii, else
-    attack-guided.
+    attack-guided. `k` is how many queries of an instance run at once, for the searches that leave
+    it open, and `split` how they cut the grid. `timeout` is wall seconds a query, `cpu_timeout` CPU
+    seconds, `budget` wall seconds an instance. What is None or infinite is as if it did not exist,
+    so that stores from before it did go on.
     """
 
     property: str = "one-to-any"
@@ -68,7 +71,10 @@ class Settings:
     search: str = ""
     verifier: str = "native"
     attack: str = "minimum-norm"
+    k: int | None = None
+    split: str | None = None
     timeout: float = 60.0
+    cpu_timeout: float = math.inf
     budget: float = math.inf
     seed: int = 0
     memory: int | str | None = None
@@ -76,7 +82,7 @@ class Settings:
     tool: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("timeout", "budget"):
+        for name in ("timeout", "cpu_timeout", "budget"):
             seconds = getattr(self, name)
             if not isinstance(seconds, int | float) or not seconds > 0:
                 raise ExperimentError(f"{name} {seconds!r} must be a number of seconds above 0")
@@ -96,9 +102,23 @@ class Settings:
                     f"device '{self.device}': search '{self.search}' only attacks, on the CPU"
                 )
             verifiers.check_device(self.device)
-        search.get(self.search)
+        self._choose_search_options()
         self.make_verifier()
         attacks.get(self.attack)
+
+    def _choose_search_options(self) -> None:
+        if self.k is not None and (not isinstance(self.k, int) or isinstance(self.k, bool)):
+            raise ExperimentError(f"k {self.k!r} must be a whole number")
+        kind = search.get(self.search)
+        self.make_search()
+        if self.k is None:
+            object.__setattr__(self, "k", kind.default_k)
+        if self.split is None and kind is search.KBinary:
+            object.__setattr__(self, "split", str(search.Split.EQUAL))
+
+    def make_search(self) -> Search:
+        """A new search for one instance."""
+        return search.make(self.search, Grid.parse(self.grid), k=self.k, split=self.split)
 
     def make_verifier(self) -> verifiers.Verifier:
         """The verifier, with the options that were chosen for it."""
@@ -259,6 +279,7 @@ class Plan:
                 cases,
                 executor,
                 timeout=self.settings.timeout,
+                cpu_timeout=self.settings.cpu_timeout,
                 budget=self.settings.budget,
                 on_results=on_results,
                 on_finished=observer.finished,
@@ -308,17 +329,16 @@ class Plan:
         store.record(found)
 
     def _cases(self, store: Store) -> list[Case]:
-        kind, grid = search.get(self.settings.search), Grid.parse(self.settings.grid)
         answered = store.results()
         counts: dict[str, int] = {}
         cases = []
         for instance in self.instances:
             place = counts.get(instance.network, 0)
             counts[instance.network] = place + 1
-            case = Case(instance, kind(grid), batch=place // ATTACK_BATCH)
+            case = Case(instance, self.settings.make_search(), batch=place // ATTACK_BATCH)
             for question, result in answered.get(instance.key, ()):
                 case.search.tell(question, result)
-                case.spent += result.seconds
+                case.spent += result.own_seconds
             cases.append(case)
         return cases
 

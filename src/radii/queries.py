@@ -137,10 +137,15 @@ class Grid:
 
     @classmethod
     def parse(cls, text: str) -> Grid:
-        """`start:stop:step`, stop excluded; numbers may be fractions, as in 0:0.4:1/255."""
-        parts = text.split(":")
+        """`start:stop:step`, stop excluded, or the name of a preset.
+
+        Numbers may be fractions, as in 0:0.4:1/255.
+        """
+        parts = PRESETS.get(text.strip(), text).split(":")
         if len(parts) != 3:
-            raise SpecificationError(f"grid '{text}' is not of the form start:stop:step")
+            raise SpecificationError(
+                f"grid '{text}' is not of the form start:stop:step, nor one of {', '.join(PRESETS)}"
+            )
         return cls(*parts)
 
     def __str__(self) -> str:
@@ -175,6 +180,10 @@ class Grid:
 
 
 MAX_GRID_VALUES = 1_000_000
+
+PRESETS = {"mnist": "0.001:0.4:0.002", "pixels": "0:0.4:1/255"}
+"""The grids of the robustness distributions paper: 200 values for MNIST; whole steps of a pixel for
+CIFAR-10 and GTSRB."""
 
 
 def _exact(value: str | float | Fraction) -> Fraction:

@@ -9,8 +9,9 @@ import fcntl
 import json
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -22,10 +23,10 @@ from radii.queries import Instance
 from radii.search import Kind, Question
 from radii.verdicts import Array, Proof, Result, Verdict, Witness
 
-__all__ = ["FILE_NAME", "SCHEMA_VERSION", "Store"]
+__all__ = ["FILE_NAME", "SCHEMA_VERSION", "Record", "Store"]
 
 FILE_NAME = "radii.sqlite"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 SCHEMA = """
 CREATE TABLE meta (
@@ -65,7 +66,9 @@ CREATE TABLE queries (
     proof_eps REAL,
     proof_margin REAL,
     message TEXT NOT NULL,
-    ended_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    ended_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    cpu_seconds REAL,  -- NULL: not measured
+    added_seconds REAL  -- to the wall time of the instance; NULL: all of `seconds`
 );
 CREATE INDEX queries_of_instance ON queries (instance);
 CREATE TABLE witnesses (
@@ -85,7 +88,36 @@ CREATE TABLE brackets (
 );
 """
 
+MIGRATIONS = {
+    1: """
+    ALTER TABLE queries ADD COLUMN cpu_seconds REAL;
+    ALTER TABLE queries ADD COLUMN added_seconds REAL;
+    """,
+}
+"""What makes a store of each older version one of the next."""
+
 Answered = tuple[Question, Result]
+
+MEASURED = (
+    "SELECT i.key, i.dtype, i.shape, i.input, n.name, n.fingerprint, i.input_index, i.label,"
+    " i.predicted, i.correct, i.property, i.target FROM instances i"
+    " JOIN networks n ON n.fingerprint = i.network"
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """Everything a store holds about one instance; `answered` in the order it was reported."""
+
+    key: str
+    measurement: Measurement
+    input: Array
+    answered: tuple[Answered, ...]
+
+    @property
+    def disagreements(self) -> tuple[Disagreement, ...]:
+        """Claims of proofs that a replayed witness contradicts."""
+        return weigh(result for _, result in self.answered)[1]
 
 
 class Store:
@@ -145,11 +177,27 @@ class Store:
         if is_empty and is_writable:
             script = f"BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
             self._db.executescript(script)
+        elif version in MIGRATIONS:
+            if not is_writable:
+                self._read_a_copy()
+            self._migrate(version)
         elif version != SCHEMA_VERSION:
             raise StoreError(
-                f"{self._place}: its store has version {version}, this radii reads version "
+                f"{self._place}: its store has version {version}, this radii reads up to version "
                 f"{SCHEMA_VERSION}; use the radii that wrote it, or another directory"
             )
+
+    def _read_a_copy(self) -> None:
+        """Go on with a copy in memory, which can be migrated where the file must not be."""
+        copy = sqlite3.connect(":memory:")
+        self._db.backup(copy)
+        self._db.close()
+        self._db = copy
+
+    def _migrate(self, version: int) -> None:
+        steps = "".join(MIGRATIONS[step] for step in range(version, SCHEMA_VERSION))
+        script = f"BEGIN; {steps} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+        self._db.executescript(script)
 
     def __enter__(self) -> Self:
         return self
@@ -212,7 +260,8 @@ class Store:
         proof, witness = result.proof, result.witness
         cursor = self._db.execute(
             "INSERT INTO queries (instance, kind, eps, verdict, seconds, verifier, version,"
-            " proof_eps, proof_margin, message) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " proof_eps, proof_margin, message, cpu_seconds, added_seconds)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 key,
                 question.kind.value,
@@ -224,6 +273,8 @@ class Store:
                 proof.eps if proof else None,
                 proof.margin if proof else None,
                 result.message,
+                result.cpu_seconds,
+                result.added_seconds,
             ),
         )
         if witness is not None:
@@ -243,8 +294,8 @@ class Store:
         """What was answered, by instance key, in the order in which it was reported."""
         query = (
             "SELECT q.instance, q.kind, q.eps, q.verdict, q.seconds, q.verifier, q.version,"
-            " q.proof_eps, q.proof_margin, q.message, w.distance, w.predicted, w.dtype, w.shape,"
-            " w.input, w.outputs, w.replayed_on"
+            " q.proof_eps, q.proof_margin, q.message, q.cpu_seconds, q.added_seconds,"
+            " w.distance, w.predicted, w.dtype, w.shape, w.input, w.outputs, w.replayed_on"
             " FROM queries q LEFT JOIN witnesses w ON w.query = q.id"
         )
         if keys is not None:
@@ -266,6 +317,26 @@ class Store:
                 " JOIN networks n ON n.fingerprint = i.network ORDER BY i.position"
             ).fetchall()
         return [_measurement(columns, results[key]) for key, *columns in rows]
+
+    def records(self, keys: Iterable[str] | None = None) -> Iterator[Record]:
+        """One record an instance, in the order of the selection or of `keys`.
+
+        Only one is in memory at a time: inputs and witnesses of a large experiment are gigabytes.
+        """
+        with _explained(self._place):
+            if keys is None:
+                for row in self._db.execute(f"{MEASURED} ORDER BY i.position"):
+                    yield self._record(row)
+                return
+            for key in keys:
+                yield self._record(
+                    self._db.execute(f"{MEASURED} WHERE i.key = ?", (key,)).fetchone()
+                )
+
+    def _record(self, row: Sequence[Any]) -> Record:
+        key, dtype, shape, data, *columns = row
+        answered = tuple(self.results([key])[key])
+        return Record(key, _measurement(columns, answered), _array(dtype, shape, data), answered)
 
     def disagreements(self) -> list[tuple[str, int, Disagreement]]:
         """Claims of proofs that a replayed witness contradicts: network, input, and which."""
@@ -309,7 +380,8 @@ def _array(dtype: str, shape: str, data: bytes) -> Array:
 
 
 def _result(question: Question, columns: Sequence[Any]) -> Result:
-    verdict, seconds, verifier, version, proof_eps, margin, message, distance, *rest = columns
+    verdict, seconds, verifier, version, proof_eps, margin, message, *times, distance = columns[:10]
+    rest = columns[10:]
     # A search for the radius is asked up to an eps and answers at the one that it could prove.
     is_lower = question.kind is Kind.RADIUS and proof_eps is not None
     eps = proof_eps if is_lower else question.eps
@@ -320,7 +392,9 @@ def _result(question: Question, columns: Sequence[Any]) -> Result:
             _array(dtype, shape, data), distance, predicted, np.frombuffer(outputs), replayed_on
         )
     proof = None if proof_eps is None else Proof(proof_eps, margin)
-    return Result(Verdict(verdict), eps, verifier, version, seconds, proof, witness, message)
+    return Result(
+        Verdict(verdict), eps, verifier, version, seconds, proof, witness, message, *times
+    )
 
 
 def _measurement(columns: Sequence[Any], answered: Sequence[Answered]) -> Measurement:
@@ -346,11 +420,20 @@ def _measurement(columns: Sequence[Any], answered: Sequence[Answered]) -> Measur
         target=target,
         bracket=bracket,
         witness_class=None if closest is None else _rival(closest.outputs, label),
-        seconds=sum(result.seconds for result in results),
+        seconds=sum(result.own_seconds for result in results),
         queries=len(tried),
         missing=sum(r.verdict.is_missing and r.verdict is not Verdict.CANCELLED for r in proofs),
         cancelled=sum(result.verdict is Verdict.CANCELLED for result in tried),
+        timeouts=sum(result.verdict is Verdict.TIMEOUT for result in tried),
+        memouts=sum(result.verdict is Verdict.MEMOUT for result in tried),
+        cpu_seconds=_total(result.cpu_seconds for result in tried),
     )
+
+
+def _total(amounts: Iterable[float | None]) -> float | None:
+    """The sum of what was measured; None if one was not."""
+    known = list(amounts)
+    return None if None in known else sum(amount or 0.0 for amount in known)
 
 
 def _rival(outputs: Array, label: int) -> int:

@@ -20,8 +20,19 @@ __all__ = [
     "experiment_from",
 ]
 
-_SETTINGS = ("property", "norm", "grid", "search", "verifier", "attack", "memory", "device", "tool")
-_NUMBERS = ("timeout", "budget", "seed")
+_SETTINGS = (
+    "property",
+    "norm",
+    "grid",
+    "search",
+    "split",
+    "verifier",
+    "attack",
+    "memory",
+    "device",
+    "tool",
+)
+_NUMBERS = ("k", "timeout", "cpu_timeout", "budget", "seed")
 
 
 def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
@@ -53,13 +64,23 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
         "--property", metavar="NAME", help="one-to-any (default), one-to-one, one-to-one:TARGET"
     )
     what.add_argument(
-        "--grid", metavar="START:STOP:STEP", help="eps values, stop excluded (0.001:0.4:0.002)"
+        "--grid",
+        metavar="START:STOP:STEP",
+        help="eps values, stop excluded (0.001:0.4:0.002); or mnist for these, pixels for "
+        "0:0.4:1/255",
     )
     how = parser.add_argument_group("how to measure")
     how.add_argument(
         "--search",
         metavar="NAME",
-        help="native (default with --verifier native), attack-guided (default otherwise) or binary",
+        help="native (default with --verifier native), attack-guided (default otherwise), "
+        "k-binary, binary or linear",
+    )
+    how.add_argument(
+        "--k", type=int, metavar="N", help="queries of an input at once: k-binary (2), linear (1)"
+    )
+    how.add_argument(
+        "--split", metavar="NAME", help="where k-binary cuts: equal (default) parts, or golden"
     )
     how.add_argument(
         "--verifier",
@@ -74,6 +95,9 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
         type=float,
         metavar="S",
         help="wall seconds a query; native: all proofs of an input (60)",
+    )
+    how.add_argument(
+        "--cpu-timeout", type=float, metavar="S", help="CPU seconds a query (no limit)"
     )
     how.add_argument("--budget", type=float, metavar="S", help="wall seconds an instance (none)")
     add_machine_flags(how)
