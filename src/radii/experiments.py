@@ -60,9 +60,9 @@ class Settings:
     where a verifier computes that can choose, `tool` what verifier `vnncomp` runs. `search` is by
     default what suits the verifier: the native search where it can certify radii, else
     attack-guided. `k` is how many queries of an instance run at once, for the searches that leave
-    it open, and `split` how they cut the grid. `timeout` is wall seconds a query, `cpu_timeout` CPU
-    seconds, `budget` wall seconds an instance. What is None or infinite is as if it did not exist,
-    so that stores from before it did go on.
+    it open, and `cuts` where k-binary search cuts the grid. `timeout` is wall seconds a query,
+    `cpu_timeout` CPU seconds, `budget` wall seconds an instance. What is None or infinite is as if
+    it did not exist: stores from before it did go on.
     """
 
     property: str = "one-to-any"
@@ -72,7 +72,7 @@ class Settings:
     verifier: str = "native"
     attack: str = "minimum-norm"
     k: int | None = None
-    split: str | None = None
+    cuts: str | None = None
     timeout: float = 60.0
     cpu_timeout: float = math.inf
     budget: float = math.inf
@@ -113,12 +113,12 @@ class Settings:
         self.make_search()
         if self.k is None:
             object.__setattr__(self, "k", kind.default_k)
-        if self.split is None and kind is search.KBinary:
-            object.__setattr__(self, "split", str(search.Split.EQUAL))
+        if self.cuts is None and kind is search.KBinary:
+            object.__setattr__(self, "cuts", str(search.Cuts.EQUAL))
 
     def make_search(self) -> Search:
         """A new search for one instance."""
-        return search.make(self.search, Grid.parse(self.grid), k=self.k, split=self.split)
+        return search.make(self.search, Grid.parse(self.grid), k=self.k, cuts=self.cuts)
 
     def make_verifier(self) -> verifiers.Verifier:
         """The verifier, with the options that were chosen for it."""

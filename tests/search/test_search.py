@@ -204,9 +204,9 @@ def test_a_linear_scan_asks_from_the_smallest_up_and_passes_over_missing_answers
         ("linear", {"k": -1}, "k -1 must be at least 1"),
         ("binary", {"k": 2}, "search 'binary' asks one question at a time"),
         ("native", {"k": 1}, "search 'native' asks one question at a time"),
-        ("k-binary", {"split": "silver"}, "split 'silver' is not one of equal, golden"),
-        ("linear", {"split": "equal"}, "of search 'k-binary', not of 'linear'"),
-        ("k-binary", {"k": 3, "split": "golden"}, "known for k 2 and 4, not for 3"),
+        ("k-binary", {"cuts": "silver"}, "cuts 'silver' are not one of equal, golden"),
+        ("linear", {"cuts": "equal"}, "of search 'k-binary', not of 'linear'"),
+        ("k-binary", {"k": 3, "cuts": "golden"}, "known for k 2 and 4, not for 3"),
     ],
 )
 def test_options_that_a_search_does_not_have(

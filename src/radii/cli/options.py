@@ -25,7 +25,7 @@ _SETTINGS = (
     "norm",
     "grid",
     "search",
-    "split",
+    "cuts",
     "verifier",
     "attack",
     "memory",
@@ -80,7 +80,7 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
         "--k", type=int, metavar="N", help="queries of an input at once: k-binary (2), linear (1)"
     )
     how.add_argument(
-        "--split", metavar="NAME", help="where k-binary cuts: equal (default) parts, or golden"
+        "--cuts", metavar="NAME", help="of k-binary: in equal parts (default), or golden"
     )
     how.add_argument(
         "--verifier",

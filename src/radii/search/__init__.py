@@ -9,20 +9,20 @@ from radii.search.attack_guided import AttackGuided, AttackOnly
 from radii.search.k_binary import Binary, KBinary
 from radii.search.linear import Linear
 from radii.search.native import Native
-from radii.search.splitting import Split
+from radii.search.splitting import Cuts
 
 __all__ = [
     "SEARCHES",
     "AttackGuided",
     "AttackOnly",
     "Binary",
+    "Cuts",
     "KBinary",
     "Kind",
     "Linear",
     "Native",
     "Question",
     "Search",
-    "Split",
     "get",
     "make",
 ]
@@ -40,17 +40,17 @@ def get(name: str) -> type[Search]:
     )
 
 
-def make(name: str, grid: Grid, *, k: int | None = None, split: str | None = None) -> Search:
-    """A search called `name`; `k` and `split` only for those that have them, as they default."""
+def make(name: str, grid: Grid, *, k: int | None = None, cuts: str | None = None) -> Search:
+    """A search called `name`; `k` and `cuts` only for those that have them, as they default."""
     kind = get(name)
     if k is not None and kind.default_k is None:
         raise SpecificationError(f"k {k}: search '{name}' asks one question at a time")
-    if split is not None and kind is not KBinary:
-        raise SpecificationError(f"split '{split}' is of search 'k-binary', not of '{name}'")
-    if split is not None and split not in tuple(Split):
-        raise SpecificationError(f"split '{split}' is not one of {', '.join(Split)}")
+    if cuts is not None and kind is not KBinary:
+        raise SpecificationError(f"cuts '{cuts}' are of search 'k-binary', not of '{name}'")
+    if cuts is not None and cuts not in tuple(Cuts):
+        raise SpecificationError(f"cuts '{cuts}' are not one of {', '.join(Cuts)}")
     if kind is KBinary:
-        return KBinary(grid, k=_default(k, kind), split=Split(split or Split.EQUAL))
+        return KBinary(grid, k=_default(k, kind), cuts=Cuts(cuts or Cuts.EQUAL))
     if kind is Linear:
         return Linear(grid, k=_default(k, kind))
     return kind(grid)

@@ -7,7 +7,7 @@ from typing import ClassVar
 from radii.errors import SpecificationError
 from radii.queries import Grid
 from radii.search._base import Kind, Question, Search
-from radii.search.splitting import GOLDEN_CUTS, Situation, Split
+from radii.search.splitting import GOLDEN_CUTS, Cuts, Situation
 
 __all__ = ["Binary", "KBinary"]
 
@@ -23,15 +23,15 @@ class KBinary(Search):
     name: ClassVar[str] = "k-binary"
     default_k: ClassVar[int | None] = 2
 
-    def __init__(self, grid: Grid, *, k: int = 2, split: Split = Split.EQUAL) -> None:
+    def __init__(self, grid: Grid, *, k: int = 2, cuts: Cuts = Cuts.EQUAL) -> None:
         super().__init__(grid)
         if k < 1:
             raise SpecificationError(f"k {k} must be at least 1")
-        if split is Split.GOLDEN and k not in GOLDEN_CUTS:
+        if cuts is Cuts.GOLDEN and k not in GOLDEN_CUTS:
             known = " and ".join(map(str, GOLDEN_CUTS))
-            raise SpecificationError(f"split 'golden' is known for k {known}, not for {k}")
+            raise SpecificationError(f"cuts 'golden' are known for k {known}, not for {k}")
         self.k = k
-        self.split = split
+        self.cuts = cuts
 
     def next_question(self) -> Question | None:
         if len(self.outstanding) >= self.k:
@@ -44,7 +44,7 @@ class KBinary(Search):
             tuple(sorted(index for index in running if first <= index < last)),
             tuple(self.missing_indices()),
         )
-        index = situation.next_index(self.k, self.split)
+        index = situation.next_index(self.k, self.cuts)
         return None if index is None else Question(Kind.PROVE, self.grid[index])
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
 
-__all__ = ["GOLDEN_CUTS", "Situation", "Split"]
+__all__ = ["GOLDEN_CUTS", "Cuts", "Situation"]
 
 Part = tuple[int, int]
 
@@ -35,7 +35,7 @@ GOLDEN_CUTS = {
 of what is left would be. The golden ratio for k = 2, the plastic ratio for k = 4."""
 
 
-class Split(StrEnum):
+class Cuts(StrEnum):
     """How k queries cut the open range: in equal parts, or as `GOLDEN_CUTS` says."""
 
     EQUAL = "equal"
@@ -54,7 +54,7 @@ class Situation:
     running: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
 
-    def next_index(self, k: int, split: Split = Split.EQUAL) -> int | None:
+    def next_index(self, k: int, cuts: Cuts = Cuts.EQUAL) -> int | None:
         """Where to ask if fewer than k run; None if nothing is left to ask.
 
         What runs is completed to the cuts of the open range, the middle ones first, if it is a
@@ -64,14 +64,14 @@ class Situation:
         left = _without(parts, self.running)
         if not left:
             return None
-        if split is Split.GOLDEN and not self.missing:
+        if cuts is Cuts.GOLDEN and not self.missing:
             index = self._golden(k)
             if index is not None:
                 return index
         if self.missing and k == 1:
             return self._leaning(self._central(left))
-        cuts = _equal_cuts(parts, k)
-        if set(self.running) <= set(cuts) and (rest := set(cuts) - set(self.running)):
+        equal = _equal_cuts(parts, k)
+        if set(self.running) <= set(equal) and (rest := set(equal) - set(self.running)):
             return min(sorted(rest), key=self._eccentricity)
         start, stop = self._central(left)
         return (start + stop) // 2
