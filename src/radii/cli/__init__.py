@@ -11,17 +11,18 @@ import sys
 from collections.abc import Sequence
 
 from radii import __version__
-from radii.cli import attack, data, demo, export, run, show, verify
+from radii.cli import attack, data, demo, export, report, run, show, verify
 from radii.errors import InputError
 
 __all__ = ["main"]
 
-COMMANDS = (demo, run, show, export, attack, verify, data)
+COMMANDS = (demo, run, show, report, export, attack, verify, data)
 
 EPILOG = """examples:
   radii demo
   radii run --network net.onnx --data mnist:test[0:100] --domain 0:1 --out results
   radii show results
+  radii report results
   radii COMMAND --help      every command has examples
 """
 
