@@ -37,6 +37,7 @@ LAYERS = (
     "experiments",
     "distributions",
     "plots",
+    "report",
     "demo",
     "api",
     "testing",

@@ -18,7 +18,7 @@ from PIL import Image
 from radii import datasets, demo
 from radii.brackets import Bracket, Measurement
 from radii.cli import main
-from radii.demo.findings import findings
+from radii.report.findings import findings
 from radii.distributions import Distribution
 from radii.errors import NetworkError
 from radii.experiments import Plan

@@ -97,7 +97,7 @@ def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
 
     from radii.demo import TRAINED_AT
     from radii.demo.figures import closest_counterexamples, write_figures
-    from radii.demo.findings import findings
+    from radii.report.findings import findings
     from radii.distributions import Distribution
 
     distribution = Distribution(store.measurements())

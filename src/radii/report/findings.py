@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from radii.distributions import Distribution
 
-__all__ = ["findings"]
+__all__ = ["findings", "known_interval", "ranking", "tightness"]
 
 
 def findings(distribution: Distribution, *, eps: float) -> list[str]:
@@ -15,25 +15,25 @@ def findings(distribution: Distribution, *, eps: float) -> list[str]:
 
     A network is called more robust than another only if the brackets of their medians are disjoint.
     """
-    return [_ranking(distribution), _accuracy(distribution, eps), _tightness(distribution)]
+    return [ranking(distribution), _accuracy(distribution, eps), tightness(distribution)]
 
 
-def _ranking(distribution: Distribution) -> str:
+def ranking(distribution: Distribution) -> str:
     """Medians over all inputs: misclassified ones count, with radius 0."""
     medians = {name: part.quantile(0.5) for name, part in distribution.by_network().items()}
     if len(medians) == 1:
         ((name, median),) = medians.items()
-        return f"The median radius of {name} is {_known(*median)}."
+        return f"The median radius of {name} is {known_interval(*median)}."
     best = max(medians, key=lambda name: medians[name])
     worst = min(medians, key=lambda name: medians[name])
     if medians[best][0] < medians[worst][1]:
         return "The median radii of the networks overlap: none is shown to be more robust."
     leaders = [name for name in medians if medians[name][1] > medians[best][0]]
-    largest = " and ".join(f"{name}, {_known(*medians[name])}," for name in leaders)
+    largest = " and ".join(f"{name}, {known_interval(*medians[name])}," for name in leaders)
     place = "is the largest" if len(leaders) == 1 else "are the largest, and overlap"
     sentence = (
         f"The median {'radius' if len(leaders) == 1 else 'radii'} of {largest} {place}; "
-        f"that of {worst} is {_known(*medians[worst])}"
+        f"that of {worst} is {known_interval(*medians[worst])}"
     )
     if medians[worst][1] > 0:
         # Rounded down, so that "at least" stays true.
@@ -53,7 +53,7 @@ def _accuracy(distribution: Distribution, eps: float) -> str:
     )
 
 
-def _tightness(distribution: Distribution) -> str:
+def tightness(distribution: Distribution) -> str:
     widths = distribution.upper - distribution.lower
     closed = widths[widths < math.inf]
     unwitnessed = len(widths) - len(closed)
@@ -72,7 +72,7 @@ def _count(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}" if number else ""
 
 
-def _known(low: float, high: float) -> str:
+def known_interval(low: float, high: float) -> str:
     """A bracket in three decimals, rounded outward so that it stays true."""
     if low == high:
         return f"{low:.3f}"

@@ -1,0 +1,69 @@
+"""`radii report`: one self-contained interactive page about one or more experiments."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from radii.errors import DataError, InputError
+from radii.memory import parse_size
+
+__all__ = ["add_parser"]
+
+EPILOG = """examples:
+  radii report results
+  radii report standard adversarial -o comparison.html   networks of several runs side by side
+  radii report published.csv -o published.html           a file in the published (VERONA) columns
+"""
+
+PICTURES = "16M"
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "report",
+        help="write an interactive page",
+        description="Write one HTML file with everything in it: summary, curves, every input with "
+        "its counterexample. It opens in any browser and asks the network for nothing.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "places", type=Path, nargs="+", metavar="DIR", help="the --out of a run, or a results file"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, default=Path("report.html"), metavar="FILE", help="report.html"
+    )
+    parser.add_argument("--title", default="", metavar="TEXT", help="default: the directories")
+    parser.add_argument(
+        "--pictures",
+        default=PICTURES,
+        metavar="SIZE",
+        help=f"how much room inputs and counterexamples may take, such as 64M, or 0 ({PICTURES}); "
+        "those with the smallest radii come first",
+    )
+    parser.add_argument("--open", action="store_true", help="show the page in a browser")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.report import make_payload, write_report
+
+    if args.output.is_dir():
+        raise DataError(f"{args.output} is a directory: name a file with --output")
+    payload = make_payload(args.places, title=args.title, picture_bytes=_size(args.pictures))
+    write_report(payload, args.output)
+    print(f"{args.output}: {args.output.stat().st_size / 1e6:.1f} MB, opens in any browser")
+    if args.open:
+        import webbrowser
+
+        webbrowser.open(args.output.resolve().as_uri())
+    return 0
+
+
+def _size(text: str) -> int:
+    try:
+        return 0 if text.strip() == "0" else parse_size(text)
+    except InputError:
+        raise DataError(f"--pictures '{text}' must be a size, such as 64M, or 0") from None

@@ -1,0 +1,106 @@
+// Plotly with the page's look. Charts are drawn when they come near the screen.
+
+const waiting = new Map();
+const watcher = new IntersectionObserver((entries) => {
+  for (const entry of entries) if (entry.isIntersecting) drawNow(entry.target);
+}, { rootMargin: "400px" });
+
+function drawNow(place) {
+  const draw = waiting.get(place);
+  if (!draw) return;
+  waiting.delete(place);
+  watcher.unobserve(place);
+  draw();
+}
+
+window.addEventListener("beforeprint", () => [...waiting.keys()].forEach(drawNow));
+
+// `build` gives { data, layout }; `cursor` is "x" or "xy": where eps is marked.
+function chart({ label, build, cursor = null, onPoint = null }) {
+  const plot = el("div", { class: "plot" });
+  const marks = cursor ? [...cursor].map((axis) => el("div", { class: `eps-mark ${axis}`, "aria-hidden": "true" })) : [];
+  const frame = el("figure", { class: "chart", role: "group", "aria-label": label }, plot, ...marks);
+  let isDrawn = false;
+  const config = { responsive: true, displaylogo: false, scrollZoom: false,
+    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
+    toImageButtonOptions: { format: "svg", filename: "radii" } };
+
+  function draw() {
+    const { data, layout } = build();
+    Plotly.react(plot, data, { ...look(), ...layout, xaxis: { ...axis(), ...layout.xaxis }, yaxis: { ...axis(), ...layout.yaxis } }, config);
+    if (!isDrawn) {
+      isDrawn = true;
+      plot.on("plotly_afterplot", mark);
+      if (onPoint) plot.on("plotly_click", (event) => {
+        const found = event.points.find((point) => point.customdata !== undefined && point.customdata !== null);
+        if (found) onPoint(found.customdata);
+      });
+    }
+    mark();
+  }
+
+  function mark() {
+    const full = plot._fullLayout;
+    if (!full || !marks.length) return;
+    const { xaxis, yaxis } = full;
+    for (const line of marks) {
+      const isX = line.classList.contains("x");
+      const along = isX ? xaxis : yaxis;
+      const at = along._offset + along.l2p(state.eps);
+      const isInside = at >= along._offset - 0.5 && at <= along._offset + along._length + 0.5;
+      line.hidden = !isInside;
+      const across = isX ? yaxis : xaxis;
+      if (isX) Object.assign(line.style, { left: `${at}px`, top: `${across._offset}px`, height: `${across._length}px` });
+      else Object.assign(line.style, { top: `${at}px`, left: `${across._offset}px`, width: `${across._length}px` });
+    }
+  }
+
+  waiting.set(plot, draw);
+  watcher.observe(plot);
+  on("theme", () => { if (isDrawn) draw(); });
+  if (cursor) on("eps", () => { if (isDrawn) mark(); });
+  return { element: frame, redraw: () => { if (isDrawn) draw(); } };
+}
+
+function look() {
+  return {
+    paper_bgcolor: "rgba(0,0,0,0)",
+    plot_bgcolor: "rgba(0,0,0,0)",
+    font: { family: "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", size: 13, color: token("--ink") },
+    margin: { l: 54, r: 16, t: 12, b: 46 },
+    showlegend: false,
+    hovermode: "closest",
+    hoverlabel: { bgcolor: token("--card"), bordercolor: token("--line"), font: { color: token("--ink"), size: 13 } },
+    modebar: { bgcolor: "rgba(0,0,0,0)", color: token("--muted"), activecolor: token("--accent") },
+    dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
+  };
+}
+
+const axis = () => ({ gridcolor: token("--line"), zeroline: false, linecolor: token("--line"), tickcolor: token("--line"),
+  ticks: "outside", ticklen: 4, automargin: true, fixedrange: matchMedia("(pointer: coarse)").matches });
+
+// Which network is which line, and which are shown: one choice for the whole page.
+function legend(model) {
+  const box = el("div", { class: "legend", role: "group", "aria-label": "Networks shown" });
+  const draw = () => box.replaceChildren(...model.networks.map((network, place) => {
+    const sample = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    sample.setAttribute("viewBox", "0 0 30 10");
+    sample.setAttribute("aria-hidden", "true");
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+    const dashes = { solid: "", dash: "8 3", dot: "2 3", dashdot: "9 3 2 3" }[dashOf(place)];
+    for (const [key, value] of Object.entries({ x1: 0, y1: 5, x2: 30, y2: 5, stroke: colourOf(place), "stroke-width": 3.5, "stroke-dasharray": dashes })) line.setAttribute(key, value);
+    sample.append(line);
+    return el("button", { type: "button", class: "chip", "aria-pressed": String(state.shown[place]), onclick: () => {
+      state.shown[place] = !state.shown[place];
+      if (!state.shown.some(Boolean)) state.shown.fill(true);
+      announce("shown");
+    } }, sample, el("span", {}, network.name));
+  }));
+  draw();
+  on("shown", draw);
+  on("theme", draw);
+  return model.networks.length > 1 ? box : el("span");
+}
+
+const plain = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+const shownNetworks = (model) => model.networks.map((_, place) => place).filter((place) => state.shown[place]);

@@ -1,0 +1,37 @@
+// Putting the page together.
+
+function footer(model) {
+  const { facts } = model;
+  const names = ["source", "split", "property", "norm", "grid", "search", "verifier", "attack", "timeout", "budget", "seed"];
+  const settings = facts.experiments.map((experiment) => el("dl", {}, ...[["directory", experiment.place], ...names.map((name) => [name, experiment[name]])]
+    .filter(([, value]) => value !== null && value !== undefined && value !== "")
+    .flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])));
+  byId("footer").replaceChildren(
+    el("details", {}, el("summary", {}, "How this was measured"), ...settings),
+    el("details", {}, el("summary", {}, "What the words mean"), ...[
+      ["Radius", "the largest ε for which the network's answer stays right for every change of the input up to ε."],
+      ["Bracket [lower, upper)", "what is known of a radius: a proof below, a counterexample above. Without a counterexample there is no upper end."],
+      ["Robust accuracy at ε", "the share of all inputs that are right and stay right within ε, as an interval from what is proven to what no counterexample refutes."],
+      ["Counterexample", "an input that breaks the property, and did so again when replayed on ONNX Runtime."],
+      ["Missing answer", "a time-out, a crash or an undecided question. It proves nothing and refutes nothing."],
+    ].map(([word, meaning]) => el("p", {}, el("b", {}, `${word}: `), meaning))),
+    el("p", {}, `Made by radii ${facts.version} on ${facts.made.slice(0, 16).replace("T", " ")} UTC. This file is complete: it asks the network for nothing.`));
+}
+
+async function start() {
+  setUpTheme();
+  const model = await loadModel();
+  state.shown = model.networks.map(() => true);
+  byId("title").textContent = model.facts.title;
+  setUpControls(model);
+  byId("sections").replaceChildren(...[alarmSection, summarySection, accuracySection, curvesSection, pointsSection, pairsSection,
+    classesSection, targetsSection, qualitySection, bracketsSection].map((make) => make(model)).filter(Boolean));
+  footer(model);
+  setUpDetail(model);
+  document.documentElement.dataset.ready = "true";
+}
+
+start().catch((error) => {
+  byId("sections").replaceChildren(el("p", { class: "alarm", role: "alert" }, `The page cannot be drawn: ${error.message}`));
+  throw error;
+});

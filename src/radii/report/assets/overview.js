@@ -1,0 +1,92 @@
+// First the sentences, then robust accuracy of every network at the chosen eps.
+
+function alarmSection(model) {
+  const told = model.facts.disagreements;
+  if (!told.length) return null;
+  const items = told.slice(0, 50).map((one) => el("li", {},
+    el("button", { type: "button", class: "link", onclick: () => openDetail(model, one.row) }, `${one.network}, input ${one.input}`),
+    `: ${one.text}`));
+  const title = told.length === 1 ? "A claimed proof is wrong" : `${whole(told.length)} claimed proofs are wrong`;
+  return el("section", { class: "alarm", role: "alert", id: "disagreements" }, el("h2", {}, title),
+    el("p", {}, "A replayed counterexample contradicts them. The claims, and all others of the same tool on the same input, are not used in any number on this page."),
+    el("ul", {}, ...items), told.length > 50 ? el("p", {}, `… and ${whole(told.length - 50)} more.`) : null);
+}
+
+function summarySection(model) {
+  const live = el("p", { class: "live", id: "live", "aria-live": "polite" });
+  const sentences = el("div", { class: "sentences" }, ...model.facts.summary.map((text) => el("p", {}, text)));
+  const notes = model.facts.notes.length
+    ? el("ul", { class: "notes" }, ...model.facts.notes.map((text) => el("li", {}, text))) : null;
+  const update = () => { live.textContent = liveSentence(model); };
+  on("eps", update);
+  update();
+  return section("summary", "Summary", null, live, sentences, notes);
+}
+
+function liveSentence(model) {
+  const told = model.networks.map((network, place) => ({ name: network.name, shares: model.sides[place].shares(state.eps) }));
+  const one = ({ name, shares: [proven, open] }) => `${name} stays right on ${shareText(proven, open)} of its inputs`;
+  const within = `Within ε = ${number(state.eps)}`;
+  if (told.length === 1) return `${within}, ${one(told[0])}.`;
+  const best = told.reduce((a, b) => (b.shares[0] > a.shares[0] ? b : a));
+  const worst = told.reduce((a, b) => (b.shares[1] < a.shares[1] ? b : a));
+  if (best === worst || best.shares[0] <= worst.shares[1]) {
+    const low = Math.min(...told.map((t) => t.shares[0]));
+    const high = Math.max(...told.map((t) => t.shares[1]));
+    return `${within}, between ${percent(low)} and ${percent(high)} of the inputs stay right, and no network is shown to lead the others.`;
+  }
+  return `${within}, ${one(best)}; ${worst.name} on ${shareText(...worst.shares)}.`;
+}
+
+function accuracySection(model) {
+  const bars = model.networks.map((network, place) => accuracyBar(model, network, place));
+  const list = el("div", { class: "bars" }, ...bars.map((bar) => bar.element));
+  const update = () => bars.forEach((bar) => bar.update());
+  on("eps", update);
+  on("theme", update);
+  update();
+  return section("accuracy", "Robust accuracy at ε",
+    "The share of all inputs that are classified correctly and stay so for every change up to ε. Solid is proven; hatched is neither proven nor refuted; what is missing has a counterexample.",
+    list, accuracyTable(model).element);
+}
+
+function accuracyBar(model, network, place) {
+  const proven = el("div", { class: "proven" });
+  const open = el("div", { class: "open-share" });
+  const plainMark = el("div", { class: "tick", title: `Accuracy without any change: ${percent(network.accuracy)}`, style: { left: `${100 * network.accuracy}%` } });
+  const value = el("span", { class: "value" });
+  const name = el("span", { class: "name" }, network.name);
+  const element = el("div", { class: "bar-row" }, name, el("div", { class: "bar" }, proven, open, plainMark), value);
+  return { element, update() {
+    const [low, high] = model.sides[place].shares(state.eps);
+    const colour = colourOf(place);
+    element.style.setProperty("--colour", colour);
+    proven.style.width = `${100 * low}%`;
+    open.style.left = `${100 * low}%`;
+    open.style.width = `${100 * (high - low)}%`;
+    value.textContent = shareText(low, high);
+  } };
+}
+
+function accuracyTable(model) {
+  const { networks, sides } = model;
+  const at = (place) => sides[place].shares(state.eps);
+  const table = dataTable({
+    name: "robust-accuracy",
+    caption: "Networks side by side",
+    rows: networks.map((_, place) => place),
+    columns: [
+      { title: "Network", isText: true, value: (i) => networks[i].name },
+      { title: "Inputs", value: (i) => networks[i].inputs, text: (i) => whole(networks[i].inputs) },
+      { title: "Accuracy", value: (i) => networks[i].accuracy, text: (i) => percent(networks[i].accuracy) },
+      { title: "Proven at ε", csv: "proven", value: (i) => at(i)[0], text: (i) => percent(at(i)[0]) },
+      { title: "Not refuted at ε", csv: "not_refuted", value: (i) => at(i)[1], text: (i) => percent(at(i)[1]) },
+      { title: `${100 * model.facts.level} % band`, csv: "band_low", help: "For all inputs of this kind, at every ε at once (Dvoretzky, Kiefer, Wolfowitz)",
+        value: (i) => Math.max(0, at(i)[0] - networks[i].half_width),
+        text: (i) => `${(100 * Math.max(0, at(i)[0] - networks[i].half_width)).toFixed(1)}–${percent(Math.min(1, at(i)[1] + networks[i].half_width))}` },
+      { title: "Median radius", csv: "median_lower", value: (i) => networks[i].median[0], text: (i) => bracketText(networks[i].median[0], networks[i].median[1] ?? Infinity) },
+    ],
+  });
+  on("eps", () => table.refresh());
+  return table;
+}

@@ -1,0 +1,98 @@
+// Two networks on the same inputs.
+
+function pairsSection(model) {
+  if (model.networks.length < 2) return null;
+  const chosen = { a: 0, b: 1 };
+  const told = el("div", { class: "told" });
+  const options = model.networks.map((network, place) => [place, network.name]);
+  const picture = chart({
+    label: "Radii of two networks on the same inputs",
+    cursor: "xy",
+    onPoint: (row) => openDetail(model, row),
+    build: () => pairChart(model, chosen.a, chosen.b),
+  });
+  const update = () => { picture.redraw(); tell(); };
+  const tell = () => told.replaceChildren(...pairSentences(model, chosen.a, chosen.b).map((text) => el("p", {}, text)));
+  tell();
+  const row = el("div", { class: "row" },
+    select("Across", options, 0, (value) => { chosen.a = Number(value); update(); }),
+    select("Up", options, 1, (value) => { chosen.b = Number(value); update(); }));
+  return section("pairs", "Two networks, input by input",
+    "Points above the diagonal are inputs for which the network going up holds out longer. Grey points are undecided: their brackets overlap.",
+    row, told, el("div", { class: "split" }, picture.element, correlationTable(model)));
+}
+
+function pairedRows(model, a, b) {
+  const pairs = [];
+  for (const row of model.rowsOf[a]) {
+    const other = model.sameInput(row).find((candidate) => model.rows.network[candidate] === b);
+    if (other !== undefined) pairs.push([row, other]);
+  }
+  return pairs;
+}
+
+function leads(model, [one, two]) {
+  const { lower, upper } = model.rows;
+  if (lower[one] >= upper[two] && upper[one] > upper[two]) return -1;
+  if (lower[two] >= upper[one] && upper[two] > upper[one]) return 1;
+  return 0;
+}
+
+function pairSentences(model, a, b) {
+  const names = [model.networks[a].name, model.networks[b].name];
+  if (a === b) return ["Choose two different networks."];
+  const pairs = pairedRows(model, a, b);
+  const wins = { "-1": 0, 0: 0, 1: 0 };
+  for (const pair of pairs) wins[leads(model, pair)] += 1;
+  const told = [];
+  if (pairs.length) {
+    const open = wins[0] ? `; for ${whole(wins[0])} it is open` : "";
+    told.push(`Of ${whole(pairs.length)} shared ${model.facts.has_targets ? "instances" : "inputs"}, ${names[0]} has the larger radius on ${whole(wins[-1])} and ${names[1]} on ${whole(wins[1])}${open}.`);
+  } else told.push("The two networks share no input.");
+  const found = model.facts.pairs.find((pair) => names.includes(pair.a) && names.includes(pair.b));
+  if (found) told.push(`On these inputs: ${found.here}`, `For all inputs of this kind: ${found.everywhere}`);
+  return told;
+}
+
+function pairChart(model, a, b) {
+  const { lower, position, label } = model.rows;
+  const pairs = a === b ? [] : pairedRows(model, a, b);
+  const top = model.facts.eps.top;
+  const type = pairs.length > MOST_SVG_POINTS ? "scattergl" : "scatter";
+  const group = (lead, colour, symbol) => {
+    const of = pairs.filter((pair) => leads(model, pair) === lead);
+    return { type, mode: "markers", x: of.map(([one]) => lower[one]), y: of.map(([, two]) => lower[two]), customdata: of.map(([one]) => one),
+      text: of.map(([one, two]) => `input ${position[one]}, class ${label[one]}<br>${number(lower[one])} → ${number(lower[two])}`),
+      hovertemplate: "%{text}<extra></extra>",
+      marker: { symbol, size: type === "scattergl" ? 4 : 9, color: faded(colour, 0.75), line: { width: 0 } } };
+  };
+  const range = [-0.02 * top, top];
+  return {
+    data: [group(0, isDark() ? "#9aa4ae" : "#6b7580", "circle-open"), group(-1, colourOf(a), "circle"), group(1, colourOf(b), "diamond")],
+    layout: {
+      height: matchMedia("(max-width: 40rem)").matches ? 340 : 460,
+      xaxis: { title: { text: plain(model.networks[a].name) }, range },
+      yaxis: { title: { text: plain(model.networks[b].name) }, range },
+      shapes: [{ type: "line", x0: 0, y0: 0, x1: top, y1: top, line: { color: token("--muted"), width: 1, dash: "dot" } }],
+    },
+  };
+}
+
+function correlationTable(model) {
+  const matrix = model.facts.correlations;
+  if (!matrix.length) return el("div");
+  const rows = matrix.flatMap((line, i) => line.map((value, j) => ({ i, j, value }))).filter(({ i, j }) => i < j);
+  const table = dataTable({
+    name: "correlations",
+    caption: "Are the same inputs hard for both? Spearman's correlation",
+    rows,
+    size: 10,
+    columns: [
+      { title: "Network", isText: true, value: (r) => model.networks[r.i].name },
+      { title: "and", isText: true, value: (r) => model.networks[r.j].name },
+      { title: "Correlation", value: (r) => r.value, text: (r) => (r.value === null ? "–" : r.value.toFixed(2)),
+        help: "Spearman's rank correlation of proven radii, on inputs that both classify correctly" },
+    ],
+  });
+  return el("div", {}, el("h3", {}, "Are the same inputs hard for both?"), table.element);
+}

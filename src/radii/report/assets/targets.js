@@ -1,0 +1,76 @@
+// Where inputs go when they break: class by class, within eps.
+
+const MOST_MATRIX_CLASSES = 24;
+
+function targetsSection(model) {
+  const chosen = { network: 0 };
+  const holder = el("div");
+  const table = dataTable({
+    name: "per-target",
+    caption: "Pairs of classes: who becomes what",
+    rows: targetPairs(model, 0),
+    size: 12,
+    sort: { column: 3, down: true },
+    columns: [
+      { title: "Class", csv: "class", value: (p) => p.label },
+      { title: model.facts.has_targets ? "Target" : "Becomes", csv: "target", value: (p) => p.target },
+      { title: model.facts.has_targets ? "Inputs" : "Inputs that go there", csv: "inputs", value: (p) => p.uppers.length },
+      { title: "Within ε", csv: "within_eps", value: (p) => within(p), help: "How many have a counterexample to this class at a distance of at most ε" },
+      { title: "Closest", csv: "closest", value: (p) => p.uppers[0], text: (p) => number(p.uppers[0]), help: "The distance of the closest such counterexample" },
+      { title: "Median", csv: "median", value: (p) => quantileAt(p.uppers, 0.5), text: (p) => number(quantileAt(p.uppers, 0.5)) },
+    ],
+  });
+  const update = (isNew) => {
+    if (isNew) table.setRows(targetPairs(model, chosen.network));
+    else table.refresh({ sorted: true });
+    holder.replaceChildren(targetMatrix(model, chosen.network));
+  };
+  on("eps", () => update(false));
+  on("theme", () => update(false));
+  update(false);
+  const pick = select("Network", model.networks.map((network, place) => [place, network.name]), 0, (value) => { chosen.network = Number(value); update(true); });
+  return section("targets", "Per target",
+    model.facts.has_targets
+      ? "Each input was measured against each target class. A cell is the share of a class that can be turned into the target within ε."
+      : "Which class the closest counterexample is seen as. A cell is the share of a class that breaks into another within ε.",
+    el("div", { class: "row" }, pick), holder, table.element);
+}
+
+const within = (pair) => countWhile(pair.uppers, (value) => value <= state.eps);
+const pairsCache = new Map();
+
+function targetPairs(model, place) {
+  if (pairsCache.has(place)) return pairsCache.get(place);
+  const { label, target, witness_class: becomes, upper } = model.rows;
+  const found = new Map();
+  for (const row of model.rowsOf[place]) {
+    const goal = target[row] >= 0 ? target[row] : becomes[row];
+    if (goal < 0) continue;
+    const key = label[row] * 65536 + goal;
+    if (!found.has(key)) found.set(key, { label: label[row], target: goal, rows: [], uppers: [] });
+    found.get(key).rows.push(row);
+    found.get(key).uppers.push(upper[row]);
+  }
+  for (const pair of found.values()) pair.uppers = Float64Array.from(pair.uppers).sort();
+  pairsCache.set(place, [...found.values()]);
+  return pairsCache.get(place);
+}
+
+function targetMatrix(model, place) {
+  const { classes } = model;
+  if (classes.length > MOST_MATRIX_CLASSES) return el("p", { class: "lead" }, `With ${classes.length} classes, the table of pairs is easier to read than a matrix.`);
+  const pairs = new Map(targetPairs(model, place).map((pair) => [`${pair.label}|${pair.target}`, pair]));
+  const head = el("tr", {}, el("th", { scope: "col" }, "class ↓ becomes →"), ...classes.map((target) => el("th", { scope: "col" }, String(target))));
+  const lines = classes.map((label) => el("tr", {}, el("th", { scope: "row" }, String(label)), ...classes.map((target) => {
+    const pair = pairs.get(`${label}|${target}`);
+    if (label === target) return el("td", { class: "diagonal" }, "");
+    const count = pair ? within(pair) : 0;
+    const size = model.facts.has_targets ? pair?.uppers.length ?? 0 : model.classSides[place].get(label)?.size ?? 0;
+    const share = size ? count / size : 0;
+    return el("td", { style: { "--heat": `${Math.round(100 * share)}%` }, class: share > 0.55 ? "hot" : null,
+      title: `class ${label} becomes ${target} within ε: ${count} of ${size}` }, count ? `${Math.round(100 * share)}` : "");
+  })));
+  return el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Shares of classes that become others, in percent" },
+    el("table", { class: "matrix" }, el("caption", {}, `${model.networks[place].name}: per cent of each class that becomes another within ε = ${number(state.eps)}`),
+      el("thead", {}, head), el("tbody", {}, ...lines)));
+}

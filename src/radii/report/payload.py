@@ -1,0 +1,248 @@
+"""From experiments to what the page is fed with: facts as JSON, arrays and pictures as bytes.
+
+The page (`assets/`) knows nothing else. A file carries the three parts inside itself; a server can
+hand out the same three parts again whenever they change.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import radii
+from radii.distributions import (
+    Distribution,
+    dkw_half_width,
+    dominance,
+    over_targets,
+    quality,
+    spearman_matrix,
+)
+from radii.distributions.columns import NONE
+from radii.errors import DataError
+from radii.queries import Grid
+from radii.report.histories import pack_histories
+from radii.report.packing import Block
+from radii.report.pictures import pack_pictures
+from radii.report.sources import Source, read_sources
+from radii.report.summary import are_comparable, notes, summary_sentences
+
+__all__ = ["FORMAT", "PICTURE_BYTES", "Payload", "make_payload"]
+
+FORMAT = 1
+
+PICTURE_BYTES = 16 * 2**20
+
+LEVEL = 0.95
+
+SETTINGS = (
+    *("source", "split", "property", "norm", "grid", "search", "verifier", "attack"),
+    *("timeout", "budget", "seed"),
+)
+
+ROW_COLUMNS = {"label": "i4", "predicted": "i4", "correct": "u1", "target": "i4"}
+ROW_COLUMNS |= {"witness_class": "i4", "lower": "f8", "upper": "f8", "seconds": "f4"}
+ROW_COLUMNS |= {"queries": "u4", "missing": "u4", "cancelled": "u4"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Payload:
+    """What the page shows. `facts` is JSON; the others are compressed blocks it describes."""
+
+    facts: dict[str, Any]
+    columns: bytes
+    pictures: bytes
+
+
+def make_payload(
+    places: Sequence[Path], *, title: str = "", picture_bytes: int = PICTURE_BYTES
+) -> Payload:
+    """Read experiment directories (or files of published results) for one page."""
+    sources = read_sources(places)
+    measured = Distribution.union(source.distribution for source in sources)
+    counted, target_notes = _counted(measured)
+    inputs = _input_numbers(sources)
+    pictures = pack_pictures(sources, inputs, limit=picture_bytes)
+    columns = Block()
+    _add_rows(columns, measured, inputs)
+    _add_counted(columns, counted, measured.networks)
+    tables = pack_histories(columns, sources)
+    columns.add("input_at", pictures.input_at, "i4")
+    columns.add("input_shape", pictures.input_shape, "i4")
+    columns.add("pixel_range", pictures.pixel_range, "f4")
+    columns.add("difference_at", pictures.difference_at, "i4")
+    columns.add("difference_scale", pictures.difference_scale, "f4")
+    note = pictures.note(picture_bytes)
+    facts = {
+        "format": FORMAT,
+        "version": radii.__version__,
+        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "title": title or _title(sources),
+        "experiments": [_experiment(source) for source in sources],
+        "networks": _networks(sources, counted),
+        "classes": sorted({*measured.labels, *_classes(measured)}),
+        "eps": _eps_axis(sources, counted),
+        "summary": summary_sentences(sources, measured, counted),
+        "notes": [*notes(sources), *target_notes, *([note] if note else [])],
+        "disagreements": _disagreements(sources),
+        "pairs": _pairs(counted) if are_comparable(sources) else [],
+        "correlations": _correlations(sources, measured),
+        "level": LEVEL,
+        "has_targets": bool(np.any(measured.column("target") != NONE)),
+        "shapes": pictures.shapes,
+        **tables,
+        "arrays": {"columns": columns.contents, "pictures": pictures.block.contents},
+    }
+    return Payload(facts, columns.compressed(), pictures.block.compressed())
+
+
+def _counted(measured: Distribution) -> tuple[Distribution, list[str]]:
+    """One bracket an input, for shares of inputs: the smallest over targets where they are all."""
+    parts, told = [], []
+    for name, part in measured.by_network().items():
+        if np.all(part.column("target") == NONE):
+            parts.append(part)
+            continue
+        try:
+            parts.append(over_targets(part))
+        except DataError:
+            parts.append(part)
+            told.append(f"{name} was not measured for every target: its shares are of pairs.")
+    return Distribution.union(parts), told
+
+
+def _input_numbers(sources: Sequence[Source]) -> list[int]:
+    """Equal inputs have equal numbers, over all experiments; -1 where an input is not known."""
+    numbers: dict[str, int] = {}
+    told = []
+    for source in sources:
+        if source.inputs:
+            told += [numbers.setdefault(key, len(numbers)) for key in source.inputs]
+        else:
+            told += [-1] * len(source.distribution)
+    return told
+
+
+def _add_rows(columns: Block, measured: Distribution, inputs: Sequence[int]) -> None:
+    columns.add("network", _codes(measured, measured.networks), "u2")
+    columns.add("position", measured.column("input"), "i4")
+    columns.add("input", inputs, "i4")
+    for name, kind in ROW_COLUMNS.items():
+        columns.add(name, measured.column(name), kind)
+
+
+def _add_counted(columns: Block, counted: Distribution, networks: Sequence[str]) -> None:
+    """Arrays that shares of inputs are computed from; the same as the rows without targets."""
+    columns.add("counted_network", _codes(counted, networks), "u2")
+    columns.add("counted_label", counted.label, "i4")
+    columns.add("counted_lower", counted.lower, "f8")
+    columns.add("counted_upper", counted.upper, "f8")
+
+
+def _codes(distribution: Distribution, networks: Sequence[str]) -> Any:
+    order = np.argsort(np.array(networks))
+    return order[np.searchsorted(np.array(networks), distribution.network, sorter=order)]
+
+
+def _experiment(source: Source) -> dict[str, Any]:
+    told = {name: source.experiment.get(name) for name in SETTINGS}
+    return {"place": str(source.place), **told}
+
+
+def _networks(sources: Sequence[Source], counted: Distribution) -> list[dict[str, Any]]:
+    told = []
+    parts = counted.by_network()
+    for place, source in enumerate(sources):
+        for name, measured in source.distribution.by_network().items():
+            part = parts[name]
+            median = part.median()
+            told.append(
+                {
+                    "name": name,
+                    "fingerprint": str(measured.column("fingerprint")[0]),
+                    "experiment": place,
+                    "inputs": len(part),
+                    "instances": len(measured),
+                    "accuracy": float(part.correct.mean()),
+                    "median": [_finite(end) for end in median],
+                    "half_width": dkw_half_width(len(part), LEVEL),
+                    "quality": _plain(dataclasses.asdict(quality(measured))),
+                }
+            )
+    return told
+
+
+def _pairs(counted: Distribution) -> list[dict[str, str]]:
+    """Who is more robust where, for every two networks: on these inputs, and with confidence."""
+    parts = counted.by_network()
+    return [
+        {
+            "a": one,
+            "b": two,
+            "here": str(dominance(parts[one], parts[two])),
+            "everywhere": str(dominance(parts[one], parts[two], level=LEVEL)),
+        }
+        for one, two in combinations(parts, 2)
+    ]
+
+
+def _correlations(sources: Sequence[Source], measured: Distribution) -> list[list[float | None]]:
+    """Spearman's, where all networks were measured on the same data; else none."""
+    same_data = len({source.experiment.get("source") for source in sources}) == 1
+    if len(measured.networks) < 2 or not same_data:
+        return []
+    matrix = spearman_matrix(measured).coefficients
+    return [[_finite(value) for value in row] for row in matrix]
+
+
+def _disagreements(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    told, start = [], 0
+    for source in sources:
+        for row, disagreement in source.disagreements:
+            network = str(source.distribution.network[row])
+            index = int(source.distribution.column("input")[row])
+            text = str(disagreement)
+            told.append({"row": start + row, "network": network, "input": index, "text": text})
+        start += len(source.distribution)
+    return told
+
+
+def _eps_axis(sources: Sequence[Source], counted: Distribution) -> dict[str, float]:
+    """From 0 to beyond the largest radius; it starts at the typical median."""
+    finite = counted.upper[np.isfinite(counted.upper)]
+    largest = float(max(finite.max(initial=0.0), counted.lower.max(initial=0.0)))
+    top = 1.05 * largest or 1.0
+    medians = [part.median()[0] for part in counted.by_network().values()]
+    start = float(np.median(medians)) or top / 4
+    grids = [Grid.parse(s.experiment["grid"]) for s in sources if s.experiment.get("grid")]
+    step = min((float(grid.step) for grid in grids), default=top / 200)
+    nice = 10.0 ** math.floor(math.log10(top / 100))
+    step = max(step, nice)
+    return {"top": top, "start": round(start / step) * step, "step": step}
+
+
+def _classes(measured: Distribution) -> set[int]:
+    seen = {int(value) for value in np.unique(measured.column("witness_class"))}
+    return {*seen, *(int(value) for value in np.unique(measured.column("target")))} - {NONE}
+
+
+def _title(sources: Sequence[Source]) -> str:
+    names = [source.place.resolve().name for source in sources]
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def _plain(told: dict[str, Any]) -> dict[str, Any]:
+    return {k: _finite(v) if isinstance(v, float) else v for k, v in told.items()}
+
+
+def _finite(value: float) -> float | None:
+    """JSON knows neither infinity nor NaN."""
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,208 @@
+"""Inputs and what breaks them, small enough for a page: a byte a pixel, each input once."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from radii.errors import DataError
+from radii.plots import as_picture
+from radii.report.packing import Block
+from radii.report.sources import Source
+from radii.store import Record, Store
+
+__all__ = ["Pictures", "pack_pictures"]
+
+FEWEST_PIXELS = 49
+"""A flat input with fewer features is shown as numbers, even if it could be a square."""
+
+STEPS = 127
+"""Differences are rounded to this many steps on each side of zero, relative to the largest."""
+
+Array = npt.NDArray[np.floating]
+
+
+@dataclass(slots=True, eq=False)
+class Pictures:
+    """Where in the block each input and each row's difference lies; -1 where it is left out.
+
+    `shapes` of inputs are (height, width, channels), or (features,) for those that are no picture.
+    `pixel_range` is how far black is from white, in the input's own units.
+    """
+
+    block: Block
+    shapes: list[list[int]]
+    input_at: npt.NDArray[np.int64]
+    input_shape: npt.NDArray[np.int64]
+    pixel_range: npt.NDArray[np.float64]
+    difference_at: npt.NDArray[np.int64]
+    difference_scale: npt.NDArray[np.float64]
+    shown: int
+    inputs: int
+
+    def note(self, limit: int) -> str:
+        """What is missing, in a sentence; empty if nothing is."""
+        if self.shown == self.inputs:
+            return ""
+        return (
+            f"Of {self.inputs:,} inputs, the {self.shown:,} with the smallest radii are shown with "
+            f"their counterexamples: pictures are limited to {limit / 2**20:.4g} MB "
+            "(radii report --pictures SIZE)."
+        )
+
+
+@dataclass(slots=True, eq=False)
+class _Bytes:
+    """Bytes and numbers, appended; differences of pictures are bytes, all else are floats."""
+
+    pixels: list[npt.NDArray[np.uint8]] = field(default_factory=list)
+    values: list[npt.NDArray[np.float32]] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=lambda: {"pixels": 0, "values": 0})
+
+    @property
+    def size(self) -> int:
+        return self.sizes["pixels"] + 4 * self.sizes["values"]
+
+    def append(self, name: str, flat: npt.NDArray[np.generic]) -> int:
+        at = self.sizes[name]
+        getattr(self, name).append(flat)
+        self.sizes[name] += flat.size
+        return at
+
+
+def pack_pictures(sources: Sequence[Source], inputs: Sequence[int], *, limit: int) -> Pictures:
+    """Pack inputs from the smallest witnessed radius up while they fit into `limit` bytes.
+
+    `inputs` has the number of each row's input, over all rows of all sources in order; -1: none.
+    """
+    of_row = np.asarray(inputs)
+    count = int(of_row.max(initial=-1)) + 1
+    packed = Pictures(
+        Block(),
+        [],
+        np.full(count, -1),
+        np.full(count, -1),
+        np.zeros(count),
+        np.full(len(of_row), -1),
+        np.zeros(len(of_row)),
+        0,
+        count,
+    )
+    data = _Bytes()
+    upper = np.concatenate([source.distribution.upper for source in sources])
+    closest = np.full(count, np.inf)
+    known = of_row >= 0
+    np.minimum.at(closest, of_row[known], upper[known])
+    order = np.argsort(closest, kind="stable")
+    rows = _rows_by_input(of_row, count)
+    readers = _Readers(sources)
+    try:
+        for number in order:
+            if data.size >= limit:
+                break
+            _pack_input(packed, data, readers, int(number), rows[number])
+    finally:
+        readers.close()
+    for name, kind in (("pixels", "u1"), ("values", "f4")):
+        parts = getattr(data, name)
+        packed.block.add(name, np.concatenate(parts) if parts else [], kind)
+    return packed
+
+
+def _pack_input(
+    packed: Pictures, data: _Bytes, readers: _Readers, number: int, rows: npt.NDArray[np.int64]
+) -> None:
+    for row in rows:
+        record, (low, high) = readers.record(int(row))
+        if packed.input_at[number] < 0:
+            shape, flat = _flat_input(record.input, low, high)
+            if shape not in packed.shapes:
+                packed.shapes.append(shape)
+            packed.input_shape[number] = packed.shapes.index(shape)
+            name = "pixels" if len(shape) == 3 else "values"
+            packed.input_at[number] = data.append(name, flat)
+            packed.pixel_range[number] = high - low
+            packed.shown += 1
+        witness = min(
+            (result.witness for _, result in record.answered if result.witness is not None),
+            key=lambda found: found.distance,
+            default=None,
+        )
+        if witness is None or witness.distance == 0:
+            continue
+        difference = witness.input.astype(np.float64) - record.input.astype(np.float64)
+        scale = float(np.abs(difference).max())
+        if len(packed.shapes[packed.input_shape[number]]) == 3:
+            steps = np.rint(2 * STEPS * _picture(difference, -scale, scale)).astype(np.uint8)
+            packed.difference_at[row] = data.append("pixels", steps.ravel())
+        else:
+            flat = difference.ravel().astype(np.float32)
+            packed.difference_at[row] = data.append("values", flat)
+        packed.difference_scale[row] = scale
+
+
+def _flat_input(
+    values: Array, low: float, high: float
+) -> tuple[list[int], npt.NDArray[np.generic]]:
+    if max(np.squeeze(values).shape, default=1) == values.size < FEWEST_PIXELS:
+        return [values.size], values.ravel().astype(np.float32)
+    try:
+        picture = _picture(values, low, high)
+    except DataError:
+        return [values.size], values.ravel().astype(np.float32)
+    return list(picture.shape), np.rint(255 * picture).astype(np.uint8).ravel()
+
+
+def _picture(values: Array, low: float, high: float) -> Array:
+    """Height, width and channels: 1 or 3."""
+    picture = as_picture(values, low, high)
+    return picture[..., None] if picture.ndim == 2 else picture
+
+
+def _rows_by_input(of_row: npt.NDArray[np.int64], count: int) -> list[npt.NDArray[np.int64]]:
+    order = np.argsort(of_row, kind="stable")
+    edges = np.searchsorted(of_row[order], np.arange(count + 1))
+    return [order[start:stop] for start, stop in pairwise(edges)]
+
+
+class _Readers:
+    """Records by row over all sources, and the range of pixels where they come from."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = sources
+        self._starts = np.cumsum([0, *(len(source.distribution) for source in sources)])
+        self._stores: dict[int, Store] = {}
+
+    def record(self, row: int) -> tuple[Record, tuple[float, float]]:
+        place = int(np.searchsorted(self._starts, row, side="right")) - 1
+        source = self._sources[place]
+        if place not in self._stores:
+            self._stores[place] = Store.open(source.place)
+        key = source.keys[row - self._starts[place]]
+        (record,) = self._stores[place].records([key])
+        return record, _pixel_range(source, record.input)
+
+    def close(self) -> None:
+        for store in self._stores.values():
+            store.close()
+
+
+def _pixel_range(source: Source, values: Array) -> tuple[float, float]:
+    """Black and white: the input domain, or where it has no end, the input's own range."""
+    lows, highs = [float(values.min())], [float(values.max())]
+    for key in source.experiment.get("domain", []):
+        low, _, high = str(key).partition(":")
+        try:
+            ends = np.ravel(json.loads(low)).min(), np.ravel(json.loads(high)).max()
+        except ValueError:
+            continue
+        if all(map(math.isfinite, ends)):
+            lows.append(float(ends[0]))
+            highs.append(float(ends[1]))
+    return min(lows), max(highs)
