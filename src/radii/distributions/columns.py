@@ -35,7 +35,10 @@ NONE = -1
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What a column holds, and what an instance has of which nothing is told."""
+    """What a column holds, and what an instance has of which nothing is told.
+
+    Where a fact may be None, the default stands for it: -1 for whole numbers, NaN for others.
+    """
 
     name: str
     dtype: Any
@@ -58,12 +61,14 @@ DTYPES = {"str": np.str_, "int": np.int64, "int | None": np.int64, "bool": np.bo
 
 
 def _column(field: dataclasses.Field[Any]) -> Column:
-    kind = str(field.type)
+    kind, is_optional = str(field.type), str(field.type).endswith("| None")
+    dtype = DTYPES.get(kind, np.float64)
+    default = DEFAULTS.get(field.name, 0)
     if field.default is not dataclasses.MISSING:
-        default = NONE if field.default is None else field.default
-    else:
-        default = DEFAULTS.get(field.name, NONE if kind == "int | None" else 0)
-    return Column(field.name, DTYPES.get(kind, np.float64), default, kind == "int | None")
+        default = field.default
+    if default is None or is_optional:
+        default = math.nan if dtype is np.float64 else NONE
+    return Column(field.name, dtype, default, is_optional)
 
 
 _MEASURED = tuple(_column(f) for f in dataclasses.fields(Measurement) if f.name != "bracket")
@@ -95,7 +100,7 @@ def columns_of(measurements: Sequence[Measurement]) -> dict[str, Array]:
     for column in _MEASURED:
         values: Iterable[Any] = (getattr(m, column.name) for m in measurements)
         if column.is_optional:
-            values = (NONE if value is None else value for value in values)
+            values = (column.default if value is None else value for value in values)
         told[column.name] = np.array(list(values), column.dtype)
     return told
 
@@ -105,7 +110,9 @@ def measurements_of(columns: Mapping[str, Array]) -> Iterator[Measurement]:
     values: list[list[Any]] = []
     for column in _MEASURED:
         told = columns[column.name].tolist()
-        values.append([None if v == NONE else v for v in told] if column.is_optional else told)
+        if column.is_optional:
+            told = [None if value == NONE or value != value else value for value in told]
+        values.append(told)
     names = [column.name for column in _MEASURED]
     brackets = map(Bracket, columns["lower"].tolist(), columns["upper"].tolist())
     for bracket, *row in zip(brackets, *values, strict=True):
@@ -148,7 +155,7 @@ def _cast(column: Column, told: Mapping[str, Any], size: int) -> Array:
             f"column '{column.name}' has shape {np.shape(values)} where others have {size} values"
         )
     if column.is_optional:
-        values = [NONE if value is None else value for value in values]
+        values = [column.default if value is None else value for value in values]
     try:
         return np.array(values, column.dtype)
     except (TypeError, ValueError):

@@ -22,7 +22,7 @@ def frame_of_columns(columns: Mapping[str, Array]) -> pd.DataFrame:
 
     frame = pd.DataFrame({name: columns[name] for name in COLUMNS})
     for name, column in COLUMNS.items():
-        if column.is_optional:
+        if column.is_optional and column.dtype is np.int64:
             frame[name] = pd.array(columns[name], dtype="Int64").astype("Int64")
             frame.loc[columns[name] < 0, name] = pd.NA
     return frame

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.distributions.columns import COLUMNS, Array, joint_codes
+from radii.distributions.columns import Array, joint_codes
 from radii.distributions.published import described, without_contradictions
 from radii.distributions.tables import ATTACK, numbers
 from radii.errors import DataError
@@ -38,7 +38,6 @@ VERDICTS = {
     "unknown": MISSING,
     "cancelled": MISSING,
     "none": MISSING,
-    "nan": MISSING,
     "": MISSING,
 }
 
@@ -73,10 +72,9 @@ def columns_of_queries(
         "queries": np.bincount(instance, minlength=size),
         "missing": np.bincount(instance[is_missing], minlength=size),
         "critical": np.bincount(instance[is_critical], minlength=size),
+        "timeouts": np.bincount(instance[verdicts == TIMEOUT], minlength=size),
+        "memouts": np.bincount(instance[verdicts == MEMOUT], minlength=size),
     }
-    for name, verdict in (("timeouts", TIMEOUT), ("memouts", MEMOUT)):
-        if name in COLUMNS:
-            columns[name] = np.bincount(instance[verdicts == verdict], minlength=size)
     if "total_time" in frame.columns:
         seconds = np.nan_to_num(numbers(path, frame, "total_time"))
         columns["seconds"] = np.bincount(instance, seconds, minlength=size)
@@ -93,7 +91,8 @@ def _instances(keys: list[Array]) -> tuple[Array, Array]:
 
 
 def _verdicts(path: Path, frame: pd.DataFrame, notes: list[str]) -> Array:
-    words = frame["result"].astype(str).str.strip().str.lower().str.split(".").str[-1]
+    told = frame["result"].astype(object).where(frame["result"].notna(), "")
+    words = told.astype(str).str.strip().str.lower().str.split(".").str[-1]
     unknown = ~words.isin(list(VERDICTS)).to_numpy()
     if unknown.any():
         place = int(np.argmax(unknown))

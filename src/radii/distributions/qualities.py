@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions.columns import COLUMNS, NONE, Array
+from radii.distributions.columns import NONE, Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +24,9 @@ class Quality:
 
     An input is `unsolved` if nothing is proven and nothing witnessed. The `mean_gap` is over inputs
     with a witness; NaN if there is none. A `critical` termination is a missing answer between
-    `lower` and `upper`. Where a file does not say at which eps answers were missing, inputs with
-    any count, and `is_critical_exact` is false. Unknown times are NaN; unknown counts are None.
+    `lower` and `upper`. Where it is not known at which eps answers were missing, inputs with any
+    count, and `is_critical_exact` is false. What a file does not tell is None, or NaN for numbers
+    of which there are parts.
     """
 
     inputs: int
@@ -36,12 +37,13 @@ class Quality:
     is_critical_exact: bool
     unsolved: float
     without_witness: float
-    queries: int
-    missing: int
+    queries: int | None
+    missing: int | None
     timeouts: int | None
     memouts: int | None
     total_seconds: float
     mean_seconds: float
+    cpu_seconds: float
 
 
 def quality(distribution: Distribution) -> Quality:
@@ -53,21 +55,27 @@ def quality(distribution: Distribution) -> Quality:
     critical = np.where(critical == NONE, distribution.column("missing")[right], critical)
     unsolved = (lower == 0) & np.isinf(upper)
     seconds = distribution.column("seconds")
+    counts = {
+        name: int(distribution.column(name).sum())
+        for name in ("queries", "missing", "timeouts", "memouts")
+    }
+    are_told = counts["queries"] > 0
     return Quality(
         inputs=len(distribution),
         correct=int(right.sum()),
         mean_gap=float(gaps.mean()) if gaps.size else math.nan,
         largest_gap=float(gaps.max()) if gaps.size else math.nan,
-        critical=_share(critical > 0),
+        critical=_share(critical > 0) if is_exact or are_told else math.nan,
         is_critical_exact=is_exact,
         unsolved=_share(unsolved),
         without_witness=_share(np.isinf(upper)),
-        queries=int(distribution.column("queries").sum()),
-        missing=int(distribution.column("missing").sum()),
-        timeouts=_total(distribution, "timeouts"),
-        memouts=_total(distribution, "memouts"),
+        queries=counts["queries"] if are_told else None,
+        missing=counts["missing"] if are_told else None,
+        timeouts=counts["timeouts"] if are_told else None,
+        memouts=counts["memouts"] if are_told else None,
         total_seconds=float(seconds.sum()),
         mean_seconds=float(seconds.mean()),
+        cpu_seconds=float(distribution.column("cpu_seconds").sum()),
     )
 
 
@@ -86,7 +94,3 @@ def quality_table(distribution: Distribution) -> pd.DataFrame:
 
 def _share(which: Array) -> float:
     return float(which.mean()) if which.size else math.nan
-
-
-def _total(distribution: Distribution, name: str) -> int | None:
-    return int(distribution.column(name).sum()) if name in COLUMNS else None
