@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radii.balls import Ball, Box, Norm
+from radii.bounds import fuse
+from radii.bounds.affine_maps import layered
+from radii.bounds.crown import linear_bounds, output_rows, propagate
+from radii.bounds.enclosure import Interval
+from radii.bounds.supports import Supports
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.properties import Halfspaces, LinearRequirement
@@ -20,7 +27,9 @@ from radii.testing.networks import Family, random_network
 from radii.verdicts import Verdict
 from radii.verifiers import Limits, Milp
 from radii.verifiers.branch_and_bound.clipping import Cuts, clipped, weighed
+from radii.verifiers.branch_and_bound.dense_chain import DenseChain
 from radii.verifiers.branch_and_bound.input_splitting import Outcome, SplitResult, split_inputs
+from radii.vnnlib import read_problem
 from radii.witnesses import check_witness
 
 
@@ -238,3 +247,146 @@ def test_clipping_and_weighing_lose_no_violation(seed: int, count: int, inputs: 
     inside = ((points >= inner_low) & (points <= inner_high)).all(2)
     assert np.all(inside | ~violates)
     assert not np.any(violates & proven)
+
+
+def chain_network(rng: np.random.Generator, sizes: list[int], scale: float = 1.0) -> Network:
+    """A chain of ReLU layers, some of whose units are dead, or always on."""
+    sketch, value = Sketch([1, sizes[0]]), "x"
+    for place, (width, size) in enumerate(pairwise(sizes)):
+        weight = scale * rng.normal(0, np.sqrt(2 / width), (width, size))
+        bias = scale * rng.normal(0, 0.2, size) + scale * 3 * rng.choice([0, 0, 0, 0, -1, 1], size)
+        value = sketch.apply("Gemm", value, sketch.constant(weight), sketch.constant(bias))
+        if place < len(sizes) - 2:
+            value = sketch.apply("Relu", value)
+    return sketch.network(value, domain=(-1, 1))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bounds_of_a_chain_hold_and_are_as_tight_as_crown(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    depth, width = int(rng.integers(1, 6)), int(rng.integers(1, 20))
+    network = chain_network(rng, [int(rng.integers(1, 7)), *[width] * depth, 3])
+    ready = layered(fuse(network))
+    chain = DenseChain.of(ready)
+    assert chain is not None
+    inputs = ready.inputs
+    reach = rng.choice([0.0, 1e-9, 0.01, 0.1, 0.5, 1.0], (40, inputs))
+    middle = rng.uniform(-1, 1, (40, inputs))
+    low, high = torch.from_numpy(middle - reach), torch.from_numpy(middle + reach)
+    rows = torch.from_numpy(rng.normal(size=(4, 3)))
+    points = torch.from_numpy(rng.uniform(middle - reach, middle + reach, (500, 40, inputs)))
+    values = torch.from_numpy(outputs_at(network, points.numpy())).reshape(500, 40, 3) @ rows.t()
+    with torch.no_grad():
+        state = propagate(ready, Supports(Interval(low, high)))
+        _, size = ready.output.arguments(state.values)
+        crown = linear_bounds(state, ready.output, size, output_rows(state, rows)).values
+        least = []
+        for tight in (False, True):
+            found = chain.bounds(low, high, rows, lambda: None, tight=tight)
+            lines = torch.einsum("bri,pbi->pbr", found.slopes, points) + found.constants
+            assert bool((lines <= values + 1e-12 * (1 + values.abs())).all())
+            cuts = Cuts(found.slopes, found.constants)
+            least.append(cuts.least(low, high))
+            narrow = torch.from_numpy(reach.max(1) == 0)
+            gaps = (values.amin(0) - least[-1])[narrow]
+            assert bool((gaps < 1e-6).all())  # nothing is loose at a point
+    assert bool((least[1] >= crown - 1e-3 * (values.amax(0) - crown) - 1e-6).float().mean() > 0.9)
+    assert float((least[1] - least[0]).mean()) >= -1e-9
+
+
+def test_only_chains_of_relu_are_bounded_as_chains() -> None:
+    for family in Family:
+        network = random_network(family, 3, inputs=3)
+        is_dense = family in (Family.DENSE,)
+        assert (DenseChain.of(layered(fuse(network))) is not None) or not is_dense
+    smooth = dense_network(1, "Tanh", (4, 4))
+    assert DenseChain.of(layered(fuse(smooth))) is None
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e12, 1e30])
+def test_huge_weights_prove_nothing_that_is_false(scale: float) -> None:
+    """Float32 holds the weights; what the layers add up leaves it, and for the last, all types."""
+    rng = np.random.default_rng(7)
+    network = chain_network(rng, [2, 6, 6, 6, 2], scale)
+    points = rng.uniform(-1, 1, (2000, 2))
+    with np.errstate(all="ignore"):
+        values = outputs_at(network, points)
+    region = Box(np.full(2, -1.0), np.full(2, 1.0))
+    row = np.array([[1.0, -1.0]])
+    heights = values @ row[0]
+    for threshold in (float(np.median(heights)), float(heights.min())):
+        violation = Halfspaces(row, np.array([-threshold]))
+        specification = Specification(region, LinearRequirement((violation,)))
+        result = split_inputs(network, specification, Limits(seconds=1), lambda points: False)
+        assert result.outcome is not Outcome.PROVEN
+
+
+def test_sums_that_overflow_are_no_bounds() -> None:
+    chain = DenseChain.of(layered(fuse(chain_network(np.random.default_rng(1), [2, 3, 3, 2]))))
+    assert chain is not None
+    chain.weights = [weight * 1e200 for weight in chain.weights]
+    chain.turned = [weight * 1e200 for weight in chain.turned]
+    chain.magnitudes = [weight * 1e200 for weight in chain.magnitudes]
+    low = -torch.ones(3, 2, dtype=torch.float64)
+    rows = torch.eye(2, dtype=torch.float64)
+    for tight in (False, True):
+        found = chain.bounds(low, -low, rows, lambda: None, tight=tight)
+        cuts = Cuts(found.slopes, found.constants)
+        assert not bool((cuts.least(low, -low) > 0).any())
+
+
+def control_property(rng: np.random.Generator, network: Network, gap: float) -> str:
+    """VNN-LIB of a few ways to violate, each a conjunction, `gap` beyond what samples reach.
+
+    Some inputs are fixed.
+    """
+    inputs, outputs = int(np.prod(network.input_shape)), network.output_size
+    low = np.round(rng.uniform(-1, 0.5, inputs) * 64) / 64  # exact in float32
+    reach = rng.choice([0.0, 0.125, 0.5, 0.5], inputs)
+    reach[int(rng.integers(inputs))] = 0.5
+    high = low + reach
+    values = outputs_at(network, rng.uniform(low, high, (20_000, inputs)))
+    ways = []
+    for _ in range(int(rng.integers(1, 4))):
+        pairs = [rng.choice(outputs, 2, replace=False) for _ in range(int(rng.integers(1, 4)))]
+        heights = np.min([values[:, i] - values[:, j] for i, j in pairs], axis=0)
+        threshold = float(heights.max() + gap * (np.ptp(heights) + 1e-3))
+        ways.append(" ".join(f"(>= (- Y_{i} Y_{j}) {threshold!r})" for i, j in pairs))
+    lines = [f"(declare-const X_{i} Real)" for i in range(inputs)]
+    lines += [f"(declare-const Y_{j} Real)" for j in range(outputs)]
+    for i, (least, most) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+        lines += [f"(assert (>= X_{i} {least!r}))", f"(assert (<= X_{i} {most!r}))"]
+    lines += ["(assert (or", *(f"(and {way})" for way in ways), "))"]
+    return "\n".join(lines)
+
+
+def check_control(seed: int, folder: Path) -> tuple[Outcome, Verdict]:
+    """A small network like those of controllers against mixed-integer programming."""
+    rng = np.random.default_rng(seed)
+    depth = int(rng.integers(1, 5))
+    widths = rng.integers(2, max(3, 26 // depth), depth).tolist()
+    network = chain_network(rng, [int(rng.integers(2, 7)), *widths, int(rng.integers(2, 6))])
+    gap = float(rng.choice([0.1, 0.02, 1e-3, -1e-3, -0.05]))
+    file = folder / f"{seed}.vnnlib"
+    file.write_text(control_property(rng, network, gap))
+    (specification,) = read_problem(file).specifications(network.input_shape)
+    result, _ = split(network, specification, 20.0)
+    exact, _ = Milp().decide(network, specification, Limits(seconds=30))
+    if result.outcome is Outcome.PROVEN:
+        assert exact.verdict is not Verdict.NOT_ROBUST, f"seed {seed}: a wrong proof"
+    if result.outcome is Outcome.REFUTED:
+        assert exact.verdict is not Verdict.ROBUST, f"seed {seed}: a wrong proof by the oracle"
+    return result.outcome, exact.verdict
+
+
+def test_small_control_networks_agree_with_the_exact_answer(tmp_path: Path) -> None:
+    answers = [check_control(seed, tmp_path) for seed in range(16)]
+    decided = [outcome for outcome, _ in answers if outcome is not Outcome.OPEN]
+    assert len(decided) >= 14 and len(set(decided)) == 2
+
+
+@pytest.mark.slow
+def test_many_control_networks_agree_with_the_exact_answer(tmp_path: Path) -> None:
+    answers = [check_control(seed, tmp_path) for seed in range(1000, 1300)]
+    decided = [outcome for outcome, _ in answers if outcome is not Outcome.OPEN]
+    assert len(decided) >= 285

@@ -91,6 +91,9 @@ class Weighed:
     points: Tensor
     slopes: Tensor
 
+    def taken(self, boxes: Tensor) -> Weighed:
+        return Weighed(self.values[boxes], self.points[boxes], self.slopes[boxes])
+
 
 def weighed(cuts: Cuts, low: Tensor, high: Tensor) -> Weighed:
     """Weights >= 0 of all cuts that make the least value of their mixture large, by ascent."""

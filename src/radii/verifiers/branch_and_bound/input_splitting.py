@@ -4,10 +4,14 @@ Each round takes a batch of boxes. Linear bounds of the outputs (CROWN) say wher
 violation can be; nothing is left of a proven one, and the rest of the others is cut in two where
 that moves the bounds most. The corners that the bounds are least at, and the middles of boxes, are
 tried as counterexamples.
+
+A chain of ReLU layers has quicker bounds: loose ones first, tight ones where those nearly suffice,
+and boxes that they are far from deciding are cut several times before they are bounded again.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +34,7 @@ from radii.queries import Specification
 from radii.verifiers._base import Limits
 from radii.verifiers.branch_and_bound.boxes import Boxes
 from radii.verifiers.branch_and_bound.clipping import Cuts, Weighed
+from radii.verifiers.branch_and_bound.dense_chain import DenseChain
 from radii.verifiers.branch_and_bound.descent import Descent
 from radii.verifiers.branch_and_bound.statements import Statement
 
@@ -38,7 +43,7 @@ __all__ = ["Outcome", "SplitResult", "split_inputs"]
 PROOF_MARGIN = 1e-6
 """What a proven bound on a halfspace must exceed: far above the rounding of float64."""
 
-BATCH_SECONDS = 0.12
+BATCH_SECONDS = 0.3
 """How long a round should take: short against the time limits that it has to notice."""
 
 LARGEST_BATCH = 4096
@@ -56,6 +61,14 @@ CANDIDATES = 8
 
 EAGER_ROUNDS = 6
 """So many rounds descend from their points at first, and one in so many later."""
+
+
+NEARLY = 2.0
+"""Tight bounds are worth it where loose ones miss by up to so many times the margin to spare."""
+
+HARDLY = 3.0
+MOST_HALVINGS = 6
+"""Each halving brings bounds closer by about this factor, or by less; so many go without bounds."""
 
 
 class Outcome(Enum):
@@ -103,6 +116,46 @@ class _ExpiredError(Exception):
     """The limits expired in the middle of a round."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """Boxes with what bounds say of them.
+
+    `parts` are the best mixtures of cuts for each violation, `worst` their least value (> 0: no
+    violation); `influence` says how much each input matters for the bounds' looseness.
+    """
+
+    boxes: Boxes
+    cuts: Cuts
+    parts: list[Weighed]
+    worst: Tensor
+    influence: Tensor
+
+    def taken(self, index: Tensor) -> _Judged:
+        return _Judged(
+            self.boxes.taken(index),
+            self.cuts.taken(index),
+            [part.taken(index) for part in self.parts],
+            self.worst[index],
+            self.influence[index],
+        )
+
+    @property
+    def is_open(self) -> Tensor:
+        return ~(self.worst > 0)
+
+    @property
+    def middles(self) -> Tensor:
+        return self.boxes.low / 2 + self.boxes.high / 2
+
+    @property
+    def slopes(self) -> Tensor:
+        """How steep the mixtures are that leave a violation open; flat where none does."""
+        open_slopes = [
+            torch.where((part.values > 0)[:, None], 0.0, part.slopes.abs()) for part in self.parts
+        ]
+        return torch.stack(open_slopes).amax(0)
+
+
 class _Search:
     def __init__(
         self,
@@ -119,6 +172,8 @@ class _Search:
         assert stated
         fusion, violations = without_softmax(fuse(network), stated)
         self.layered: LayeredNetwork = layered(fusion, torch.float64, device)
+        is_narrow = self.layered.inputs <= FEW_INPUTS
+        self.chain = DenseChain.of(self.layered) if is_narrow else None
         self.statement = Statement.of(violations, specification, margin, device)
         low, high = (
             torch.from_numpy(side).to(device)[None] for side in box_of(specification.region)
@@ -176,43 +231,69 @@ class _Search:
     def _round(self, boxes: Boxes) -> bool:
         """Bound, clip, try and split some boxes; True once a counterexample is found."""
         self.boxes += len(boxes)
-        cuts, boxes, influence = self._bounded(boxes)
-        weights = self.statement.weighed(cuts, boxes.low, boxes.high)
-        worst = torch.stack([part.values for part in weights]).amin(0)
-        is_open = ~(worst > 0)
-        if not bool(is_open.any()):
-            return False
-        index = is_open.nonzero().squeeze(1)
-        boxes, cuts, worst = boxes.taken(index), cuts.taken(index), worst[index]
-        middles = boxes.low / 2 + boxes.high / 2
-        points = [middles, *(part.points[index] for part in weights)]
-        if self._is_refuted(torch.cat(points)):
-            return True
-        slopes = torch.stack([_open_slopes(part, index) for part in weights]).amax(0)
-        order = worst.argsort(descending=True)  # the most violating end up on top
-        self._split(boxes.taken(order), cuts.taken(order), slopes[order], influence[index][order])
+        for judged in self._bounded(boxes):
+            margins = self.descent.margins(judged.middles)
+            if self._is_refuted(torch.cat([judged.middles, *(p.points for p in judged.parts)])):
+                return True
+            order = judged.worst.argsort(descending=True)  # the most violating end up on top
+            self._split(judged.taken(order), self._halvings(judged.worst, margins)[order])
         return False
 
-    def _bounded(self, boxes: Boxes) -> tuple[Cuts, Boxes, Tensor]:
-        """Linear functions below every row of the statement on each box, and what is now known.
+    def _bounded(self, boxes: Boxes) -> list[_Judged]:
+        """What stays open of the boxes, in parts that were bounded alike."""
+        if self.chain is None:
+            judged = self._by_crown(boxes)
+            left = [judged.taken(_places(judged.is_open))]
+        else:
+            judged = self._by_chain(self.chain, boxes, tight=False)
+            judged = judged.taken(_places(judged.is_open))
+            is_near = judged.worst > -NEARLY * self.descent.margins(judged.middles)
+            far, near = judged.taken(_places(~is_near)), judged.taken(_places(is_near))
+            if len(near.boxes):
+                near = self._by_chain(self.chain, near.boxes, tight=True)
+            left = [far, near.taken(_places(near.is_open))]
+        return [part for part in left if len(part.boxes)]
 
-        Last, how much each input matters for their looseness.
-        """
+    def _by_chain(self, chain: DenseChain, boxes: Boxes, *, tight: bool) -> _Judged:
+        found = chain.bounds(boxes.low, boxes.high, self.statement.rows, self._poll, tight=tight)
+        return self._judged(boxes, found.slopes, found.constants, found.influence)
+
+    def _by_crown(self, boxes: Boxes) -> _Judged:
+        """By the backward pass that every network has; the boxes remember their intervals."""
         supports = Supports(Interval(boxes.low, boxes.high))
         state = propagate(self.layered, supports, self._polled, boxes.known)
         _, size = self.layered.output.arguments(state.values)
         rows = self.statement.rows.expand(len(boxes), -1, -1)
         found = linear_bounds(state, self.layered.output, size, rows, self._polled)
-        cuts = self.statement.cuts(found.slopes, found.constants, boxes.low, boxes.high)
         known = Boxes(boxes.low, boxes.high, tuple(state.arguments))
         is_narrow = self.layered.inputs <= FEW_INPUTS
         influence = input_influence(state) if is_narrow else torch.zeros_like(boxes.low)
-        return cuts, known, influence
+        return self._judged(known, found.slopes, found.constants, influence)
+
+    def _judged(
+        self, boxes: Boxes, slopes: Tensor, constants: Tensor, influence: Tensor
+    ) -> _Judged:
+        cuts = self.statement.cuts(slopes, constants, boxes.low, boxes.high)
+        parts = self.statement.weighed(cuts, boxes.low, boxes.high)
+        worst = torch.stack([part.values for part in parts]).amin(0)
+        return _Judged(boxes, cuts, parts, worst, influence)
+
+    def _halvings(self, worst: Tensor, margins: Tensor) -> Tensor:
+        """How often to cut each box before it is bounded again."""
+        once = torch.ones_like(worst, dtype=torch.long)
+        if self.chain is None:
+            return once
+        missing = (margins - worst) / margins.clamp_min(1e-300)
+        times = (missing.clamp_min(1).log() / math.log(HARDLY)).nan_to_num(0, MOST_HALVINGS)
+        return torch.where(margins > 0, times.long().clamp(1, MOST_HALVINGS), once)
+
+    def _poll(self) -> None:
+        if self.limits.expired is not None:
+            raise _ExpiredError
 
     def _polled(self, state: State, rows: Rows) -> LinearBounds:
         """A pass of a few rows; large networks need many for a single box."""
-        if self.limits.expired is not None:
-            raise _ExpiredError
+        self._poll()
         return backward(state, rows)
 
     def _is_refuted(self, points: Tensor) -> bool:
@@ -227,31 +308,39 @@ class _Search:
         is_candidate = margins <= 0
         return bool(is_candidate.any()) and self.check(points[is_candidate])
 
-    def _split(self, boxes: Boxes, cuts: Cuts, slopes: Tensor, influence: Tensor) -> None:
-        """Cut what the cuts leave of each box in two, along the input that matters most."""
+    def _split(self, judged: _Judged, halvings: Tensor) -> None:
+        """Cut what the cuts leave of each box in two, so many times."""
+        boxes, cuts, slopes = judged.boxes, judged.cuts, judged.slopes
         low, high = self.statement.clipped(cuts, boxes.low, boxes.high)
-        kept = (low <= high).all(1).nonzero().squeeze(1)
-        low, high, cuts, slopes = low[kept], high[kept], cuts.taken(kept), slopes[kept]
-        shrunk = (high - low) / (boxes.high - boxes.low)[kept].clamp_min(1e-300)
-        boxes = boxes.taken(kept)
-        widths = high - low
-        # Where nothing is loose, several cuts have to be told apart: by how steep they are.
-        score = influence[kept] * shrunk
-        for other in (widths * slopes, widths / self.widths):
-            score = torch.where(score.amax(1, keepdim=True) > 0, score, other)
-        place = score.argmax(1, keepdim=True)
-        middle = (low / 2 + high / 2).gather(1, place)
-        is_stuck = (widths / self.widths).amax(1) <= SMALLEST_WIDTH
-        is_stuck |= ((middle <= low.gather(1, place)) | (middle >= high.gather(1, place)))[:, 0]
-        self.stuck += int(is_stuck.sum())
-        go = (~is_stuck).nonzero().squeeze(1)
-        lows = torch.stack([low, low.scatter(1, place, middle)], 1)[go].flatten(0, 1)
-        highs = torch.stack([high.scatter(1, place, middle), high], 1)[go].flatten(0, 1)
-        both = go.repeat_interleave(2)
-        lows, highs = self.statement.clipped(cuts.taken(both), lows, highs)
-        kept = ((lows <= highs).all(1) & self._meets_region(lows, highs)).nonzero().squeeze(1)
-        if len(kept):
-            self.pool.append(boxes.taken(both[kept]).within(lows[kept], highs[kept]))
+        sides = (boxes.high - boxes.low).clamp_min(1e-300)
+        source = _places((low <= high).all(1))  # which box each piece is of
+        low, high, halvings = low[source], high[source], halvings[source]
+        done: list[tuple[Tensor, Tensor, Tensor]] = []
+        while len(source):
+            widths = high - low
+            # Where nothing is loose, several cuts have to be told apart: by how steep they are.
+            score = judged.influence[source] * (widths / sides[source])
+            for other in (widths * slopes[source], widths / self.widths):
+                score = torch.where(score.amax(1, keepdim=True) > 0, score, other)
+            place = score.argmax(1, keepdim=True)
+            middle = (low / 2 + high / 2).gather(1, place)
+            is_stuck = (widths / self.widths).amax(1) <= SMALLEST_WIDTH
+            is_stuck |= ((middle <= low.gather(1, place)) | (middle >= high.gather(1, place)))[:, 0]
+            self.stuck += int(is_stuck.sum())
+            go = _places(~is_stuck)
+            lows = torch.stack([low, low.scatter(1, place, middle)], 1)[go].flatten(0, 1)
+            highs = torch.stack([high.scatter(1, place, middle), high], 1)[go].flatten(0, 1)
+            both = go.repeat_interleave(2)
+            lows, highs = self.statement.clipped(cuts.taken(source[both]), lows, highs)
+            kept = _places((lows <= highs).all(1) & self._meets_region(lows, highs))
+            low, high = lows[kept], highs[kept]
+            source, halvings = source[both[kept]], halvings[both[kept]] - 1
+            is_done = halvings <= 0
+            done.append((low[is_done], high[is_done], source[is_done]))
+            low, high, source, halvings = (held[~is_done] for held in (low, high, source, halvings))
+        for lows, highs, source in done:
+            if len(source):
+                self.pool.append(boxes.taken(source).within(lows, highs))
 
     def _meets_region(self, low: Tensor, high: Tensor) -> Tensor:
         """Boxes that may hold a point of the region, if that is a ball."""
@@ -264,7 +353,6 @@ class _Search:
         return length <= region.eps * (1 + 1e-9) + 1e-12
 
 
-def _open_slopes(part: Weighed, index: Tensor) -> Tensor:
-    """How steep the mixture is that leaves a violation open; flat where it leaves none."""
-    is_open = ~(part.values[index] > 0)
-    return torch.where(is_open[:, None], part.slopes[index].abs(), 0.0)
+def _places(chosen: Tensor) -> Tensor:
+    """The numbers of the entries that are chosen."""
+    return chosen.nonzero().squeeze(1)
