@@ -61,7 +61,7 @@ def at(edges: np.ndarray, values: np.ndarray, eps: float) -> float:
 
 def test_robust_accuracy_by_hand(distribution: Distribution) -> None:
     first, second = robust_accuracy_curves(distribution)
-    assert (first.network, second.network) == ("a", "b")
+    assert (first.name, second.name) == ("a", "b")
     expected = {0.05: (0.75, 0.75), 0.15: (0.5, 0.75), 0.25: (0.5, 0.5), 0.35: (0.25, 0.5)}
     for eps, (proven, not_refuted) in expected.items():
         assert at(first.edges, first.proven, eps) == proven
@@ -84,7 +84,7 @@ def test_the_ecdf_is_its_complement(distribution: Distribution) -> None:
 
 def test_quantiles_of_a_box_are_intervals(distribution: Distribution) -> None:
     first, second = box_summaries(distribution)
-    assert (first.network, first.inputs) == ("a", 3)
+    assert (first.name, first.inputs) == ("a", 3)
     assert first.median == (0.3, 0.4)
     assert first.low_whisker == (0.1, 0.2)
     assert first.high_whisker == (0.5, math.inf)

@@ -3,27 +3,79 @@
 from __future__ import annotations
 
 from radii.plots.box import BoxSummary, box_summaries, draw_boxes
+from radii.plots.class_maps import (
+    ClassTable,
+    class_table,
+    draw_classes,
+    draw_closest_targets,
+    draw_targets,
+    target_tables,
+)
+from radii.plots.correlations import Scatter, draw_correlations, draw_scatter, scatter_of
 from radii.plots.counterexamples import Counterexample, as_picture, draw_counterexamples
 from radii.plots.ecdf import EcdfCurve, draw_ecdf, ecdf_curves
+from radii.plots.fairness import SpreadCurve, draw_class_gains, draw_fairness, spread_curves
+from radii.plots.fits import (
+    FittedGroup,
+    QuantilePoints,
+    draw_fits,
+    draw_qq,
+    fitted_groups,
+    qq_points,
+)
+from radii.plots.gaps import draw_gaps, gap_summaries
+from radii.plots.ks_matrices import draw_ks_matrix, ks_matrices
+from radii.plots.leads import draw_leads
 from radii.plots.robust_accuracy import (
     RobustAccuracyCurve,
     draw_robust_accuracy,
     robust_accuracy_curves,
 )
-from radii.plots.style import save_figure
+from radii.plots.run_times import RunTimes, draw_run_times, run_times
+from radii.plots.style import COLUMN_WIDTH, TEXT_WIDTH, save_figure
 
 __all__ = [
+    "COLUMN_WIDTH",
+    "TEXT_WIDTH",
     "BoxSummary",
+    "ClassTable",
     "Counterexample",
     "EcdfCurve",
+    "FittedGroup",
+    "QuantilePoints",
     "RobustAccuracyCurve",
+    "RunTimes",
+    "Scatter",
+    "SpreadCurve",
     "as_picture",
     "box_summaries",
+    "class_table",
     "draw_boxes",
+    "draw_class_gains",
+    "draw_classes",
+    "draw_closest_targets",
+    "draw_correlations",
     "draw_counterexamples",
     "draw_ecdf",
+    "draw_fairness",
+    "draw_fits",
+    "draw_gaps",
+    "draw_ks_matrix",
+    "draw_leads",
+    "draw_qq",
     "draw_robust_accuracy",
+    "draw_run_times",
+    "draw_scatter",
+    "draw_targets",
     "ecdf_curves",
+    "fitted_groups",
+    "gap_summaries",
+    "ks_matrices",
+    "qq_points",
     "robust_accuracy_curves",
+    "run_times",
     "save_figure",
+    "scatter_of",
+    "spread_curves",
+    "target_tables",
 ]

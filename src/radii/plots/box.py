@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
-from radii.plots.style import COLOURS, new_figure
+from radii.distributions import Distribution
+from radii.plots.groups import groups_of
+from radii.plots.style import (
+    LABEL_SIZE,
+    TEXT_WIDTH,
+    colour_of,
+    mark_eps,
+    new_figure,
+    show_legend,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from radii.distributions import Distribution
-
-__all__ = ["BoxSummary", "box_summaries", "draw_boxes"]
+__all__ = ["BoxSummary", "Order", "box_summaries", "draw_boxes", "draw_summaries"]
 
 WHISKERS = (0.05, 0.95)
 """The shares of inputs at which whiskers end. Extremes depend on how many inputs there are."""
 
 Interval = tuple[float, float]
+Order = Literal["minimum", "median", "none"]
 
 
 @dataclass(frozen=True, slots=True)
 class BoxSummary:
-    """Quantiles of a network's radii over its correctly classified inputs.
+    """Quantiles of a group's radii over its correctly classified inputs.
 
     Each is known as an interval from proven to witnessed; the upper end is inf without a witness.
     """
 
-    network: str
+    name: str
+    keys: tuple[Any, ...]
     inputs: int
+    minimum: Interval
     low_whisker: Interval
     quartile: Interval
     median: Interval
@@ -38,38 +49,101 @@ class BoxSummary:
     high_whisker: Interval
 
 
-def box_summaries(distribution: Distribution) -> list[BoxSummary]:
-    """One summary a network; a network that gets every input wrong has none."""
+def box_summaries(
+    distribution: Distribution, *, by: str | Sequence[str] = "network", sort: Order = "none"
+) -> list[BoxSummary]:
+    """One summary a group; a group whose every input is misclassified has none.
+
+    Sorted, the largest proven minimum (or median) is first. Groups by several things stay together
+    by the first of them, and go by the first of its summaries, such as that of the training data.
+    """
     summaries = []
-    for name, part in distribution.by_network().items():
-        if not part.correct.any():
+    for group in groups_of(distribution, by):
+        if not group.distribution.correct.any():
             continue
-        right = part.where(lambda m: m.correct)
-        shares = (WHISKERS[0], 0.25, 0.5, 0.75, WHISKERS[1])
-        summaries.append(BoxSummary(name, len(right), *map(right.quantile, shares)))
-    return summaries
+        right = group.distribution.correctly_classified()
+        shares = (0.0, WHISKERS[0], 0.25, 0.5, 0.75, WHISKERS[1])
+        summaries.append(
+            BoxSummary(group.name, group.keys, len(right), *map(right.quantile, shares))
+        )
+    if sort == "none":
+        return summaries
+    leading: dict[Any, Interval] = {}
+    for summary in summaries:
+        value = summary.minimum if sort == "minimum" else summary.median
+        leading.setdefault(summary.keys[0], value)
+    ranks = {key: place for place, key in enumerate(leading)}
+    return sorted(summaries, key=lambda s: (-leading[s.keys[0]][0], ranks[s.keys[0]]))
 
 
-def draw_boxes(distribution: Distribution) -> Figure:
-    """One box a network: a quantile's proven and witnessed ends, the doubt between them paler."""
-    summaries = box_summaries(distribution)
-    figure, axes = new_figure(6.0, 0.9 + 0.5 * max(1, len(summaries)))
-    ends = [q for s in summaries for q in (*s.high_whisker, *s.upper_quartile) if math.isfinite(q)]
-    edge = 1.05 * max(ends, default=1.0)
+def draw_boxes(
+    distribution: Distribution,
+    *,
+    by: str | Sequence[str] = "network",
+    sort: Order = "none",
+    eps: Sequence[float] = (),
+    width: float = TEXT_WIDTH,
+) -> Figure:
+    """One box a group: a quantile's proven and witnessed ends, the doubt between them paler.
+
+    A dot marks the smallest radius. `eps` are marked by lines: the share of a box right
+    of one is the robust accuracy there. Groups by two things, such as network and split, have a
+    colour for each value of the second.
+    """
+    summaries = box_summaries(distribution, by=by, sort=sort)
+    return draw_summaries(summaries, "radius $\\varepsilon$; whiskers at 5 and 95 %", eps, width)
+
+
+def draw_summaries(
+    summaries: Sequence[BoxSummary], label: str, eps: Sequence[float], width: float
+) -> Figure:
+    """Boxes below each other; those that share their first key touch and share its name."""
+    figure, axes = new_figure(width, 0.75 + 0.3 * max(1, len(summaries)))
+    ends = [
+        q
+        for s in summaries
+        for q in (*s.high_whisker, *s.upper_quartile, *s.median)
+        if math.isfinite(q)
+    ]
+    edge = 1.05 * max([*ends, *eps], default=1.0) or 1.0
+    is_nested = any(len(s.keys) > 1 for s in summaries)
+    minors = list(dict.fromkeys(s.keys[1:] for s in summaries))
+    places: list[float] = []
     for place, summary in enumerate(summaries):
-        _draw_box(axes, place, summary, edge)
-    axes.set_yticks(range(len(summaries)), [s.network for s in summaries])
-    axes.set_ylim(max(1, len(summaries)) - 0.5, -0.5)
+        is_same = is_nested and place > 0 and summaries[place - 1].keys[0] == summary.keys[0]
+        places.append(places[-1] + (0.8 if is_same else 1.1) if places else 0.0)
+        colour = colour_of(minors.index(summary.keys[1:]) if is_nested else place)
+        _draw_box(axes, places[-1], summary, edge, colour)
+    _name_rows(axes, summaries, places, is_nested)
+    if is_nested:
+        for place, minor in enumerate(minors):
+            named = ", ".join(str(value) for value in minor if value is not None) or "other"
+            axes.barh(math.nan, 0, color=colour_of(place), alpha=0.5, label=named)
+        show_legend(figure, axes)
+    axes.set_ylim((places[-1] if places else 0) + 0.6, -0.6)
     axes.set_xlim(0, edge)
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
-    axes.set_xlabel("radius $\\varepsilon$ of correctly classified inputs (5, 25, 50, 75, 95 %)")
+    figure.supxlabel(label, fontsize=LABEL_SIZE)
+    mark_eps(axes, eps)
     return figure
 
 
-def _draw_box(axes: Axes, place: int, summary: BoxSummary, edge: float) -> None:
+def _name_rows(
+    axes: Axes, summaries: Sequence[BoxSummary], places: Sequence[float], is_nested: bool
+) -> None:
+    if not is_nested:
+        axes.set_yticks(places, [s.name for s in summaries])
+        return
+    rows: dict[Any, list[float]] = {}
+    for summary, place in zip(summaries, places, strict=True):
+        rows.setdefault(summary.keys[0], []).append(place)
+    middles = [sum(group) / len(group) for group in rows.values()]
+    axes.set_yticks(middles, [str(key) for key in rows])
+
+
+def _draw_box(axes: Axes, place: float, summary: BoxSummary, edge: float, colour: str) -> None:
     """`edge` stands for infinity: where a quantile has no witness, the box runs out of the plot."""
-    colour = COLOURS[place % len(COLOURS)]
     low, left, middle, right, high = (
         (start, min(end, edge))
         for start, end in (
@@ -83,16 +157,19 @@ def _draw_box(axes: Axes, place: int, summary: BoxSummary, edge: float) -> None:
     axes.hlines(place, low[0], left[1], color=colour, linewidth=1)
     axes.hlines(place, right[0], high[1], color=colour, linewidth=1)
     for start, end in (low, high):
-        _shade(axes, place, start, end, height=0.2, colour=colour, alpha=0.5)
-    _shade(axes, place, left[0], right[1], height=0.56, colour="white", alpha=1.0)
-    _shade(axes, place, left[0], right[1], height=0.56, colour=colour, alpha=0.25)
+        _shade(axes, place, start, end, height=0.22, colour=colour, alpha=0.5)
+    _shade(axes, place, left[0], right[1], height=0.62, colour="white", alpha=1.0)
+    _shade(axes, place, left[0], right[1], height=0.62, colour=colour, alpha=0.25)
     if left[1] < right[0]:
-        _shade(axes, place, left[1], right[0], height=0.56, colour=colour, alpha=0.3)
-    _shade(axes, place, *middle, height=0.56, colour="black", alpha=0.85)
+        _shade(axes, place, left[1], right[0], height=0.62, colour=colour, alpha=0.3)
+    _shade(axes, place, *middle, height=0.62, colour="black", alpha=0.85)
+    axes.plot(
+        summary.minimum[0], place, marker="o", markersize=2.6, color=colour, clip_on=False, zorder=3
+    )
 
 
 def _shade(
-    axes: Axes, place: int, start: float, end: float, *, height: float, colour: str, alpha: float
+    axes: Axes, place: float, start: float, end: float, *, height: float, colour: str, alpha: float
 ) -> None:
     """A bar over an interval; the outline keeps an interval without width visible."""
     axes.barh(

@@ -2,66 +2,128 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from radii.plots.style import draw_band, new_figure
+from radii.plots.groups import groups_of
+from radii.plots.style import (
+    TEXT_WIDTH,
+    colour_of,
+    draw_band,
+    mark_eps,
+    new_figure,
+    show_legend,
+)
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from radii.distributions import Distribution
 
-__all__ = ["EcdfCurve", "draw_ecdf", "ecdf_curves"]
+__all__ = ["EcdfCurve", "draw_confidence", "draw_ecdf", "ecdf_curves", "turnbull_line"]
 
 Float64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EcdfCurve:
-    """Share of a network's inputs broken within eps: `refuted` at least, `not_proven` at most.
+    """Share of a group's inputs broken within eps: `refuted` at least, `not_proven` at most.
 
-    The shares are constant between neighbouring `edges`, so they have one value less.
+    The shares are constant between neighbouring `edges`, so they have one value less. With a
+    confidence level, the share of all inputs of the population is between `low` and `high`.
     """
 
-    network: str
+    name: str
+    distribution: Distribution
     edges: Float64
     refuted: Float64
     not_proven: Float64
+    low: Float64 | None = None
+    high: Float64 | None = None
 
 
-def ecdf_curves(distribution: Distribution) -> list[EcdfCurve]:
-    """One curve a network, at every eps where one of its sides steps."""
+def ecdf_curves(
+    distribution: Distribution,
+    *,
+    by: str | Sequence[str] = "network",
+    confidence: float | None = None,
+) -> list[EcdfCurve]:
+    """One curve a group, at every eps where one of its sides steps.
+
+    `confidence` adds a band that holds at every eps at once (Dvoretzky, Kiefer and Wolfowitz).
+    """
     finite = distribution.upper[np.isfinite(distribution.upper)]
-    top = 1.05 * max([*finite, *distribution.lower, 1e-12])
+    top = 1.05 * max([*finite, *distribution.lower]) or 1.0
     curves = []
-    for name, part in distribution.by_network().items():
+    for group in groups_of(distribution, by):
+        part, low, high = group.distribution, None, None
         steps = np.concatenate([[0.0], part.lower, part.upper[np.isfinite(part.upper)], [top]])
         edges = np.unique(steps)
-        shares = [part.robust_accuracy(value) for value in (edges[:-1] + edges[1:]) / 2]
-        curves.append(
-            EcdfCurve(
-                name,
-                edges,
-                refuted=1 - np.array([share.not_refuted for share in shares]),
-                not_proven=1 - np.array([share.proven for share in shares]),
-            )
-        )
+        middles = (edges[:-1] + edges[1:]) / 2
+        proven, not_refuted = part.shares(middles)
+        if confidence is not None:
+            least, most = part.band(confidence).at(middles)
+            low, high = 1 - most, 1 - least
+        curves.append(EcdfCurve(group.name, part, edges, 1 - not_refuted, 1 - proven, low, high))
     return curves
 
 
-def draw_ecdf(distribution: Distribution) -> Figure:
-    """Each network's empirical distribution of the radius, as a band between its two sides."""
-    figure, axes = new_figure()
-    curves = ecdf_curves(distribution)
+def turnbull_line(distribution: Distribution) -> tuple[Float64, Float64]:
+    """Corners of the most likely distribution: straight where the data do not say how mass lies.
+
+    It ends where the rest of the mass lies beyond every witness.
+    """
+    from radii.distributions import turnbull
+
+    estimate = turnbull(distribution)
+    ends = np.cumsum(estimate.mass)
+    corners_x = np.stack([estimate.left, estimate.right], axis=1)
+    corners_y = np.stack([ends - estimate.mass, ends], axis=1)
+    is_told = np.isfinite(corners_x)
+    x, y = corners_x[is_told], corners_y[is_told]
+    return np.concatenate([[0.0], x]), np.concatenate([[0.0], y])
+
+
+def draw_ecdf(
+    distribution: Distribution,
+    *,
+    by: str | Sequence[str] = "network",
+    eps: Sequence[float] = (),
+    confidence: float | None = None,
+    turnbull: bool = False,
+    width: float = TEXT_WIDTH,
+) -> Figure:
+    """Each group's empirical distribution of the radius, as a band between its two sides.
+
+    `eps` are marked by lines. `confidence` adds a pale band for the population, `turnbull` the most
+    likely distribution between the sides. The papers leave misclassified inputs out: draw
+    `distribution.correctly_classified()` for that.
+    """
+    figure, axes = new_figure(width)
+    curves = ecdf_curves(distribution, by=by, confidence=confidence)
     for place, curve in enumerate(curves):
-        draw_band(axes, place, curve.network, curve.edges, curve.refuted, curve.not_proven)
+        if curve.low is not None and curve.high is not None:
+            draw_confidence(axes, place, curve.edges, curve.low, curve.high)
+        draw_band(axes, place, curve.name, curve.edges, curve.refuted, curve.not_proven)
+        if turnbull:
+            axes.plot(*turnbull_line(curve.distribution), color=colour_of(place), linewidth=1.0)
     axes.set_xlabel("radius $\\varepsilon$")
-    axes.set_ylabel("share of inputs broken within $\\varepsilon$")
+    axes.set_ylabel("share broken within $\\varepsilon$")
     axes.set_ylim(0, 1.02)
     axes.set_xlim(0, curves[0].edges[-1])
-    axes.legend(frameon=False, fontsize="small", loc="lower right")
+    mark_eps(axes, eps)
+    show_legend(figure, axes)
     return figure
+
+
+def draw_confidence(axes: Axes, place: int, edges: Float64, low: Float64, high: Float64) -> None:
+    """A pale band with a hair line around it: where the population's curve lies."""
+    colour = colour_of(place)
+    axes.stairs(low, edges, baseline=high, fill=True, color=colour, alpha=0.08, linewidth=0)
+    for end in (low, high):
+        axes.stairs(end, edges, baseline=None, color=colour, alpha=0.5, linewidth=0.4)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,27 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "DASHES", "blank_figure", "draw_band", "new_figure", "save_figure"]
+__all__ = [
+    "COLOURS",
+    "COLUMN_WIDTH",
+    "DASHES",
+    "TEXT_WIDTH",
+    "add_axes",
+    "blank_figure",
+    "colour_of",
+    "dashes_of",
+    "draw_band",
+    "mark_eps",
+    "new_figure",
+    "save_figure",
+    "show_legend",
+]
+
+COLUMN_WIDTH = 3.4
+"""Inches: one of the two columns of a conference paper."""
+
+TEXT_WIDTH = 6.0
+"""Inches: the text of a journal page."""
 
 COLOURS = (
     "#0072B2",
@@ -28,13 +49,26 @@ COLOURS = (
 )
 """Okabe and Ito's palette, told apart with every common colour-vision deficiency."""
 
-DASHES = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
+DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 """Line styles that go with the colours, so that a print without colour can be read."""
+
+LABEL_SIZE, TICK_SIZE, SMALL_SIZE = 9, 8, 7
+"""Points. Figures are drawn at the size they are printed at, so these are what readers see."""
 
 EMBEDDED_TRUETYPE = 42
 """The PDF font type that conferences accept; matplotlib's default, Type 3, is refused by many."""
 
 Float64 = npt.NDArray[np.float64]
+
+
+def colour_of(place: int) -> str:
+    """The colour of the group at a place."""
+    return COLOURS[place % len(COLOURS)]
+
+
+def dashes_of(place: int) -> Any:
+    """The dashes of the group at a place; colour and dashes together repeat after 32."""
+    return DASHES[(place + place // len(COLOURS)) % len(DASHES)]
 
 
 def blank_figure(width: float, height: float) -> Figure:
@@ -47,15 +81,23 @@ def blank_figure(width: float, height: float) -> Figure:
     return figure
 
 
-def new_figure(width: float = 6.0, height: float = 3.7) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes in the style of all radii figures."""
-    figure = blank_figure(width, height)
-    axes = figure.add_subplot()
+def new_figure(width: float = TEXT_WIDTH, height: float | None = None) -> tuple[Figure, Axes]:
+    """A figure with one pair of axes in the style of all radii figures; 8:5 unless told."""
+    figure = blank_figure(width, 0.62 * width if height is None else height)
+    return figure, add_axes(figure)
+
+
+def add_axes(figure: Figure, rows: int = 1, columns: int = 1, place: int = 1) -> Axes:
+    """Axes in the style of all radii figures, at a place in a table of them."""
+    axes = figure.add_subplot(rows, columns, place)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(True, color="#e6e6e6", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.tick_params(labelsize=9)
-    return figure, axes
+    axes.tick_params(labelsize=TICK_SIZE)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.label.set_fontsize(LABEL_SIZE)
+    axes.title.set_fontsize(LABEL_SIZE)
+    return axes
 
 
 def draw_band(
@@ -65,13 +107,70 @@ def draw_band(
 
     `place` chooses colour and dashes. The witnessed side is the thick line, which the legend shows.
     """
-    colour = COLOURS[place % len(COLOURS)]
-    dashes = DASHES[place % len(DASHES)]
+    colour = colour_of(place)
     axes.stairs(
-        witnessed, edges, baseline=None, color=colour, linestyle=dashes, linewidth=1.5, label=label
+        witnessed,
+        edges,
+        baseline=None,
+        color=colour,
+        linestyle=dashes_of(place),
+        linewidth=1.4,
+        label=label,
     )
     axes.stairs(proven, edges, baseline=None, color=colour, linewidth=0.6)
     axes.stairs(proven, edges, baseline=witnessed, fill=True, color=colour, alpha=0.25, linewidth=0)
+
+
+def mark_eps(axes: Axes, eps: Sequence[float]) -> None:
+    """Vertical lines at values of eps, named above the axes; a crowded name stands higher."""
+    start, stop = axes.get_xlim()
+    figure = axes.get_figure(root=True)
+    points = 0.75 * 72 * (figure.get_figwidth() if figure else TEXT_WIDTH) / (stop - start)
+    taken: list[float] = []
+    for value in sorted(eps):
+        text = f"{value:g}"
+        half = 0.3 * SMALL_SIZE * (len(text) + 1)
+        left = points * value - half
+        level = next((k for k, end in enumerate(taken) if end <= left), len(taken))
+        taken[level : level + 1] = [points * value + half]
+        axes.axvline(value, color="#444444", linewidth=0.8, linestyle=DASHES[1], zorder=1.5)
+        axes.annotate(
+            text,
+            (value, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 1.5 + SMALL_SIZE * level),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=SMALL_SIZE,
+            color="#444444",
+        )
+
+
+def show_legend(figure: Figure, axes: Axes) -> None:
+    """What each line is, above the axes, where it hides nothing; as many a row as there is room.
+
+    The figure grows by the legend's height, so that the axes keep theirs.
+    """
+    handles, labels = axes.get_legend_handles_labels()
+    if not labels:
+        return
+    # A glyph is about 0.55 of the type size wide; the handle and its gaps take six of them.
+    longest = (max(len(label) for label in labels) + 6) * 0.55 * TICK_SIZE / 72
+    columns = max(1, min(len(labels), int(figure.get_figwidth() / longest)))
+    rows = -(-len(labels) // columns)
+    figure.set_figheight(figure.get_figheight() + 0.165 * rows)
+    figure.legend(
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=-(-len(labels) // rows),
+        frameon=False,
+        fontsize=TICK_SIZE,
+        handlelength=2.2,
+        columnspacing=1.2,
+        borderaxespad=0.2,
+    )
 
 
 def save_figure(figure: Figure, path: Path) -> None:

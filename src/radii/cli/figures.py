@@ -1,0 +1,207 @@
+"""The figures that `radii plot` draws, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from radii.errors import DataError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from radii.distributions import Distribution
+
+__all__ = ["KINDS", "FigureOptions", "Kind"]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureOptions:
+    """What the flags say; a figure takes from it what it has a use for."""
+
+    by: tuple[str, ...] | None
+    eps: tuple[float, ...]
+    sort: str
+    confidence: float | None
+    turnbull: bool
+    families: tuple[str, ...] | None
+    width: float
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        return self.by or ("network",)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A figure, and what it shows in a few words."""
+
+    shows: str
+    draw: Callable[[Distribution, FigureOptions], Figure]
+
+
+def _ecdf(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_ecdf
+
+    return draw_ecdf(
+        distribution,
+        by=options.groups,
+        eps=options.eps,
+        confidence=options.confidence,
+        turnbull=options.turnbull,
+        width=options.width,
+    )
+
+
+def _robust_accuracy(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_robust_accuracy
+
+    return draw_robust_accuracy(
+        distribution,
+        by=options.groups,
+        eps=options.eps,
+        confidence=options.confidence,
+        width=options.width,
+    )
+
+
+def _boxes(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_boxes
+
+    sort = options.sort
+    if sort not in ("minimum", "median", "none"):
+        raise DataError(f"boxes are sorted by minimum, median or none, not '{sort}'")
+    return draw_boxes(
+        distribution,
+        by=options.groups,
+        sort=sort,  # type: ignore[arg-type]  # checked above
+        eps=options.eps,
+        width=options.width,
+    )
+
+
+def _gaps(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_gaps
+
+    return draw_gaps(distribution, by=options.groups, width=options.width)
+
+
+def _times(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_run_times
+
+    return draw_run_times(distribution, by=options.groups, width=options.width)
+
+
+def _fits(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_fits
+
+    return draw_fits(
+        distribution, by=options.groups, families=options.families, width=options.width
+    )
+
+
+def _qq(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_qq
+
+    family = options.families[0] if options.families else "lognormal"
+    return draw_qq(distribution, family, by=options.groups, width=options.width)
+
+
+def _scatter(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_scatter
+
+    return draw_scatter(distribution, width=options.width)
+
+
+def _correlations(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_correlations
+
+    return draw_correlations(distribution, width=options.width)
+
+
+def _leads(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_leads
+
+    first, second = _two_networks(distribution)
+    return draw_leads(
+        distribution,
+        first,
+        second,
+        eps=options.eps,
+        confidence=options.confidence,
+        width=options.width,
+    )
+
+
+def _classes(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_classes
+
+    return draw_classes(distribution, eps=_first(options.eps), width=options.width)
+
+
+def _targets(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_targets
+
+    return draw_targets(distribution, eps=_first(options.eps), width=options.width)
+
+
+def _closest(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_closest_targets
+
+    return draw_closest_targets(distribution, width=options.width)
+
+
+def _ks(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_ks_matrix
+
+    by, *each = options.by or ("class",)
+    return draw_ks_matrix(distribution, by, each=each[0] if each else None, width=options.width)
+
+
+def _fairness(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_fairness
+
+    return draw_fairness(distribution, eps=options.eps, width=options.width)
+
+
+def _gains(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_class_gains
+
+    eps = _first(options.eps)
+    if eps is None:
+        raise DataError("the gain of a class is at one eps: name it with --eps")
+    return draw_class_gains(distribution, *_two_networks(distribution), eps, width=options.width)
+
+
+def _first(eps: tuple[float, ...]) -> float | None:
+    return eps[0] if eps else None
+
+
+def _two_networks(distribution: Distribution) -> tuple[str, str]:
+    names = distribution.networks
+    if len(names) != 2:
+        raise DataError(
+            f"two networks are compared, not {len(names)}: choose with --only network=NAME, twice"
+        )
+    return names[0], names[1]
+
+
+KINDS: dict[str, Kind] = {
+    "ecdf": Kind("share of inputs broken within eps, the gap shaded", _ecdf),
+    "robust-accuracy": Kind("share of inputs that stay right within eps", _robust_accuracy),
+    "box": Kind("quantiles of the radii, each as an interval", _boxes),
+    "gaps": Kind("how wide brackets stayed", _gaps),
+    "times": Kind("share of inputs done within a time", _times),
+    "fit": Kind("fitted families over the data, with their test", _fits),
+    "qq": Kind("quantiles of the data over those of a fitted family", _qq),
+    "scatter": Kind("an input's radii on two networks, and Spearman's r", _scatter),
+    "correlations": Kind("Spearman's r between all networks", _correlations),
+    "leads": Kind("which of two networks is more robust at which eps", _leads),
+    "classes": Kind("median radius by class and network; recall with --eps", _classes),
+    "targets": Kind("median one-to-one radius by class and target", _targets),
+    "closest": Kind("towards which class the inputs of a class break first", _closest),
+    "ks": Kind("Kolmogorov-Smirnov matrix of classes; --by network, target", _ks),
+    "fairness": Kind("spread of robust recall between classes over eps", _fairness),
+    "gains": Kind("which classes gain from one network to another at --eps", _gains),
+}

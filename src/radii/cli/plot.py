@@ -1,0 +1,227 @@
+"""`radii plot`: figures for papers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.cli.figures import KINDS, FigureOptions
+from radii.errors import DataError, InputError
+
+if TYPE_CHECKING:
+    from radii.distributions import Distribution
+
+__all__ = ["add_parser"]
+
+SUFFIXES = (".pdf", ".svg", ".png")
+GROUPS = {"network": "network", "class": "label", "target": "target", "split": "split"}
+GROUPS["training"] = "training"
+
+EPILOG = (
+    "kinds:\n"
+    + "\n".join(f"  {name:<16} {kind.shows}" for name, kind in KINDS.items())
+    + """
+
+examples:
+  radii plot results --kind ecdf -o ecdf.pdf
+  radii plot results published.csv --kind ecdf,box,scatter -o figures
+  radii plot published.csv --kind box --sort minimum --eps 0.012,0.04 -o box.svg
+  radii plot published.csv --kind ecdf --correct-only --confidence 0.95 --turnbull -o ecdf.png
+  radii plot published.csv --kind leads --only network=a --only network=b -o leads.pdf
+  radii plot results --kind robust-accuracy --by class --width column -o recall.pdf
+  radii plot train test --kind box,ecdf --by network,split -o figures --format pdf,png
+  radii plot results --kind all -o figures            every figure that the results allow
+"""
+)
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "plot",
+        help="draw figures for papers: PDF, SVG or PNG",
+        description="Figures from runs, published files, or both together.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a file"
+    )
+    parser.add_argument(
+        "--kind", default="ecdf", metavar="NAME[,NAME...]", help="which figures, or all (ecdf)"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("figures"),
+        metavar="DIR|FILE",
+        help="a folder, or one file ending in .pdf, .svg or .png (figures)",
+    )
+    parser.add_argument(
+        "--format", default="pdf", metavar="NAME[,NAME...]", help="in a folder: pdf, svg, png (pdf)"
+    )
+    parser.add_argument(
+        "--width", default="text", metavar="WIDTH", help="column (3.4 in), text (6 in), or inches"
+    )
+    _add_selection(parser.add_argument_group("what of the results"))
+    _add_details(parser.add_argument_group("what is drawn"))
+    parser.set_defaults(run=run)
+
+
+def _add_selection(group: Any) -> None:
+    group.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="network, class, target, split or training; repeat for more",
+    )
+    group.add_argument(
+        "--correct-only",
+        action="store_true",
+        help="leave misclassified inputs out, as the papers do",
+    )
+    group.add_argument("--split", default="", help="names the inputs of results that do not say it")
+    group.add_argument(
+        "--distrust",
+        action="store_true",
+        help="drop published proofs that their own row refutes",
+    )
+
+
+def _add_details(group: Any) -> None:
+    group.add_argument(
+        "--by",
+        metavar="NAME[,NAME...]",
+        help="a line or box for each network (default), class, target, split, training",
+    )
+    group.add_argument("--eps", metavar="E[,E...]", help="lines at these radii; see kinds")
+    group.add_argument(
+        "--sort", default="none", metavar="ORDER", help="boxes by minimum, median or none (none)"
+    )
+    group.add_argument(
+        "--confidence", type=float, metavar="LEVEL", help="add a band for all inputs, such as 0.95"
+    )
+    group.add_argument(
+        "--turnbull", action="store_true", help="ecdf: add the most likely distribution"
+    )
+    group.add_argument(
+        "--family", metavar="NAME[,NAME...]", help="fit, qq: lognormal, normal, weibull, gamma"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.cli.sources import read_distributions
+    from radii.plots import save_figure
+
+    kinds = _kinds(args.kind)
+    options = _options(args)
+    files = _files(args, kinds)
+    distribution = read_distributions(args.places, split=args.split, distrust=args.distrust)
+    distribution = _selected(distribution, args.only)
+    if args.correct_only:
+        distribution = distribution.correctly_classified()
+    drawn = 0
+    for kind in kinds:
+        try:
+            figure = KINDS[kind].draw(distribution, options)
+        except InputError as error:
+            if args.kind != "all":
+                raise DataError(f"{kind}: {error}") from None
+            print(f"radii: {kind} is left out: {error}", file=sys.stderr)
+            continue
+        for path in files[kind]:
+            _make_folder(path.parent)
+            save_figure(figure, path)
+            print(path)
+            drawn += 1
+    if not drawn:
+        raise DataError("no figure could be drawn from these results")
+    return 0
+
+
+def _kinds(text: str) -> list[str]:
+    if text == "all":
+        return list(KINDS)
+    names = _names(text)
+    for name in names:
+        if name not in KINDS:
+            raise DataError(f"figure '{name}' is not one of {', '.join(KINDS)}, all")
+    return names
+
+
+def _files(args: argparse.Namespace, kinds: list[str]) -> dict[str, list[Path]]:
+    """Where each figure goes."""
+    output: Path = args.output
+    if output.suffix in SUFFIXES and not output.is_dir():
+        if len(kinds) > 1:
+            raise DataError(f"{output}: one file holds one figure; name a folder for {len(kinds)}")
+        return {kinds[0]: [output]}
+    formats = _names(args.format)
+    for name in formats:
+        if f".{name}" not in SUFFIXES:
+            raise DataError(f"format '{name}' is not one of pdf, svg, png")
+    if output.suffix and not output.is_dir():
+        raise DataError(f"{output}: a figure's file ends in .pdf, .svg or .png")
+    return {kind: [output / f"{kind}.{name}" for name in formats] for kind in kinds}
+
+
+def _options(args: argparse.Namespace) -> FigureOptions:
+    from radii.plots import COLUMN_WIDTH, TEXT_WIDTH
+
+    widths = {"column": COLUMN_WIDTH, "text": TEXT_WIDTH}
+    width = widths.get(args.width) or _number("--width", args.width)
+    if not 1.5 <= width <= 40:
+        raise DataError(f"--width {args.width}: a figure is between 1.5 and 40 inches wide")
+    return FigureOptions(
+        by=tuple(_names(args.by)) if args.by else None,
+        eps=tuple(_number("--eps", text) for text in _names(args.eps or "")),
+        sort=args.sort,
+        confidence=args.confidence,
+        turnbull=args.turnbull,
+        families=tuple(_names(args.family)) if args.family else None,
+        width=width,
+    )
+
+
+def _selected(distribution: Distribution, only: list[str]) -> Distribution:
+    """The rows that have one of the wanted values of every name."""
+    import numpy as np
+
+    wanted: dict[str, list[str]] = {}
+    for text in only:
+        name, sign, value = text.partition("=")
+        if name not in GROUPS or not sign:
+            raise DataError(f"--only {text}: write one of {', '.join(GROUPS)}, =, and a value")
+        wanted.setdefault(name, []).append(value)
+    for name, values in wanted.items():
+        told = distribution.column(GROUPS[name]).astype(np.str_)
+        absent = [value for value in values if value not in told]
+        if absent:
+            known = ", ".join(dict.fromkeys(told.tolist()))
+            raise DataError(f"--only {name}={absent[0]}: the results have {known}")
+        distribution = distribution.select(np.isin(told, values))
+    return distribution
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _number(flag: str, text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise DataError(f"{flag} {text} is not a number") from None
+    if not 0 <= value < float("inf"):
+        raise DataError(f"{flag} {text} must be a finite number >= 0")
+    return value
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be made ({error.strerror or error})") from None

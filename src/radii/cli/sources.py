@@ -1,0 +1,65 @@
+"""The results that a command is given: runs of radii, published files, folders of VERONA."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from radii.errors import StoreError
+
+if TYPE_CHECKING:
+    from radii.distributions import Distribution
+
+__all__ = ["read_distributions"]
+
+
+def read_distributions(
+    places: Sequence[Path], *, split: str = "", distrust: bool = False
+) -> Distribution:
+    """All brackets of several places; what cannot be taken at its word goes to standard error.
+
+    Networks of the same name in several places carry the place's name too. `split` names the inputs
+    of places that do not tell it themselves.
+    """
+    from radii.distributions import Distribution, read_results
+
+    several = Counter(place.resolve() for place in places)
+    for place in places:
+        if several[place.resolve()] > 1:
+            raise StoreError(f"{place}: the same results are given twice")
+        if not place.exists():
+            raise StoreError(f"{place}: no such file or directory")
+    parts = []
+    for place in places:
+        read = read_results(place, distrust=distrust)
+        for note in read.notes:
+            print(f"radii: {note}", file=sys.stderr)
+        parts.append(read.distribution)
+    if split:
+        parts = [_with_split(part, split) for part in parts]
+    counts = Counter(name for part in parts for name in part.networks)
+    named = []
+    for place, part in zip(places, parts, strict=True):
+        title = _title(place, places)
+        names = {name: name if counts[name] == 1 else f"{name} ({title})" for name in part.networks}
+        named.append(part.labelled(network=names))
+    return Distribution.union(named)
+
+
+def _with_split(distribution: Distribution, split: str) -> Distribution:
+    told = distribution.column("split")
+    return distribution.labelled(split=[str(name) or split for name in told])
+
+
+def _title(place: Path, places: Sequence[Path]) -> str:
+    """The end of a path, as long as it takes to tell it from the others."""
+    parts = place.resolve().parts
+    others = [other.resolve().parts for other in places if other.resolve() != place.resolve()]
+    for kept in range(1, len(parts) + 1):
+        if all(other[-kept:] != parts[-kept:] for other in others):
+            break
+    short = "/".join(parts[-kept:])
+    return short.removesuffix(place.suffix) if place.is_file() else short
