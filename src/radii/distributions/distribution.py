@@ -316,11 +316,25 @@ class Distribution:
 
         return frame_of_columns(self._columns)
 
-    def plot_ecdf(self) -> Figure:
+    # --- doors to the figures, whose options `docs/figures.md` lists
+
+    def plot_ecdf(self, **options: Any) -> Figure:
         """Both sides of the empirical distribution, the gap between them shaded."""
         from radii.plots import draw_ecdf
 
-        return draw_ecdf(self)
+        return draw_ecdf(self, **options)
+
+    def plot_robust_accuracy(self, **options: Any) -> Figure:
+        """Robust accuracy over eps, as a band from what is proven to what is not refuted."""
+        from radii.plots import draw_robust_accuracy
+
+        return draw_robust_accuracy(self, **options)
+
+    def plot_boxes(self, **options: Any) -> Figure:
+        """Quantiles of the radii, each drawn as the interval that it is."""
+        from radii.plots import draw_boxes
+
+        return draw_boxes(self, **options)
 
 
 def _distinct(values: Array) -> Array:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from radii.distributions import Distribution, dominance
 from radii.plots.robust_accuracy import robust_accuracy_curves
 from radii.plots.style import (
-    LABEL_SIZE,
     TEXT_WIDTH,
+    TICK_SIZE,
     colour_of,
     draw_band,
     mark_eps,
@@ -61,5 +62,7 @@ def draw_leads(
     axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
     mark_eps(axes, eps)
     show_legend(figure, axes)
-    figure.suptitle(str(found), fontsize=LABEL_SIZE, wrap=True)
+    lines = textwrap.wrap(str(found), int(width * 72 / (0.6 * TICK_SIZE)))
+    axes.set_title("\n".join(lines), fontsize=TICK_SIZE, pad=10 if eps else None)
+    figure.set_figheight(figure.get_figheight() + 0.15 * len(lines))
     return figure
