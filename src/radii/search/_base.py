@@ -9,8 +9,10 @@ it, so the same results in any order leave the same bracket.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import ClassVar, final
 
 from radii.brackets import Bracket, Disagreement, weigh
@@ -38,6 +40,12 @@ class Question:
     eps: float
 
 
+@lru_cache(maxsize=4)
+def _values(grid: Grid) -> tuple[float, ...]:
+    """Kept, because many searches share a grid and look at it all the time."""
+    return grid.values
+
+
 class Search(ABC):
     """Narrows one instance's bracket by asking questions about grid values.
 
@@ -53,6 +61,7 @@ class Search(ABC):
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
+        self.values = _values(grid)
         self.told: dict[Question, Result] = {}
         self.outstanding: set[Question] = set()
         self.bracket = Bracket()
@@ -104,14 +113,15 @@ class Search(ABC):
 
     def open_range(self) -> tuple[int, int]:
         """Grid indices [first, last) that the bracket leaves open: above lower, below upper."""
-        first = self.grid.count_below(self.bracket.lower)
-        if first < len(self.grid) and self.grid[first] <= self.bracket.lower:
-            first += 1
-        return first, max(first, self.grid.count_below(self.bracket.upper))
+        first = bisect_right(self.values, self.bracket.lower)
+        return first, max(first, bisect_left(self.values, self.bracket.upper))
+
+    def index_of(self, question: Question) -> int:
+        """Which grid value a question is about."""
+        return bisect_left(self.values, question.eps)
 
     def missing_indices(self) -> list[int]:
         """Open grid indices at which a proof was tried and gave no answer, in order."""
         first, last = self.open_range()
-        tried = (q.eps for q in self.told if q.kind is Kind.PROVE)
-        indices = {self.grid.count_below(eps) for eps in tried}
+        indices = {self.index_of(q) for q in self.told if q.kind is Kind.PROVE}
         return sorted(index for index in indices if first <= index < last)

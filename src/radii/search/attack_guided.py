@@ -28,11 +28,11 @@ class AttackGuided(Search):
         first, last = self.open_range()
         if first >= last:
             return None
-        attack = Question(Kind.ATTACK, self.grid[len(self.grid) - 1])
+        attack = Question(Kind.ATTACK, self.values[-1])
         if attack not in self.told:
             return attack
         index = self._next_index(first, last)
-        return None if index is None else Question(Kind.PROVE, self.grid[index])
+        return None if index is None else Question(Kind.PROVE, self.values[index])
 
     def _next_index(self, first: int, last: int) -> int | None:
         proofs = [result for question, result in self.told.items() if question.kind is Kind.PROVE]
@@ -51,7 +51,7 @@ class AttackOnly(Search):
     needs_verifier: ClassVar[bool] = False
 
     def next_question(self) -> Question | None:
-        attack = Question(Kind.ATTACK, self.grid[len(self.grid) - 1])
+        attack = Question(Kind.ATTACK, self.values[-1])
         first, last = self.open_range()
         if first >= last or attack in self.told or attack in self.outstanding:
             return None

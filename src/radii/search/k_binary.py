@@ -37,7 +37,7 @@ class KBinary(Search):
         if len(self.outstanding) >= self.k:
             return None
         first, last = self.open_range()
-        running = (self.grid.count_below(question.eps) for question in self.outstanding)
+        running = map(self.index_of, self.outstanding)
         situation = Situation(
             first,
             last,
@@ -45,7 +45,7 @@ class KBinary(Search):
             tuple(self.missing_indices()),
         )
         index = situation.next_index(self.k, self.cuts)
-        return None if index is None else Question(Kind.PROVE, self.grid[index])
+        return None if index is None else Question(Kind.PROVE, self.values[index])
 
 
 class Binary(KBinary):

@@ -32,7 +32,7 @@ class Linear(Search):
             return None
         first, last = self.open_range()
         for index in range(first, last):
-            question = Question(Kind.PROVE, self.grid[index])
+            question = Question(Kind.PROVE, self.values[index])
             if question not in self.told and question not in self.outstanding:
                 return question
         return None

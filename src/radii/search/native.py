@@ -20,8 +20,8 @@ class Native(Search):
         first, last = self.open_range()
         if self.outstanding or first >= last:
             return None
-        attack = Question(Kind.ATTACK, self.grid[len(self.grid) - 1])
+        attack = Question(Kind.ATTACK, self.values[-1])
         if attack not in self.told:
             return attack
         has_climbed = any(question.kind is Kind.RADIUS for question in self.told)
-        return None if has_climbed else Question(Kind.RADIUS, self.grid[last - 1])
+        return None if has_climbed else Question(Kind.RADIUS, self.values[last - 1])
