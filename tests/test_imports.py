@@ -22,6 +22,7 @@ LAYERS = (
     "properties",
     "queries",
     "brackets",
+    "effort",
     "networks",
     "datasets",
     "selection",

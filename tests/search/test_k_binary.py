@@ -10,6 +10,7 @@ from functools import cache
 import pytest
 from test_search import Simulation, witness
 
+from radii.effort import theoretical_maximum
 from radii.queries import Grid
 from radii.search import Binary, Cuts, KBinary, Kind, Linear, Question, Search
 from radii.search.splitting import GOLDEN_CUTS, PATIENCE, Situation
@@ -63,28 +64,6 @@ def worst_case(values: int, k: int, missing: int, cuts: Cuts = Cuts.EQUAL) -> in
     return most(values, (), (), missing)
 
 
-def most_values(queries: int, k: int) -> int:
-    """How many outcomes the theory (Cicalese et al. 2004) tells apart with so many queries, k of
-    them at once and answered in any order; proven for odd k and for 2 and 4."""
-    counts = list(range(1, k + 2))
-    half = k // 2
-    while len(counts) <= queries:
-        more = len(counts)
-        counts.append(
-            2 * counts[more - half - 1] if k % 2 else counts[more - half] + counts[more - half - 1]
-        )
-    return counts[queries]
-
-
-def theory(values: int, k: int) -> int:
-    return next(queries for queries in range(values + 1) if most_values(queries, k) >= values)
-
-
-def test_the_theory_of_the_paper() -> None:
-    """Table 1 of the robustness distributions paper."""
-    assert [theory(200, k) for k in (1, 2, 4)] == [8, 11, 17]
-
-
 MAXIMA = {
     (1, Cuts.EQUAL): (8, 10),
     (2, Cuts.EQUAL): (14, 16),
@@ -99,13 +78,15 @@ MAXIMA = {
 def test_table_of_maxima(k: int, cuts: Cuts) -> None:
     found = tuple(worst_case(200, k, missing, cuts) for missing in (0, 1))
     assert found == MAXIMA[k, cuts]
-    assert found[0] >= theory(200, k)
+    assert found[0] >= (theoretical_maximum(200, k) or 0)
 
 
 def test_golden_cuts_need_what_the_theory_says() -> None:
-    for values in range(1, 200):
-        assert worst_case(values, 2, 0, Cuts.GOLDEN) <= theory(values + 1, 2) + 1
-    assert worst_case(200, 2, 0, Cuts.GOLDEN) == theory(200, 2)
+    for values in range(1, 200, 7):
+        best = theoretical_maximum(values + 1, 2)  # n values have n + 1 outcomes
+        assert best is not None
+        assert best <= worst_case(values, 2, 0, Cuts.GOLDEN) <= best + 1
+    assert worst_case(200, 2, 0, Cuts.GOLDEN) == 11 == theoretical_maximum(200, 2)
 
 
 def test_every_order_of_answers_on_small_grids() -> None:

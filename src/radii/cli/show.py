@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
+from radii.errors import ExperimentError
 
 if TYPE_CHECKING:
     from radii.brackets import Measurement
@@ -22,6 +23,7 @@ __all__ = ["add_parser", "print_store"]
 EPILOG = """examples:
   radii show results
   radii show results --instances         one row an input
+  radii show results --statistics        queries, seconds and missing answers of the search
   radii show results --json
   radii show published.csv               a file in the published (VERONA) columns
 """
@@ -37,6 +39,9 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
     parser.add_argument("--instances", action="store_true", help="one row an input")
+    parser.add_argument(
+        "--statistics", action="store_true", help="what the search cost, as the paper's tables"
+    )
     add_json_flag(parser)
     parser.set_defaults(run=run)
 
@@ -45,6 +50,10 @@ def run(args: argparse.Namespace) -> int:
     from radii.store import Store
 
     if args.directory.is_file():
+        if args.statistics:
+            raise ExperimentError(
+                f"{args.directory}: --statistics needs the --out of a run; a table holds no queries"
+            )
         from radii.distributions import read_results
 
         imported = read_results(args.directory)
@@ -53,8 +62,30 @@ def run(args: argparse.Namespace) -> int:
         _print(imported.distribution, [], as_json=args.json, instances=args.instances)
         return 0
     with Store.open(args.directory) as store:
-        print_store(store, as_json=args.json, instances=args.instances)
+        if args.statistics:
+            print_statistics(store, as_json=args.json)
+        else:
+            print_store(store, as_json=args.json, instances=args.instances)
     return 0
+
+
+def print_statistics(store: Store, *, as_json: bool) -> None:
+    """Print what the search cost, a row a network."""
+    from rich.console import Console
+
+    from radii.cli.efforts import effort_object, effort_tables
+    from radii.distributions import Distribution
+
+    distribution = Distribution(store.measurements())
+    if not as_json:
+        Console().print(*effort_tables(distribution, store.experiment()))
+        return
+    networks = [
+        {"network": name, "statistics": effort_object(part)}
+        for name, part in distribution.by_network().items()
+    ]
+    json.dump({"networks": networks}, sys.stdout, indent=1)
+    print()
 
 
 def print_store(store: Store, *, as_json: bool, instances: bool = False) -> None:
@@ -122,4 +153,7 @@ def _instance_object(m: Measurement) -> dict[str, Any]:
         "queries": m.queries,
         "missing": m.missing,
         "cancelled": m.cancelled,
+        "timeouts": m.timeouts,
+        "memouts": m.memouts,
+        "cpu_seconds": None if m.cpu_seconds is None else round(m.cpu_seconds, 6),
     }
