@@ -114,28 +114,29 @@ def test_measurements_and_back() -> None:
     assert Distribution([row]).measurements == (row,)
 
 
-def test_from_a_store_and_over_targets(tmp_path: Path) -> None:
-    """The minimum over targets is the one-to-any radius, instance by instance."""
+@pytest.mark.parametrize(
+    ("inputs", "grid"),
+    [(1, "0.05:0.4:0.1"), pytest.param(12, "0.02:0.3:0.02", marks=pytest.mark.slow)],
+)
+def test_from_a_store_and_over_targets(tmp_path: Path, inputs: int, grid: str) -> None:
+    """The smallest radius over targets is the one-to-any radius, instance by instance."""
     net = demo.load_network("mlp-standard")
-    data = radii.datasets.load("digits", split="test").first(2)
-    grid = "0.02:0.3:0.02"
+    data = radii.datasets.load("digits", split="test").first(inputs)
     direct = radii.robustness_distribution(net, data, grid=grid, out=tmp_path / "any")
     stored = Distribution.from_store(tmp_path / "any", training="standard")
     assert stored.lower.tolist() == direct.lower.tolist()
-    assert stored.column("split").tolist() == ["test", "test"]
-    assert stored.column("training").tolist() == ["standard", "standard"]
-    parts = [
-        radii.robustness_distribution(net, data, grid=grid, property=f"one-to-one:{target}")
-        for target in range(10)
-    ]
-    targeted = Distribution.union(parts)
-    kept = targeted.select(targeted.label != targeted.column("target"))
-    combined = over_targets(kept)
+    assert set(stored.column("split")) == {"test"}
+    assert set(stored.column("training")) == {"standard"}
+    targeted = radii.robustness_distribution(net, data, grid=grid, property="one-to-one")
+    assert len(targeted) == 9 * inputs
+    combined = over_targets(targeted)
     assert combined.column("input").tolist() == direct.column("input").tolist()
     np.testing.assert_array_equal(combined.lower, direct.lower)
-    # Witnesses are found by attacks, whose distances differ within the same step of the grid.
-    assert np.all(combined.upper > combined.lower)
-    assert np.all(np.abs(combined.upper - direct.upper) <= 0.02)
+    # Witnesses come from attacks: their distances differ, but within one step of the grid.
+    step = float(grid.split(":")[2])
+    is_proven = direct.correct
+    assert np.all(combined.upper[is_proven] > combined.lower[is_proven])
+    assert np.all(np.abs(combined.upper - direct.upper) <= step)
 
 
 def test_a_target_that_is_missing_is_named() -> None:
@@ -175,11 +176,11 @@ def test_no_store_is_one_sentence(tmp_path: Path) -> None:
         Distribution.from_store(tmp_path)
 
 
-def test_ten_thousand_instances_on_twenty_networks_are_handled_at_once() -> None:
+def test_ten_thousand_instances_on_twenty_networks_are_handled_in_seconds() -> None:
     rng = np.random.default_rng(0)
     lower = rng.lognormal(-3, 0.5, 200_000)
     names = np.repeat([f"network-{place}" for place in range(20)], 10_000)
-    start = time.perf_counter()
+    start = time.process_time()
     dist = Distribution.from_arrays(
         lower, lower + 0.002, network=names, label=np.tile(np.arange(10), 20_000)
     )
@@ -187,4 +188,4 @@ def test_ten_thousand_instances_on_twenty_networks_are_handled_at_once() -> None
     for part in groups.values():
         part.shares(np.linspace(0, 0.4, 200))
     assert len(groups) == 200
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 10

@@ -66,8 +66,9 @@ def described(path: Path, frame: pd.DataFrame) -> dict[str, Any]:
         "label": whole_numbers(path, frame, "original_label"),
         "target": whole_numbers(path, frame, "target_class"),
     }
-    is_targeted = columns["target"] != NONE
-    columns["property"] = np.where(is_targeted, "one-to-one", "one-to-any")
+    columns["property"] = np.array(
+        ["one-to-any" if target == NONE else f"one-to-one:{target}" for target in columns["target"]]
+    )
     for name in ("split", "training"):
         if name in frame.columns:
             text = frame[name].astype(object).where(frame[name].notna(), "")

@@ -45,6 +45,13 @@ def _rows(
 
 
 def _steps(family: Family, edges: Float64, sample: CellCounts, at: Float64) -> Float64:
+    """One step a row; none where a sample is so far out that its moments overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = _scoring_steps(family, edges, sample, at)
+    return np.where(np.isfinite(steps).all(axis=1, keepdims=True), steps, 0.0)
+
+
+def _scoring_steps(family: Family, edges: Float64, sample: CellCounts, at: Float64) -> Float64:
     tails, jump = signed_tails(family, at, edges)
     held = np.maximum(sample.differences(tails) + sample.differences(jump[None]), SMALLEST)
     one, two = (sample.differences(slope) / held for slope in family.slopes(at, edges))
