@@ -21,7 +21,7 @@ from radii import __version__
 from radii.errors import ExperimentError
 from radii.execution._base import Equipment, Executor, Task, Toolbox, missing_results
 from radii.execution.local import START_SECONDS
-from radii.execution.nodes import Cluster, Node, alive_nodes, connect, load_ray
+from radii.execution.nodes import Cluster, Node, alive_nodes, connect, head_answers, load_ray
 from radii.execution.processes import GRACE_SECONDS
 from radii.execution.seat import Seat
 from radii.verdicts import Result, Verdict
@@ -33,8 +33,10 @@ CANCEL_SECONDS = 1.6
 that does not stop by itself is killed sooner, so this means a node that cannot be reached."""
 SLACK_SECONDS = 20.0
 """What starting and speaking across a network may add to a task's time, and to that of a kill."""
-STARVED_SECONDS = 120.0
-"""How long tasks wait while there is no seat at all, before the run ends."""
+STARVED_SECONDS = 300.0
+"""How long tasks wait while no seat is ready, before the run ends; slow disks included."""
+HEAD_SECONDS = 20.0
+"""How long the cluster's head may be out of reach."""
 LOOK_SECONDS = 1.0
 """Between two looks at the nodes."""
 TICK_SECONDS = 0.1
@@ -42,6 +44,7 @@ TICK_SECONDS = 0.1
 
 LOSSES = 5
 """How often a task may be lost with its seat until it is taken to be the cause."""
+KEPT = "what was found is kept"
 FAILURES = 3
 """Seats in a row that cannot start or work, until their node is left alone."""
 
@@ -98,7 +101,6 @@ class RayWorkers(Executor):
             with self._changing:
                 has_grown = self._look_at_nodes()
                 self._hand_out()
-                self._check_deadlines()
                 if self._ended:
                     return self._ended.popleft()
                 if has_grown and self.has_room:
@@ -106,13 +108,11 @@ class RayWorkers(Executor):
                 speaking = {
                     seat.reference: seat for seat in self._seats if seat.reference is not None
                 }
-            if not speaking:
-                time.sleep(TICK_SECONDS)
-                continue
-            ready, _ = self._ray.wait(list(speaking), num_returns=1, timeout=TICK_SECONDS)
+            ready = self._listen(list(speaking))
             with self._changing:
                 for reference in ready:
                     self._collect(speaking[reference])
+                self._check_deadlines()
 
     def close(self) -> None:
         for seat in self._seats:
@@ -123,12 +123,22 @@ class RayWorkers(Executor):
         if self._is_connected_here:
             self._ray.shutdown()
 
+    def _listen(self, references: list[Any]) -> list[Any]:
+        """Wait a little for the first to be there; then all that are."""
+        if not references:
+            time.sleep(TICK_SECONDS)
+            return []
+        self._ray.wait(references, num_returns=1, timeout=TICK_SECONDS)
+        ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
+        return list(ready)
+
     # --- seats
 
     def _look_at_nodes(self) -> bool:
         """No seats on nodes that are gone, new ones on nodes that joined: were there any?"""
         if time.monotonic() - self._looked_at < LOOK_SECONDS:
             return False
+        self._check_head()
         nodes = [node for node in alive_nodes() if node.seats(self._needs) > 0]
         alive = {node.id for node in nodes}
         for seat in [seat for seat in self._seats if seat.node.id not in alive]:
@@ -143,6 +153,16 @@ class RayWorkers(Executor):
                     self._seats.append(self._new_seat(node))
         self._looked_at = time.monotonic()
         return len(self._seats) > before
+
+    def _check_head(self) -> None:
+        """Ray's own calls hang without a head, and after a minute end the process."""
+        end = time.monotonic() + HEAD_SECONDS
+        while not head_answers():
+            if time.monotonic() > end:
+                raise ExperimentError(
+                    f"the head of the cluster is gone; {KEPT}, start a cluster and run again"
+                )
+            time.sleep(TICK_SECONDS)
 
     def _new_seat(self, node: Node) -> _Seat:
         on_node = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
@@ -188,11 +208,12 @@ class RayWorkers(Executor):
         elif said == __version__:
             seat.is_ready = True
         else:
-            self._blame(seat.node, f"it has radii {said}, and this is {__version__}")
+            reason = f"it has radii {said}, and this is {__version__}"
+            self._blame(seat.node, reason, times=FAILURES)  # another start would not help
             self._lose(seat)
 
-    def _blame(self, node: Node, reason: str) -> None:
-        self._failures[node.id] += 1
+    def _blame(self, node: Node, reason: str, times: int = 1) -> None:
+        self._failures[node.id] += times
         self._failure = f"{node.host}: {_gist(reason)}"
 
     def _lose(self, seat: _Seat, reason: str = "its node is gone") -> None:
@@ -220,8 +241,7 @@ class RayWorkers(Executor):
             self._starved_since = now
         elif now - self._starved_since > STARVED_SECONDS:
             raise ExperimentError(
-                f"no node of the cluster had room for {STARVED_SECONDS:g} s; what was found is "
-                "kept, run again to continue"
+                f"no node of the cluster had room for {STARVED_SECONDS:g} s; {KEPT}, run again"
             )
 
     def _give_up(self, job: _Job, verdict: Verdict, message: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import math
+import os
 import re
 import socket
 import time
@@ -15,13 +16,16 @@ from typing import Any
 from radii.errors import ExperimentError, InputError, MissingExtra, RadiiError
 from radii.execution.guarding import Stopped, guarded
 
-__all__ = ["Cluster", "Node", "alive_nodes", "connect", "load_ray"]
+__all__ = ["Cluster", "Node", "alive_nodes", "connect", "head_answers", "load_ray"]
 
 REACH_SECONDS = 5.0
 """Until a connection to an address must stand."""
-CONNECT_SECONDS = 30.0
-"""Until a cluster must have answered. Ray by itself tries for minutes, then ends the process."""
+CONNECT_SECONDS = 90.0
+"""Until a cluster must have answered, import of Ray from a slow disk included. Ray by itself tries
+for two minutes, then ends the process."""
 
+NO_REPORTS = ("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
+"""Ray prints what happens to nodes to standard output, where our results go; read at its import."""
 QUIET: Mapping[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
 
 
@@ -79,6 +83,7 @@ class Node:
 
 def load_ray() -> Any:
     """The package, which is optional and slow to import."""
+    os.environ.setdefault(*NO_REPORTS)
     try:
         return importlib.import_module("ray")
     except ModuleNotFoundError:
@@ -92,6 +97,16 @@ def alive_nodes() -> list[Node]:
         for node in load_ray().nodes()
         if node["Alive"]
     ]
+
+
+def head_answers() -> bool:
+    """Whether the connected cluster's head can be reached; without it, Ray waits for a minute."""
+    host, _, port = load_ray().get_runtime_context().gcs_address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 def connect(address: str) -> bool:
@@ -119,6 +134,8 @@ def _check_reachable(address: str) -> None:
         raise
     except RadiiError as error:
         reason = str(error).partition(": ")[2].partition("\n")[0] or str(error)
+        if "Could not find any running Ray instance" in reason:
+            reason = "no Ray cluster runs here; `ray start --head` starts one"
         raise ExperimentError(f"--ray {address}: {reason}") from None
     if isinstance(stopped, Stopped):
         raise ExperimentError(f"--ray {address}: no Ray cluster answers there")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from radii.attacks import Attack
+from radii.balls import Ball
 from radii.errors import SpecificationError
 from radii.networks import Network
 from radii.queries import Query, Specification
@@ -23,6 +24,7 @@ __all__ = [
     "Hopeless",
     "Lying",
     "Raising",
+    "Scripted",
     "hang",
     "hoard",
     "refuse",
@@ -118,6 +120,21 @@ class Lying(_Simulated):
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
         return Answer(Verdict.ROBUST, margin=1.0)
+
+
+class Scripted(_Simulated):
+    """Behaves at each eps as the verifier that its script names there."""
+
+    name: ClassVar[str] = "scripted"
+
+    def __init__(self, script: Mapping[float, Verifier]) -> None:
+        self.script = dict(script)
+
+    def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        region = specification.region
+        if not isinstance(region, Ball):
+            raise SpecificationError("a script is for balls")
+        return self.script[region.eps].run(network, specification, limits)
 
 
 class Hopeless(Attack):
