@@ -67,4 +67,7 @@ def execute(args: argparse.Namespace, out: Path | None, **fixed: str) -> int:
             print(f"radii: interrupted{kept}", file=sys.stderr)
             return 130
         print_store(store, as_json=args.json)
+        if args.json:  # who reads only the exit of a script should see it too
+            for network, index, disagreement in store.disagreements():
+                print(f"DISAGREEMENT {network} input {index}: {disagreement}", file=sys.stderr)
     return 0

@@ -16,8 +16,10 @@ from radii.verifiers._base import (
 from radii.verifiers.branch_and_bound import BranchAndBound
 from radii.verifiers.devices import check_device
 from radii.verifiers.enumeration import Enumeration
+from radii.verifiers.gurobi import Gurobi
 from radii.verifiers.marabou import Marabou
 from radii.verifiers.milp import Milp
+from radii.verifiers.portfolio import Portfolio
 from radii.verifiers.vnncomp import VnnComp
 
 __all__ = [
@@ -26,9 +28,11 @@ __all__ = [
     "BranchAndBound",
     "Enumeration",
     "GridVerifier",
+    "Gurobi",
     "Limits",
     "Marabou",
     "Milp",
+    "Portfolio",
     "RadiusAnswer",
     "RadiusVerifier",
     "Verifier",
@@ -37,19 +41,48 @@ __all__ = [
     "get",
 ]
 
-VERIFIERS: tuple[type[Verifier], ...] = (BranchAndBound, Milp, Enumeration, Marabou, VnnComp)
+VERIFIERS: tuple[type[Verifier], ...] = (
+    BranchAndBound,
+    Milp,
+    Enumeration,
+    Gurobi,
+    Marabou,
+    VnnComp,
+)
 """In the order in which the command line lists them."""
 
 
 def get(name: str, **options: object) -> Verifier:
-    """The verifier called `name`; options that are not given keep their defaults."""
+    """The verifier called `name`; options that are not given keep their defaults.
+
+    `portfolio:NAME,NAME` races verifiers; each option goes to those of them that have it.
+    """
+    family, _, names = name.partition(":")
+    if family == Portfolio.name:
+        return _portfolio(names.split(","), options)
+    kind = _kind(name)
+    for option in options:
+        if option not in inspect.signature(kind).parameters:
+            raise SpecificationError(f"verifier '{name}' has no option '{option}'")
+    return kind(**options)
+
+
+def _kind(name: str) -> type[Verifier]:
     for verifier in VERIFIERS:
         if verifier.name == name:
-            known = inspect.signature(verifier).parameters
-            for option in options:
-                if option not in known:
-                    raise SpecificationError(f"verifier '{name}' has no option '{option}'")
-            return verifier(**options)
-    raise SpecificationError(
-        f"verifier '{name}' is not one of {', '.join(verifier.name for verifier in VERIFIERS)}"
+            return verifier
+    names = ", ".join(verifier.name for verifier in VERIFIERS)
+    raise SpecificationError(f"verifier '{name}' is not one of {names}, portfolio:NAME,NAME")
+
+
+def _portfolio(names: list[str], options: dict[str, object]) -> Portfolio:
+    known = {name: inspect.signature(_kind(name)).parameters for name in names}
+    for option in options:
+        if not any(option in parameters for parameters in known.values()):
+            raise SpecificationError(f"no verifier of the portfolio has an option '{option}'")
+    return Portfolio(
+        [
+            get(name, **{key: value for key, value in options.items() if key in known[name]})
+            for name in names
+        ]
     )

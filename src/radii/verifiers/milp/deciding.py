@@ -16,7 +16,7 @@ from radii.verifiers.milp.branching import Branching, Outcome
 from radii.verifiers.milp.effort import Effort
 from radii.verifiers.milp.encoding import Encoding
 from radii.verifiers.milp.goals import depth_goal
-from radii.verifiers.milp.integer import CUTOFF_ROOM, minimise_exactly
+from radii.verifiers.milp.integer import CUTOFF_ROOM
 from radii.verifiers.milp.programs import exact_program, relaxed_program
 
 __all__ = ["decide"]
@@ -94,7 +94,7 @@ class _Attempt:
 
     def _integers(self) -> Outcome:
         span = float((self.goal.high - self.goal.low).max())
-        return minimise_exactly(
+        return self.effort.minimise(
             exact_program(self.encoding, self.goal),
             cutoff=self.margin,
             room=CUTOFF_ROOM * span,

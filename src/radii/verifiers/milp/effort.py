@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from radii.bounds import fuse
 from radii.verifiers._base import Limits
 from radii.verifiers.case import Case
+from radii.verifiers.milp.branching import Outcome
 from radii.verifiers.milp.encoding import Encoding, encode
+from radii.verifiers.milp.integer import minimise_exactly
 from radii.verifiers.milp.tightening import Tightening
 
 __all__ = ["Effort"]
@@ -19,12 +22,13 @@ class Effort:
 
     `branches` is how many branches of each polyhedron are searched over linear relaxations before
     what is left goes to the integer solver; `tightening` is the share of the time that linear
-    programs for better bounds may take.
+    programs for better bounds may take; `minimise` is that solver.
     """
 
     threads: int = 1
     branches: int = 4096
     tightening: float = 0.3
+    minimise: Callable[..., Outcome] = minimise_exactly
 
     def encoding(self, case: Case) -> Encoding:
         """The case as columns and units, with bounds as tight as the share of time allows."""

@@ -27,7 +27,7 @@ from radii.verifiers.milp.deciding import decide
 from radii.verifiers.milp.effort import Effort
 from radii.verifiers.milp.encoding import Encoding
 from radii.verifiers.milp.goals import distance_goal
-from radii.verifiers.milp.integer import CUTOFF_ROOM, minimise_exactly
+from radii.verifiers.milp.integer import CUTOFF_ROOM
 from radii.verifiers.milp.programs import exact_program, layout_of, relaxed_program
 from radii.verifiers.reach import AROUND, depths, farthest
 
@@ -206,7 +206,7 @@ class _Search:
 
     def _integers(self) -> Outcome:
         eps = self.nearest.ball.eps
-        return minimise_exactly(
+        return self.effort.minimise(
             exact_program(self.encoding, self.goal),
             cutoff=self.nearest.cutoff(),
             room=CUTOFF_ROOM * eps,

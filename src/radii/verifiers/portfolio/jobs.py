@@ -1,0 +1,29 @@
+"""What is said between a race and those who run in it. Cheap to import."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from radii.networks import Network
+    from radii.queries import Specification
+
+__all__ = ["CANCEL", "READY", "Job"]
+
+READY = "ready"
+"""What a member says once it can take jobs."""
+
+CANCEL = "cancel"
+"""What a member is told when nobody waits for its answer any more."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Job:
+    """One specification to decide; `network` comes along the first time it is needed."""
+
+    fingerprint: str
+    network: Network | None
+    specification: Specification
+    seconds: float
+    memory_bytes: int | None

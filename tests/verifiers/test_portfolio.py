@@ -1,0 +1,172 @@
+"""Racing verifiers: the first answer that counts, by whom, and nobody left running."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from radii import verifiers
+from radii.balls import Norm
+from radii.errors import SpecificationError
+from radii.experiments import Experiment, prepare
+from radii.networks import Network
+from radii.queries import Instance, Query
+from radii.store import Store
+from radii.testing.networks import Family, random_instance, random_network
+from radii.testing.simulated import Cooperating, Crashing, Hanging, Raising
+from radii.testing.verifiers import VerifierConformance
+from radii.verdicts import Verdict
+from radii.verifiers import BranchAndBound, Limits, Milp, Portfolio, Verifier
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _started(network: Network, instance: Instance) -> None:
+    """Members start before any test measures time: loading torch may take a while."""
+    Portfolio([BranchAndBound(), Milp()]).verify(network, Query(instance, 0.1))
+
+
+class TestConformance(VerifierConformance):
+    seconds = 120.0
+
+    def make(self) -> Verifier:
+        return Portfolio([BranchAndBound(), Milp()])
+
+    def answering(self, verifier: Verifier) -> set[tuple[str, str]]:
+        each = {(one.name, one.version) for one in (BranchAndBound(), Milp())}
+        return {*each, (verifier.name, verifier.version)}
+
+
+@pytest.fixture(scope="module")
+def network() -> Network:
+    return random_network(Family.DENSE, 1, units=10)
+
+
+@pytest.fixture(scope="module")
+def instance(network: Network) -> Instance:
+    return random_instance(network, 3)
+
+
+@pytest.mark.parametrize("other", [Hanging, Crashing, Raising, Cooperating])
+def test_who_can_tell_answers(
+    other: Callable[[], Verifier], network: Network, instance: Instance
+) -> None:
+    portfolio = Portfolio([other(), Milp()])
+    for eps, verdict in ((0.001, Verdict.ROBUST), (0.4, Verdict.NOT_ROBUST)):
+        result = portfolio.verify(network, Query(instance, eps), Limits(300))
+        assert result.verdict is verdict
+        assert (result.verifier, result.version) == ("milp", Milp().version)
+
+
+def test_nobody_can_tell(network: Network, instance: Instance) -> None:
+    portfolio = Portfolio([Crashing(), Raising()])
+    result = portfolio.verify(network, Query(instance, 0.1), Limits(300))
+    assert result.verdict is Verdict.ERROR
+    assert "crashing: its process died (signal 9)" in result.message
+    assert "raising: ZeroDivisionError" in result.message
+    assert result.verifier == "portfolio"
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_limits_end_all_members(cancelled: bool, network: Network, instance: Instance) -> None:
+    started = time.monotonic()
+    limits = Limits(
+        60 if cancelled else 1.0, cancelled=lambda: cancelled and time.monotonic() > started + 1.0
+    )
+    portfolio = Portfolio([Hanging(), Cooperating()])
+    result = portfolio.verify(network, Query(instance, 0.1), limits)
+    assert time.monotonic() - started < 2.0
+    assert result.verdict is (Verdict.CANCELLED if cancelled else Verdict.TIMEOUT)
+
+
+def test_members_that_cannot_decide_stay_out(network: Network) -> None:
+    portfolio = Portfolio([Milp(), BranchAndBound()])
+    assert portfolio.norms == frozenset(Norm)
+    result = portfolio.verify(
+        network, Query(random_instance(network, 3, norm=Norm.L2), 0.001), Limits(300)
+    )
+    assert result.verifier == "native" and result.verdict is Verdict.ROBUST
+
+
+def test_names_and_options() -> None:
+    made = verifiers.get("portfolio:native,milp", device="cpu")
+    assert isinstance(made, Portfolio)
+    assert [member.name for member in made.members] == ["native", "milp"]
+    assert made.version == f"native {BranchAndBound().version}, milp {Milp().version}"
+    for name, words in (
+        ("portfolio:native", "at least two"),
+        ("portfolio:native,nobody", "'nobody' is not one of"),
+        ("portfolio", "is not one of"),
+    ):
+        with pytest.raises(SpecificationError, match=words):
+            verifiers.get(name)
+    with pytest.raises(SpecificationError, match="no verifier of the portfolio"):
+        verifiers.get("portfolio:native,milp", tool="x")
+    with pytest.raises(SpecificationError, match="needs a tool"):
+        verifiers.get("portfolio:native,vnncomp")
+
+
+def test_in_a_worker_it_gives_the_brackets_of_native(
+    relu_file: Path, relu_points_file: Path
+) -> None:
+    found = {}
+    for verifier in ("portfolio:native,milp", "native"):
+        experiment = Experiment.from_options(
+            {
+                "networks": [str(relu_file)],
+                "data": f"{relu_points_file}[0:3]",
+                "domain": "0:1",
+                "grid": "0.01:0.3:0.02",
+                "verifier": verifier,
+                "search": "attack-guided",
+                "timeout": 300,
+            }
+        )
+        with Store.in_memory() as store:
+            prepare(experiment).run(store, jobs=1)
+            found[verifier] = [measured.bracket for measured in store.measurements()]
+            who = {result.verifier for told in store.results().values() for _, result in told}
+            assert who <= {"minimum-norm", "native", "milp"}
+    assert found["portfolio:native,milp"] == found["native"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel is asked to do it, on Linux only")
+def test_members_die_with_who_asked() -> None:
+    code = """
+from radii.queries import Query
+from radii.testing.networks import Family, random_instance, random_network
+from radii.testing.simulated import Hanging
+from radii.verifiers import Limits, Portfolio
+network = random_network(Family.DENSE, 1, units=10)
+Portfolio([Hanging(), Hanging()]).verify(network, Query(random_instance(network, 3), 0.1))
+"""
+    asking = subprocess.Popen([sys.executable, "-c", code])
+    _wait_until(lambda: bool(_members_of(asking.pid)))
+    members = _members_of(asking.pid)
+    asking.send_signal(signal.SIGKILL)
+    asking.wait()
+    _wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in members))
+
+
+def _members_of(parent: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"radii.verifiers.portfolio.member" in words and str(parent).encode() in words:
+            found.append(int(entry.name))
+    return found
+
+
+def _wait_until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
