@@ -119,7 +119,7 @@ def test_a_pdf_embeds_truetype_fonts(distribution: Distribution, tmp_path: Path)
 
 def test_each_network_has_its_own_line_in_the_legend(distribution: Distribution) -> None:
     for draw in (draw_ecdf, draw_robust_accuracy):
-        legend = draw(distribution).axes[0].get_legend()
+        (legend,) = draw(distribution).legends
         assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]
 
 

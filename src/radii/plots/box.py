@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from radii.distributions import Distribution
 from radii.plots.groups import groups_of
+from radii.plots.matrices import shortened
 from radii.plots.style import (
     LABEL_SIZE,
     TEXT_WIDTH,
@@ -133,13 +134,13 @@ def _name_rows(
     axes: Axes, summaries: Sequence[BoxSummary], places: Sequence[float], is_nested: bool
 ) -> None:
     if not is_nested:
-        axes.set_yticks(places, [s.name for s in summaries])
+        axes.set_yticks(places, [shortened(s.name, 28) for s in summaries])
         return
     rows: dict[Any, list[float]] = {}
     for summary, place in zip(summaries, places, strict=True):
         rows.setdefault(summary.keys[0], []).append(place)
     middles = [sum(group) / len(group) for group in rows.values()]
-    axes.set_yticks(middles, [str(key) for key in rows])
+    axes.set_yticks(middles, [shortened(str(key), 28) for key in rows])
 
 
 def _draw_box(axes: Axes, place: float, summary: BoxSummary, edge: float, colour: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from radii.distributions import Distribution, KsMatrix, ks_matrix
 from radii.errors import DataError, InputError
 from radii.plots.groups import groups_of, missing_group
-from radii.plots.matrices import frame_cells, short
+from radii.plots.matrices import frame_cells, short, shortened
 from radii.plots.panels import new_panels
 from radii.plots.style import LABEL_SIZE, SMALL_SIZE, TEXT_WIDTH, TICK_SIZE
 
@@ -71,7 +71,7 @@ def draw_ks_matrix(
 
     matrices = ks_matrices(distribution, by, each)
     size = max(len(matrix.keys) for matrix in matrices.values())
-    longest = max(len(str(key)) for matrix in matrices.values() for key in matrix.keys)
+    longest = max(len(shortened(str(key))) for matrix in matrices.values() for key in matrix.keys)
     names = 0.4 + 0.045 * longest
     cell = 0.3 if size <= 12 else 0.22
     figure, axes = new_panels(

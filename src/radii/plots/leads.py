@@ -62,7 +62,7 @@ def draw_leads(
     axes.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1.0])
     mark_eps(axes, eps)
     show_legend(figure, axes)
-    lines = textwrap.wrap(str(found), int(width * 72 / (0.6 * TICK_SIZE)))
+    lines = textwrap.wrap(str(found), int((width - 0.6) * 72 / (0.6 * TICK_SIZE)))
     axes.set_title("\n".join(lines), fontsize=TICK_SIZE, pad=10 if eps else None)
     figure.set_figheight(figure.get_figheight() + 0.15 * len(lines))
     return figure

@@ -13,7 +13,7 @@ from radii.plots.style import SMALL_SIZE, TICK_SIZE
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_matrix", "frame_cells", "short"]
+__all__ = ["draw_matrix", "frame_cells", "short", "shortened"]
 
 Float64 = npt.NDArray[np.float64]
 
@@ -70,16 +70,24 @@ def draw_matrix(
     return image
 
 
+def shortened(name: str, limit: int = 22) -> str:
+    """A name whose middle gives way to an ellipsis where it is too long to stand at a table."""
+    if len(name) <= limit:
+        return name
+    end = limit // 2
+    return f"{name[: limit - end - 1]}…{name[-end:]}"
+
+
 def frame_cells(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
     """Names along both sides, white lines between the cells, and no spines."""
     longest = max((len(name) for name in columns), default=0)
-    axes.set_xticks(range(len(columns)), columns)
+    axes.set_xticks(range(len(columns)), [shortened(name) for name in columns])
     if longest > 3:
         axes.tick_params(axis="x", rotation=45)
         for label in axes.get_xticklabels():
             label.set_horizontalalignment("right")
             label.set_rotation_mode("anchor")
-    axes.set_yticks(range(len(rows)), rows)
+    axes.set_yticks(range(len(rows)), [shortened(name) for name in rows])
     axes.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
     axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
     axes.grid(visible=False, which="major")
