@@ -15,6 +15,7 @@ NAMES = {
     "deep": "four hard networks against CROWN, alpha-CROWN and binary search",
     "marabou": "mnist_relu_3_50 against maraboupy",
     "vnnlib": "radii verify on VNN-LIB files with known answers",
+    "ksearch": "mnist_nn: k queries at once, beside attack-guided and native radius search",
     "limits": "memory and time after the limit on convSmallRELU__Point",
 }
 

@@ -30,6 +30,11 @@ class Record:
     expected: str = ""
     peak_bytes: int = 0
     late: float = 0.0
+    cpu_seconds: float = 0.0
+    queries: int = 0
+    cancelled: int = 0
+    timeouts: int = 0
+    memouts: int = 0
 
     @property
     def key(self) -> Key:
