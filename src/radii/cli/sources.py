@@ -40,13 +40,21 @@ def read_distributions(
         parts.append(read.distribution)
     if split:
         parts = [_with_split(part, split) for part in parts]
-    counts = Counter(name for part in parts for name in part.networks)
+    counts = Counter(_plain(name) for part in parts for name in part.networks)
     named = []
     for place, part in zip(places, parts, strict=True):
         title = _title(place, places)
-        names = {name: name if counts[name] == 1 else f"{name} ({title})" for name in part.networks}
+        names = {}
+        for name in part.networks:
+            plain = _plain(name)
+            names[name] = plain if counts[plain] == 1 else f"{plain} ({title})"
         named.append(part.labelled(network=names))
     return Distribution.union(named)
+
+
+def _plain(network: str) -> str:
+    """Published files name a network with and without the ending of its file."""
+    return network.removesuffix(".onnx")
 
 
 def _with_split(distribution: Distribution, split: str) -> Distribution:
