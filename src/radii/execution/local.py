@@ -83,7 +83,9 @@ class LocalWorkers(Executor):
                 elif worker.used_too_much():
                     return self._lost(worker, Verdict.TIMEOUT, "killed: it overran its CPU limit")
                 elif time.monotonic() >= worker.killed_at:
-                    return self._overrun(worker)
+                    ended = self._overrun(worker)
+                    if ended is not None:
+                        return ended
 
     def close(self) -> None:
         for worker in (*self._idle, *self._busy):
@@ -122,16 +124,24 @@ class LocalWorkers(Executor):
         child = worker.child
         child.kill()
         if not worker.is_ready:
-            self._failed_starts += 1
-            if self._failed_starts >= FAILED_STARTS:
-                raise RadiiError(f"a worker process could not start: {child.last_words}")
-            self._busy.remove(worker)
-            self.submit(worker.current_task)
+            self._start_again(worker, child.last_words)
             return None
         verdict = Verdict.MEMOUT if "MemoryError" in child.last_words else Verdict.ERROR
         return self._lost(worker, verdict, f"the worker process died ({child.reason_of_death})")
 
-    def _overrun(self, worker: _Worker) -> tuple[Task, list[Result]]:
+    def _start_again(self, worker: _Worker, reason: str) -> None:
+        """Give the task of a worker that never was ready to another one, but not for ever."""
+        worker.child.kill()
+        self._failed_starts += 1
+        if self._failed_starts >= FAILED_STARTS:
+            raise RadiiError(f"a worker process could not start: {reason}")
+        self._busy.remove(worker)
+        self.submit(worker.current_task)
+
+    def _overrun(self, worker: _Worker) -> tuple[Task, list[Result]] | None:
+        if not worker.is_ready:
+            self._start_again(worker, f"it was not ready after {START_SECONDS:g} s")
+            return None
         if worker.is_cancelled:
             return self._lost(worker, Verdict.CANCELLED, "killed: it was cancelled and went on")
         return self._lost(worker, Verdict.TIMEOUT, "killed: it overran its time limit")
