@@ -1,4 +1,4 @@
-"""Bands and intervals cover at their level, with and without wide brackets; Holm controls errors."""
+"""Bands and intervals cover at their level, also with wide brackets; Holm controls errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from radii.distributions import (
 from radii.errors import DataError
 
 TRUE = stats.lognorm(0.5, scale=0.05)
-SAMPLES = 1000
+SAMPLES = 500
 
 
 def coverage(*, is_wide: bool, level: float) -> float:

@@ -102,15 +102,23 @@ class Requirement:
             bound = "at least" if self._is_from_below else "at most"
             told += (
                 f", so with {100 * (self.level or 0):g} % confidence it is {bound} "
-                f"{decisive:.4g} for all inputs"
+                f"{_outward(decisive, self._is_from_below)} for all inputs"
             )
         told += f"; required is {self.relation} {self.limit:g}"
         if not is_met and self._is_from_below and self.is_proven:
             other = self._figure(part, is_proven=False)
             best = other.value if other.limit is None else other.limit
             if RELATIONS[self.relation](best, self.limit):
-                told += f". {best:.4g} is not refuted: longer proofs may still show it"
+                told += f". {_outward(best, True)} is not refuted: longer proofs may still show it"
         return f"{told}."
+
+
+def _outward(value: float, is_from_below: bool) -> str:
+    """Four decimals, rounded so that "at least" and "at most" stay true."""
+    if not math.isfinite(value):
+        return str(value)
+    rounded = math.floor if is_from_below else math.ceil
+    return f"{rounded(round(value * 1e4, 6)) / 1e4:g}"
 
 
 def parse_requirement(text: str) -> Requirement:
