@@ -27,3 +27,4 @@ class Job:
     specification: Specification
     seconds: float
     memory_bytes: int | None
+    cpu_seconds: float

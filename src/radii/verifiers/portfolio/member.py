@@ -56,7 +56,7 @@ def _answer_jobs(verifier: Verifier, connection: Connection) -> None:
 
 
 def _answer(verifier: Verifier, network: Network, job: Job, cancelled: _Cancelled) -> Answer:
-    limits = Limits(job.seconds, job.memory_bytes, cancelled)
+    limits = Limits(job.seconds, job.memory_bytes, cancelled, cpu_seconds=job.cpu_seconds)
     try:
         return verifier.decide(network, job.specification, limits)[0]
     except Exception as error:

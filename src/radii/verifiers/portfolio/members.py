@@ -71,7 +71,14 @@ class Member:
         sent = None if fingerprint in self.known else network
         self.known.add(fingerprint)
         self.connection.send(
-            Job(fingerprint, sent, specification, limits.remaining, limits.memory_bytes)
+            Job(
+                fingerprint,
+                sent,
+                specification,
+                limits.remaining,
+                limits.memory_bytes,
+                limits.cpu_seconds,
+            )
         )
 
     def take(self) -> Answer | None:

@@ -73,14 +73,15 @@ def run_program(
 ) -> Ended:
     """Run a command in a directory until it ends, or has to.
 
-    `limits.memory_bytes` is for all its processes together. `scratch` is removed even if this
-    process dies meanwhile.
+    `limits.memory_bytes` and `limits.cpu_seconds` are for all its processes together. `scratch` is
+    removed even if this process dies meanwhile.
     """
     job = {
         "command": list(command),
         "directory": str(directory),
         "environment": dict(environment or {}),
-        "seconds": None if math.isinf(limits.remaining) else limits.remaining,
+        "seconds": _finite(limits.started + limits.seconds - time.monotonic()),
+        "cpu_seconds": _finite(limits.cpu_seconds),
         "memory_bytes": limits.memory_bytes,
         "kept_bytes": KEPT_BYTES,
         "scratch": None if scratch is None else str(scratch),
@@ -102,6 +103,10 @@ def run_program(
         return _ended(supervisor.stdout, command[0])
     finally:
         _close(supervisor)
+
+
+def _finite(seconds: float) -> float | None:
+    return None if math.isinf(seconds) else max(0.0, seconds)
 
 
 def _wait(stdin: IO[bytes], stdout: IO[bytes], limits: Limits) -> None:

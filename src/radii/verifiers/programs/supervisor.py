@@ -20,6 +20,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from typing import Any, NamedTuple
+
+Job = dict[str, Any]
 
 PR_SET_CHILD_SUBREAPER = 36
 """prctl's option: orphans among the descendants become children of this process."""
@@ -49,7 +52,7 @@ def main() -> None:
     print(json.dumps(report), flush=True)
 
 
-def supervise(job: dict) -> dict:  # type: ignore[type-arg]
+def supervise(job: Job) -> dict[str, Any]:
     """Start the command and watch it until it ends or has to."""
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
@@ -71,7 +74,7 @@ def supervise(job: dict) -> dict:  # type: ignore[type-arg]
         return {"ended": "unstarted", "code": 0, "output": str(error.strerror or error)}
     output = Tail(job["kept_bytes"])
     try:
-        ended = watch(process, output, woken, job["seconds"], job["memory_bytes"])
+        ended = watch(process, output, woken, job)
     finally:
         kill_descendants(process)
     assert process.stdout is not None
@@ -81,16 +84,11 @@ def supervise(job: dict) -> dict:  # type: ignore[type-arg]
     return {"ended": ended, "code": process.returncode, "output": output.text}
 
 
-def watch(
-    process: subprocess.Popen[bytes],
-    output: Tail,
-    woken: int,
-    seconds: float | None,
-    memory_bytes: int | None,
-) -> str:
+def watch(process: subprocess.Popen[bytes], output: Tail, woken: int, job: Job) -> str:
     """How the command ended, or why it must end now."""
     assert process.stdout is not None
-    end = float("inf") if seconds is None else time.monotonic() + seconds
+    end = float("inf") if job["seconds"] is None else time.monotonic() + job["seconds"]
+    is_watched = job["memory_bytes"] is not None or job["cpu_seconds"] is not None
     sources, look_at = [0, woken, process.stdout.fileno()], 0.0
     while True:
         if process.poll() is not None:
@@ -98,11 +96,11 @@ def watch(
         now = time.monotonic()
         if now >= end:
             return "timeout"
-        if memory_bytes is not None and now >= look_at:
-            if sum(held for _, held in descendants()) > memory_bytes:
-                return "memout"
+        if is_watched and now >= look_at:
+            if overrun := _overrun(job):
+                return overrun
             look_at = now + max(WATCH_SECONDS, WATCH_SHARE * (time.monotonic() - now))
-        next_look = min(end, look_at if memory_bytes is not None else end)
+        next_look = min(end, look_at) if is_watched else end
         pause = max(0.0, min(next_look - time.monotonic(), 3600.0))
         ready, _, _ = select.select(sources, [], [], pause)
         if 0 in ready and not os.read(0, 4096):
@@ -111,6 +109,17 @@ def watch(
             os.read(woken, 4096)
         if process.stdout.fileno() in ready and not output.read(process.stdout.fileno()):
             sources.remove(process.stdout.fileno())
+
+
+def _overrun(job: Job) -> str | None:
+    """Which limit the command's processes have passed, all together."""
+    living = descendants()
+    if job["memory_bytes"] is not None and sum(p.held for p in living) > job["memory_bytes"]:
+        return "memout"
+    ended = os.times()
+    used = sum(p.used for p in living) + ended.children_user + ended.children_system
+    is_over = job["cpu_seconds"] is not None and used > job["cpu_seconds"]
+    return "timeout" if is_over else None
 
 
 class Tail:
@@ -139,7 +148,7 @@ def kill_descendants(process: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + KILL_SECONDS
     while time.monotonic() < end:
         process.poll()
-        left = [pid for pid, _ in descendants()]
+        left = [each.pid for each in descendants()]
         if not left and process.returncode is not None:
             return
         for pid in left:
@@ -166,28 +175,37 @@ def _reap_orphans(process: subprocess.Popen[bytes]) -> None:
             return
 
 
-def descendants() -> list[tuple[int, int]]:
-    """All living processes below this one, each with the bytes it holds."""
-    children: dict[int, list[tuple[int, int]]] = {}
-    for pid, parent, held in _processes():
-        children.setdefault(parent, []).append((pid, held))
+class Process(NamedTuple):
+    """A living process: the bytes it holds, and CPU seconds of its own and its ended children."""
+
+    pid: int
+    parent: int
+    held: int
+    used: float
+
+
+def descendants() -> list[Process]:
+    """All living processes below this one."""
+    children: dict[int, list[Process]] = {}
+    for process in _processes():
+        children.setdefault(process.parent, []).append(process)
     found, waiting = [], [os.getpid()]
     while waiting:
-        for pid, held in children.pop(waiting.pop(), ()):
-            found.append((pid, held))
-            waiting.append(pid)
+        for process in children.pop(waiting.pop(), ()):
+            found.append(process)
+            waiting.append(process.pid)
     return found
 
 
-def _processes() -> Iterator[tuple[int, int, int]]:
-    """Process, parent and resident bytes of all that live."""
+def _processes() -> Iterator[Process]:
+    """All that live; elsewhere than on Linux without their times."""
     if sys.platform != "linux":
         listed = subprocess.run(["ps", "-A", "-o", "pid=,ppid=,rss="], capture_output=True)
         for row in listed.stdout.splitlines():
             pid, parent, kilobytes = map(int, row.split())
-            yield pid, parent, 1024 * kilobytes
+            yield Process(pid, parent, 1024 * kilobytes, 0.0)
         return
-    page = os.sysconf("SC_PAGE_SIZE")
+    page, ticks = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
     for name in os.listdir("/proc"):  # noqa: PTH208 (pathlib is slow to import and to list)
         if not name.isdecimal():
             continue
@@ -197,7 +215,8 @@ def _processes() -> Iterator[tuple[int, int, int]]:
         except OSError:
             continue
         if columns[0] not in b"ZX":
-            yield int(name), int(columns[1]), page * int(columns[21])
+            used = sum(map(int, columns[11:15])) / ticks
+            yield Process(int(name), int(columns[1]), page * int(columns[21]), used)
 
 
 def _default_signals() -> None:
