@@ -1,0 +1,235 @@
+"""The driver with an executor on a virtual clock: any duration, any order, no processes."""
+
+from __future__ import annotations
+
+import heapq
+import math
+import random
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from radii.balls import Domain, Norm
+from radii.execution import Case, Executor, Task, drive
+from radii.properties import OneToAny
+from radii.queries import Grid, Instance
+from radii.search import AttackGuided, KBinary, Kind, Question, Search
+from radii.verdicts import Proof, Result, Verdict, Witness
+
+GRID = Grid.parse("mnist")
+
+
+def instance(place: int) -> Instance:
+    return Instance(
+        network="n",
+        index=place,
+        input=np.array([0.5, 0.1], np.float32),
+        label=0,
+        outputs=np.array([1.0, 0.0]),
+        property=OneToAny(),
+        norm=Norm.LINF,
+        domain=Domain(np.float64(0), np.float64(1)),
+    )
+
+
+class Virtual(Executor):
+    """Queries take as long as `duration` says, on a clock that only `wait` moves."""
+
+    def __init__(
+        self, jobs: int, radii: dict[int, float], duration: Callable[[int, float], float]
+    ) -> None:
+        self.now = 0.0
+        self.jobs = jobs
+        self.radii = radii
+        self.duration = duration
+        self.cpu = 0.0
+        self.events: list[tuple[float, int]] = []
+        self.tasks: dict[int, tuple[Task, float]] = {}
+        self.cancelled: set[int] = set()
+        self.at_once: Counter[int] = Counter()
+        self.most_at_once: Counter[int] = Counter()
+        self.most_tasks = 0
+
+    @property
+    def has_room(self) -> bool:
+        return len(self.tasks) < self.jobs
+
+    def submit(self, task: Task) -> None:
+        assert self.has_room
+        length = sum(self.duration(query.instance.index, query.eps) for query in task.queries)
+        length = min(length, task.seconds)
+        self.tasks[task.number] = (task, self.now)
+        heapq.heappush(self.events, (self.now + length, task.number))
+        for query in task.queries:
+            self.at_once[query.instance.index] += 1
+        self.most_at_once |= self.at_once
+        self.most_tasks = max(self.most_tasks, len(self.tasks))
+
+    def cancel(self, task: Task) -> None:
+        assert task.number in self.tasks
+        assert task.number not in self.cancelled, "cancelled twice"
+        self.cancelled.add(task.number)
+        heapq.heappush(self.events, (self.now + 0.1, task.number))
+
+    def wait(self) -> tuple[Task, list[Result]]:
+        while True:
+            self.now, number = heapq.heappop(self.events)
+            if number in self.tasks:
+                break
+        task, began = self.tasks.pop(number)
+        self.cpu += self.now - began
+        for query in task.queries:
+            self.at_once[query.instance.index] -= 1
+        share = (self.now - began) / len(task.queries)
+        return task, [
+            self._answer(task, number, query.instance.index, query.eps, share)
+            for query in task.queries
+        ]
+
+    def _answer(self, task: Task, number: int, index: int, eps: float, seconds: float) -> Result:
+        radius = self.radii[index]
+        if number in self.cancelled:
+            return Result(Verdict.CANCELLED, eps, "virtual", "1", seconds, cpu_seconds=seconds)
+        if seconds >= task.seconds:
+            return Result(Verdict.TIMEOUT, eps, "virtual", "1", seconds, cpu_seconds=seconds)
+        if eps < radius and task.kind is Kind.PROVE:
+            proof = Proof(eps, 1e-6)
+            return Result(Verdict.ROBUST, eps, "virtual", "1", seconds, proof, cpu_seconds=seconds)
+        found = Witness(np.zeros(2), min(eps, radius), 1, np.zeros(2), "virtual")
+        return Result(
+            Verdict.NOT_ROBUST, eps, "virtual", "1", seconds, None, found, cpu_seconds=seconds
+        )
+
+    def close(self) -> None:
+        self.tasks.clear()
+
+
+class Run:
+    """A drive of searches on the virtual clock, and all that it said."""
+
+    def __init__(
+        self,
+        make: Callable[[], Search],
+        count: int,
+        jobs: int,
+        seed: int = 0,
+        duration: Callable[[int, float], float] | None = None,
+        timeout: float = math.inf,
+        budget: float = math.inf,
+    ) -> None:
+        chance = random.Random(seed)
+        radii = {place: chance.uniform(0.01, 0.39) for place in range(count)}
+
+        def random_duration(place: int, eps: float) -> float:
+            near = 1 / (0.02 + abs(eps - radii[place]))  # hard near the radius
+            return near * random.Random(f"{seed} {place} {eps}").uniform(0.5, 1.5)
+
+        self.radii = radii
+        self.cases = [Case(instance(place), make(), batch=0) for place in range(count)]
+        self.told: list[tuple[Case, Question, Result]] = []
+        self.finished: list[Case] = []
+        self.executor = Virtual(jobs, radii, duration or random_duration)
+        drive(
+            self.cases,
+            self.executor,
+            timeout=timeout,
+            budget=budget,
+            on_results=self.told.extend,
+            on_finished=self.finished.append,
+            clock=lambda: self.executor.now,
+        )
+
+
+@pytest.mark.parametrize("k", range(1, 17))
+def test_every_case_ends_with_its_bracket(k: int) -> None:
+    for jobs in (1, 3, 20):
+        run = Run(lambda: KBinary(GRID, k=k), 8, jobs, seed=k)
+        assert sorted(run.finished, key=run.cases.index) == run.cases
+        assert len(run.finished) == len(run.cases)
+        for case in run.cases:
+            radius = run.radii[case.instance.index]
+            below = GRID.count_below(radius)
+            assert case.search.bracket.lower == (GRID[below - 1] if below else 0.0)
+            assert radius <= case.search.bracket.upper <= GRID[below]
+        assert max(run.executor.most_at_once.values()) <= k
+        assert run.executor.most_tasks == min(jobs, 8 * k)
+
+
+def test_what_is_implied_is_cancelled_and_reported_once() -> None:
+    run = Run(lambda: KBinary(GRID, k=8), 5, jobs=8)
+    cancelled = [r for _, _, r in run.told if r.verdict is Verdict.CANCELLED]
+    assert len(cancelled) > 10
+    assert len(cancelled) == len(run.executor.cancelled)
+    asked = Counter((case.instance.index, question) for case, question, _ in run.told)
+    assert set(asked.values()) == {1}
+
+
+def test_earlier_cases_go_first_and_share_the_room() -> None:
+    order: list[int] = []
+
+    def constant(place: int, eps: float) -> float:
+        order.append(place)
+        return 1.0
+
+    Run(lambda: KBinary(GRID, k=2), 4, jobs=6, duration=constant)
+    assert order[:6] == [0, 0, 1, 1, 2, 2]
+
+
+def test_wall_time_falls_and_cpu_time_grows_with_k() -> None:
+    walls, cpus = {}, {}
+    for k in (1, 2, 4, 8, 16):
+        runs = [Run(lambda k=k: KBinary(GRID, k=k), 1, jobs=k, seed=seed) for seed in range(40)]
+        walls[k] = sum(run.executor.now for run in runs)
+        cpus[k] = sum(run.executor.cpu for run in runs)
+    assert list(walls.values()) == sorted(walls.values(), reverse=True)
+    assert list(cpus.values()) == sorted(cpus.values())
+    assert walls[16] < walls[1] / 2
+
+
+def test_an_instance_spends_wall_time_once_however_many_queries_run() -> None:
+    run = Run(lambda: KBinary(GRID, k=4), 1, jobs=4)
+    (case,) = run.cases
+    assert case.spent == pytest.approx(run.executor.now)
+    assert sum(r.own_seconds for _, _, r in run.told) == pytest.approx(case.spent)
+    assert sum(r.cpu_seconds or 0.0 for _, _, r in run.told) == pytest.approx(run.executor.cpu)
+    assert run.executor.cpu > 1.5 * run.executor.now
+
+
+def test_time_between_queries_is_not_spent() -> None:
+    case = Case(instance(0), KBinary(GRID), batch=0)
+
+    def ends(seconds: float, now: float) -> float:
+        result = Result(Verdict.TIMEOUT, 0.1, "virtual", "1", seconds)
+        return case.spend(result, now).own_seconds
+
+    assert ends(1.0, now=6.0) == 1.0
+    assert ends(2.0, now=10.0) == 2.0
+    assert ends(10.0, now=10.0) == 7.0  # from 0 to 10, of which 3 were counted
+    assert ends(1.0, now=9.0) == 0.0
+    assert ends(2.0, now=11.0) == 1.0
+    assert case.spent == 11.0
+
+
+def test_a_budget_is_of_wall_time() -> None:
+    run = Run(lambda: KBinary(GRID, k=4), 3, jobs=4, duration=lambda *_: 10.0, budget=25.0)
+    for case in run.cases:
+        assert 20.0 <= case.spent <= 25.0 + 1e-9
+        assert case.search.bracket.lower < run.radii[case.instance.index]
+
+
+def test_time_outs_are_missing_answers() -> None:
+    run = Run(lambda: KBinary(GRID, k=4), 5, jobs=4, timeout=30.0)
+    assert any(r.verdict is Verdict.TIMEOUT for _, _, r in run.told)
+    for case in run.cases:
+        radius = run.radii[case.instance.index]
+        assert case.search.bracket.lower < radius <= case.search.bracket.upper
+
+
+def test_cases_are_attacked_together() -> None:
+    run = Run(lambda: AttackGuided(GRID), 6, jobs=2, duration=lambda *_: 1.0)
+    attacks = [q for _, q, _ in run.told if q.kind is Kind.ATTACK]
+    assert len(attacks) == 6
+    assert len(run.finished) == 6
+    assert len(run.told) == 12, "a perfect attack leaves one proof a case"
