@@ -35,7 +35,7 @@ from radii.report.pictures import pack_pictures
 from radii.report.sources import Source, read_sources
 from radii.report.summary import are_comparable, notes, summary_sentences
 
-__all__ = ["FORMAT", "PICTURE_BYTES", "Payload", "make_payload"]
+__all__ = ["FORMAT", "PICTURE_BYTES", "Payload", "make_payload", "payload_of"]
 
 FORMAT = 1
 
@@ -66,7 +66,13 @@ def make_payload(
     places: Sequence[Path], *, title: str = "", picture_bytes: int = PICTURE_BYTES
 ) -> Payload:
     """Read experiment directories (or files of published results) for one page."""
-    sources = read_sources(places)
+    return payload_of(read_sources(places), title=title, picture_bytes=picture_bytes)
+
+
+def payload_of(
+    sources: Sequence[Source], *, title: str = "", picture_bytes: int = PICTURE_BYTES
+) -> Payload:
+    """The payload of experiments that are read already."""
     measured = Distribution.union(source.distribution for source in sources)
     counted, target_notes = _counted(measured)
     inputs = _input_numbers(sources)
@@ -174,10 +180,18 @@ def _networks(sources: Sequence[Source], counted: Distribution) -> list[dict[str
                     "accuracy": float(part.correct.mean()),
                     "median": [_finite(end) for end in median],
                     "half_width": dkw_half_width(len(part), LEVEL),
+                    "class_margins": _class_margins(part),
                     "quality": _plain(dataclasses.asdict(quality(measured))),
                 }
             )
     return told
+
+
+def _class_margins(part: Distribution) -> dict[str, float]:
+    """How far sampling may move a class's recall, for all classes and every eps at once."""
+    sizes = {label: len(of) for label, of in part.group_by("class").items() if label is not None}
+    each = 1 - (1 - LEVEL) / max(1, len(sizes))
+    return {str(label): dkw_half_width(size, each) for label, size in sizes.items()}
 
 
 def _pairs(counted: Distribution) -> list[dict[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -178,6 +177,7 @@ class _Readers:
         self._sources = sources
         self._starts = np.cumsum([0, *(len(source.distribution) for source in sources)])
         self._stores: dict[int, Store] = {}
+        self._ranges = [_pixel_range(source) for source in sources]
 
     def record(self, row: int) -> tuple[Record, tuple[float, float]]:
         place = int(np.searchsorted(self._starts, row, side="right")) - 1
@@ -186,23 +186,23 @@ class _Readers:
             self._stores[place] = Store.open(source.place)
         key = source.keys[row - self._starts[place]]
         (record,) = self._stores[place].records([key])
-        return record, _pixel_range(source, record.input)
+        known = self._ranges[place]
+        return record, known or (float(record.input.min()), float(record.input.max()))
 
     def close(self) -> None:
         for store in self._stores.values():
             store.close()
 
 
-def _pixel_range(source: Source, values: Array) -> tuple[float, float]:
-    """Black and white: the input domain, or where it has no end, the input's own range."""
-    lows, highs = [float(values.min())], [float(values.max())]
+def _pixel_range(source: Source) -> tuple[float, float] | None:
+    """Black and white: the ends of the input domain; None where it has none."""
+    ends = []
     for key in source.experiment.get("domain", []):
         low, _, high = str(key).partition(":")
         try:
-            ends = np.ravel(json.loads(low)).min(), np.ravel(json.loads(high)).max()
+            ends += [np.ravel(json.loads(side)) for side in (low, high)]
         except ValueError:
-            continue
-        if all(map(math.isfinite, ends)):
-            lows.append(float(ends[0]))
-            highs.append(float(ends[1]))
-    return min(lows), max(highs)
+            return None
+    if not ends or not all(np.isfinite(side).all() for side in ends):
+        return None
+    return float(min(side.min() for side in ends)), float(max(side.max() for side in ends))

@@ -30,15 +30,27 @@ function recallAt(model, place, label) {
 }
 
 function spreadSentence(model, place) {
-  const told = [...model.classSides[place]].map(([label, sides]) => ({ label, shares: sides.shares(state.eps), size: sides.size }));
-  const worst = told.reduce((a, b) => (b.shares[0] < a.shares[0] ? b : a));
-  const best = told.reduce((a, b) => (b.shares[1] > a.shares[1] ? b : a));
-  const least = Math.max(...told.map((t) => t.shares[0])) - Math.min(...told.map((t) => t.shares[1]));
-  const most = best.shares[1] - worst.shares[0];
-  const few = Math.min(...told.map((t) => t.size));
-  const name = model.networks[place].name;
-  if (most <= 0) return `${name}: all classes alike, at ${percent(best.shares[1])}.`;
-  return `${name}: class ${worst.label} is the weakest with ${shareText(...worst.shares)}, class ${best.label} the strongest with ${shareText(...best.shares)}; classes are ${shareText(Math.max(0, least), most)} apart${few < 10 ? ` (as few as ${few} ${few === 1 ? "input" : "inputs"} a class)` : ""}.`;
+  const told = [...model.classSides[place]].filter(([label]) => label >= 0).map(([label, sides]) => ({ label, shares: sides.shares(state.eps), size: sides.size }));
+  const { name, class_margins: margins } = model.networks[place];
+  if (told.length < 2) return `${name}: there is only one class.`;
+  const side = (at) => told.map((t) => t.shares[at]);
+  // Who may be the weakest: proven no more than what the weakest is at most.
+  const floor = Math.min(...side(1));
+  const ceiling = Math.max(...side(0));
+  const weakest = told.filter((t) => t.shares[0] <= floor);
+  const strongest = told.filter((t) => t.shares[1] >= ceiling);
+  const least = Math.max(0, ceiling - floor);
+  const most = Math.max(...told.flatMap((a) => told.filter((b) => b !== a).map((b) => a.shares[1] - b.shares[0])));
+  if (most <= 0) return `${name}: all classes alike, at ${percent(ceiling)}.`;
+  const range = (of) => shareText(Math.min(...of.map((t) => t.shares[0])), Math.max(...of.map((t) => t.shares[1])));
+  const who = (of) => `class${of.length > 1 ? "es" : ""} ${listed(of.map((t) => String(t.label)), 6)}`;
+  const lows = told.map((t) => Math.max(0, t.shares[0] - margins[t.label]));
+  const highs = told.map((t) => Math.min(1, t.shares[1] + margins[t.label]));
+  const sure = Math.max(...lows) - Math.min(...highs);
+  const beyond = sure > 0
+    ? `; for all inputs of this kind it is at least ${percent(sure)} (${100 * model.facts.level} % confidence)`
+    : "; with so few inputs it may be chance";
+  return `${name}: weakest ${who(weakest)} with ${range(weakest)}, strongest ${who(strongest)} with ${range(strongest)}. The spread is ${shareText(least, most)}${beyond}.`;
 }
 
 function classTable(model, labels) {

@@ -41,7 +41,8 @@ function curvesSection(model) {
   });
   const band = checkbox(`${100 * model.facts.level} % confidence band`, chosen.hasBand, (isOn) => { chosen.hasBand = isOn; picture.redraw(); });
   return section("curves", "Robust accuracy over ε",
-    "Thick lines are what no counterexample has refuted, thin lines what is proven; the truth lies in the shade between. Drag to zoom, double-click to return.",
+    "Thick lines are what no counterexample has refuted, thin lines what is proven; the truth lies in the shade between."
+      + (matchMedia("(pointer: coarse)").matches ? "" : " Drag to zoom, double-click to return."),
     el("div", { class: "row" }, views, band), legend(model), picture.element);
 }
 

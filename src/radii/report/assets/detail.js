@@ -9,6 +9,7 @@ function openDetail(model, row, order = null) {
   const dialog = byId("detail");
   drawDetail(model, dialog, row);
   if (!dialog.open) dialog.showModal();
+  dialog.focus();
   dialog.scrollTop = 0;
   history.replaceState(null, "", `#row-${row}`);
 }
@@ -101,12 +102,12 @@ function historyTable(model, row) {
     size: 100,
     columns: [
       { title: "#", csv: "step", value: (i) => i - rows.history_start[row] + 1 },
-      { title: "Question", isText: true, value: question },
+      { title: "Question", isText: true, wraps: true, value: question },
       { title: "Answer", isText: true, value: (i) => facts.verdicts[rows.history_verdict[i]], node: (i) => verdictMark(facts.verdicts[rows.history_verdict[i]]) },
-      { title: "Evidence", isText: true, value: evidence },
-      { title: "By", isText: true, value: (i) => facts.verifiers[rows.history_verifier[i]] },
+      { title: "Evidence", isText: true, wraps: true, value: evidence },
+      { title: "By", isText: true, wraps: true, value: (i) => facts.verifiers[rows.history_verifier[i]] },
       { title: "Seconds", value: (i) => rows.history_seconds[i], text: (i) => rows.history_seconds[i].toFixed(3) },
-      { title: "Bracket then", csv: "lower", value: (i) => rows.history_lower[i], node: (i) => bracketBar(model, row, rows.history_lower[i], rows.history_upper[i], true) },
+      { title: "Bracket", csv: "lower", value: (i) => rows.history_lower[i], node: (i) => bracketBar(model, row, rows.history_lower[i], rows.history_upper[i], true) },
     ],
   });
   return el("div", {}, el("h3", {}, "How the bracket came about"), table.element);

@@ -42,6 +42,12 @@ function shareText(proven, open) {
   return proven === open ? percent(proven) : `${(100 * proven).toFixed(1)}–${percent(open)}`;
 }
 
+// "a", "a and b", "a, b and 3 more"
+function listed(names, most = 3) {
+  const shown = names.length > most ? [...names.slice(0, most - 1), `${names.length - most + 1} more`] : names;
+  return shown.length < 2 ? shown.join("") : `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}`;
+}
+
 const whole = (value) => Math.round(value).toLocaleString("en");
 
 const duration = (seconds) => {

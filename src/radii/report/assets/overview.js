@@ -30,12 +30,16 @@ function liveSentence(model) {
   if (told.length === 1) return `${within}, ${one(told[0])}.`;
   const best = told.reduce((a, b) => (b.shares[0] > a.shares[0] ? b : a));
   const worst = told.reduce((a, b) => (b.shares[1] < a.shares[1] ? b : a));
-  if (best === worst || best.shares[0] <= worst.shares[1]) {
+  const leaders = told.filter((t) => t.shares[1] >= best.shares[0]);
+  if (best.shares[0] <= worst.shares[1]) {
     const low = Math.min(...told.map((t) => t.shares[0]));
     const high = Math.max(...told.map((t) => t.shares[1]));
     return `${within}, between ${percent(low)} and ${percent(high)} of the inputs stay right, and no network is shown to lead the others.`;
   }
-  return `${within}, ${one(best)}; ${worst.name} on ${shareText(...worst.shares)}.`;
+  const rest = `; ${worst.name} on ${shareText(...worst.shares)}.`;
+  if (leaders.length === 1) return `${within}, ${one(best)}${rest}`;
+  const together = [Math.min(...leaders.map((t) => t.shares[0])), Math.max(...leaders.map((t) => t.shares[1]))];
+  return `${within}, ${listed(leaders.map((t) => t.name))} stay right on ${shareText(...together)} of their inputs${rest}`;
 }
 
 function accuracySection(model) {

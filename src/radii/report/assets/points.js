@@ -93,6 +93,6 @@ function boxShapes(model, place, at, rows) {
   return [
     span(quantileAt(lows, 0.05), quantileAt(highs, 0.95), 0.015, faded(colour, 0.5), { width: 0 }),
     span(quantileAt(lows, 0.25), quantileAt(highs, 0.75), 0.33, faded(colour, 0.16), { width: 1, color: faded(colour, 0.6) }),
-    span(median[0], median[1], 0.33, token("--ink"), { width: 2, color: token("--ink") }),
+    span(median[0], median[1], 0.33, token("--ink"), { width: 1.5, color: token("--ink") }),
   ];
 }

@@ -11,7 +11,7 @@ function dataTable({ name, caption, columns, rows, onRow, describe, size = PAGE_
   const table = el("table", {}, el("caption", { class: "visually-hidden" }, caption), el("thead", {}, head), body);
   const scroller = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": caption }, table);
   const buttons = columns.map((column, place) => {
-    const button = el("button", { type: "button", class: "sort", title: column.help,
+    const button = el("button", { type: "button", class: column.title.length > 22 ? "sort long" : "sort", title: column.help,
       onclick: () => sortBy(place) }, column.title);
     head.append(el("th", { scope: "col", class: column.isText ? "words" : "numbers" }, button));
     return button;
@@ -57,7 +57,8 @@ function dataTable({ name, caption, columns, rows, onRow, describe, size = PAGE_
           "aria-label": describe ? describe(row) : null }, content)
         : content;
       const isHead = place === 0 && column.isText;
-      return el(isHead ? "th" : "td", { class: column.isText ? "words" : "numbers", scope: isHead ? "row" : null }, shown);
+      const isLong = column.isText && (column.wraps || String(column.value(row)).length > 28);
+      return el(isHead ? "th" : "td", { class: `${column.isText ? "words" : "numbers"}${isLong ? " long" : ""}`, scope: isHead ? "row" : null }, shown);
     });
     const line = el("tr", {}, ...cells);
     if (onRow) { line.className = "clickable"; line.addEventListener("click", () => onRow(row, view.order)); }
