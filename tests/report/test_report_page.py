@@ -167,9 +167,10 @@ def test_slider_obeys_the_keyboard(seen: Opened) -> None:
 
 
 def test_a_point_opens_the_input_and_its_counterexample(seen: Opened) -> None:
-    seen.page.locator("#points").scroll_into_view_if_needed()
+    seen.page.locator("#points .chart").scroll_into_view_if_needed()
     point = seen.page.locator("#points .scatterlayer .trace").first.locator("path.point").first
     point.wait_for(timeout=20_000)
+    point.scroll_into_view_if_needed()
     box = point.bounding_box()
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     seen.page.mouse.move(*middle)
@@ -343,14 +344,18 @@ def test_ten_thousand_inputs_answer_the_slider_at_once(browser: Any, tmp_path: P
     write_report(payload_of([source]), tmp_path / "large.html")
     for opened in open_page(browser, tmp_path / "large.html"):
         assert opened.page.locator("#brackets .pager").inner_text().find("of 40,000") > 0
-        opened.page.locator("#points").scroll_into_view_if_needed()
-        opened.page.locator("#points .main-svg").first.wait_for(timeout=60_000)
-        opened.page.wait_for_timeout(500)
+        chart = opened.page.locator("#points .chart")
+        chart.scroll_into_view_if_needed()
+        opened.page.locator("#points .cloud").wait_for(timeout=60_000)
         times = opened.page.evaluate(MOVE_SLIDER)
         assert min(times) < 200, times  # the machine that runs tests may be busy with others
         opened.eps(0.06)
         proven, _ = parts[0].shares(0.06)
         assert table(opened, "robust-accuracy")[0][3] == f"{100 * float(proven):.1f} %"
+        box = opened.page.locator("#points .cloud").bounding_box()
+        opened.page.mouse.click(box["x"] + box["width"] * 0.08, box["y"] + box["height"] * 0.1)
+        opened.page.locator("#detail").wait_for()
+        assert "network 0" in opened.page.locator("#detail").inner_text()
 
 
 PIXELS = """kind => {

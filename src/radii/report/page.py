@@ -15,7 +15,7 @@ from radii.report.payload import Payload
 __all__ = ["render_page", "write_report"]
 
 SCRIPTS = (
-    *("dom", "data", "state", "tables", "charts"),
+    *("dom", "data", "state", "tables", "cloud", "charts"),
     *("overview", "curves", "points", "pairs", "classes", "targets", "quality"),
     *("pictures", "detail", "main"),
 )

@@ -15,28 +15,36 @@ function drawNow(place) {
 
 window.addEventListener("beforeprint", () => [...waiting.keys()].forEach(drawNow));
 
-// `build` gives { data, layout }; `cursor` is "x" or "xy": where eps is marked.
-function chart({ label, build, cursor = null, onPoint = null }) {
-  const plot = el("div", { class: "plot" });
+const isNarrow = () => matchMedia("(max-width: 40rem)").matches;
+
+// `build` gives { data, layout, cloud? }; `cursor` is "x" or "xy": where eps is marked. The room is taken
+// before anything is drawn, so that nothing jumps when it is.
+function chart({ label, height, build, cursor = null, onPoint = null }) {
+  const plot = el("div", { class: "plot", style: { "min-height": `${height()}px` } });
   const marks = cursor ? [...cursor].map((axis) => el("div", { class: `eps-mark ${axis}`, "aria-hidden": "true" })) : [];
   const frame = el("figure", { class: "chart", role: "group", "aria-label": label }, plot, ...marks);
+  const over = onPoint ? cloudOver(plot, frame, onPoint) : null;
   let isDrawn = false;
+  let cloud = null;
   const config = { responsive: true, displaylogo: false, scrollZoom: false,
     modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
     toImageButtonOptions: { format: "svg", filename: "radii" } };
 
   function draw() {
-    const { data, layout } = build();
-    Plotly.react(plot, data, { ...look(), ...layout, xaxis: { ...axis(), ...layout.xaxis }, yaxis: { ...axis(), ...layout.yaxis } }, config);
+    const { data, layout, cloud: points = null } = build();
+    cloud = points;
+    plot.style.minHeight = `${height()}px`;
+    Plotly.react(plot, data, { ...look(), height: height(), ...layout, xaxis: { ...axis(), ...layout.xaxis }, yaxis: { ...axis(), ...layout.yaxis } }, config);
     if (!isDrawn) {
       isDrawn = true;
-      plot.on("plotly_afterplot", mark);
+      plot.on("plotly_afterplot", () => { mark(); over?.draw(cloud); });
       if (onPoint) plot.on("plotly_click", (event) => {
         const found = event.points.find((point) => point.customdata !== undefined && point.customdata !== null);
         if (found) onPoint(found.customdata);
       });
     }
     mark();
+    over?.draw(cloud);
   }
 
   function mark() {

@@ -8,6 +8,7 @@ function classesSection(model) {
   const chosen = { network: 0 };
   const picture = chart({
     label: "Proven robust recall of each class over epsilon",
+    height: () => Math.max(220, 90 + 24 * labels.length),
     cursor: "x",
     build: () => classMap(model, labels, chosen.network),
   });
@@ -88,7 +89,6 @@ function classMap(model, labels, place) {
       hovertemplate: "class %{y}, ε %{x:.4f}<br>%{text}<extra></extra>",
       colorbar: { title: { text: "proven", side: "right" }, tickformat: ".0%", thickness: 12, outlinewidth: 0 } }],
     layout: {
-      height: Math.max(220, 90 + 24 * present.length),
       xaxis: { title: { text: "radius ε" }, range: [0, top], showgrid: false },
       yaxis: { title: { text: "class" }, type: "category", showgrid: false, ticklen: 0 },
       margin: { l: 44, r: 8, t: 8, b: 46 },

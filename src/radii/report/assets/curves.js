@@ -23,11 +23,11 @@ function curvesSection(model) {
   const chosen = { isBroken: false, hasBand: model.networks.length <= 2 };
   const picture = chart({
     label: "Robust accuracy over epsilon, one band a network",
+    height: () => (isNarrow() ? 320 : 420),
     cursor: "x",
     build: () => ({
       data: shownNetworks(model).flatMap((place) => curveTraces(model, place, steps[place], chosen)),
       layout: {
-        height: matchMedia("(max-width: 40rem)").matches ? 320 : 420,
         hovermode: "x unified",
         xaxis: { title: { text: "radius ε" }, range: [0, top], hoverformat: ".4f" },
         yaxis: { title: { text: chosen.isBroken ? "share of inputs broken within ε" : "robust accuracy" }, range: [0, 1.02], tickformat: ".0%" },

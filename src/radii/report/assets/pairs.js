@@ -7,6 +7,7 @@ function pairsSection(model) {
   const options = model.networks.map((network, place) => [place, network.name]);
   const picture = chart({
     label: "Radii of two networks on the same inputs",
+    height: () => (isNarrow() ? 340 : 460),
     cursor: "xy",
     onPoint: (row) => openDetail(model, row),
     build: () => pairChart(model, chosen.a, chosen.b),
@@ -58,19 +59,24 @@ function pairChart(model, a, b) {
   const { lower, position, label } = model.rows;
   const pairs = a === b ? [] : pairedRows(model, a, b);
   const top = model.facts.eps.top;
-  const type = pairs.length > MOST_SVG_POINTS ? "scattergl" : "scatter";
-  const group = (lead, colour, symbol) => {
-    const of = pairs.filter((pair) => leads(model, pair) === lead);
-    return { type, mode: "markers", x: of.map(([one]) => lower[one]), y: of.map(([, two]) => lower[two]), customdata: of.map(([one]) => one),
-      text: of.map(([one, two]) => `input ${position[one]}, class ${label[one]}<br>${number(lower[one])} → ${number(lower[two])}`),
-      hovertemplate: "%{text}<extra></extra>",
-      marker: { symbol, size: type === "scattergl" ? 4 : 9, color: faded(colour, 0.75), line: { width: 0 } } };
+  const isMany = pairs.length > MOST_SVG_POINTS;
+  const leaders = pairs.map((pair) => leads(model, pair) + 1);
+  const colours = [colourOf(a), isDark() ? "#9aa4ae" : "#6b7580", colourOf(b)];
+  const text = ([one, two]) => [`input ${position[one]}, class ${label[one]}`, `${number(lower[one])} across, ${number(lower[two])} up`];
+  const group = (lead) => {
+    const of = pairs.filter((_, i) => leaders[i] === lead);
+    return { type: "scatter", mode: "markers", x: of.map(([one]) => lower[one]), y: of.map(([, two]) => lower[two]), customdata: of.map(([one]) => one),
+      text: of.map((pair) => text(pair).join("<br>")), hovertemplate: "%{text}<extra></extra>",
+      marker: { symbol: ["circle", "circle-open", "diamond"][lead], size: 9, color: faded(colours[lead], 0.75), line: { width: lead === 1 ? 1.4 : 0 } } };
   };
+  const otherOf = isMany ? new Map(pairs) : null;
+  const cloud = isMany ? { rows: pairs.map(([one]) => one), group: leaders, x: pairs.map(([one]) => lower[one]), y: pairs.map(([, two]) => lower[two]),
+    colours: colours.map((colour) => faded(colour, 0.5)), text: (one) => text([one, otherOf.get(one)]) } : null;
   const range = [-0.02 * top, top];
   return {
-    data: [group(0, isDark() ? "#9aa4ae" : "#6b7580", "circle-open"), group(-1, colourOf(a), "circle"), group(1, colourOf(b), "diamond")],
+    data: isMany ? NOTHING : [group(1), group(0), group(2)],
+    cloud,
     layout: {
-      height: matchMedia("(max-width: 40rem)").matches ? 340 : 460,
       xaxis: { title: { text: plain(model.networks[a].name) }, range },
       yaxis: { title: { text: plain(model.networks[b].name) }, range },
       shapes: [{ type: "line", x0: 0, y0: 0, x1: top, y1: top, line: { color: token("--muted"), width: 1, dash: "dot" } }],

@@ -13,16 +13,18 @@ function pointsSection(model) {
   const chosen = { label: "all" };
   const picture = chart({
     label: "The radius of every input, one strip a network; the table of brackets below has the same data",
+    height: () => 80 + shownNetworks(model).length * (shownNetworks(model).length > 8 ? 52 : 84),
     cursor: "x",
     onPoint: (row) => openDetail(model, row),
     build: () => {
       const networks = shownNetworks(model);
       const rowsOf = networks.map((place) => model.rowsOf[place].filter((row) => chosen.label === "all" || model.rows.label[row] === Number(chosen.label)));
       const count = rowsOf.reduce((sum, rows) => sum + rows.length, 0);
+      const isMany = count > MOST_SVG_POINTS;
       return {
-        data: networks.flatMap((place, at) => stripTraces(model, place, at, rowsOf[at], count)),
+        data: isMany ? NOTHING : networks.flatMap((place, at) => stripTraces(model, place, at, rowsOf[at])),
+        cloud: isMany ? stripCloud(model, networks, rowsOf) : null,
         layout: {
-          height: 80 + networks.length * (networks.length > 8 ? 52 : 84),
           shapes: networks.flatMap((place, at) => boxShapes(model, place, at, rowsOf[at])),
           xaxis: { title: { text: "radius" }, range: [-0.015 * model.facts.eps.top, model.facts.eps.top] },
           yaxis: { range: [networks.length - 0.45, -0.55], showgrid: false, ticklen: 0, tickvals: networks.map((_, at) => at),
@@ -43,13 +45,21 @@ function pointsSection(model) {
 }
 
 const shortened = (name) => {
-  const most = matchMedia("(max-width: 40rem)").matches ? 12 : 24;
+  const most = isNarrow() ? 12 : 24;
   return plain(name.length > most ? `${name.slice(0, most - 1)}…` : name);
 };
 
-function stripTraces(model, place, at, rows, count) {
-  const { lower, upper, correct } = model.rows;
-  const isMany = count > MOST_SVG_POINTS;
+const NOTHING = [{ type: "scatter", x: [], y: [] }];
+
+function stripCloud(model, networks, rowsOf) {
+  const rows = rowsOf.flat();
+  const group = rowsOf.flatMap((of, at) => of.map(() => at));
+  return { rows, group, x: rows.map((r) => model.rows.lower[r]), y: rows.map((r, i) => group[i] + scatterOf(r)),
+    colours: networks.map((place) => faded(colourOf(place), 0.5)), text: (row) => pointLines(model, row) };
+}
+
+function stripTraces(model, place, at, rows) {
+  const { lower, upper } = model.rows;
   const colour = colourOf(place);
   const kinds = [
     { rows: rows.filter((r) => upper[r] > 0 && Number.isFinite(upper[r])), symbol: "circle" },
@@ -57,27 +67,27 @@ function stripTraces(model, place, at, rows, count) {
     { rows: rows.filter((r) => !Number.isFinite(upper[r])), symbol: "triangle-right-open" },
   ];
   return kinds.filter((kind) => kind.rows.length).map((kind) => ({
-    type: isMany ? "scattergl" : "scatter",
+    type: "scatter",
     mode: "markers",
     x: kind.rows.map((r) => lower[r]),
     y: kind.rows.map((r) => at + scatterOf(r)),
     customdata: kind.rows,
-    text: kind.rows.map((r) => pointText(model, r)),
+    text: kind.rows.map((r) => pointLines(model, r).map(plain).join("<br>")),
     hovertemplate: "%{text}<extra></extra>",
-    error_x: isMany || kind.symbol !== "circle" ? undefined
+    error_x: kind.symbol !== "circle" ? undefined
       : { type: "data", symmetric: false, array: kind.rows.map((r) => upper[r] - lower[r]), arrayminus: kind.rows.map(() => 0), color: faded(colour, 0.5), thickness: 1.2, width: 0 },
-    marker: { symbol: kind.symbol, size: isMany ? 4 : 8, color: faded(colour, isMany ? 0.45 : 0.8),
+    marker: { symbol: kind.symbol, size: 8, color: faded(colour, 0.8),
       line: { width: kind.symbol === "circle" ? 0 : 1.6, color: colour } },
   }));
 }
 
-function pointText(model, row) {
+function pointLines(model, row) {
   const { lower, upper, label, position, witness_class: becomes, target } = model.rows;
-  const parts = [`<b>${plain(model.networks[model.rows.network[row]].name)}</b>`, `input ${position[row]}, class ${label[row]}`];
+  const parts = [model.networks[model.rows.network[row]].name, `input ${position[row]}, class ${label[row]}`];
   if (target[row] >= 0) parts.push(`against class ${target[row]}`);
   parts.push(`radius ${bracketText(lower[row], upper[row])}`);
   if (becomes[row] >= 0) parts.push(`becomes ${becomes[row]}`);
-  return parts.join("<br>");
+  return parts;
 }
 
 function boxShapes(model, place, at, rows) {
