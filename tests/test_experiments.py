@@ -32,7 +32,7 @@ def measured(described: Experiment, out: Path, jobs: int = 0) -> list[Measuremen
         return store.measurements()
 
 
-@pytest.mark.parametrize("search", ["attack-guided", "binary", "native"])
+@pytest.mark.parametrize("search", ["attack-guided", "binary", "linear", "native"])
 @pytest.mark.parametrize("norm", ["linf", "l1"])
 def test_brackets_of_a_linear_classifier(
     linear_file: Path, points_file: Path, tmp_path: Path, search: str, norm: str
@@ -127,6 +127,63 @@ def test_killed_and_resumed_equals_undisturbed(
     db.close()
 
 
+def test_interrupted_ends_cleanly_and_keeps_what_was_found(
+    relu_file: Path, relu_points_file: Path, tmp_path: Path
+) -> None:
+    flags = {
+        "network": str(relu_file),
+        "data": str(relu_points_file),
+        "domain": "0:1",
+        "grid": "0.0001:0.5:0.0001",
+        "search": "k-binary",
+        "k": "2",
+        "jobs": "2",
+    }
+    out = tmp_path / "out"
+    process = run_command(flags, out)
+    while process.poll() is None and count_queries(out) < 3:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) == 130
+    kept = count_queries(out)
+    assert kept >= 3
+    assert run_command(flags, out).wait() == 0
+    assert count_queries(out) > kept
+    with sqlite3.connect(out / FILE_NAME) as db:
+        repeated = (
+            "SELECT 1 FROM queries WHERE verdict != 'CANCELLED'"
+            " GROUP BY instance, kind, eps HAVING count(*) > 1"
+        )
+        assert db.execute(repeated).fetchall() == []
+    db.close()
+
+
+def test_stores_from_before_an_option_existed_go_on(
+    linear_file: Path, points_file: Path, tmp_path: Path
+) -> None:
+    described, out = experiment(linear_file, points_file, search="binary"), tmp_path / "out"
+    first = measured(described, out)
+    with sqlite3.connect(out / FILE_NAME) as db:
+        for name in ("k", "cuts", "cpu_timeout"):
+            db.execute("UPDATE meta SET value = json_remove(value, ?)", (f"$.{name}",))
+    db.close()
+    assert measured(described, out) == first
+
+
+def test_k_is_part_of_an_experiment(linear_file: Path, points_file: Path, tmp_path: Path) -> None:
+    two = experiment(linear_file, points_file, search="k-binary")
+    assert (two.settings.k, two.settings.cuts) == (2, "equal")
+    first = measured(two, tmp_path / "out")
+    assert measured(experiment(linear_file, points_file, search="k-binary", k=2), tmp_path / "out")
+    for change in ({"k": 4}, {"cuts": "golden"}, {"cpu_timeout": 5}):
+        with pytest.raises(ExperimentError, match=f"another experiment .*{next(iter(change))} was"):
+            other = experiment(linear_file, points_file, search="k-binary", **change)
+            measured(other, tmp_path / "out")
+    for m, radius in zip(first, (0.1, 0.25, 0.0, 0.0), strict=True):
+        assert m.bracket.lower <= radius + 1e-6
+        assert m.bracket.upper >= radius - 1e-6
+
+
 def count_queries(directory: Path) -> int:
     try:
         with Store.open(directory) as store:
@@ -157,6 +214,11 @@ def test_a_budget_ends_an_instance(relu_file: Path, relu_points_file: Path, tmp_
         ({"attack": "hammer"}, "attack 'hammer'"),
         ({"timeout": 0}, "timeout 0"),
         ({"timeout": math.nan}, "timeout nan"),
+        ({"cpu_timeout": -1}, "cpu_timeout -1"),
+        ({"search": "k-binary", "k": 0}, "k 0 must be"),
+        ({"search": "k-binary", "k": 1.5}, "k 1.5 must be a whole number"),
+        ({"search": "native", "k": 2}, "search 'native' asks one question"),
+        ({"search": "k-binary", "cuts": "odd"}, "cuts 'odd'"),
         ({"seed": -1}, "seed -1"),
         ({"domain": ""}, "domain is missing"),
         ({"domain": "0:0.4"}, "domain"),

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+import faulthandler
 import os
+import random
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -19,12 +24,15 @@ from radii.verifiers import Answer, Limits, Verifier
 __all__ = [
     "Cooperating",
     "Crashing",
+    "Deaf",
     "Hanging",
     "Hoarding",
     "Hopeless",
     "Lying",
     "Raising",
     "Scripted",
+    "Segfaulting",
+    "Slow",
     "hang",
     "hoard",
     "refuse",
@@ -85,6 +93,57 @@ class Hoarding(_Simulated):
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
         hoard()
         return Answer(Verdict.UNKNOWN)
+
+
+class Segfaulting(_Simulated):
+    """Reads where nothing is, as a broken library does."""
+
+    name: ClassVar[str] = "segfaulting"
+
+    def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        faulthandler.disable()
+        ctypes.string_at(0)
+        return Answer(Verdict.UNKNOWN)
+
+
+class Deaf(_Simulated):
+    """Computes for ever, on `processes` more processors too, and ignores limits and signals."""
+
+    name: ClassVar[str] = "deaf"
+
+    def __init__(self, *, processes: int = 0) -> None:
+        self.processes = processes
+
+    def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP, signal.SIGCHLD}:
+            signal.signal(number, signal.SIG_IGN)
+        busy = [sys.executable, "-c", "while True: pass"]
+        for _ in range(self.processes):
+            subprocess.Popen(busy, start_new_session=True)
+        while True:
+            pass
+
+
+class Slow(_Simulated):
+    """Decides as another verifier does, after a random time that depends on eps and seed only."""
+
+    name: ClassVar[str] = "slow"
+
+    def __init__(self, verifier: Verifier, *, seconds: float, seed: int = 0) -> None:
+        self.verifier = verifier
+        self.seconds = seconds
+        self.seed = seed
+
+    def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        region = specification.region
+        eps = region.eps if isinstance(region, Ball) else 0.0
+        length = self.seconds * random.Random(f"{self.seed} {eps}").uniform(0.5, 1.5)
+        end = time.monotonic() + length
+        while time.monotonic() < end:
+            if (expired := limits.expired) is not None:
+                return Answer(expired)
+            time.sleep(0.01)
+        return self.verifier.run(network, specification, limits)
 
 
 class Cooperating(_Simulated):

@@ -1,0 +1,156 @@
+"""Searches with several queries at once on real worker processes, and verifiers that misbehave."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+
+import pytest
+
+from radii import datasets
+from radii.balls import Norm
+from radii.cputime import cpu_seconds, descendants
+from radii.execution import Case, LocalWorkers, Task, Toolbox, drive
+from radii.networks import Network, load_network
+from radii.queries import Grid, Instance, Query
+from radii.search import KBinary, Kind, Question
+from radii.selection import select
+from radii.testing.simulated import Deaf, Hanging, Hoarding, Scripted, Segfaulting, Slow
+from radii.verdicts import Result, Verdict
+from radii.verifiers import Milp, Verifier
+
+GRID = Grid("0.01", "0.5", "0.02")
+MEMORY = 900 * 2**20
+SOON = 1.5
+"""A second, and what a busy machine adds to it."""
+
+
+@pytest.fixture
+def network(linear_file: Path) -> Network:
+    return load_network(linear_file, domain=(0, 1))
+
+
+@pytest.fixture
+def instances(network: Network, points_file: Path) -> list[Instance]:
+    """Radii 0.1 and 0.25."""
+    data = datasets.load_spec(str(points_file))
+    return select(network, data, property="one-to-any", norm=Norm.LINF)[:2]
+
+
+class Driven:
+    """Cases driven to their end on worker processes, and what was told when."""
+
+    def __init__(
+        self,
+        network: Network,
+        instances: list[Instance],
+        verifier: Verifier,
+        *,
+        k: int,
+        jobs: int,
+        timeout: float = 60.0,
+        memory: int | None = None,
+    ) -> None:
+        tools = Toolbox({network.fingerprint: network}, None, verifier, memory_bytes=memory)
+        self.cases = [Case(instance, KBinary(GRID, k=k), batch=0) for instance in instances]
+        self.told: list[tuple[float, Question, Result]] = []
+        with LocalWorkers(tools, jobs) as executor:
+            drive(
+                self.cases,
+                executor,
+                timeout=timeout,
+                budget=math.inf,
+                on_results=lambda told: self.told.extend(
+                    (time.monotonic(), question, result) for _, question, result in told
+                ),
+                on_finished=lambda _: None,
+            )
+
+    def verdicts(self, eps: float) -> set[Verdict]:
+        return {result.verdict for _, question, result in self.told if question.eps == eps}
+
+
+def test_each_misbehaviour_is_its_missing_answer_and_harms_nobody_else(
+    network: Network, instances: list[Instance]
+) -> None:
+    script: dict[float, Verifier] = {eps: Milp() for eps in GRID}
+    script |= {GRID[5]: Deaf(), GRID[10]: Segfaulting(), GRID[15]: Hoarding()}
+    run = Driven(network, instances, Scripted(script), k=4, jobs=4, timeout=6.0, memory=MEMORY)
+    expected = {5: Verdict.TIMEOUT, 10: Verdict.ERROR, 15: Verdict.MEMOUT}
+    for index, verdict in expected.items():
+        assert run.verdicts(GRID[index])  # all four first cuts are asked
+        assert run.verdicts(GRID[index]) <= {verdict, Verdict.CANCELLED}
+    assert Verdict.ERROR in run.verdicts(GRID[10])
+    others = [result for _, q, result in run.told if type(script[q.eps]) is Milp]
+    assert all(not r.verdict.is_missing or r.verdict is Verdict.CANCELLED for r in others)
+    for case, (lower, upper) in zip(run.cases, ((0.09, 0.13), (0.23, 0.29)), strict=True):
+        assert case.search.done
+        assert case.search.bracket.lower >= lower
+        assert case.search.bracket.upper <= upper + 1e-6
+
+
+def test_cancelled_work_stops_within_a_second(network: Network, instances: list[Instance]) -> None:
+    script: dict[float, Verifier] = {eps: Milp() for eps in GRID}
+    script |= {eps: Hanging() for eps in GRID.values[13:]}  # the radius is 0.1: all are implied
+    run = Driven(network, instances[:1], Scripted(script), k=3, jobs=3)
+    cancelled = [(at, r) for at, _, r in run.told if r.verdict is Verdict.CANCELLED]
+    assert cancelled
+    for at, _ in cancelled:
+        before = [t for t, _, r in run.told if r.verdict is Verdict.NOT_ROBUST and t <= at]
+        assert at - min(before) < SOON + 1.0
+    assert run.cases[0].search.bracket.upper <= 0.11 + 1e-6
+
+
+def test_wall_time_falls_and_work_grows_with_k(network: Network, instances: list[Instance]) -> None:
+    walls, works = [], []
+    for k in (1, 4):
+        run = Driven(network, instances[:1], Slow(Milp(), seconds=0.6), k=k, jobs=k)
+        walls.append(run.cases[0].spent)
+        works.append(sum(result.seconds for _, _, result in run.told))
+    assert walls[1] < walls[0]
+    assert works[1] > works[0]
+
+
+def proof_task(instance: Instance, cpu: float) -> Task:
+    return Task(0, instance.network, Kind.PROVE, (Query(instance, 0.05),), 60.0, cpu)
+
+
+def test_a_cpu_limit_counts_processes_of_processes_and_ends_them(
+    network: Network, instances: list[Instance]
+) -> None:
+    tools = Toolbox({network.fingerprint: network}, None, Deaf(processes=1))
+    with LocalWorkers(tools, 1) as executor:
+        executor.submit(proof_task(instances[0], cpu=0.5))
+        child = executor._busy[0].child
+        _, (result,) = executor.wait()
+        assert descendants(child.process.pid) == []
+    assert result.verdict is Verdict.TIMEOUT
+    assert "CPU limit" in result.message
+    assert result.cpu_seconds is not None
+    assert 0.5 <= result.cpu_seconds < 10
+
+
+def test_a_cpu_limit_does_not_count_sleep(network: Network, instances: list[Instance]) -> None:
+    tools = Toolbox({network.fingerprint: network}, None, Slow(Milp(), seconds=2.0, seed=1))
+    with LocalWorkers(tools, 1) as executor:
+        executor.submit(proof_task(instances[0], cpu=1.5))
+        _, (result,) = executor.wait()
+    assert result.verdict is Verdict.ROBUST
+    assert result.cpu_seconds is not None
+    assert result.cpu_seconds < result.seconds
+
+
+def test_an_idle_worker_that_somebody_ended_is_replaced(
+    network: Network, instances: list[Instance]
+) -> None:
+    with LocalWorkers(Toolbox({network.fingerprint: network}, None, Milp()), 1) as executor:
+        executor.submit(proof_task(instances[0], cpu=math.inf))
+        executor.wait()
+        process = executor._idle[0].child.process
+        process.kill()
+        process.wait()
+        assert cpu_seconds(process.pid) is None
+        executor.submit(proof_task(instances[0], cpu=math.inf))
+        _, (result,) = executor.wait()
+    assert result.verdict is Verdict.ROBUST
