@@ -96,7 +96,12 @@ def test_a_changed_experiment_is_refused(
 
 def run_command(described: dict[str, str], out: Path) -> subprocess.Popen[bytes]:
     flags = [part for name, value in described.items() for part in (f"--{name}", value)]
-    command = [sys.executable, "-c", "import radii.cli; raise SystemExit(radii.cli.main())"]
+    code = (
+        "import signal, radii.cli\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's & ignores it
+        "raise SystemExit(radii.cli.main())"
+    )
+    command = [sys.executable, "-c", code]
     return subprocess.Popen([*command, "run", *flags, "--out", str(out)], stdout=subprocess.DEVNULL)
 
 
