@@ -105,7 +105,7 @@ def figure_of(kind: str, distribution: Distribution, options: FigureOptions) -> 
 
 
 @pytest.mark.parametrize("options", [COLUMN, TEXT], ids=["column", "text"])
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "targets"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("targets", "claims")])
 def test_measured_results(kind: str, options: FigureOptions) -> None:
     if kind == "gains" and not options.eps:
         pytest.skip("needs an eps")
@@ -118,9 +118,24 @@ def test_one_to_one_results(kind: str, options: FigureOptions) -> None:
     check_nothing_is_cut_or_covered(figure_of(kind, one_to_one(), options))
 
 
+def claimed_and_attacked() -> Distribution:
+    """One network in two results, as `radii plot` names them."""
+    both = many()
+    names = {"a-network": "a-network (published)", "another_network": "a-network (attacked)"}
+    return both.labelled(network=names)
+
+
+SUITED = {"targets": one_to_one, "claims": claimed_and_attacked}
+
+
+@pytest.mark.parametrize("options", [COLUMN, TEXT], ids=["column", "text"])
+def test_claims_against_witnesses(options: FigureOptions) -> None:
+    check_nothing_is_cut_or_covered(figure_of("claims", claimed_and_attacked(), options))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_files_in_every_format(kind: str, tmp_path: Path) -> None:
-    figure = figure_of(kind, one_to_one() if kind == "targets" else many(), COLUMN)
+    figure = figure_of(kind, SUITED.get(kind, many)(), COLUMN)
     starts = {".pdf": b"%PDF", ".png": b"\x89PNG", ".svg": b"<?xml"}
     for suffix, start in starts.items():
         path = tmp_path / f"figure{suffix}"
@@ -129,7 +144,9 @@ def test_files_in_every_format(kind: str, tmp_path: Path) -> None:
 
 
 @needs_shared_data
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("targets", "closest")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in ("targets", "closest", "claims")]
+)
 def test_published_results(kind: str) -> None:
     found = read_results(SHARED_DATA / "jair" / "published_results.csv").distribution
     options = COLUMN
@@ -153,7 +170,7 @@ def digits() -> Distribution:
     )
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "targets"])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("targets", "claims")])
 def test_embedded_digits(kind: str, digits: Distribution) -> None:
     try:
         figure = figure_of(kind, digits, COLUMN)

@@ -11,6 +11,7 @@ from radii.distributions import Distribution, spearman_matrix
 from radii.errors import DataError
 from radii.plots import (
     box_summaries,
+    claims_of,
     class_table,
     ecdf_curves,
     fitted_groups,
@@ -125,6 +126,15 @@ def test_scatter_matches_inputs_and_marks_misclassified_ones() -> None:
     assert found.second[0].tolist() == [0.4, 0.3, 0.2, 0.0]
     assert found.wrong.tolist() == [False, False, False, True]
     assert (found.coefficient, found.inputs) == (-1, 3)
+
+
+def test_a_claim_is_refuted_by_a_witness_within_it() -> None:
+    claimed = Distribution.from_arrays([0.1, 0.2, 0.3, 0.0], [0.2] * 2 + [0.4, 0.1], network="a")
+    attacked = Distribution.from_arrays(
+        [0.0] * 4, [0.05, 0.2, math.inf, 0.05], network="b", correct=True
+    )
+    found = claims_of(Distribution.union([claimed, attacked]), "a", "b", "name")
+    assert found.refuted.tolist() == [True, True, False, False]
 
 
 def test_the_most_and_the_least_correlated_pair() -> None:

@@ -114,6 +114,23 @@ def _scatter(distribution: Distribution, options: FigureOptions) -> Figure:
     return draw_scatter(distribution, width=options.width)
 
 
+def _claims(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_claims
+
+    pairs: dict[str, list[str]] = {}
+    for name in distribution.networks:
+        pairs.setdefault(name.split(" (")[0], []).append(name)
+    found = {plain: names for plain, names in pairs.items() if len(names) == 2}
+    if not found:
+        raise DataError("claims of one result are held against another: give two, of one network")
+    return draw_claims(
+        distribution,
+        [(names[0], names[1]) for names in found.values()],
+        names=list(found),
+        width=options.width,
+    )
+
+
 def _correlations(distribution: Distribution, options: FigureOptions) -> Figure:
     from radii.plots import draw_correlations
 
@@ -196,6 +213,7 @@ KINDS: dict[str, Kind] = {
     "fit": Kind("fitted families over the data, with their test", _fits),
     "qq": Kind("quantiles of the data over those of a fitted family", _qq),
     "scatter": Kind("an input's radii on two networks, and Spearman's r", _scatter),
+    "claims": Kind("proofs of the first result against witnesses of the second", _claims),
     "correlations": Kind("Spearman's r between all networks", _correlations),
     "leads": Kind("which of two networks is more robust at which eps", _leads),
     "classes": Kind("median radius by class and network; recall with --eps", _classes),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from radii.plots.box import BoxSummary, box_summaries, draw_boxes
+from radii.plots.claims import Claims, claims_of, draw_claims
 from radii.plots.class_maps import (
     ClassTable,
     class_table,
@@ -38,6 +39,7 @@ __all__ = [
     "COLUMN_WIDTH",
     "TEXT_WIDTH",
     "BoxSummary",
+    "Claims",
     "ClassTable",
     "Counterexample",
     "EcdfCurve",
@@ -49,8 +51,10 @@ __all__ = [
     "SpreadCurve",
     "as_picture",
     "box_summaries",
+    "claims_of",
     "class_table",
     "draw_boxes",
+    "draw_claims",
     "draw_class_gains",
     "draw_classes",
     "draw_closest_targets",

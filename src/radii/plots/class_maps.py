@@ -11,7 +11,7 @@ import numpy.typing as npt
 from radii.distributions import closest_targets
 from radii.errors import DataError
 from radii.plots.groups import missing_group
-from radii.plots.matrices import draw_matrix, short
+from radii.plots.matrices import draw_matrix, short, shortened
 from radii.plots.panels import new_panels
 from radii.plots.style import LABEL_SIZE, TEXT_WIDTH, new_figure
 
@@ -118,7 +118,7 @@ def draw_targets(
     tables = target_tables(distribution, eps)
     goals = len(tables[0].columns)
     figure, axes = new_panels(
-        [table.name for table in tables],
+        [shortened(table.name) for table in tables],
         width=width,
         panel_width=min(width, 0.6 + 0.2 * goals),
         panel_height=0.5 + 0.2 * len(tables[0].rows),
@@ -145,13 +145,14 @@ def draw_targets(
 
 def draw_closest_targets(distribution: Distribution, *, width: float = TEXT_WIDTH) -> Figure:
     """A panel a network: how many inputs of each class break first towards which class."""
-    counts = {name: closest_targets(part) for name, part in distribution.by_network().items()}
-    largest = max(int(table.max()) for table in counts.values())
-    if not largest:
+    found = {name: closest_targets(part) for name, part in distribution.by_network().items()}
+    counts = {name: table for name, table in found.items() if table.any()}
+    if not counts:
         raise DataError("no input has a class and a witness of a known class")
+    largest = max(int(table.max()) for table in counts.values())
     size = max(len(table) for table in counts.values())
     figure, axes = new_panels(
-        list(counts),
+        [shortened(name) for name in counts],
         width=width,
         panel_width=min(width, 0.7 + 0.2 * size),
         panel_height=0.55 + 0.19 * size,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from radii.plots.groups import groups_of
 from radii.plots.style import (
+    DASHES,
     TEXT_WIDTH,
     colour_of,
     draw_band,
@@ -111,7 +112,9 @@ def draw_ecdf(
             draw_confidence(axes, place, curve.edges, curve.low, curve.high)
         draw_band(axes, place, curve.name, curve.edges, curve.refuted, curve.not_proven)
         if turnbull:
-            axes.plot(*turnbull_line(curve.distribution), color=colour_of(place), linewidth=1.0)
+            name = "most likely (Turnbull)" if place == len(curves) - 1 else None
+            line = turnbull_line(curve.distribution)
+            axes.plot(*line, color="black", linestyle=DASHES[2], linewidth=1.0, label=name)
     axes.set_xlabel("radius $\\varepsilon$")
     axes.set_ylabel("share broken within $\\varepsilon$")
     axes.set_ylim(0, 1.02)

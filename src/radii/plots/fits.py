@@ -14,6 +14,7 @@ from radii.distributions.families import family_named
 from radii.errors import DataError, InputError
 from radii.plots.ecdf import EcdfCurve, ecdf_curves
 from radii.plots.groups import groups_of
+from radii.plots.matrices import shortened
 from radii.plots.panels import new_panels
 from radii.plots.style import (
     COLOURS,
@@ -119,7 +120,7 @@ def draw_fits(
     groups = fitted_groups(distribution, by=by, families=families, simulations=simulations)
     wanted = list(families or FAMILIES)
     figure, axes = new_panels(
-        [group.name for group in groups],
+        [shortened(group.name) for group in groups],
         width=width,
         x_label="radius $\\varepsilon$ of correctly classified inputs",
         y_label="share broken within $\\varepsilon$",
@@ -193,7 +194,7 @@ def draw_qq(
     if not shown:
         raise DataError(f"no group can be fitted: {reason}")
     figure, axes = new_panels(
-        [points.name for points in shown],
+        [shortened(points.name) for points in shown],
         width=width,
         x_label=f"quantiles of the {title} fit",
         y_label="quantiles of the radii",

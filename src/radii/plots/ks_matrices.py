@@ -75,7 +75,7 @@ def draw_ks_matrix(
     names = 0.4 + 0.045 * longest
     cell = 0.3 if size <= 12 else 0.22
     figure, axes = new_panels(
-        list(matrices),
+        [shortened(name) for name in matrices],
         width=width,
         panel_width=min(width, names + cell * size),
         panel_height=names + 0.3 + 0.7 * cell * size,

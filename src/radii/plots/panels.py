@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from radii.plots.matrices import shortened
 from radii.plots.style import LABEL_SIZE, TICK_SIZE, add_axes, blank_figure
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def new_panels(
     axes = []
     for place, title in enumerate(titles, 1):
         panel = add_axes(figure, rows, columns, place)
-        panel.set_title(shortened(title), fontsize=TICK_SIZE)
+        panel.set_title(title, fontsize=TICK_SIZE)
         axes.append(panel)
     if x_label:
         figure.supxlabel(x_label, fontsize=LABEL_SIZE)
