@@ -83,7 +83,8 @@ def fit_brackets(lower: Float64, upper: Float64, family: Family, *, misclassifie
     is_empty = (lower == 0) & np.isinf(upper)
     low, high = lower[~is_empty], upper[~is_empty]
     _check(low, high, family)
-    scale = float(np.median(_middles(low, high)))
+    guesses = _middles(low, high)
+    scale = float(np.median(guesses)) or float(guesses.max()) or 1.0
     sample, middles, weights = _one_sample(low / scale, high / scale)
     start = family.start(middles, weights)[None]
     found = maximise(family, sample, start)
