@@ -97,7 +97,7 @@ def input_numbers(path: Path, values: pd.Series[Any]) -> Array:
 
 
 def network_names(values: pd.Series[Any]) -> Array:
-    """File names without folders and `.onnx`, as radii names networks; folders kept if needed."""
+    """File names without folders and `.onnx`; as many folders are kept as tell networks apart."""
     text = values.astype(str).str.strip().str.replace("\\", "/", regex=False)
     distinct = list(dict.fromkeys(text))
     for kept in range(1, 1 + max(path.count("/") + 1 for path in distinct)):
