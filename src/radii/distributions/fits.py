@@ -122,6 +122,8 @@ def _check(low: Float64, high: Float64, family: Family) -> None:
         raise DataError(
             f"a {family.title} fit needs at least two informative brackets, one with a witness"
         )
+    if np.all(low == high) and np.all(low == low[0]):
+        raise DataError(f"a {family.title} fit needs radii that vary: all are {low[0]:g}")
 
 
 def _middles(low: Float64, high: Float64) -> Float64:
