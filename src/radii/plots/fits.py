@@ -85,14 +85,19 @@ def fitted_groups(
             except InputError:  # too few brackets for this family; others may still fit
                 continue
         fits.sort(key=lambda fitted: fitted.aic)
-        p_value = None
-        if fits and simulations:
-            p_value = goodness_of_fit(right, fits[0].family, simulations=simulations).p_value
+        p_value = _tested(right, fits[0].family, simulations) if fits and simulations else None
         (curve,) = ecdf_curves(right.labelled(network=group.name))
         found.append(FittedGroup(group.name, curve, tuple(fits), p_value))
     if not any(group.fits for group in found):
         raise DataError("no group has enough brackets with witnesses for a fit")
     return found
+
+
+def _tested(distribution: Distribution, family: str, simulations: int) -> float | None:
+    try:
+        return goodness_of_fit(distribution, family, simulations=simulations).p_value
+    except InputError:  # fitted, but too degenerate for a test
+        return None
 
 
 def qq_points(distribution: Distribution, family: str, name: str = "") -> QuantilePoints:
