@@ -37,6 +37,7 @@ LAYERS = (
     "store",
     "experiments",
     "distributions",
+    "auditing",
     "plots",
     "report",
     "demo",

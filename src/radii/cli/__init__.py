@@ -11,12 +11,38 @@ import sys
 from collections.abc import Sequence
 
 from radii import __version__
-from radii.cli import attack, data, demo, export, plot, report, run, show, verify
+from radii.cli import (
+    attack,
+    audit,
+    data,
+    demo,
+    export,
+    gate,
+    import_,
+    plot,
+    report,
+    run,
+    show,
+    verify,
+)
 from radii.errors import InputError
 
 __all__ = ["main"]
 
-COMMANDS = (demo, run, show, report, plot, export, attack, verify, data)
+COMMANDS = (
+    demo,
+    run,
+    show,
+    report,
+    plot,
+    gate,
+    export,
+    import_,
+    attack,
+    audit,
+    verify,
+    data,
+)
 
 EPILOG = """examples:
   radii demo

@@ -1,0 +1,114 @@
+"""`radii gate`: does every network meet the requirements? The exit code says it, for CI."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.cli.options import add_json_flag
+from radii.errors import DataError
+
+if TYPE_CHECKING:
+    from radii.distributions import Distribution, Outcome
+
+__all__ = ["add_parser"]
+
+EPILOG = """requirements:
+  robust_accuracy(0.02) >= 0.90                 proven for 90 % of these inputs
+  robust_accuracy(8/255) >= 90% @ 95%           for 90 % of all inputs, with 95 % confidence
+  not_refuted robust_accuracy(0.02) >= 0.90     no counterexamples get it below
+  robust_recall(class=3, 0.02) >= 0.85          of one class
+  worst_recall(0.02) >= 0.80                    of every class
+  recall_spread(0.02) <= 0.1                    between the best and the worst class
+  accuracy >= 0.95, median >= 0.03, quantile(0.05) >= 0.01, mean >= 0.04, min > 0
+  mean_gap <= 0.004                             how wide brackets are
+
+examples:
+  radii gate results --require "robust_accuracy(0.02) >= 0.90 @ 95%"
+  radii gate results --require "worst_recall(0.02) >= 0.8" --require "accuracy >= 0.97"
+  radii gate results --require "not_refuted robust_accuracy(0.02) >= 0.95" --json
+
+exit codes:
+  0 every network meets every requirement, 1 one does not (the reason is printed), 2 bad input
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "gate",
+        help="exit 1 when a model is less robust than required",
+        description="Hold the networks of one or more results against requirements.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
+    )
+    parser.add_argument(
+        "--require",
+        action="append",
+        required=True,
+        metavar="REQUIREMENT",
+        help="what must hold; repeat for more",
+    )
+    add_json_flag(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.cli.sources import read_distributions
+    from radii.distributions import parse_requirement
+
+    requirements = [parse_requirement(text) for text in args.require]
+    distribution = read_distributions(args.places)
+    _refuse_unfinished(distribution)
+    outcomes = [outcome for required in requirements for outcome in required.check(distribution)]
+    passed = all(outcome.is_met for outcome in outcomes)
+    if args.json:
+        told = [
+            {**dataclasses.asdict(outcome), "figure": _finite(outcome.figure)}
+            for outcome in outcomes
+        ]
+        json.dump({"passed": passed, "outcomes": told}, sys.stdout, indent=1)
+        print()
+    else:
+        _print(outcomes)
+    return 0 if passed else 1
+
+
+def _refuse_unfinished(distribution: Distribution) -> None:
+    """An input that nobody tried to break is not refuted, which would prove nothing of it."""
+    import numpy as np
+
+    untried = (
+        (distribution.column("fingerprint") != "")
+        & (distribution.column("queries") == 0)
+        & (distribution.lower == 0)
+        & np.isinf(distribution.upper)
+    )
+    if untried.any():
+        raise DataError(
+            f"{distribution.network[untried][0]}: {untried.sum()} of {len(distribution)} brackets "
+            "were not measured yet; finish the run first (radii run again continues it)"
+        )
+
+
+def _finite(figure: float) -> float | None:
+    """JSON has no infinity: without a witness a radius has no upper side."""
+    return figure if math.isfinite(figure) else None
+
+
+def _print(outcomes: Sequence[Outcome]) -> None:
+    for text in dict.fromkeys(outcome.requirement for outcome in outcomes):
+        print(text)
+        for outcome in outcomes:
+            if outcome.requirement == text:
+                print(f"  {'met    ' if outcome.is_met else 'NOT MET'}  {outcome.reason}")
+    missed = sum(not outcome.is_met for outcome in outcomes)
+    print(f"{missed} of {len(outcomes)} not met" if missed else "all requirements are met")

@@ -1,0 +1,92 @@
+"""`radii import`: published results as a table of brackets that every other command reads."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from radii.errors import DataError, StoreError
+
+__all__ = ["add_parser"]
+
+SUFFIXES = (".csv", ".parquet")
+
+EPILOG = """examples:
+  radii import result_df.csv -o published.csv
+  radii import verona_experiment/ -o published.parquet      a folder of VERONA, with its queries
+  radii import result_df.csv -o published.csv --largest-eps 0.399 --distrust
+  radii show published.csv                                  also compare, report, plot, card, gate
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "import",
+        help="read published results: VERONA's and the papers' files",
+        description="Turn published results into a table of brackets, one row an instance, and say "
+        "what in them cannot be taken at its word. What is imported are claims: nothing is "
+        "replayed (radii audit does that).",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "place", type=Path, metavar="FILE|FOLDER", help="a table, or the folder of an experiment"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="a .csv or .parquet file, to give to other commands instead of a directory",
+    )
+    parser.add_argument(
+        "--distrust",
+        action="store_true",
+        help="drop proofs that their own row refutes, instead of keeping them as published",
+    )
+    parser.add_argument(
+        "--largest-eps",
+        type=float,
+        metavar="E",
+        help="the end of the grid, which VERONA writes where it found no counterexample",
+    )
+    parser.add_argument("--split", default="", help="train or test, where the file does not say it")
+    parser.add_argument("--training", default="", help="how the networks were trained, likewise")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from radii.cli.tables import summary_table
+    from radii.distributions import read_results
+
+    if args.output.suffix not in SUFFIXES or args.output.is_dir():
+        raise DataError(f"{args.output}: an imported table ends in {' or '.join(SUFFIXES)}")
+    if not args.place.exists():
+        raise StoreError(f"{args.place}: no such file or directory")
+    imported = read_results(
+        args.place,
+        largest_eps=args.largest_eps,
+        distrust=args.distrust,
+        split=args.split,
+        training=args.training,
+    )
+    for note in imported.notes:
+        print(f"radii: {note}", file=sys.stderr)
+    frame = imported.distribution.to_pandas()
+    try:
+        args.output.parent.mkdir(parents=True, exist_ok=True)
+        if args.output.suffix == ".csv":
+            frame.to_csv(args.output, index=False)
+        else:
+            frame.to_parquet(args.output, index=False)
+    except OSError as error:
+        raise StoreError(f"{args.output}: cannot be written ({error.strerror or error})") from None
+    console = Console()
+    console.print(summary_table(imported.distribution, console))
+    print(f"{args.output}: {len(frame)} brackets, as claimed; radii show {args.output}")
+    return 0
