@@ -76,6 +76,12 @@ def test_figures_are_pictures(finished: Finished) -> None:
         assert (finished.directory / f"{name}.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_it_ends_with_a_report(finished: Finished) -> None:
+    page = finished.directory / "report.html"
+    assert "<title>radii demo · radii</title>" in page.read_text()[:1000]
+    assert str(page) in finished.printed.replace("\n", "")
+
+
 def test_again_it_only_reads(finished: Finished, capsys: pytest.CaptureFixture[str]) -> None:
     expected = shown(finished, capsys)
     flags = ["--out", str(finished.directory), "--inputs", str(INPUTS), "--json"]

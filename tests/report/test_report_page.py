@@ -51,7 +51,8 @@ class Opened:
         self.page.evaluate("() => new Promise(requestAnimationFrame)")
 
     def texts(self, selector: str) -> list[str]:
-        return [text.strip() for text in self.page.locator(selector).all_inner_texts()]
+        found = self.page.locator(selector).all_inner_texts()
+        return [text.strip().replace("\xa0", " ") for text in found]
 
 
 @pytest.fixture(scope="module")
@@ -118,11 +119,18 @@ def open_page(browser: Any, path: Path, *, at: str = "", **options: Any) -> Iter
 
 
 def table(opened: Opened, name: str) -> list[list[str]]:
-    rows = opened.page.locator(f'[data-table="{name}"] tbody tr')
-    return rows.evaluate_all(CELLS)
+    """What a table shows once it is on the screen; off it, it need not follow the slider."""
+    place = opened.page.locator(f'[data-table="{name}"]')
+    place.scroll_into_view_if_needed()
+    opened.page.evaluate(TWO_FRAMES)
+    return place.locator("tbody tr").evaluate_all(CELLS)
 
 
-CELLS = "rows => rows.map((row) => [...row.cells].map((cell) => cell.innerText.trim()))"
+CELLS = """rows => rows.map((row) => [...row.cells].map((cell) =>
+  cell.innerText.trim().replaceAll('\\u00a0', ' ')))"""
+
+TWO_FRAMES = """() => new Promise((done) =>
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))"""
 
 
 def sort_by(opened: Opened, name: str, title: str) -> None:
@@ -139,7 +147,7 @@ def test_slider_moves_robust_accuracy_everywhere(seen: Opened) -> None:
     after = table(seen, "per-class"), table(seen, "robust-accuracy")
     assert before[0] != after[0]
     assert [row[3:5] for row in after[1]] == [["0.0 %", "0.0 %"], ["33.3 %", "33.3 %"]]
-    assert "33.3 %" in seen.page.locator("#live").inner_text()
+    assert "33.3 %" in seen.texts("#live")[0]
 
 
 def test_shares_are_those_of_distributions(seen: Opened, files: dict[str, Path]) -> None:
@@ -268,6 +276,8 @@ def test_names_are_text(seen: Opened) -> None:
 def test_per_target_view_moves_with_eps(browser: Any, files: dict[str, Path]) -> None:
     for opened in open_page(browser, files["targeted"]):
         opened.eps(0.21)
+        opened.page.locator("#targets").scroll_into_view_if_needed()
+        opened.page.evaluate(TWO_FRAMES)
         shown = opened.page.locator("#targets .matrix tbody tr").evaluate_all(CELLS)
         assert shown == [["0", "", "100", ""], ["1", "", "", ""], ["2", "100", "100", ""]]
         opened.eps(0.16)
@@ -352,6 +362,7 @@ def test_ten_thousand_inputs_answer_the_slider_at_once(browser: Any, tmp_path: P
         opened.eps(0.06)
         proven, _ = parts[0].shares(0.06)
         assert table(opened, "robust-accuracy")[0][3] == f"{100 * float(proven):.1f} %"
+        chart.scroll_into_view_if_needed()
         box = opened.page.locator("#points .cloud").bounding_box()
         opened.page.mouse.click(box["x"] + box["width"] * 0.08, box["y"] + box["height"] * 0.1)
         opened.page.locator("#detail").wait_for()

@@ -1,4 +1,4 @@
-"""`radii demo`: embedded data and networks, a real run from start to figures in under a minute."""
+"""`radii demo`: embedded data and networks, a real run from start to report in under a minute."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ INPUTS = 30
 GRID = "0.005:0.6:0.005"
 
 EPILOG = """examples:
-  radii demo                           results and figures in ./radii-demo
+  radii demo                           results, figures and report in ./radii-demo
   radii demo --inputs 10 --out small   fewer inputs
   radii show radii-demo --instances    every bracket of the demo: it is an ordinary experiment
 """
@@ -41,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
         type=Path,
         default=Path("radii-demo"),
         metavar="DIR",
-        help="where results and figures go (./radii-demo); run again to continue there",
+        help="where results, figures and report go (./radii-demo); run again to continue there",
     )
     parser.add_argument(
         "--inputs",
@@ -97,6 +97,7 @@ def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
 
     from radii.demo import TRAINED_AT
     from radii.demo.figures import closest_counterexamples, write_figures
+    from radii.report import make_payload, write_report
     from radii.report.findings import findings
     from radii.distributions import Distribution
 
@@ -109,6 +110,9 @@ def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
     examples = closest_counterexamples(names, plan.instances, _closest_witnesses(store))
     figures = write_figures(directory, distribution, examples)
     console.print(f"Figures, as PNG and PDF: {', '.join(str(path) for path in figures)}")
+    page = directory / "report.html"
+    write_report(make_payload([directory], title="radii demo"), page)
+    console.print(f"Interactive report, for any browser: {page}")
     console.print(f"Every bracket: radii show {directory} --instances")
 
 

@@ -69,7 +69,7 @@ def tightness(distribution: Distribution) -> str:
 
 
 def _count(number: int, one: str, more: str) -> str:
-    return f"{number} {one if number == 1 else more}" if number else ""
+    return f"{number:,} {one if number == 1 else more}" if number else ""
 
 
 def known_interval(low: float, high: float) -> str:

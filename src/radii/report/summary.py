@@ -25,7 +25,12 @@ def summary_sentences(
     told = [_subject(sources, counted)]
     if are_comparable(sources):
         told.append(ranking(counted))
-    told += [*_first_to_break(measured), tightness(measured), _confidence(counted), _cost(measured)]
+    told += [
+        *_first_to_break(measured),
+        tightness(measured),
+        _confidence(counted),
+        *_cost(measured),
+    ]
     return told
 
 
@@ -89,10 +94,12 @@ def _confidence(counted: Distribution) -> str:
     )
 
 
-def _cost(measured: Distribution) -> str:
+def _cost(measured: Distribution) -> list[str]:
+    """Files of published results may tell neither."""
     seconds = float(np.nansum(measured.column("seconds")))
     queries = int(measured.column("queries").sum())
-    return f"{_count(queries, 'question')} took {_duration(seconds)}."
+    asked = _count(queries, "question") if queries else "All questions"
+    return [f"{asked} took {_duration(seconds)}."] if seconds else []
 
 
 def _duration(seconds: float) -> str:

@@ -12,13 +12,13 @@ function classesSection(model) {
     cursor: "x",
     build: () => classMap(model, labels, chosen.network),
   });
-  const update = () => {
-    table.refresh();
-    told.replaceChildren(...shownNetworks(model).map((place) => el("p", {}, spreadSentence(model, place))));
-  };
+  const tell = () => told.replaceChildren(...shownNetworks(model).map((place) => el("p", {}, spreadSentence(model, place))));
+  const tellNear = whenNear(told, tell);
+  const update = () => { table.refresh(); tellNear(); };
   on("eps", update);
   on("shown", update);
-  update();
+  on("theme", table.refresh);
+  tell();
   const pick = select("Network", model.networks.map((network, place) => [place, network.name]), 0, (value) => { chosen.network = Number(value); picture.redraw(); });
   return section("classes", "Per class",
     "Robust recall: of the inputs of a class, the share that is right and stays so within ε. The spread between classes is how unfairly robustness is dealt out.",

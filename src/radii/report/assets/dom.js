@@ -36,7 +36,7 @@ function bracketText(low, high) {
   return `[${down}, ${up})`;
 }
 
-const percent = (share) => `${(100 * share).toFixed(1)} %`;
+const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
 
 function shareText(proven, open) {
   return proven === open ? percent(proven) : `${(100 * proven).toFixed(1)}–${percent(open)}`;
@@ -76,6 +76,31 @@ function section(id, title, lead, ...children) {
   return el("section", { id, class: "card", "aria-labelledby": `${id}-title` }, heading,
     lead ? el("p", { class: "lead" }, lead) : null, ...children);
 }
+
+// What nobody sees need not follow the slider: it is drawn when it comes near the screen.
+const overdue = new Map();
+const near = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    target.isNear = isIntersecting;
+    if (isIntersecting) catchUp(target);
+  }
+}, { rootMargin: "200px" });
+
+function catchUp(element) {
+  const draw = overdue.get(element);
+  overdue.delete(element);
+  draw?.();
+}
+
+function whenNear(element, draw) {
+  near.observe(element);
+  return () => {
+    overdue.set(element, draw);
+    if (element.isNear) catchUp(element);
+  };
+}
+
+window.addEventListener("beforeprint", () => [...overdue.keys()].forEach(catchUp));
 
 function download(name, text, type) {
   const link = el("a", { href: URL.createObjectURL(new Blob([text], { type })), download: name });

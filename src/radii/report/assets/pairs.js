@@ -71,7 +71,7 @@ function pairChart(model, a, b) {
   };
   const otherOf = isMany ? new Map(pairs) : null;
   const cloud = isMany ? { rows: pairs.map(([one]) => one), group: leaders, x: pairs.map(([one]) => lower[one]), y: pairs.map(([, two]) => lower[two]),
-    colours: colours.map((colour) => faded(colour, 0.5)), text: (one) => text([one, otherOf.get(one)]) } : null;
+    colours: colours.map((colour) => faded(colour, Math.max(0.15, Math.min(0.5, 2500 / pairs.length)))), text: (one) => text([one, otherOf.get(one)]) } : null;
   const range = [-0.02 * top, top];
   return {
     data: isMany ? NOTHING : [group(1), group(0), group(2)],

@@ -55,7 +55,7 @@ function stripCloud(model, networks, rowsOf) {
   const rows = rowsOf.flat();
   const group = rowsOf.flatMap((of, at) => of.map(() => at));
   return { rows, group, x: rows.map((r) => model.rows.lower[r]), y: rows.map((r, i) => group[i] + scatterOf(r)),
-    colours: networks.map((place) => faded(colourOf(place), 0.5)), text: (row) => pointLines(model, row) };
+    colours: networks.map((place, at) => faded(colourOf(place), Math.max(0.12, Math.min(0.5, 1500 / rowsOf[at].length)))), text: (row) => pointLines(model, row) };
 }
 
 function stripTraces(model, place, at, rows) {

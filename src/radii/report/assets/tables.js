@@ -87,12 +87,16 @@ function dataTable({ name, caption, columns, rows, onRow, describe, size = PAGE_
     download(`${name}.csv`, `${lines.join("\r\n")}\r\n`, "text/csv;charset=utf-8");
   }
 
+  function again() {
+    const { page } = view;
+    arrange();
+    view.page = page;
+    draw();
+  }
+
   arrange();
-  return {
-    element: el("div", { class: "table", "data-table": name }, scroller, pager),
-    setRows(next) { view.rows = next; arrange(); },
-    refresh({ sorted = false } = {}) { if (sorted && view.sort !== null) { const { page } = view; arrange(); view.page = page; } draw(); },
-  };
+  const element = el("div", { class: "table", "data-table": name }, scroller, pager);
+  return { element, setRows(next) { view.rows = next; arrange(); }, refresh: whenNear(element, again) };
 }
 
 function compareNumbers(a, b, sign) {

@@ -20,14 +20,15 @@ function targetsSection(model) {
       { title: "Median", csv: "median", value: (p) => quantileAt(p.uppers, 0.5), text: (p) => number(quantileAt(p.uppers, 0.5)) },
     ],
   });
+  const draw = () => holder.replaceChildren(targetMatrix(model, chosen.network));
+  const drawNear = whenNear(holder, draw);
   const update = (isNew) => {
     if (isNew) table.setRows(targetPairs(model, chosen.network));
-    else table.refresh({ sorted: true });
-    holder.replaceChildren(targetMatrix(model, chosen.network));
+    else table.refresh();
+    drawNear();
   };
   on("eps", () => update(false));
-  on("theme", () => update(false));
-  update(false);
+  draw();
   const pick = select("Network", model.networks.map((network, place) => [place, network.name]), 0, (value) => { chosen.network = Number(value); update(true); });
   return section("targets", "Per target",
     model.facts.has_targets
