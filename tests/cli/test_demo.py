@@ -18,11 +18,11 @@ from PIL import Image
 from radii import datasets, demo
 from radii.brackets import Bracket, Measurement
 from radii.cli import main
-from radii.report.findings import findings
 from radii.distributions import Distribution
 from radii.errors import NetworkError
 from radii.experiments import Plan
 from radii.networks import load_network
+from radii.report.findings import findings
 
 INPUTS = 2
 FIGURES = ("ecdf", "robust-accuracy", "boxes", "counterexamples")

@@ -97,9 +97,9 @@ def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
 
     from radii.demo import TRAINED_AT
     from radii.demo.figures import closest_counterexamples, write_figures
+    from radii.distributions import Distribution
     from radii.report import make_payload, write_report
     from radii.report.findings import findings
-    from radii.distributions import Distribution
 
     distribution = Distribution(store.measurements())
     console = Console(quiet=quiet, highlight=False, markup=False)
