@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 from made_experiments import HOSTILE, ROBUST, STANDARD, write_experiment
 
-from radii.distributions import Distribution
+from radii.distributions import Distribution, Share
 from radii.report import make_payload, write_report
 from radii.report.payload import payload_of
 from radii.report.sources import Source
@@ -159,12 +160,18 @@ def test_shares_are_those_of_distributions(seen: Opened, files: dict[str, Path])
         for place, part in enumerate(measured.by_network().values()):
             share = part.robust_accuracy(eps)
             row = table(seen, "robust-accuracy")[place]
-            assert row[3] == f"{100 * share.proven:.1f} %", eps
-            assert row[4] == f"{100 * share.not_refuted:.1f} %", eps
+            assert row[3:5] == [f"{end} %" for end in per_cent(share)], eps
             for line in table(seen, "per-class"):
-                recall = part.robust_recall(int(line[0]), eps)
-                low, high = f"{100 * recall.proven:.1f}", f"{100 * recall.not_refuted:.1f}"
+                low, high = per_cent(part.robust_recall(int(line[0]), eps))
                 assert line[2 + place] == (f"{low} %" if low == high else f"{low}–{high} %")
+
+
+def per_cent(share: Share) -> tuple[str, str]:
+    """Rounded outward where it is an interval, so that it stays true."""
+    if share.proven == share.not_refuted:
+        return f"{100 * share.proven:.1f}", f"{100 * share.proven:.1f}"
+    low = math.floor(1000 * share.proven + 1e-9) / 10
+    return f"{low:.1f}", f"{math.ceil(1000 * share.not_refuted - 1e-9) / 10:.1f}"
 
 
 def test_slider_obeys_the_keyboard(seen: Opened) -> None:
@@ -360,8 +367,8 @@ def test_ten_thousand_inputs_answer_the_slider_at_once(browser: Any, tmp_path: P
         times = opened.page.evaluate(MOVE_SLIDER)
         assert min(times) < 200, times  # the machine that runs tests may be busy with others
         opened.eps(0.06)
-        proven, _ = parts[0].shares(0.06)
-        assert table(opened, "robust-accuracy")[0][3] == f"{100 * float(proven):.1f} %"
+        shown = table(opened, "robust-accuracy")[0][3]
+        assert shown == f"{per_cent(parts[0].robust_accuracy(0.06))[0]} %"
         chart.scroll_into_view_if_needed()
         box = opened.page.locator("#points .cloud").bounding_box()
         opened.page.mouse.click(box["x"] + box["width"] * 0.08, box["y"] + box["height"] * 0.1)

@@ -106,7 +106,7 @@ def _duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.1f} s"
     if seconds < 7200:
-        return f"{seconds / 60:.0f} minutes"
+        return f"{seconds / 60:.1f} minutes"
     return f"{seconds / 3600:.1f} hours"
 
 

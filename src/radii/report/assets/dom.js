@@ -36,10 +36,24 @@ function bracketText(low, high) {
   return `[${down}, ${up})`;
 }
 
-const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
+// All and nothing are said only of all and nothing.
+function tenths(share) {
+  const rounded = (100 * share).toFixed(1);
+  if (rounded === "100.0" && share < 1) return "99.9";
+  return rounded === "0.0" && share > 0 ? "0.1" : rounded;
+}
+
+const percent = (share) => `${tenths(share)}\u00a0%`;
+
+// What is known as an interval is rounded outward: [at least, at most] in per cent.
+function shareEnds(proven, open) {
+  if (proven === open) return [tenths(proven), tenths(open)];
+  return [(Math.floor(1000 * proven + 1e-9) / 10).toFixed(1), (Math.ceil(1000 * open - 1e-9) / 10).toFixed(1)];
+}
 
 function shareText(proven, open) {
-  return proven === open ? percent(proven) : `${(100 * proven).toFixed(1)}–${percent(open)}`;
+  const [low, high] = shareEnds(proven, open);
+  return low === high ? `${low}\u00a0%` : `${low}–${high}\u00a0%`;
 }
 
 // "a", "a and b", "a, b and 3 more"

@@ -34,7 +34,7 @@ function liveSentence(model) {
   if (best.shares[0] <= worst.shares[1]) {
     const low = Math.min(...told.map((t) => t.shares[0]));
     const high = Math.max(...told.map((t) => t.shares[1]));
-    return `${within}, between ${percent(low)} and ${percent(high)} of the inputs stay right, and no network is shown to lead the others.`;
+    return `${within}, ${shareText(low, high)} of the inputs stay right, and no network is shown to lead the others.`;
   }
   const rest = `; ${worst.name} on ${shareText(...worst.shares)}.`;
   if (leaders.length === 1) return `${within}, ${one(best)}${rest}`;
@@ -83,11 +83,11 @@ function accuracyTable(model) {
       { title: "Network", isText: true, value: (i) => networks[i].name },
       { title: "Inputs", value: (i) => networks[i].inputs, text: (i) => whole(networks[i].inputs) },
       { title: "Accuracy", value: (i) => networks[i].accuracy, text: (i) => percent(networks[i].accuracy) },
-      { title: "Proven at ε", csv: "proven", value: (i) => at(i)[0], text: (i) => percent(at(i)[0]) },
-      { title: "Not refuted at ε", csv: "not_refuted", value: (i) => at(i)[1], text: (i) => percent(at(i)[1]) },
+      { title: "Proven at ε", csv: "proven", value: (i) => at(i)[0], text: (i) => `${shareEnds(...at(i))[0]}\u00a0%` },
+      { title: "Not refuted at ε", csv: "not_refuted", value: (i) => at(i)[1], text: (i) => `${shareEnds(...at(i))[1]}\u00a0%` },
       { title: `${100 * model.facts.level} % band`, csv: "band_low", help: "For all inputs of this kind, at every ε at once (Dvoretzky, Kiefer, Wolfowitz)",
         value: (i) => Math.max(0, at(i)[0] - networks[i].half_width),
-        text: (i) => `${(100 * Math.max(0, at(i)[0] - networks[i].half_width)).toFixed(1)}–${percent(Math.min(1, at(i)[1] + networks[i].half_width))}` },
+        text: (i) => shareText(Math.max(0, at(i)[0] - networks[i].half_width), Math.min(1, at(i)[1] + networks[i].half_width)) },
       { title: "Median radius", csv: "median_lower", value: (i) => networks[i].median[0], text: (i) => bracketText(networks[i].median[0], networks[i].median[1] ?? Infinity) },
     ],
   });
