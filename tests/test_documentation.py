@@ -13,10 +13,13 @@ import pytest
 from radii.cli import build_parser
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 RUNNING = [
     ROOT / "README.md",
-    *(ROOT / "docs" / f"{name}.md" for name in ("attacks", "bounds", "distributions", "verifiers")),
+    *(
+        ROOT / "docs" / f"{name}.md"
+        for name in ("attacks", "bounds", "distributions", "figures", "verifiers")
+    ),
 ]
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
