@@ -40,6 +40,7 @@ LAYERS = (
     "auditing",
     "plots",
     "report",
+    "cards",
     "demo",
     "api",
     "testing",

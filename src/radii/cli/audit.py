@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -127,15 +126,15 @@ def _report(audit: Audit, store: Store, out: Path, *, as_json: bool) -> None:
 def _print_json(frame: pd.DataFrame) -> None:
     import pandas as pd
 
-    plain = frame.astype(object).where(frame.notna() & (frame != float("inf")), None)
+    from radii.cli.json_output import print_json
+
+    plain = frame.astype(object).where(frame.notna(), None)
     counts = pd.crosstab(frame["network"], frame["status"])
     networks = [
         {"network": name, "claims": int(row.sum()), **{str(k): int(v) for k, v in row.items()}}
         for name, row in counts.iterrows()
     ]
-    told = {"networks": networks, "claims": plain.to_dict("records")}
-    json.dump(told, sys.stdout, indent=1)
-    print()
+    print_json({"networks": networks, "claims": plain.to_dict("records")})
 
 
 def _print_tables(frame: pd.DataFrame, found: list[Finding], out: Path) -> None:

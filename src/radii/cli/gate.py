@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
-import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +59,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from radii.cli.json_output import print_json
     from radii.cli.sources import read_distributions
     from radii.distributions import parse_requirement
 
@@ -71,12 +69,8 @@ def run(args: argparse.Namespace) -> int:
     outcomes = [outcome for required in requirements for outcome in required.check(distribution)]
     passed = all(outcome.is_met for outcome in outcomes)
     if args.json:
-        told = [
-            {**dataclasses.asdict(outcome), "figure": _finite(outcome.figure)}
-            for outcome in outcomes
-        ]
-        json.dump({"passed": passed, "outcomes": told}, sys.stdout, indent=1)
-        print()
+        told = [dataclasses.asdict(outcome) for outcome in outcomes]
+        print_json({"passed": passed, "outcomes": told})
     else:
         _print(outcomes)
     return 0 if passed else 1
@@ -97,11 +91,6 @@ def _refuse_unfinished(distribution: Distribution) -> None:
             f"{distribution.network[untried][0]}: {untried.sum()} of {len(distribution)} brackets "
             "were not measured yet; finish the run first (radii run again continues it)"
         )
-
-
-def _finite(figure: float) -> float | None:
-    """JSON has no infinity: without a witness a radius has no upper side."""
-    return figure if math.isfinite(figure) else None
 
 
 def _print(outcomes: Sequence[Outcome]) -> None:

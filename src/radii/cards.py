@@ -1,0 +1,212 @@
+"""A section for a model card: what was measured about a network, in sentences and tables."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from radii.distributions import (
+    Distribution,
+    fairness,
+    over_targets,
+    quality,
+    read_results,
+    robust_accuracy_interval,
+)
+from radii.errors import DataError
+from radii.report.findings import known_interval
+from radii.store import FILE_NAME, Store
+
+__all__ = ["Evidence", "card", "default_eps", "read_evidence"]
+
+CHANGES = {
+    "linf": "no value changes by more than eps",
+    "l2": "the change has a Euclidean length of at most eps",
+    "l1": "all changes together amount to at most eps",
+}
+SETTINGS = ("property", "norm", "grid", "search", "verifier", "attack", "timeout", "seed")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """Results and where they come from; of published files nothing but their notes is known.
+
+    `answers` counts who gave them, `replayed_on` names what counterexamples were replayed on.
+    """
+
+    place: Path
+    distribution: Distribution
+    experiment: Mapping[str, Any] = field(default_factory=dict)
+    answers: Mapping[str, int] = field(default_factory=dict)
+    replayed_on: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_measured(self) -> bool:
+        return bool(self.experiment)
+
+
+def read_evidence(place: Path) -> Evidence:
+    """From the directory of a run, or anything that `radii import` reads."""
+    read = read_results(place)
+    distribution = _to_any(read.distribution)
+    if not (place / FILE_NAME).is_file():
+        return Evidence(place, distribution, notes=read.notes)
+    with Store.open(place) as store:
+        experiment = store.experiment() or {}
+        results = [result for told in store.results().values() for _, result in told]
+    answers = Counter(f"{result.verifier} {result.version}".strip() for result in results)
+    engines = {result.witness.replayed_on for result in results if result.witness is not None}
+    return Evidence(place, distribution, experiment, answers, tuple(sorted(engines)))
+
+
+def default_eps(distribution: Distribution) -> tuple[float, ...]:
+    """Round values at which about three quarters, half and a quarter of the inputs are proven."""
+    proven = [distribution.quantile(share)[0] for share in (0.25, 0.5, 0.75)]
+    return tuple(sorted({float(f"{eps:.1g}") for eps in proven if eps > 0}))
+
+
+def card(evidence: Sequence[Evidence], *, eps: Sequence[float] = (), level: float = 0.95) -> str:
+    """Markdown, with a part for each network."""
+    lines = ["## Robustness to small changes of the input", ""]
+    for source in evidence:
+        for name, part in source.distribution.by_network().items():
+            chosen = tuple(eps) or default_eps(part)
+            lines += [f"### {name.removesuffix('.onnx')}", ""]
+            lines += [*_found(name, part, source), ""]
+            lines += [*_table(part, chosen, level), ""]
+            lines += [*_classes(part, chosen, level), "", "Limitations:", ""]
+            lines += [f"- {sentence}" for sentence in _limitations(part, source, level)]
+            lines += ["", "How it was measured:", ""]
+            lines += [f"- {sentence}" for sentence in _method(part, source)]
+            lines.append("")
+    return "\n".join(_without_double_blanks(lines))
+
+
+def _found(name: str, part: Distribution, source: Evidence) -> Iterator[str]:
+    right = int(part.correct.sum())
+    data = source.experiment.get("source") or source.place.name
+    plain = name.removesuffix(".onnx")
+    yield f"{plain} classifies {right} of {len(part)} inputs ({data}) correctly."
+    change = CHANGES.get(str(source.experiment.get("norm")), "the change is at most eps")
+    proven = "provably" if source.is_measured else "by published claims"
+    low, high = part.median()
+    if low > 0:
+        yield (
+            f"For half of all inputs the answer {proven} stays right under every change within "
+            f"{low:.4g} ({change}); the median radius is {known_interval(low, high)}."
+        )
+    else:
+        yield (
+            "For less than half of all inputs a radius above 0 is known in which the answer "
+            f"{proven} stays right ({change})."
+        )
+    witnessed = part.correct & np.isfinite(part.upper)
+    if witnessed.any():
+        row = int(np.argmin(np.where(witnessed, part.upper, math.inf)))
+        yield (
+            f"The smallest change known to break a correct answer is {part.upper[row]:.4g} "
+            f"(input {part.column('input')[row]})."
+        )
+
+
+def _table(part: Distribution, eps: Sequence[float], level: float) -> Iterator[str]:
+    yield (
+        f"| eps | proven | not refuted | all inputs, {100 * level:g} % confidence |\n"
+        "|---:|---:|---:|---:|"
+    )
+    for value in (0.0, *eps):
+        share = part.robust_accuracy(value)
+        low, high = robust_accuracy_interval(part, value, level)
+        yield (
+            f"| {value:g} | {100 * share.proven:.1f} % | {100 * share.not_refuted:.1f} % "
+            f"| {100 * low:.1f} % to {100 * high:.1f} % |"
+        )
+    yield ""
+    yield (
+        "Robust accuracy: the share of inputs whose answer is right and stays so within eps. "
+        "Confidence is for each eps alone."
+    )
+
+
+def _classes(part: Distribution, eps: Sequence[float], level: float) -> Iterator[str]:
+    """The worst class, at the middle eps."""
+    at = eps[len(eps) // 2] if eps else 0.0
+    try:
+        found = fairness(part, at, level=level)
+    except DataError:
+        return  # one class, or none told
+    worst = min(found.classes, key=lambda row: (row.recall.proven, row.recall.not_refuted))
+    yield (
+        f"The class with the least proven is {worst.label}: at eps {at:g}, "
+        f"{100 * worst.recall.proven:.0f} % of its {worst.inputs} inputs are proven and "
+        f"{100 * worst.recall.not_refuted:.0f} % not refuted. {found}"
+    )
+
+
+def _limitations(part: Distribution, source: Evidence, level: float) -> Iterator[str]:
+    measured = quality(part)
+    yield (
+        f"The figures are of {len(part)} inputs. What is said with {100 * level:g} % confidence of "
+        "all inputs holds if these were drawn at random from them."
+    )
+    splits = set(part.column("split").tolist())
+    if "train" in splits:
+        yield "Inputs are training inputs: on inputs that training did not see it may be worse."
+    yield (
+        "Nothing is said about other changes, such as rotations, blur or other kinds of noise, nor "
+        "about larger ones."
+    )
+    if math.isfinite(measured.mean_gap):
+        yield (
+            f"What is proven of a radius and its counterexample are {measured.mean_gap:.2g} apart "
+            "on average."
+        )
+    no_witness = int(np.isinf(part.upper).sum())
+    if no_witness:
+        yield f"For {no_witness} inputs no counterexample is known."
+    nothing = int(((part.lower == 0) & part.correct).sum())
+    if nothing:
+        yield f"For {nothing} correctly classified inputs nothing is proven."
+    if measured.missing:
+        yield f"{measured.missing} of {measured.queries} questions were left without an answer."
+    if not source.is_measured:
+        yield "Proofs and counterexamples are published claims, which radii has not checked."
+    yield from source.notes
+
+
+def _method(part: Distribution, source: Evidence) -> Iterator[str]:
+    if not source.is_measured:
+        yield f"Read from {source.place.name}; published claims."
+        return
+    told = source.experiment
+    settings = [f"{name} {told[name]}" for name in SETTINGS if told.get(name) is not None]
+    yield f"Settings: {', '.join(settings)}."
+    yield f"Data: {told.get('source')}."
+    yield f"Network: fingerprint {part.column('fingerprint')[0]}."
+    answers = (f"{who} ({count})" for who, count in sorted(source.answers.items()))
+    yield f"Answers by: {', '.join(answers)}."
+    if source.replayed_on:
+        yield f"Every counterexample was replayed on {', '.join(source.replayed_on)}."
+    seconds = float(np.nansum(part.column("seconds")))
+    yield f"Time: {seconds:.0f} s for {len(part)} inputs."
+
+
+def _to_any(distribution: Distribution) -> Distribution:
+    """One-to-one brackets as one-to-any: a card is about any wrong answer."""
+    is_targeted = bool(np.all(distribution.column("target") >= 0))
+    return over_targets(distribution) if is_targeted else distribution
+
+
+def _without_double_blanks(lines: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    for line in lines:
+        if line or (kept and kept[-1]):
+            kept.append(line)
+    return kept

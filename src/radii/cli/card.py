@@ -1,0 +1,60 @@
+"""`radii card`: a section for a model card, in Markdown."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from radii.errors import DataError, StoreError
+
+__all__ = ["add_parser"]
+
+EPILOG = """examples:
+  radii card results
+  radii card results --eps 0.01,0.02,8/255 -o ROBUSTNESS.md
+  radii card results >> README.md
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "card",
+        help="write a section for a model card",
+        description="What was measured about each network, in plain sentences and a table, with "
+        "its limitations and how it was measured. Markdown.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
+    )
+    parser.add_argument(
+        "--eps", metavar="E[,E...]", help="radii of the table (three round ones of each network)"
+    )
+    parser.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence (0.95)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.cards import card, read_evidence
+    from radii.cli.compare import confidence_level, eps_values
+
+    eps, level = eps_values(args.eps), confidence_level(args.level)
+    for place in args.places:
+        if not place.exists():
+            raise StoreError(f"{place}: no such file or directory")
+    text = card([read_evidence(place) for place in args.places], eps=eps, level=level)
+    if args.output is None:
+        print(text)
+        return 0
+    if args.output.is_dir():
+        raise DataError(f"{args.output} is a directory: name a file with --output")
+    try:
+        args.output.write_text(text + "\n", "utf-8")
+    except OSError as error:
+        raise StoreError(f"{args.output}: cannot be written ({error.strerror or error})") from None
+    return 0

@@ -1,0 +1,164 @@
+"""The tables of `radii compare` for the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+from rich.text import Text
+
+from radii.cli.comparing import Compared
+from radii.distributions import Correlations
+
+__all__ = [
+    "accuracy_table",
+    "correlation_table",
+    "effect_table",
+    "quality_table",
+    "summary_table",
+    "test_table",
+]
+
+SHORT = {
+    "permutation of scores": "scores",
+    "permutation of curves": "curves",
+    "Kolmogorov-Smirnov": "KS",
+    "Welch's t": "t",
+    "Mann-Whitney": "M-W",
+}
+
+
+def summary_table(compared: Compared) -> Table:
+    """A row a group."""
+    table = _table("Summary", compared.options.by, ("correct", "lowest", "mean", "median"))
+    for row in compared.summaries():
+        intervals = [
+            _interval(row[f"{name}_lower"], row[f"{name}_upper"])
+            for name in ("lowest", "mean", "median")
+        ]
+        table.add_row(Text(row["group"]), f"{row['correct']}/{row['inputs']}", *intervals)
+    table.caption = "radii of correct inputs, proven–witnessed"
+    return table
+
+
+def accuracy_table(compared: Compared) -> Table:
+    """A row a group, a column an eps: robust accuracy of these inputs, and below it of all."""
+    columns = [f"{eps:g}" for eps in compared.options.eps]
+    table = _table("Robust accuracy at eps", compared.options.by, columns)
+    for row in compared.summaries():
+        shares = [
+            f"{share['proven']:.2f}–{share['not_refuted']:.2f}\n"
+            f"({share['low']:.2f}–{share['high']:.2f})"
+            for share in row["robust_accuracy"]
+        ]
+        table.add_row(Text(row["group"]), *shares)
+    table.caption = (
+        "share of all inputs, proven–not refuted; in brackets with "
+        f"{100 * compared.options.level:g} % confidence, for each eps alone"
+    )
+    return table
+
+
+def test_table(compared: Compared) -> Table:
+    """A row a pair: p-values as they are, and below them after Holm's correction."""
+    order = [test.test for test in compared.comparisons[0].all_tests]
+    order = [*order[3:], *order[:3]]  # the tests that know of brackets and matching first
+    names = [SHORT.get(name, name) for name in order]
+    table = _table("Do they differ? p-values", "pair", ("inputs", "p", *names))
+    for place, found in enumerate(compared.comparisons):
+        tests = {test.test: test for test in found.all_tests}
+        one, two = found.inputs
+        table.add_row(
+            Text("\n".join(found.names)),
+            f"{one}\nmatched" if found.is_matched else f"{one}\n{two}",
+            "raw\nHolm",
+            *(f"{_p(tests[name].p_value)}\n{_p(compared.adjusted[name][place])}" for name in order),
+        )
+    table.caption = (
+        "scores, curves: permutations of the brackets, which exchange those of one input where "
+        f"inputs are matched; KS, t, M-W: on the {compared.options.side} sides, as if independent"
+    )
+    return table
+
+
+def effect_table(compared: Compared) -> Table:
+    """A row a pair: how large the difference is, first minus second."""
+    table = _table("How much?", "pair", ("Cliff's delta", "difference of means"))
+    for found in compared.comparisons:
+        delta, means = found.delta, found.means
+        table.add_row(
+            Text("\n".join(found.names)),
+            f"{delta.least:+.2f} to {delta.most:+.2f}\n({delta.low:+.2f} to {delta.high:+.2f})",
+            f"{means.proven:+.4f}\n({means.low:+.4f} to {means.high:+.4f})",
+        )
+    table.caption = (
+        "positive: the first has the larger radii; means are of proven sides; in brackets with "
+        f"{100 * compared.options.level:g} % confidence"
+    )
+    return table
+
+
+def correlation_table(found: Correlations) -> Table:
+    """Spearman's coefficients; a star where they differ from 0 after Holm's correction."""
+    columns = [str(place + 1) for place in range(len(found.networks))]
+    table = _table("Are the same inputs hard? Spearman", "network", columns)
+    for one, name in enumerate(found.networks):
+        cells = []
+        for two in range(len(found.networks)):
+            value = found.coefficients[one, two]
+            star = "*" if found.adjusted[one, two] < 0.05 else ""
+            cells.append("-" if math.isnan(value) else f"{value:.2f}{star}")
+        table.add_row(Text(f"{one + 1} {name}"), *cells)
+    table.caption = "* p < 0.05 after Holm's correction, on inputs that both classify correctly"
+    return table
+
+
+def quality_table(compared: Compared) -> Table:
+    """A row a group: how tight the brackets are, what is missing, what it cost."""
+    rows = compared.qualities()
+    columns = {
+        "gap": ("mean_gap", ".4f"),
+        "largest": ("largest_gap", ".4f"),
+        "open": ("without_witness", ".0%"),
+        "unsolved": ("unsolved", ".0%"),
+        "missing": ("missing", "d"),
+        "time-outs": ("timeouts", "d"),
+        "s each": ("mean_seconds", ".2f"),
+    }
+    told = {
+        name: (field, form)
+        for name, (field, form) in columns.items()
+        if any(_number(row[field], form) != "-" for row in rows)
+    }
+    table = _table("Quality", compared.options.by, tuple(told))
+    for row in rows:
+        cells = [_number(row[field], form) for field, form in told.values()]
+        table.add_row(Text(row["group"]), *cells)
+    table.caption = (
+        "gap: width of a bracket; open: without a witness; unsolved: without a proof, too"
+    )
+    return table
+
+
+def _table(title: str, first: str, columns: Sequence[str]) -> Table:
+    table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", caption_justify="left")
+    table.add_column(first, overflow="fold", min_width=12)
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{low:.4f}–{high:.4f}" if math.isfinite(high) else f"{low:.4f}–none"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None or math.isnan(value) else format(value, form)
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"

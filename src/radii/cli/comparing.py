@@ -1,0 +1,242 @@
+"""What `radii compare` tells: every pair of groups, as objects for JSON and rows for CSV."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+
+from radii.distributions import (
+    Comparison,
+    Correlations,
+    Distribution,
+    class_gains,
+    compare,
+    dominance,
+    fairness,
+    holm,
+    over_targets,
+    quality,
+    robust_accuracy_interval,
+    spearman_matrix,
+    summary,
+)
+from radii.errors import DataError
+
+__all__ = ["Compared", "Options", "compare_groups"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How groups are made and compared; see `radii compare --help`."""
+
+    by: str = "network"
+    eps: tuple[float, ...] = ()
+    inputs: Literal["correct", "all"] = "correct"
+    side: Literal["lower", "upper"] = "lower"
+    level: float = 0.95
+    permutations: int = 4999
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """Groups, all pairs of them within a network (or of networks), and what else is asked.
+
+    `adjusted` has, for each test's name, Holm's p-values of all pairs. `confident` says for each
+    pair who is more robust where among all inputs.
+    """
+
+    options: Options
+    distribution: Distribution
+    groups: dict[str, Distribution]
+    comparisons: tuple[Comparison, ...]
+    adjusted: dict[str, list[float]]
+    confident: tuple[str, ...]
+    correlations: Correlations | None
+
+    def summaries(self) -> list[dict[str, Any]]:
+        """One a group: the papers' numbers, and robust accuracy at each eps."""
+        return [
+            {"group": name, **summary(part).row(), "robust_accuracy": self._shares(part)}
+            for name, part in self.groups.items()
+        ]
+
+    def _shares(self, part: Distribution) -> list[dict[str, float]]:
+        told = []
+        for eps in self.options.eps:
+            share = part.robust_accuracy(eps)
+            low, high = robust_accuracy_interval(part, eps, self.options.level)
+            told.append({"eps": eps, **dataclasses.asdict(share), "low": low, "high": high})
+        return told
+
+    def qualities(self) -> list[dict[str, Any]]:
+        return [
+            {"group": name, **dataclasses.asdict(quality(part))}
+            for name, part in self.groups.items()
+        ]
+
+    def pairs(self) -> list[dict[str, Any]]:
+        """One a pair, nested."""
+        return [
+            {
+                "first": found.names[0],
+                "second": found.names[1],
+                "inputs": list(found.inputs),
+                "matched": found.is_matched,
+                "tests": [
+                    {**dataclasses.asdict(test), "adjusted": self.adjusted[test.test][place]}
+                    for test in found.all_tests
+                ],
+                "cliffs_delta": dataclasses.asdict(found.delta),
+                "mean_difference": dataclasses.asdict(found.means),
+                "verdict": found.verdict(),
+                "dominance": str(found.dominance),
+                "dominant": found.dominance.dominant,
+                "leads": [dataclasses.asdict(stretch) for stretch in found.dominance.stretches],
+                "dominance_of_all_inputs": self.confident[place],
+            }
+            for place, found in enumerate(self.comparisons)
+        ]
+
+    def pair_rows(self) -> list[dict[str, Any]]:
+        """One a pair, flat."""
+        rows = []
+        for place, found in enumerate(self.comparisons):
+            row: dict[str, Any] = {
+                **dict(zip(("first", "second"), found.names, strict=True)),
+                **dict(zip(("first_inputs", "second_inputs"), found.inputs, strict=True)),
+                "matched": found.is_matched,
+            }
+            for test in found.all_tests:
+                row[f"{test.test}: statistic"] = test.statistic
+                row[f"{test.test}: p"] = test.p_value
+                row[f"{test.test}: p after Holm"] = self.adjusted[test.test][place]
+            for name, effect in (("Cliff's delta", found.delta), ("mean difference", found.means)):
+                row |= {f"{name}: {k}": v for k, v in dataclasses.asdict(effect).items()}
+            row["dominance"] = str(found.dominance)
+            row["dominance of all inputs"] = self.confident[place]
+            rows.append(row)
+        return rows
+
+    def correlation_rows(self) -> list[dict[str, Any]]:
+        found = self.correlations
+        if found is None:
+            return []
+        return [
+            {
+                "first": found.networks[one],
+                "second": found.networks[two],
+                "inputs": int(found.inputs[one, two]),
+                "spearman": float(found.coefficients[one, two]),
+                "p": float(found.p_values[one, two]),
+                "p_after_holm": float(found.adjusted[one, two]),
+            }
+            for one, two in combinations(range(len(found.networks)), 2)
+        ]
+
+    def fairness_sentences(self) -> list[str]:
+        """Of each network at each eps, how unequal its classes are; then which classes gain."""
+        if self.options.by != "class":
+            return []
+        networks, told = self.distribution.by_network(), []
+        for eps in self.options.eps:
+            for name, part in networks.items():
+                told.append(f"{name}: {fairness(part, eps, level=self.options.level)}")
+            for one, two in combinations(networks, 2):
+                told.append(_gains(networks[one], networks[two], (one, two), eps))
+        return told
+
+
+def compare_groups(distribution: Distribution, options: Options) -> Compared:
+    """All pairs; groups without a correctly classified input are left out, and said to be."""
+    distribution = _over_targets(distribution, options.by)
+    families = _families(distribution, options)
+    pairs = [pair for family in families for pair in combinations(family.items(), 2)]
+    if not pairs:
+        raise DataError(f"there is only one {options.by} to compare")
+    comparisons = tuple(
+        compare(
+            first,
+            second,
+            names=(one, two),
+            inputs=options.inputs,
+            side=options.side,
+            level=options.level,
+            permutations=options.permutations,
+            seed=options.seed,
+        )
+        for (one, first), (two, second) in pairs
+    )
+    confident = tuple(
+        str(dominance(first, second, names=(one, two), level=options.level))
+        for (one, first), (two, second) in pairs
+    )
+    adjusted = {
+        test.test: holm([found.all_tests[place].p_value for found in comparisons]).tolist()
+        for place, test in enumerate(comparisons[0].all_tests)
+    }
+    correlations = None
+    if options.by == "network":
+        correlations = spearman_matrix(
+            distribution, "upper" if options.side == "upper" else "lower"
+        )
+    groups = {name: part for family in families for name, part in family.items()}
+    return Compared(options, distribution, groups, comparisons, adjusted, confident, correlations)
+
+
+def _families(distribution: Distribution, options: Options) -> list[dict[str, Distribution]]:
+    """Groups that are compared with each other: networks, or the parts of each network."""
+    if options.by == "network":
+        return [_with_correct(distribution.by_network())]
+    networks = distribution.by_network()
+    families = []
+    for network, whole in networks.items():
+        named = {}
+        for key, part in whole.group_by(options.by).items():
+            if key is None:
+                raise DataError(f"{network}: some brackets have no {options.by}")
+            group = f"{options.by} {key}"
+            named[group if len(networks) == 1 else f"{network}, {group}"] = part
+        families.append(_with_correct(named))
+    return families
+
+
+def _with_correct(groups: dict[str, Distribution]) -> dict[str, Distribution]:
+    kept = {name: part for name, part in groups.items() if part.correct.any()}
+    for name in groups.keys() - kept.keys():
+        print(f"radii: {name} is left out: no input is classified correctly", file=sys.stderr)
+    return kept
+
+
+def _over_targets(distribution: Distribution, by: str) -> Distribution:
+    """One-to-one brackets as one-to-any, unless targets are what is compared or some lack."""
+    if by == "target" or np.any(distribution.column("target") < 0):
+        return distribution
+    try:
+        combined = over_targets(distribution)
+    except DataError:
+        return distribution
+    print("radii: one-to-one brackets are combined over their targets", file=sys.stderr)
+    return combined
+
+
+def _gains(a: Distribution, b: Distribution, names: Sequence[str], eps: float) -> str:
+    verdicts: dict[str, list[str]] = {"gains": [], "loses": [], "undecided": []}
+    for gain in class_gains(a, b, eps):
+        verdicts[gain.verdict()].append(str(gain.label))
+    told = [
+        f"{', '.join(labels)} {verb}"
+        for verb, labels in (
+            ("gain", verdicts["gains"]),
+            ("lose", verdicts["loses"]),
+            ("are undecided", verdicts["undecided"]),
+        )
+        if labels
+    ]
+    return f"From {names[0]} to {names[1]}, at eps {eps:g}: classes {'; '.join(told)}."

@@ -1,0 +1,28 @@
+"""JSON on standard output, as strict readers take it."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+__all__ = ["print_json"]
+
+
+def print_json(told: Any) -> None:
+    """Print nested lists and dictionaries; what is not a finite number becomes null."""
+    json.dump(_plain(told), sys.stdout, indent=1, allow_nan=False)
+    print()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if hasattr(value, "item"):  # a number of numpy
+        return _plain(value.item())
+    return value

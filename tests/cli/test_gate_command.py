@@ -1,0 +1,128 @@
+"""`radii gate`: exit codes and reasons."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from radii.cli import main
+from radii.distributions import Distribution
+from radii.experiments import Settings, plan
+from radii.store import Store
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """Twenty inputs of two classes: 18 proven at 0.02, one open, one misclassified (class 1)."""
+    made = Distribution.from_arrays(
+        lower=[0.03] * 18 + [0.01, 0.0],
+        upper=[0.04] * 18 + [0.05, 0.0],
+        label=[0] * 10 + [1] * 10,
+        network="net",
+    )
+    path = tmp_path / "results.csv"
+    made.to_pandas().to_csv(path, index=False)
+    return path
+
+
+def gate(results: Path, *requirements: str) -> int:
+    flags = [word for text in requirements for word in ("--require", text)]
+    return main(["gate", str(results), *flags])
+
+
+@pytest.mark.parametrize(
+    ("requirement", "code"),
+    [
+        ("robust_accuracy(0.02) >= 0.90", 0),
+        ("robust_accuracy(0.02) >= 90%", 0),
+        ("robust_accuracy(0.02) >= 0.91", 1),
+        ("robust_accuracy(0.02) >= 0.90 @ 95%", 1),
+        ("robust_accuracy(0.02) >= 0.70 @ 95%", 0),
+        ("not_refuted robust_accuracy(0.02) >= 0.95", 0),
+        ("not_refuted robust_accuracy(0.02) >= 0.96", 1),
+        ("robust_recall(class=0, 0.02) >= 1", 0),
+        ("robust_recall(class=1, 0.02) >= 0.81", 1),
+        ("worst_recall(0.02) >= 0.8", 0),
+        ("worst_recall(0.02) >= 0.9", 1),
+        ("recall_spread(0.02) <= 0.2", 0),
+        ("accuracy >= 0.95", 0),
+        ("min > 0", 0),
+        ("min > 0.01", 1),
+        ("robust_acuracy(0.02) >= 0.9", 2),
+        ("robust_accuracy >= 0.9", 2),
+        ("robust_accuracy(0.02) is high", 2),
+        ("robust_accuracy(0.02) >= 0.9 @ 120%", 2),
+        ("robust_recall(class=7, 0.02) >= 0.9", 2),
+    ],
+)
+def test_exit_codes(
+    results: Path, requirement: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert gate(results, requirement) == code
+    captured = capsys.readouterr()
+    if code == 2:
+        assert captured.out == ""
+        assert captured.err.startswith("radii: ")
+        assert captured.err.count("\n") == 1
+    else:
+        assert requirement in captured.out
+        assert ("NOT MET" in captured.out) == bool(code)
+
+
+def test_the_reason_names_the_figure(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert gate(results, "robust_accuracy(0.02) >= 0.94") == 1
+    told = capsys.readouterr().out
+    assert "18 of 20 inputs are proven at eps 0.02 (0.9)" in told
+    assert "0.95 is not refuted: longer proofs may still show it" in told
+
+
+def test_one_missed_requirement_is_enough(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--require", "accuracy >= 0.9", "--require", "worst_recall(0.02) >= 0.9", "--json"]
+    assert main(["gate", str(results), *flags]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["passed"] is False
+    assert [outcome["is_met"] for outcome in told["outcomes"]] == [True, False]
+    assert told["outcomes"][1]["figure"] == pytest.approx(0.8)
+    assert told["outcomes"][1]["network"] == "net"
+
+
+def test_no_requirement_is_bad_input(results: Path) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["gate", str(results)])
+    assert stopped.value.code == 2
+
+
+def test_no_results_are_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert gate(tmp_path / "nothing", "accuracy >= 0") == 2
+    assert "nothing: no such file" in capsys.readouterr().err
+
+
+def test_an_unfinished_run_is_refused(
+    linear_file: Path, points_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What nobody tried to break is not refuted, and must not pass for that."""
+    from radii import datasets, load_network
+
+    planned = plan(
+        [load_network(linear_file, domain=(0, 1))],
+        datasets.load_spec(str(points_file)),
+        Settings(grid="0.01:0.5:0.02"),
+    )
+    with Store.create_or_open(tmp_path / "out") as store:
+        planned._begin(store)
+    assert gate(tmp_path / "out", "not_refuted robust_accuracy(0.02) >= 0.5") == 2
+    assert "were not measured yet" in capsys.readouterr().err
+    with Store.create_or_open(tmp_path / "out") as store:
+        planned.run(store)
+    assert gate(tmp_path / "out", "not_refuted robust_accuracy(0.02) >= 0.5") == 0
+    assert gate(tmp_path / "out", "not_refuted robust_accuracy(0.02) >= 0.51") == 1
+
+
+def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["gate", "--help"])
+    assert 'radii gate results --require "robust_accuracy' in capsys.readouterr().out
