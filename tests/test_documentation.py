@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -78,7 +79,7 @@ def test_shown_commands_parse(page: Path) -> None:
     """Every complete `radii ...` line of a code block is one that the command line takes."""
     for line in "\n".join(blocks(page, "", "sh", "console")).splitlines():
         command = re.split(r"\s{2,}|\s#", line.removeprefix("$ "))[0]
-        words = command.split()
+        is_command = command.startswith("radii ")
         is_template = re.search(r"[\[|<]|\.\.\.", re.sub(r"\[\d*:\d*\]", "", command))
-        if words[:1] == ["radii"] and not is_template:
-            build_parser().parse_args([word.strip("'") for word in words[1:]])
+        if is_command and not is_template:
+            build_parser().parse_args(shlex.split(command)[1:])
