@@ -58,8 +58,9 @@ def tightness(distribution: Distribution) -> str:
     closed = widths[widths < math.inf]
     unwitnessed = len(widths) - len(closed)
     missing = sum(m.missing for m in distribution)
+    answers = _count(missing, "answer is missing", "answers are missing") or "no answer is missing"
     parts = [
-        _count(missing, "answer is missing", "answers are missing") or "no answer is missing",
+        *([answers] if any(m.queries for m in distribution) else []),  # else nobody counted them
         _count(unwitnessed, "has no counterexample", "have no counterexample")
         or "each has a counterexample",
     ]

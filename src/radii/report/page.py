@@ -22,16 +22,29 @@ SCRIPTS = (
 """In this order they make one script; each uses what others define."""
 
 
-def render_page(payload: Payload) -> str:
-    """The page with everything in it; opened from a file, it asks the network for nothing."""
-    parts = {
-        "title": html.escape(str(payload.facts["title"])),
+POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
+
+
+def render_page(payload: Payload | None) -> str:
+    """The page with everything in it; opened from a file, it asks the network for nothing.
+
+    Without a payload it asks where it came from: for `facts.json`, `columns.bin` and
+    `pictures.bin`, and again on every event `radii-changed` of its window.
+    """
+    held = {"title": "radii", "policy": f"{POLICY}; connect-src 'self'"}
+    held |= dict.fromkeys(("facts", "columns", "pictures"), "")
+    if payload is not None:
+        held = {
+            "title": html.escape(f"{payload.facts['title']} · radii"),
+            "policy": POLICY,
+            "facts": json_in_script(payload.facts),
+            "columns": base64.b64encode(payload.columns).decode(),
+            "pictures": base64.b64encode(payload.pictures).decode(),
+        }
+    parts = held | {
         "style": _asset("page.css"),
         "plotly": _in_script(_plotly()),
         "script": _in_script("\n".join(_asset(f"{name}.js") for name in SCRIPTS)),
-        "facts": json_in_script(payload.facts),
-        "columns": base64.b64encode(payload.columns).decode(),
-        "pictures": base64.b64encode(payload.pictures).decode(),
     }
     first, *rest = _asset("page.html").split("{{")
     pieces = [first]

@@ -237,7 +237,7 @@ def _eps_axis(sources: Sequence[Source], counted: Distribution) -> dict[str, flo
     medians = [part.median()[0] for part in counted.by_network().values()]
     start = float(np.median(medians)) or top / 4
     grids = [Grid.parse(s.experiment["grid"]) for s in sources if s.experiment.get("grid")]
-    step = min((float(grid.step) for grid in grids), default=top / 200)
+    step = min((float(grid.step) for grid in grids), default=0.0)
     nice = 10.0 ** math.floor(math.log10(top / 100))
     step = max(step, nice)
     return {"top": top, "start": round(start / step) * step, "step": step}

@@ -65,6 +65,6 @@ function cloudOver(plot, frame, onPoint) {
     if (Math.hypot(event.clientX - x, event.clientY - y) > 4) return;
     const at = nearest(event);
     if (at >= 0) setTimeout(() => onPoint(view.cloud.rows[at]));
-  }, true);
+  }, { capture: true, signal: state.life.signal });
   return { draw };
 }

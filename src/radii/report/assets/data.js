@@ -1,11 +1,17 @@
 // The payload: facts (JSON), columns and pictures (compressed arrays). Inside the page they are
 // script elements; a server may hand out the same three under the same names instead.
 
+async function fetched(name) {
+  const answer = await fetch(name, { cache: "no-store" });
+  if (!answer.ok) throw new Error(`${name}: ${answer.status} ${answer.statusText}`);
+  return answer;
+}
+
 async function partOf(name) {
   const element = byId(name);
   const held = element ? element.textContent : "";
-  if (name === "facts") return held ? JSON.parse(held) : (await fetch("facts.json")).json();
-  if (!held) return new Uint8Array(await (await fetch(`${name}.bin`)).arrayBuffer());
+  if (name === "facts") return held ? JSON.parse(held) : (await fetched("facts.json")).json();
+  if (!held) return new Uint8Array(await (await fetched(`${name}.bin`)).arrayBuffer());
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(held);
   const text = atob(held);
   const bytes = new Uint8Array(text.length);

@@ -16,12 +16,13 @@ function openDetail(model, row, order = null) {
 
 function setUpDetail(model) {
   const dialog = byId("detail");
-  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-  dialog.addEventListener("close", () => { opened.order = null; history.replaceState(null, "", location.pathname + location.search); });
+  const { signal } = state.life;
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); }, { signal });
+  dialog.addEventListener("close", () => { opened.order = null; history.replaceState(null, "", location.pathname + location.search); }, { signal });
   dialog.addEventListener("keydown", (event) => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (by && !["INPUT", "SELECT"].includes(event.target.tagName)) turnDetail(model, by);
-  });
+  }, { signal });
   on("theme", () => { if (dialog.open) drawDetail(model, dialog, opened.row); });
   const wanted = /^#row-(\d+)$/.exec(location.hash);
   if (wanted && Number(wanted[1]) < model.size) openDetail(model, Number(wanted[1]));

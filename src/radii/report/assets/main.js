@@ -18,20 +18,26 @@ function footer(model) {
     el("p", {}, `Made by radii ${facts.version} on ${facts.made.slice(0, 16).replace("T", " ")} UTC. This file is complete: it asks the network for nothing.`));
 }
 
-async function start() {
-  setUpTheme();
+async function show() {
   const model = await loadModel();
-  state.shown = model.networks.map(() => true);
+  const { scrollY } = window;
+  beginAnew();
+  state.shown = model.networks.map((_, place) => state.shown[place] ?? true);
   byId("title").textContent = model.facts.title;
   setUpControls(model);
   byId("sections").replaceChildren(...[alarmSection, summarySection, accuracySection, curvesSection, pointsSection, pairsSection,
     classesSection, targetsSection, qualitySection, bracketsSection].map((make) => make(model)).filter(Boolean));
   footer(model);
   setUpDetail(model);
-  document.documentElement.dataset.ready = "true";
+  window.scrollTo(0, scrollY);
+  document.documentElement.dataset.ready = model.facts.made;
 }
 
-start().catch((error) => {
+function complain(error) {
   byId("sections").replaceChildren(el("p", { class: "alarm", role: "alert" }, `The page cannot be drawn: ${error.message}`));
   throw error;
-});
+}
+
+setUpTheme();
+show().catch(complain);
+window.addEventListener("radii-changed", () => show().catch(complain));

@@ -1,6 +1,13 @@
 // What the reader has chosen. Sections subscribe; changes are passed on once a frame.
 
-const state = { eps: 0, shown: [], listeners: new Map(), pending: new Set() };
+const state = { eps: null, shown: [], listeners: new Map(), pending: new Set(), life: new AbortController() };
+
+// Before the page is drawn again, from newer data, what the last drawing listens to is let go.
+function beginAnew() {
+  state.life.abort();
+  state.life = new AbortController();
+  state.listeners.clear();
+}
 
 function on(topic, listener) {
   if (!state.listeners.has(topic)) state.listeners.set(topic, new Set());
@@ -47,7 +54,7 @@ function setUpControls(model) {
   byId("eps-number").onchange = (event) => setEps(event.target.value, model);
   byId("eps-number").step = step;
   byId("controls").hidden = false;
-  setEps(start, model);
+  setEps(state.eps ?? start, model);
 }
 
 // --- colours: Okabe and Ito's, with brighter ones on dark paper

@@ -38,10 +38,10 @@ function targetsSection(model) {
 }
 
 const within = (pair) => countWhile(pair.uppers, (value) => value <= state.eps);
-const pairsCache = new Map();
 
 function targetPairs(model, place) {
-  if (pairsCache.has(place)) return pairsCache.get(place);
+  model.pairsOf ??= new Map();
+  if (model.pairsOf.has(place)) return model.pairsOf.get(place);
   const { label, target, witness_class: becomes, upper } = model.rows;
   const found = new Map();
   for (const row of model.rowsOf[place]) {
@@ -53,8 +53,8 @@ function targetPairs(model, place) {
     found.get(key).uppers.push(upper[row]);
   }
   for (const pair of found.values()) pair.uppers = Float64Array.from(pair.uppers).sort();
-  pairsCache.set(place, [...found.values()]);
-  return pairsCache.get(place);
+  model.pairsOf.set(place, [...found.values()]);
+  return model.pairsOf.get(place);
 }
 
 function targetMatrix(model, place) {
