@@ -95,4 +95,16 @@ function setUpTheme() {
   apply(kept.get());
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => apply(null));
   byId("print").onclick = () => window.print();
+  // Paper is white, whatever the screen is.
+  let before = null;
+  window.addEventListener("beforeprint", () => {
+    before = document.documentElement.dataset.theme ?? "";
+    document.documentElement.dataset.theme = "light";
+    for (const listener of state.listeners.get("theme") ?? []) listener();
+  });
+  window.addEventListener("afterprint", () => {
+    if (before) document.documentElement.dataset.theme = before;
+    else delete document.documentElement.dataset.theme;
+    announce("theme");
+  });
 }
