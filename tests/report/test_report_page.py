@@ -330,6 +330,7 @@ def test_phone(browser: Any, files: dict[str, Path], scheme: str) -> None:
         page = opened.page
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         page.wait_for_function("document.querySelectorAll('.main-svg').length >= 4")
+        page.evaluate("window.dispatchEvent(new Event('afterprint'))")
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
         page.locator('[data-table="brackets"] tbody tr').first.locator("button").click()
         page.locator("#detail canvas").first.wait_for()
