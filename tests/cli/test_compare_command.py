@@ -1,0 +1,172 @@
+"""`radii compare`: tables, JSON and CSV of comparisons whose answer is known."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from radii.cli import main
+from radii.distributions import Distribution, holm
+
+EPS = np.linspace(0.01, 0.2, 20)
+
+
+def write(folder: Path, name: str, shift: float, **columns: Any) -> Path:
+    """Twenty inputs of two classes; misclassified is the last one."""
+    lower = np.append(EPS[:-1] + shift, 0.0)
+    upper = np.append(EPS[:-1] + shift + 0.002, 0.0)
+    made = Distribution.from_arrays(
+        lower, upper, network=name, **{"label": np.arange(20) % 2, "split": "test", **columns}
+    )
+    path = folder / f"{name}.csv"
+    made.to_pandas().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> list[str]:
+    return [str(write(tmp_path, name, shift)) for name, shift in (("a", 0), ("b", 0.1), ("c", 0.5))]
+
+
+def shown(command: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
+    assert main([*command, "--json", "--permutations", "199"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_networks_are_compared_pair_by_pair(
+    places: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = shown(["compare", *places, "--eps", "0.05,0.3"], capsys)
+    assert [(p["first"], p["second"]) for p in told["comparisons"]] == [
+        *combinations(("a", "b", "c"), 2)
+    ]
+    for pair in told["comparisons"]:
+        assert pair["matched"]
+        assert pair["inputs"] == [19, 19]
+        assert pair["mean_difference"]["proven"] < 0
+        assert pair["dominant"] == pair["second"]
+        assert f"{pair['second']} is at least as robust as" in pair["dominance"]
+    names = [test["test"] for test in told["comparisons"][0]["tests"]]
+    assert len(names) == 5
+    for place in range(5):
+        tests = [pair["tests"][place] for pair in told["comparisons"]]
+        raw = [test["p_value"] for test in tests]
+        assert [test["adjusted"] for test in tests] == pytest.approx(holm(raw).tolist())
+        assert all(test["adjusted"] >= test["p_value"] for test in tests)
+    assert told["summary"][0]["lowest_lower"] == pytest.approx(0.01)
+    assert told["summary"][0]["correct"] == 19
+    at = told["summary"][1]["robust_accuracy"][1]
+    assert (at["eps"], at["proven"], at["not_refuted"]) == (0.3, 0.0, 0.0)
+    assert [row["spearman"] for row in told["spearman"]] == pytest.approx([1, 1, 1])
+    assert told["quality"][0]["mean_gap"] == pytest.approx(0.002)
+
+
+def test_the_tables_say_the_same(places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--eps", "0.05", "--permutations", "199"]
+    assert main(["compare", *places, *flags]) == 0
+    out = capsys.readouterr().out
+    for words in ("Summary", "Robust accuracy", "Holm", "Cliff's delta", "Spearman", "Quality"):
+        assert words in out
+    assert "b is at least as robust as a at every eps." in out
+    assert max(len(line) for line in out.splitlines()) <= 80
+    assert "…" not in out
+
+
+def test_csv_has_every_table(
+    places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "new" / "tables"
+    flags = ["--csv", str(folder), "--eps", "0.05", "--permutations", "199"]
+    assert main(["compare", *places, *flags]) == 0
+    assert {path.stem for path in folder.iterdir()} == {
+        *("summary", "comparisons", "spearman", "quality")
+    }
+    pairs = pd.read_csv(folder / "comparisons.csv")
+    assert pairs[["first", "second"]].to_numpy().tolist() == [["a", "b"], ["a", "c"], ["b", "c"]]
+    assert (pairs["Kolmogorov-Smirnov: p after Holm"] >= pairs["Kolmogorov-Smirnov: p"]).all()
+    summary = pd.read_csv(folder / "summary.csv")
+    assert summary["proven at 0.05"].tolist() == pytest.approx([0.75, 0.95, 0.95])
+
+
+def test_classes_within_networks_and_who_gains(
+    places: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = shown(["compare", *places[:2], "--by", "class", "--eps", "0.1"], capsys)
+    assert [(p["first"], p["second"]) for p in told["comparisons"]] == [
+        (f"{name}, class 0", f"{name}, class 1") for name in ("a", "b")
+    ]
+    assert not any(pair["matched"] for pair in told["comparisons"])
+    assert told["spearman"] == []
+    assert len(told["fairness"]) == 3
+    assert told["fairness"][0].startswith("a: At eps 0.1 robust recall differs by")
+    assert told["fairness"][2].startswith("From a to b, at eps 0.1: classes 0")
+
+
+def test_training_against_testing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train = write(tmp_path, "net", 0.1, split="train")
+    train = train.rename(tmp_path / "train.csv")
+    test = write(tmp_path, "net", 0.0, split="test")
+    both = pd.concat([pd.read_csv(train), pd.read_csv(test)])
+    both.to_csv(tmp_path / "both.csv", index=False)
+    told = shown(["compare", str(tmp_path / "both.csv"), "--by", "split"], capsys)
+    (pair,) = told["comparisons"]
+    assert (pair["first"], pair["second"]) == ("split train", "split test")
+    assert pair["dominant"] == "split train"
+
+
+def test_targets_are_compared_or_combined(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three classes: each of four inputs has a bracket for each of its two targets."""
+    label = np.repeat([0, 0, 1, 2], 2)
+    target = np.array([1, 2, 1, 2, 0, 2, 0, 1])
+    rows = {"label": label, "target": target, "input": np.repeat(np.arange(4), 2)}
+    for name, shift in (("a", 0.0), ("b", 0.1)):
+        lower = np.array([0.1, 0.2, 0.3, 0.15, 0.2, 0.25, 0.4, 0.3]) + shift
+        spec = [f"one-to-one:{goal}" for goal in target]
+        made = Distribution.from_arrays(lower, lower + 0.01, network=name, property=spec, **rows)
+        made.to_pandas().to_csv(tmp_path / f"{name}.csv", index=False)
+    places = [str(tmp_path / f"{name}.csv") for name in ("a", "b")]
+    told = shown(["compare", *places], capsys)
+    assert [row["inputs"] for row in told["summary"]] == [4, 4]
+    assert told["summary"][0]["mean_lower"] == pytest.approx((0.1 + 0.15 + 0.2 + 0.3) / 4)
+    told = shown(["compare", places[0], "--by", "target"], capsys)
+    assert [row["group"] for row in told["summary"]] == ["target 0", "target 1", "target 2"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        (["--eps", "small"], "--eps small is not a number"),
+        (["--eps", "-1"], "--eps -1 must be"),
+        (["--level", "1.5"], "--level 1.5"),
+        (["--permutations", "3"], "--permutations 3"),
+        (["--by", "target"], "some brackets have no target"),
+        (["--by", "split"], "only one split"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    places: list[str], changes: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", places[0], *changes]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert sentence in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_one_network_is_not_compared(places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", places[0]]) == 2
+    assert "there is only one network to compare" in capsys.readouterr().err
+
+
+def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["compare", "--help"])
+    assert "radii compare standard adversarial" in capsys.readouterr().out
