@@ -227,6 +227,24 @@ def test_time_outs_are_missing_answers() -> None:
         assert case.search.bracket.lower < radius <= case.search.bracket.upper
 
 
+class Quitting(Virtual):
+    """Every proof ends as cancelled, which nobody asked for."""
+
+    def _answer(self, task: Task, number: int, index: int, eps: float, seconds: float) -> Result:
+        return Result(Verdict.CANCELLED, eps, "virtual", "1", seconds, message="interrupted")
+
+
+def test_a_verifier_that_quits_by_itself_is_not_asked_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(globals(), "Virtual", Quitting)
+    run = Run(lambda: KBinary(GRID, k=2), 1, jobs=2)
+    assert len(run.finished) == 1
+    assert {result.verdict for _, _, result in run.told} == {Verdict.ERROR}
+    assert run.told[0][2].message == "it stopped as if it had been cancelled; interrupted"
+    assert len({question for _, question, _ in run.told}) == len(run.told)
+
+
 def test_cases_are_attacked_together() -> None:
     run = Run(lambda: AttackGuided(GRID), 6, jobs=2, duration=lambda *_: 1.0)
     attacks = [q for _, q, _ in run.told if q.kind is Kind.ATTACK]

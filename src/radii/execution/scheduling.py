@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from radii.execution._base import Executor, Task
 from radii.queries import Instance, Query
 from radii.search import Kind, Question, Search
-from radii.verdicts import Result
+from radii.verdicts import Result, Verdict
 
 __all__ = ["Case", "drive"]
 
@@ -103,6 +103,13 @@ class _Running:
     task: Task
     asked: list[tuple[Case, Question]]
     is_cancelled: bool = False
+
+    def checked(self, result: Result) -> Result:
+        """A solver that stopped though nobody had cancelled it would be asked again for ever."""
+        if result.verdict is not Verdict.CANCELLED or self.is_cancelled:
+            return result
+        message = f"it stopped as if it had been cancelled; {result.message}".rstrip("; ")
+        return replace(result, verdict=Verdict.ERROR, message=message)
 
 
 class _Drive:
@@ -194,9 +201,10 @@ class _Drive:
         return task
 
     def _settle(self, task: Task, results: list[Result]) -> None:
-        asked, now = self.running.pop(task.number).asked, self.clock()
+        running, now = self.running.pop(task.number), self.clock()
+        asked = running.asked
         told = [
-            (case, question, case.spend(result, now))
+            (case, question, case.spend(running.checked(result), now))
             for (case, question), result in zip(asked, results, strict=True)
         ]
         self.on_results(told)
