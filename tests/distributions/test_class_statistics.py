@@ -213,3 +213,9 @@ def test_larger_samples_are_steadier() -> None:
     assert len(stability_table(dist, [10, 20])) == 2
     with pytest.raises(DataError, match="at least 2 inputs"):
         sample_stability(dist, [1])
+
+
+def test_accuracy_of_a_sample_moves_also_where_most_radii_are_zero() -> None:
+    lower = np.repeat([0.0, 0.1], [60, 40])
+    (row,) = sample_stability(Distribution.from_arrays(lower, lower + 0.01), [100])
+    assert 0.07 < row.robust_accuracy < 0.13  # 1.96 sqrt(0.4 * 0.6 / 100) = 0.096

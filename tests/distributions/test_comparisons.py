@@ -191,6 +191,15 @@ def test_dominance_holds_for_these_inputs_and_not_yet_for_all() -> None:
     assert not same.stretches
 
 
+def test_dominance_ends_where_the_other_may_hold_for_ever() -> None:
+    a = Distribution.from_arrays([0.3, 0.3], [math.inf] * 2, network="A")
+    b = Distribution.from_arrays([0.1, 0.1], [0.15, math.inf], network="B")
+    found = dominance(a, b)
+    assert found.dominant == "A"
+    assert found.reach == 0.3
+    assert str(found) == "A is at least as robust as B at every eps up to 0.3."
+
+
 def test_spearman_is_that_of_scipy_on_what_both_classify_correctly() -> None:
     rng = np.random.default_rng(4)
     x, y = rng.lognormal(-3, 0.5, 40), rng.lognormal(-3, 0.5, 40)

@@ -79,9 +79,10 @@ def _stability(values: Float64, size: int, resamples: int, rng: np.random.Genera
     runs = min(resamples, max(99, 20_000_000 // size))
     drawn = np.sort(rng.integers(0, len(values), size=(runs, size)), axis=1)
     sampled = values[drawn]
-    # Accuracy varies most where the population's is nearest to a half.
-    share = np.arange(1, len(values) + 1) / len(values)
-    middle = values[int(np.argmin(np.abs(share - 0.5)))]
+    # Accuracy varies most where the population's is nearest to a half; ties move it in leaps.
+    distinct, first = np.unique(values, return_index=True)
+    share = 1 - first / len(values)
+    middle = distinct[int(np.argmin(np.abs(share - 0.5)))]
     proven = (sampled >= middle).mean(axis=1)
     return Stability(
         inputs=size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,13 +33,16 @@ class Dominance:
 
     `stretches` are in order of eps; between them nothing is shown. Without `level` they speak about
     these inputs; with it, about all inputs, at every eps at once. `dominant` is the one that leads
-    wherever one does and is nowhere shown to be behind, even by what brackets leave open.
+    wherever one does and is nowhere behind, even by what brackets leave open, up to `reach`: inf,
+    or where proofs end if the other has inputs without a witness, about which nothing is known
+    beyond.
     """
 
     names: tuple[str, str]
     stretches: tuple[Stretch, ...]
     dominant: str | None
     level: float | None
+    reach: float = math.inf
 
     @property
     def crossings(self) -> tuple[tuple[float, float], ...]:
@@ -54,7 +58,8 @@ class Dominance:
         runs = _runs(self.stretches)
         if self.dominant is not None:
             other = second if self.dominant == first else first
-            return f"{self.dominant} is at least as robust as {other} at every eps{for_whom}."
+            where = "" if math.isinf(self.reach) else f" up to {self.reach:.4g}"
+            return f"{self.dominant} is at least as robust as {other} at every eps{where}."
         if len(runs) == 1:
             only = runs[0]
             return f"{only.leader} is more robust {_where(only, True, True)}{for_whom}."
@@ -93,14 +98,16 @@ def dominance(
         Stretch(one if sign > 0 else two, float(edges[start]), float(edges[stop]))
         for sign, start, stop in _stretches(leads)
     )
-    dominant = None
+    dominant, reach = None, math.inf
     if level is None and stretches:
         # Even if brackets were as bad for the leader as they can be, it is not behind.
-        if np.all(gain >= -1e-12):
-            dominant = one
-        elif np.all(loss >= -1e-12):
-            dominant = two
-    return Dominance((one, two), stretches, dominant, level)
+        for leader, ahead, other in ((one, gain, b), (two, loss, a)):
+            if np.all(ahead >= -1e-12):
+                dominant = leader
+                # Beyond the last edge nothing is proven, but the other may hold.
+                reach = math.inf if np.isfinite(other.upper).all() else float(edges[-1])
+                break
+    return Dominance((one, two), stretches, dominant, level, reach)
 
 
 def _margins(a: Distribution, b: Distribution) -> tuple[Float64, Float64, Float64]:
@@ -135,6 +142,7 @@ def _runs(stretches: tuple[Stretch, ...]) -> list[Stretch]:
 
 
 def _where(run: Stretch, is_first: bool, is_last: bool) -> str:
+    """`below` and `above` where the run is the first or last: no other leads on that side."""
     if is_first and not is_last:
         return f"below {run.stop:.4g}"
     if is_last and not is_first:
