@@ -93,18 +93,21 @@ def _found(name: str, part: Distribution, source: Evidence) -> Iterator[str]:
     right = int(part.correct.sum())
     data = source.experiment.get("source") or source.place.name
     plain = name.removesuffix(".onnx")
-    yield f"{plain} classifies {right} of {len(part)} inputs ({data}) correctly."
+    if _is_published(part):
+        yield f"{data} has results of {plain} for {right} inputs that it classifies correctly."
+    else:
+        yield f"{plain} classifies {right} of {len(part)} inputs ({data}) correctly."
     change = CHANGES.get(str(source.experiment.get("norm")), "the change is at most eps")
     proven = "provably" if source.is_measured else "by published claims"
     low, high = part.median()
     if low > 0:
         yield (
-            f"For half of all inputs the answer {proven} stays right under every change within "
+            f"For half of these inputs the answer {proven} stays right under every change within "
             f"{low:.4g} ({change}); the median radius is {known_interval(low, high)}."
         )
     else:
         yield (
-            "For less than half of all inputs a radius above 0 is known in which the answer "
+            "For less than half of these inputs a radius above 0 is known in which the answer "
             f"{proven} stays right ({change})."
         )
     witnessed = part.correct & np.isfinite(part.upper)
@@ -117,11 +120,12 @@ def _found(name: str, part: Distribution, source: Evidence) -> Iterator[str]:
 
 
 def _table(part: Distribution, eps: Sequence[float], level: float) -> Iterator[str]:
+    population = "all correctly classified inputs" if _is_published(part) else "all inputs"
     yield (
-        f"| eps | proven | not refuted | all inputs, {100 * level:g} % confidence |\n"
+        f"| eps | proven | not refuted | {population}, {100 * level:g} % confidence |\n"
         "|---:|---:|---:|---:|"
     )
-    for value in (0.0, *eps):
+    for value in eps if _is_published(part) else (0.0, *eps):
         share = part.robust_accuracy(value)
         low, high = robust_accuracy_interval(part, value, level)
         yield (
@@ -129,10 +133,12 @@ def _table(part: Distribution, eps: Sequence[float], level: float) -> Iterator[s
             f"| {100 * low:.1f} % to {100 * high:.1f} % |"
         )
     yield ""
-    yield (
-        "Robust accuracy: the share of inputs whose answer is right and stays so within eps. "
-        "Confidence is for each eps alone."
+    share_of = (
+        "The share of correctly classified inputs whose answer stays right within eps"
+        if _is_published(part)
+        else "Robust accuracy: the share of inputs whose answer is right and stays so within eps"
     )
+    yield f"{share_of}. Confidence is for each eps alone."
 
 
 def _classes(part: Distribution, eps: Sequence[float], level: float) -> Iterator[str]:
@@ -178,6 +184,8 @@ def _limitations(part: Distribution, source: Evidence, level: float) -> Iterator
         yield f"{measured.missing} of {measured.queries} questions were left without an answer."
     if not source.is_measured:
         yield "Proofs and counterexamples are published claims, which radii has not checked."
+    if _is_published(part):
+        yield "Inputs that are misclassified were not published: accuracy is not known."
     yield from source.notes
 
 
@@ -196,6 +204,11 @@ def _method(part: Distribution, source: Evidence) -> Iterator[str]:
         yield f"Every counterexample was replayed on {', '.join(source.replayed_on)}."
     seconds = float(np.nansum(part.column("seconds")))
     yield f"Time: {seconds:.0f} s for {len(part)} inputs."
+
+
+def _is_published(part: Distribution) -> bool:
+    """Results of others, which leave out what the network misclassifies."""
+    return bool(part.correct.all()) and not any(part.column("fingerprint"))
 
 
 def _to_any(distribution: Distribution) -> Distribution:

@@ -90,6 +90,15 @@ def test_one_missed_requirement_is_enough(
     assert told["outcomes"][1]["network"] == "net"
 
 
+def test_published_results_are_said_to_lack_misclassified_inputs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "image_id,epsilon_value,smallest_sat_value,network_path\n0,0.03,0.05,net\n"
+    (tmp_path / "published.csv").write_text(rows)
+    assert gate(tmp_path / "published.csv", "robust_accuracy(0.02) >= 0.9") == 0
+    assert "net: published results without misclassified inputs" in capsys.readouterr().err
+
+
 def test_no_requirement_is_bad_input(results: Path) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(["gate", str(results)])

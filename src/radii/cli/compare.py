@@ -73,7 +73,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from radii.cli.comparing import Options, compare_groups
     from radii.cli.json_output import print_json
-    from radii.cli.sources import read_distributions
+    from radii.cli.sources import note_published, read_distributions
 
     options = Options(
         by=args.by,
@@ -86,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
     )
     distribution = read_distributions(args.places, split=args.split, distrust=args.distrust)
     compared = compare_groups(distribution, options)
+    note_published(distribution)
     if args.csv is not None:
         _write(compared, args.csv)
     if args.json:

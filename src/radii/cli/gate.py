@@ -60,12 +60,13 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli.json_output import print_json
-    from radii.cli.sources import read_distributions
+    from radii.cli.sources import note_published, read_distributions
     from radii.distributions import parse_requirement
 
     requirements = [parse_requirement(text) for text in args.require]
     distribution = read_distributions(args.places)
     _refuse_unfinished(distribution)
+    note_published(distribution)
     outcomes = [outcome for required in requirements for outcome in required.check(distribution)]
     passed = all(outcome.is_met for outcome in outcomes)
     if args.json:

@@ -13,7 +13,7 @@ from radii.errors import StoreError
 if TYPE_CHECKING:
     from radii.distributions import Distribution
 
-__all__ = ["read_distributions"]
+__all__ = ["note_published", "read_distributions"]
 
 
 def read_distributions(
@@ -50,6 +50,21 @@ def read_distributions(
             names[name] = plain if counts[plain] == 1 else f"{plain} ({title})"
         named.append(part.labelled(network=names))
     return Distribution.union(named)
+
+
+def note_published(distribution: Distribution) -> None:
+    """Say on standard error that published files leave out what their networks misclassify."""
+    claimed = [
+        name
+        for name, part in distribution.by_network().items()
+        if part.correct.all() and not any(part.column("fingerprint"))
+    ]
+    if claimed:
+        print(
+            f"radii: {', '.join(claimed)}: published results without misclassified inputs, "
+            "so shares are of correctly classified ones",
+            file=sys.stderr,
+        )
 
 
 def _plain(network: str) -> str:
