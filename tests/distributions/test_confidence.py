@@ -76,6 +76,17 @@ def test_the_interval_at_one_eps_counts_brackets_on_the_safe_side() -> None:
     )
 
 
+def test_brackets_of_one_input_are_not_independent() -> None:
+    """Two networks, or nine targets, do not make two or nine samples of an input."""
+    one = Distribution.from_arrays([0.1, 0.2], [0.2, 0.3], network="a", label=[0, 1])
+    both = Distribution.union([one, one.labelled(network="b")])
+    for asked in (both.band, lambda: robust_accuracy_interval(both, 0.1)):
+        with pytest.raises(DataError, match="4 brackets are of 2 inputs"):
+            asked()
+    splits = Distribution.union([one.labelled(split="train"), one.labelled(split="test")])
+    assert splits.band().half_width == dkw_half_width(4)
+
+
 def test_how_many_inputs_a_band_needs() -> None:
     needed = inputs_for_half_width(0.05)
     assert dkw_half_width(needed) <= 0.05 < dkw_half_width(needed - 1)

@@ -64,7 +64,9 @@ def test_confidence_is_one_sided_clopper_pearson() -> None:
     above = outcome("robust_accuracy(0.02) <= 0.99 @ 90%")
     assert above.figure == clopper_pearson(97, 100, 0.9, tail="upper")[1]
     worst = outcome("worst_recall(0.02) >= 0.8 @ 90%")
-    assert worst.figure == clopper_pearson(46, 50, 0.95, tail="lower")[0]
+    assert worst.figure == clopper_pearson(46, 50, 0.9, tail="lower")[0]
+    best = outcome("worst_recall(0.02) <= 1 @ 90%")
+    assert best.figure == clopper_pearson(48, 50, 0.95, tail="upper")[1]
     spread = outcome("recall_spread(0.02) <= 0.3 @ 90%")
     assert 0.06 < spread.figure < 0.3
 
@@ -97,6 +99,23 @@ def test_reasons_are_sentences() -> None:
     assert "the worst of 2 classes is 1, of whose 50 inputs 46 are proven" in (
         outcome("worst_recall(0.02) >= 0.5").reason
     )
+
+
+def test_a_limit_says_whom_it_is_about() -> None:
+    assert "for all correctly classified inputs" in outcome("median >= 0.01 @ 95%").reason
+    assert "for all correctly classified inputs" in outcome("mean >= 0.01 @ 95%").reason
+    assert "for all inputs of class 1" in outcome("robust_recall(1, 0.02) >= 0.5 @ 95%").reason
+
+
+def test_the_limit_on_the_worst_class_holds() -> None:
+    """Five classes of the same recall: the smallest limit is seldom above it."""
+    rng = np.random.default_rng(0)
+    held = 0
+    for _ in range(200):
+        upper = np.where(rng.random(200) < 0.8, 0.2, 0.1)
+        dist = Distribution.from_arrays(upper - 0.05, upper, label=np.arange(200) % 5)
+        held += outcome("worst_recall(0.12) >= 0 @ 90%", dist).figure <= 0.8
+    assert held >= 180
 
 
 def test_every_network_is_asked() -> None:
@@ -133,6 +152,7 @@ def test_targets_are_combined_first() -> None:
         ("robust_accuracy(0.02) >= 0.9 @ 100%", "below 100%"),
         ("robust_accuracy(0.02) >= 0.9 @ 95", "at least 50% and below 100%"),
         ("robust_recall(class=1.5, 0.02) >= 0.9", "a class is a whole number"),
+        ("proven recall_spread(0.02) <= 0.1", "has no side 'proven'"),
     ],
 )
 def test_what_cannot_be_read_is_named(text: str, message: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.distributions.columns import Float64
-from radii.distributions.confidence import clopper_pearson, dkw_half_width
+from radii.distributions.confidence import check_inputs_differ, clopper_pearson, dkw_half_width
 from radii.distributions.distribution import Share
 from radii.distributions.permutations import censored_scores, several_p_value
 from radii.errors import DataError
@@ -67,7 +67,7 @@ class Fairness:
             f"At eps {self.eps:g} robust recall differs by {self.spread[0]:.2f} to "
             f"{self.spread[1]:.2f} between classes; {worst}, {sure} "
             f"({100 * self.level:g} % confidence). Radii "
-            f"{'differ' if self.p_value < 0.05 else 'do not differ significantly'} "
+            f"{'differ' if self.p_value < 1 - self.level else 'do not differ significantly'} "
             f"between classes (permutation p = {self.p_value:.3g})."
         )
 
@@ -148,6 +148,7 @@ def _classes(distribution: Distribution) -> dict[int, Distribution]:
         raise DataError("there is only one class: nothing to compare")
     if len(distribution.networks) > 1:
         raise DataError("classes are compared within one network: use by_network() first")
+    check_inputs_differ(distribution)
     return groups
 
 

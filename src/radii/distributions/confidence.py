@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions.columns import Float64
+from radii.distributions.columns import Float64, joint_codes
 from radii.errors import DataError
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Band",
+    "check_inputs_differ",
     "clopper_pearson",
     "dkw_half_width",
     "inputs_for_half_width",
@@ -52,7 +53,22 @@ class Band:
 
 def robust_accuracy_band(distribution: Distribution, level: float = 0.95) -> Band:
     """By the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant."""
+    check_inputs_differ(distribution)
     return Band(distribution, level, dkw_half_width(len(distribution), level))
+
+
+def check_inputs_differ(distribution: Distribution) -> None:
+    """Refuse confidence from rows that are not independent: an input that is there several times.
+
+    Of several networks, or of several targets, an input's brackets go together.
+    """
+    codes = joint_codes(distribution.column(name) for name in ("input", "split"))
+    if int(codes.max()) + 1 < len(codes):
+        raise DataError(
+            f"confidence needs one bracket an input, but {len(codes)} brackets are of "
+            f"{int(codes.max()) + 1} inputs: take one network and one target at a time, or combine "
+            "targets (over_targets)"
+        )
 
 
 def dkw_half_width(inputs: int, level: float = 0.95, *, tail: Tail = "both") -> float:
@@ -74,6 +90,7 @@ def robust_accuracy_interval(
     distribution: Distribution, eps: float, level: float = 0.95, *, tail: Tail = "both"
 ) -> tuple[float, float]:
     """Robust accuracy at one eps, by Clopper and Pearson: narrower than the band, for one eps."""
+    check_inputs_differ(distribution)
     share = distribution.robust_accuracy(eps)
     size = len(distribution)
     low, _ = clopper_pearson(round(share.proven * size), size, level, tail=tail)

@@ -58,7 +58,9 @@ def _values(column: Column, series: pd.Series[Any]) -> Array:
 def _truths(series: pd.Series[Any]) -> Array:
     """Booleans, also as the words and numbers that text files hold."""
     words = series.astype(str).str.strip().str.lower()
-    truths = words.map({"true": True, "1": True, "1.0": True, "false": False, "0": False})
+    truths = words.map(
+        {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+    )
     if truths.isna().any():
         raise ValueError(words[truths.isna()].iloc[0])
     values: Array = truths.to_numpy(np.bool_)

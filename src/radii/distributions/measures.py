@@ -15,12 +15,15 @@ import numpy as np
 
 from radii.distributions.columns import Float64
 from radii.distributions.confidence import clopper_pearson, dkw_half_width
-from radii.errors import SpecificationError
+from radii.errors import DataError, SpecificationError
 
 if TYPE_CHECKING:
     from radii.distributions.distribution import Distribution
 
 __all__ = ["MEASURES", "Asked", "Figure", "Measure"]
+
+RIGHT = "all correctly classified inputs"
+"""What limits on radii are about: a misclassified input has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +42,27 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """The figure of these inputs, the limit with confidence if one was asked, and both in words."""
+    """The figure of these inputs, the limit with confidence if one was asked, and both in words.
+
+    `population` is what the limit is about.
+    """
 
     value: float
     limit: float | None
     words: str
+    population: str = "all inputs"
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """`parameters` are those it needs, in the order in which they may be given without a name."""
+    """`parameters` are those it needs, in the order in which they may be given without a name.
+
+    Without `has_sides` it cannot be asked for what is proven or not refuted.
+    """
 
     parameters: tuple[str, ...]
     figure: Callable[[Distribution, Asked], Figure]
+    has_sides: bool = True
 
 
 def _share(
@@ -97,12 +108,17 @@ def _robust_recall(part: Distribution, asked: Asked) -> Figure:
     words = (
         f"{count} of {len(members)} inputs of class {label} are {_side(asked)} at eps {asked.eps:g}"
     )
-    return Figure(count / len(members), limit, words)
+    return Figure(count / len(members), limit, words, f"all inputs of class {label}")
 
 
 def _worst_recall(part: Distribution, asked: Asked) -> Figure:
     groups = part.group_by("class")
-    found = {label: _share(group, asked.eps, asked, len(groups)) for label, group in groups.items()}
+    if None in groups:
+        raise DataError("some inputs have no class: their labels are not known")
+    # From below, the limit of the class that is truly the worst holds at this level, and the
+    # smallest limit is no larger. From above the smallest may be any class's: all share the miss.
+    splits = 1 if asked.is_from_below else len(groups)
+    found = {label: _share(group, asked.eps, asked, splits) for label, group in groups.items()}
     recalls = {label: count / len(groups[label]) for label, (count, _) in found.items()}
     worst = min(recalls, key=lambda label: recalls[label])
     limits = [limit for _, limit in found.values() if limit is not None]
@@ -138,7 +154,7 @@ def _quantile(part: Distribution, asked: Asked) -> Figure:
     limit = None if asked.level is None else _order_limit(values, share, asked)
     name = "median" if share == 0.5 else f"{share:g} quantile"
     words = f"the {name} of the {_witnessed(asked)} radii of {len(right)} inputs is {value:.4g}"
-    return Figure(value, limit, words)
+    return Figure(value, limit, words, RIGHT)
 
 
 def _median(part: Distribution, asked: Asked) -> Figure:
@@ -173,7 +189,7 @@ def _mean(part: Distribution, asked: Asked) -> Figure:
         finite = np.where(np.isfinite(values), values, 0.0)
         limit = float(assured @ np.maximum(np.diff(finite, prepend=0.0), 0))
     words = f"the mean of the {_witnessed(asked)} radii of {len(right)} inputs is {value:.4g}"
-    return Figure(value, limit, words)
+    return Figure(value, limit, words, RIGHT)
 
 
 def _mean_gap(part: Distribution, asked: Asked) -> Figure:
@@ -204,15 +220,15 @@ def _witnessed(asked: Asked) -> str:
 
 
 MEASURES: dict[str, Measure] = {
-    "accuracy": Measure((), _accuracy),
+    "accuracy": Measure((), _accuracy, has_sides=False),
     "robust_accuracy": Measure(("eps",), _robust_accuracy),
     "robust_recall": Measure(("class", "eps"), _robust_recall),
     "worst_recall": Measure(("eps",), _worst_recall),
-    "recall_spread": Measure(("eps",), _recall_spread),
+    "recall_spread": Measure(("eps",), _recall_spread, has_sides=False),
     "quantile": Measure(("share",), _quantile),
     "median": Measure((), _median),
     "mean": Measure((), _mean),
     "min": Measure((), _minimum),
-    "mean_gap": Measure((), _mean_gap),
+    "mean_gap": Measure((), _mean_gap, has_sides=False),
 }
 """By the names that requirements use. Radii are of correctly classified inputs, shares of all."""

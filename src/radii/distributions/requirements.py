@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from radii.distributions.columns import NONE
+from radii.distributions.confidence import check_inputs_differ
 from radii.distributions.measures import MEASURES, Asked, Figure
 from radii.distributions.targets import over_targets
 from radii.errors import SpecificationError
@@ -77,6 +78,8 @@ class Requirement:
         ]
 
     def _outcome(self, network: str, part: Distribution) -> Outcome:
+        if self.level is not None:
+            check_inputs_differ(part)
         figure = self._figure(part, is_proven=self.is_proven)
         decisive = figure.value if figure.limit is None else figure.limit
         # 93 of 100 is stored as 0.93 give or take one bit, and must reach 0.93.
@@ -102,7 +105,7 @@ class Requirement:
             bound = "at least" if self._is_from_below else "at most"
             told += (
                 f", so with {100 * (self.level or 0):g} % confidence it is {bound} "
-                f"{_outward(decisive, self._is_from_below)} for all inputs"
+                f"{_outward(decisive, self._is_from_below)} for {figure.population}"
             )
         told += f"; required is {self.relation} {self.limit:g}"
         if not is_met and self._is_from_below and self.is_proven:
@@ -137,6 +140,8 @@ def parse_requirement(text: str) -> Requirement:
         raise SpecificationError(
             f"requirement '{text}': '{name}' is not one of {', '.join(MEASURES)}"
         )
+    if found["side"] is not None and not MEASURES[name].has_sides:
+        raise SpecificationError(f"requirement '{text}': '{name}' has no side '{found['side']}'")
     level = None if found["level"] is None else _level(text, found["level"])
     is_from_below = found["relation"] in (">=", ">")
     return Requirement(
