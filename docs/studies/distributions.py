@@ -15,6 +15,8 @@ from radii.cli import main
 from radii.distributions import (
     FAMILIES,
     Distribution,
+    compare_all,
+    compare_sides,
     fit_all,
     goodness_of_fit,
     quality,
@@ -90,6 +92,13 @@ def print_tables(published: Distribution, witnesses: Distribution) -> None:
             f"{found.mean_seconds:.0f}",
             f"{found.total_seconds / 3600:.1f}",
         )
+    head("network", "t-test p", "Kolmogorov-Smirnov p")
+    for name, part in parts.items():
+        row(name, *(f"{test.p_value:.3f}" for test in compare_sides(part)))
+    pairs, adjusted = compare_all(parts)
+    head("pair", "p, image by image", "after Holm")
+    for pair, p_value in zip(pairs, adjusted, strict=True):
+        row(", ".join(pair.names), f"{pair.permutation.p_value:.4f}", f"{p_value:.4f}")
     head("network", "best by AIC", *(f"{FAMILIES[f].title}: KS p, MC p" for f in FAMILIES))
     for name, part in parts.items():
         best = fit_all(part)[0]
@@ -99,10 +108,10 @@ def print_tables(published: Distribution, witnesses: Distribution) -> None:
             for t in tests
         ]
         row(name, f"{FAMILIES[best.family].title} ({best.aic:.1f})", *cells)
-    found = spearman_matrix(published)
+    correlations = spearman_matrix(published)
     print(
-        f"\nmean Spearman coefficient {found.mean:.2f}; adjusted p at most "
-        f"{np.nanmax(found.adjusted):.4f}"
+        f"\nmean Spearman coefficient {correlations.mean:.2f}; adjusted p at most "
+        f"{np.nanmax(correlations.adjusted):.4f}"
     )
     for size in (50, 100, 400):
         print(f"{size}: {sample_stability(parts['mnist_relu_3_50'], [size])[0]}")
