@@ -191,6 +191,19 @@ def test_dominance_holds_for_these_inputs_and_not_yet_for_all() -> None:
     assert not same.stretches
 
 
+def test_a_difference_that_may_be_one_of_widths_is_said_to_rest_on_them() -> None:
+    """The same radii, but one network's brackets are much wider: nothing is shown of radii."""
+    radii = np.random.default_rng(5).lognormal(-3, 0.5, 80)
+    narrow = Distribution.from_arrays(radii, radii * 1.01, network="narrow")
+    wide = Distribution.from_arrays(radii * 0.2, radii * 1.01, network="wide")
+    found = compare(narrow, wide, permutations=199)
+    assert found.permutation.p_value < 0.05
+    assert found.widths[1] > 10 * found.widths[0]
+    assert "they alone leave open which is larger" in found.verdict()
+    shown = compare(narrow, Distribution.from_arrays(radii / 10, radii / 9, network="small"))
+    assert "leave open" not in shown.verdict()
+
+
 def test_dominance_ends_where_the_other_may_hold_for_ever() -> None:
     a = Distribution.from_arrays([0.3, 0.3], [math.inf] * 2, network="A")
     b = Distribution.from_arrays([0.1, 0.1], [0.15, math.inf], network="B")

@@ -33,7 +33,9 @@ class Comparison:
 
     `tests` are the classical ones on one side of the brackets, which take the samples as
     independent. `permutation` (a difference of location) and `permutation_sup` (of any shape) are
-    on the brackets themselves; if `is_matched` they exchange the two brackets of an input.
+    on the brackets themselves; if `is_matched` they exchange the two brackets of an input. They
+    take equal radii to get equally wide brackets on both sides; `widths` are the mean widths, over
+    inputs with a witness (NaN if there is none).
     """
 
     names: tuple[str, str]
@@ -45,6 +47,7 @@ class Comparison:
     delta: CliffsDelta
     means: MeanDifference
     dominance: Dominance
+    widths: tuple[float, float]
 
     @property
     def all_tests(self) -> tuple[TestResult, ...]:
@@ -61,10 +64,18 @@ class Comparison:
                 f"(permutation p = {p_value:.3g}); {self.delta}."
             )
         larger = one if self.delta.least + self.delta.most > 0 else two
-        return (
+        sentence = (
             f"On {matched}, {larger} has the larger radii (permutation p = {p_value:.3g}); "
             f"{self.delta}."
         )
+        if self.delta.least <= 0 <= self.delta.most:
+            # Then the difference may be one of widths alone.
+            sentence += (
+                f" This rests on brackets being equally wide for equal radii (here {one}: "
+                f"{self.widths[0]:.2g}, {two}: {self.widths[1]:.2g} on average): "
+                "they alone leave open which is larger."
+            )
+        return sentence
 
 
 def compare(
@@ -97,6 +108,7 @@ def compare(
         delta=cliffs_delta(pair, level),
         means=mean_difference(pair, level),
         dominance=dominance(a, b, names=known, tolerance=tolerance),
+        widths=(_width(pair.first), _width(pair.second)),
     )
 
 
@@ -163,6 +175,11 @@ def _permuted(pair: Pair, permutations: int, seed: int) -> tuple[TestResult, Tes
         TestResult("permutation of scores", difference, location),
         TestResult("permutation of curves", distance, shape),
     )
+
+
+def _width(distribution: Distribution) -> float:
+    widths = (distribution.upper - distribution.lower)[np.isfinite(distribution.upper)]
+    return float(widths.mean()) if widths.size else math.nan
 
 
 def _names(a: Distribution, b: Distribution) -> tuple[str, str]:

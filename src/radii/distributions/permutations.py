@@ -1,4 +1,8 @@
-"""Permutation tests on brackets: exact under exchangeability, whatever the ties and widths."""
+"""Permutation tests on brackets: exact if brackets are exchangeable, whatever the ties.
+
+Exchangeable are brackets, not only radii: if equal radii get wider brackets in one group, as on a
+network that is harder to verify, groups of equal radii differ.
+"""
 
 from __future__ import annotations
 
