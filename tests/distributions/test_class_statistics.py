@@ -166,6 +166,12 @@ def test_untargeted_costs_use_the_class_of_the_witness() -> None:
         adversarial_cost(dist, np.ones((3, 3)), 0.1)
 
 
+def test_costs_need_every_target_that_costs() -> None:
+    part = one_to_one().select(np.arange(len(one_to_one())) > 0)
+    with pytest.raises(DataError, match="which has a cost"):
+        adversarial_cost(part, 1 - np.eye(3), 0.1)
+
+
 def test_targets_as_matrices() -> None:
     proven, not_refuted = target_recall(one_to_one(), 0.25)
     assert (proven[0, 2], not_refuted[0, 1], proven[1, 0], not_refuted[1, 0]) == (1, 0, 0, 1)

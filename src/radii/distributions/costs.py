@@ -38,6 +38,7 @@ def adversarial_cost(
     price = weights[distribution.label, target]
     least, most = np.empty(len(at)), np.empty(len(at))
     size = int(instance.max()) + 1
+    _check_targets(distribution, weights, instance)
     for place, value in enumerate(at):
         refuted = distribution.upper <= value
         open_ = refuted | (distribution.lower < value)
@@ -85,6 +86,20 @@ def _checked(distribution: Distribution, costs: npt.ArrayLike) -> Float64:
     if np.any(distribution.label == NONE):
         raise DataError("costs need the class of every input")
     return weights
+
+
+def _check_targets(distribution: Distribution, weights: Float64, instance: Array) -> None:
+    """At most what the measured targets cost is true only if those that cost are all measured."""
+    costly = np.zeros((int(instance.max()) + 1, len(weights)), np.bool_)
+    costly[instance] = weights[distribution.label] > 0
+    costly[instance, distribution.column("target")] = False
+    if costly.any():
+        place, target = np.argwhere(costly)[0]
+        row = int(np.argmax(instance == place))
+        raise DataError(
+            f"{distribution.network[row]}, input {distribution.column('input')[row]}: "
+            f"no bracket for target {target}, which has a cost"
+        )
 
 
 def _untargeted(

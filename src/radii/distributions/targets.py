@@ -19,13 +19,14 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
     """The one-to-any distribution: an input's radius is the smallest over its targets.
 
     Every other class must have been a target of every input; `classes` is how many there are, by
-    default as many as labels and targets show.
+    default as many as labels, targets, predictions and witnesses show.
     """
     target = distribution.column("target")
     if np.any(target == NONE):
         raise DataError("a bracket without a target cannot be combined over targets")
     labels = distribution.label
-    known = classes or 1 + int(max(target.max(), labels.max()))
+    shown = (distribution.column(name) for name in ("predicted", "witness_class"))
+    known = classes or 1 + int(max(column.max() for column in (target, labels, *shown)))
     group = joint_codes(distribution.column(name) for name in ("network", "input", "split"))
     _, first = np.unique(group, return_index=True)
     size = len(first)
