@@ -156,6 +156,7 @@ def test_missing_targets_are_said(tmp_path: Path) -> None:
     source.select(np.arange(len(source)) > 0).to_pandas().to_csv(tmp_path / "part.csv", index=False)
     payload = make_payload([tmp_path / "part.csv"])
     assert any("its shares are of pairs" in note for note in payload.facts["notes"])
+    assert not payload.facts["experiments"][0]["is_measured"], "a file only claims"
 
 
 def test_several_directories(tmp_path: Path) -> None:

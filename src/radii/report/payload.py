@@ -160,7 +160,7 @@ def _codes(distribution: Distribution, networks: Sequence[str]) -> Any:
 
 def _experiment(source: Source) -> dict[str, Any]:
     told = {name: source.experiment.get(name) for name in SETTINGS}
-    return {"place": str(source.place), **told}
+    return {"place": str(source.place), "is_measured": bool(source.keys), **told}
 
 
 def _networks(sources: Sequence[Source], counted: Distribution) -> list[dict[str, Any]]:

@@ -58,10 +58,19 @@ function drawDetail(model, dialog, row) {
 function detailSentence(model, row) {
   const { lower, upper, label, predicted, correct, witness_class: becomes } = model.rows;
   if (upper[row] === 0) return correct[row] ? "The property fails at the input itself: its radius is 0." : `Misclassified as it stands: class ${label[row]} is seen as ${predicted[row]}. Its radius is 0.`;
+  const { experiment } = model.networks[model.rows.network[row]];
+  if (!model.facts.experiments[experiment].is_measured) return claimSentence(lower[row], upper[row]);
   const proven = lower[row] > 0 ? `Nothing within ${number(lower[row], 6)} breaks it: that is proven.` : "Nothing is proven about it yet.";
   if (!Number.isFinite(upper[row])) return `${proven} No counterexample is known.`;
   const seen = becomes[row] >= 0 ? ` and is seen as ${becomes[row]}` : "";
   return `${proven} A counterexample lies at distance ${number(upper[row], 6)}${seen}; it was replayed on ONNX Runtime.`;
+}
+
+// A file of published results only claims: nothing of it was proven or replayed here.
+function claimSentence(low, high) {
+  const proven = low > 0 ? `It is claimed that nothing within ${number(low, 6)} breaks it.` : "No proof is claimed.";
+  const witness = Number.isFinite(high) ? `A counterexample is claimed at distance ${number(high, 6)}.` : "No counterexample is claimed.";
+  return `${proven} ${witness} Neither was checked: radii audit does that.`;
 }
 
 // From 0 to the end of the axis: proven, open, refuted.
