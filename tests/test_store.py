@@ -130,6 +130,21 @@ def test_only_one_run_writes(tmp_path: Path) -> None:
         pass
 
 
+def test_what_no_experiment_began_in_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    for place in ("kept", "full", "new/and/deep"):
+        with Store.create_or_open(tmp_path / place):
+            assert (tmp_path / place / FILE_NAME).exists()
+    left = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    assert left == {"full", "full/notes.txt", "kept"}
+    with Store.create_or_open(tmp_path / "new" / "one") as store:
+        fill(store)
+    with Store.create_or_open(tmp_path / "new" / "one") as store:
+        assert store.experiment() is not None
+
+
 def test_recording_is_all_or_nothing(tmp_path: Path) -> None:
     with Store.create_or_open(tmp_path) as store:
         keys = fill(store)
@@ -184,7 +199,8 @@ def test_not_a_database(tmp_path: Path) -> None:
 
 
 def test_another_version(tmp_path: Path) -> None:
-    Store.create_or_open(tmp_path).close()
+    with Store.create_or_open(tmp_path) as store:
+        fill(store)
     with sqlite3.connect(tmp_path / FILE_NAME) as db:
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     db.close()

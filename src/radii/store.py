@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ from radii.verdicts import Array, Proof, Result, Verdict, Witness
 __all__ = ["FILE_NAME", "SCHEMA_VERSION", "Record", "Store"]
 
 FILE_NAME = "radii.sqlite"
+LOCK_NAME = ".lock"
 SCHEMA_VERSION = 2
 
 SCHEMA = """
@@ -127,21 +129,28 @@ class Store:
         self._db = connection
         self._place = place
         self._lock = lock
+        self._unused: list[Path] = []  # made for an experiment that has not begun
 
     @classmethod
     def create_or_open(cls, directory: Path) -> Self:
-        """Open for writing; makes the directory and the file where they are missing."""
+        """Open for writing; makes the directory and the file where they are missing.
+
+        What it made is removed again if no experiment begins, as when a cluster does not answer.
+        """
+        made = [place for place in (directory, *directory.parents) if not place.exists()]
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            lock = (directory / ".lock").open("w")
+            lock = (directory / LOCK_NAME).open("w")
         except OSError as error:
             raise StoreError(f"{directory}: cannot be written ({error.strerror})") from None
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not _is_locked(lock):
             lock.close()
-            raise StoreError(f"{directory}: another run is writing here; wait or stop it") from None
-        return cls._connect(str(directory / FILE_NAME), str(directory), lock)
+            raise StoreError(f"{directory}: another run is writing here; wait or stop it")
+        is_new = not (directory / FILE_NAME).exists()
+        store = cls._connect(str(directory / FILE_NAME), str(directory), lock)
+        if is_new:
+            store._unused = [directory / FILE_NAME, directory / LOCK_NAME, *made]
+        return store
 
     @classmethod
     def open(cls, directory: Path) -> Self:
@@ -207,6 +216,10 @@ class Store:
 
     def close(self) -> None:
         self._db.close()
+        for place in self._unused:
+            with suppress(OSError):  # others have put something there
+                place.rmdir() if place.is_dir() else place.unlink()
+        self._unused.clear()
         if self._lock is not None:
             self._lock.close()
 
@@ -235,6 +248,7 @@ class Store:
                 f"INSERT INTO instances VALUES ({', '.join('?' * 14)})",
                 [_instance_row(place, instance) for place, instance in enumerate(instances)],
             )
+        self._unused.clear()
 
     def instance_keys(self) -> list[str]:
         """The keys of all instances, in the order of the selection."""
@@ -351,6 +365,15 @@ class Store:
             for key, network, index in rows
             for disagreement in weigh(result for _, result in results[key])[1]
         ]
+
+
+def _is_locked(lock: IO[str]) -> bool:
+    """Take the lock, unless somebody else has it or has just removed its file."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(lock.fileno()), Path(lock.name).stat())
+    except OSError:
+        return False
 
 
 def _instance_row(position: int, instance: Instance) -> tuple[object, ...]:

@@ -86,12 +86,15 @@ def test_flags_that_need_a_cluster(flags: list[str], capsys: pytest.CaptureFixtu
 
 
 @needs_ray
-def test_nobody_answers(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_nobody_answers(
+    flags: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{unused.getsockname()[1]}"
         said = refused(capsys, *flags, f"--ray={address}")
     assert f"--ray {address}: nobody answers there" in said
+    assert not (tmp_path / "out").exists(), "an experiment that never began left something"
 
 
 @needs_ray
