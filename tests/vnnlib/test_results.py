@@ -52,6 +52,7 @@ def test_tolerance(text: str) -> None:
     [
         ("unsat\n", Outcome.UNSAT),
         ("holds", Outcome.UNSAT),
+        ("unsat\n()\n", Outcome.UNSAT),
         ("timeout", Outcome.TIMEOUT),
         ("timed-out", Outcome.TIMEOUT),
         ("unknown", Outcome.UNKNOWN),
@@ -70,6 +71,9 @@ def test_other_outcomes(text: str, outcome: Outcome) -> None:
     [
         ("", "'' is not one of sat, unsat"),
         ("maybe", "'maybe' is not one of"),
+        ("unsat (core dumped)", "'unsat' is followed by 'core dumped"),
+        ("holds\n((X_0 1))", "'holds' is followed by"),
+        ("unsat\nTraceback", "is not one of"),
         ("sat\n((X_0 nan))", r"'\(X_0 nan\)' in a counterexample"),
         ("sat\n((Z_0 1))", "Z_0"),
         ("sat\n((X_0 1) (X_0 2))", "gives X_0 twice"),

@@ -72,6 +72,8 @@ def parse_verification(text: str) -> Verification:
     outcome = _SPELLINGS.get(word.strip().lower())
     if outcome is None:
         raise SpecificationError(f"'{word.strip()[:40]}' is not one of {', '.join(Outcome)}")
+    if outcome is Outcome.UNSAT and rest.strip(" ()\n\r\t"):
+        raise SpecificationError(f"'{word.strip()}' is followed by '{rest.strip()[:40]}'")
     values: dict[str, dict[int, float]] = {"X": {}, "Y": {}}
     if outcome is Outcome.SAT:
         for form in read_forms(bracket + rest):
