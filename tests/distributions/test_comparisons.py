@@ -159,6 +159,8 @@ def test_all_pairs_are_corrected() -> None:
     found, adjusted = compare_all(groups, permutations=199)
     assert [c.names for c in found] == [("0", "1"), ("0", "2"), ("1", "2")]
     assert all(p >= c.permutation.p_value for p, c in zip(adjusted, found, strict=True))
+    assert "do not differ significantly" in found[0].verdict(adjusted=0.2)
+    assert "0.2 after Holm's correction" in found[0].verdict(adjusted=0.2)
 
 
 def test_crossing_leads_are_told_in_words() -> None:

@@ -53,21 +53,24 @@ class Comparison:
     def all_tests(self) -> tuple[TestResult, ...]:
         return (*self.tests, self.permutation, self.permutation_sup)
 
-    def verdict(self, level: float = 0.05) -> str:
-        """The permutation test and the effect, in a sentence."""
+    def verdict(self, level: float = 0.05, *, adjusted: float | None = None) -> str:
+        """The permutation test and the effect, in a sentence.
+
+        Of one test among many, `adjusted` is the corrected p-value, which then decides.
+        """
         one, two = self.names
         matched = "the same inputs" if self.is_matched else "independent samples"
-        p_value = self.permutation.p_value
-        if p_value >= level:
+        told = f"permutation p = {self.permutation.p_value:.3g}"
+        decisive = self.permutation.p_value
+        if adjusted is not None:
+            told, decisive = f"{told}, {adjusted:.3g} after Holm's correction", adjusted
+        if decisive >= level:
             return (
                 f"On {matched}, the radii of {one} and {two} do not differ significantly "
-                f"(permutation p = {p_value:.3g}); {self.delta}."
+                f"({told}); {self.delta}."
             )
         larger = one if self.delta.least + self.delta.most > 0 else two
-        sentence = (
-            f"On {matched}, {larger} has the larger radii (permutation p = {p_value:.3g}); "
-            f"{self.delta}."
-        )
+        sentence = f"On {matched}, {larger} has the larger radii ({told}); {self.delta}."
         if self.delta.least <= 0 <= self.delta.most:
             # Then the difference may be one of widths alone.
             sentence += (
