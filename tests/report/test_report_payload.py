@@ -16,6 +16,7 @@ from radii.cli import main
 from radii.distributions import Distribution
 from radii.errors import StoreError
 from radii.report import Payload, make_payload, render_page
+from radii.report.findings import ranking
 from radii.report.packing import Block
 from radii.report.page import json_in_script
 
@@ -147,6 +148,16 @@ def test_one_to_one_counts_inputs_by_their_smallest_radius(tmp_path: Path) -> No
     assert len(rows["lower"]) == 6
     assert rows["counted_lower"].tolist() == [0.20, 0.30, 0.15]
     assert rows["counted_upper"].tolist() == [0.205, math.inf, 0.155]
+
+
+def test_a_wide_bracket_hides_no_lead() -> None:
+    """Of a, b and c, only b is known to be behind a; nothing is known of c."""
+    dist = Distribution.from_arrays([0.5, 0.2, 0.1], [0.6, 0.3, 0.9], network=["a", "b", "c"])
+    told = ranking(dist)
+    assert told.startswith("The median radii of a, [0.500, 0.600), and c, [0.100, 0.900), are")
+    assert told.endswith("that of b is [0.200, 0.300), at least 1.6 times smaller.")
+    overlapping = dist.select(dist.network != "b")
+    assert ranking(overlapping).endswith("none is shown to be more robust.")
 
 
 def test_missing_targets_are_said(tmp_path: Path) -> None:

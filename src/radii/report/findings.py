@@ -25,7 +25,8 @@ def ranking(distribution: Distribution) -> str:
         ((name, median),) = medians.items()
         return f"The median radius of {name} is {known_interval(*median)}."
     best = max(medians, key=lambda name: medians[name])
-    worst = min(medians, key=lambda name: medians[name])
+    # By its upper end: if even that is above the best's lower end, all have a value in common.
+    worst = min(medians, key=lambda name: medians[name][::-1])
     if medians[best][0] < medians[worst][1]:
         return "The median radii of the networks overlap: none is shown to be more robust."
     leaders = [name for name in medians if medians[name][1] > medians[best][0]]

@@ -49,7 +49,7 @@ function spreadSentence(model, place) {
   const highs = told.map((t) => Math.min(1, t.shares[1] + margins[t.label]));
   const sure = Math.max(...lows) - Math.min(...highs);
   const beyond = sure > 0
-    ? `; for all inputs of this kind it is at least ${percent(sure)} (${100 * model.facts.level} % confidence)`
+    ? `; for all inputs of this kind it is at least ${shareEnds(sure, 1)[0]}\u00a0% (${100 * model.facts.level} % confidence)`
     : "; with so few inputs it may be chance";
   return `${name}: weakest ${who(weakest)} with ${range(weakest)}, strongest ${who(strongest)} with ${range(strongest)}. The spread is ${shareText(least, most)}${beyond}.`;
 }
