@@ -206,6 +206,17 @@ def test_a_difference_that_may_be_one_of_widths_is_said_to_rest_on_them() -> Non
     assert "leave open" not in shown.verdict()
 
 
+def test_two_targets_of_the_same_inputs_are_matched() -> None:
+    """Inputs of either target's own class have only one of the two brackets."""
+    columns = {"input": np.arange(30), "label": np.arange(30) % 10}
+    one = lognormal_brackets(30, 1, target=1, property="one-to-one:1", **columns)
+    two = lognormal_brackets(30, 2, target=2, property="one-to-one:2", **columns)
+    pair = paired_on(*(part.select(part.label != part.column("target")) for part in (one, two)))
+    assert pair.is_matched
+    assert len(pair.first) == 24
+    assert pair.first.column("input").tolist() == pair.second.column("input").tolist()
+
+
 def test_dominance_ends_where_the_other_may_hold_for_ever() -> None:
     a = Distribution.from_arrays([0.3, 0.3], [math.inf] * 2, network="A")
     b = Distribution.from_arrays([0.1, 0.1], [0.15, math.inf], network="B")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from radii.distributions.columns import Array
+from radii.distributions.columns import NONE, Array
 
 if TYPE_CHECKING:
     from radii.distributions.distribution import Distribution
@@ -17,6 +17,7 @@ __all__ = ["Inputs", "Pair", "paired_on"]
 Inputs = Literal["correct", "all"]
 
 IDENTITY = ("input", "label", "target", "split", "property")
+IDENTITY_OF_TARGETS = ("input", "label", "split")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,10 +33,13 @@ def paired_on(a: Distribution, b: Distribution, inputs: Inputs = "correct") -> P
     """The parts of two distributions that are compared, in matching order where they match.
 
     They match when both hold the same inputs (as two networks measured on one selection do): each
-    input is then compared with itself. With `correct`, inputs that either misclassifies are left
-    out of matched ones; unmatched ones lose each its own.
+    input is then compared with itself. So do two targets of one network, on the inputs that have
+    both. With `correct`, inputs that either misclassifies are left out of matched ones; unmatched
+    ones lose each its own.
     """
-    keys_a, keys_b = _identities(a), _identities(b)
+    are_targets = _are_two_targets(a, b)
+    identity = IDENTITY_OF_TARGETS if are_targets else IDENTITY
+    keys_a, keys_b = _identities(a, identity), _identities(b, identity)
     order_a, order_b = np.argsort(keys_a, kind="stable"), np.argsort(keys_b, kind="stable")
     is_matched = (
         a is not b
@@ -46,7 +50,8 @@ def paired_on(a: Distribution, b: Distribution, inputs: Inputs = "correct") -> P
     if not is_matched:
         # Published files leave out each network's misclassified inputs: match what both have.
         _, at_a, at_b = np.intersect1d(keys_a, keys_b, return_indices=True)
-        shared = len(at_a) >= 0.5 * max(len(a), len(b)) and a.networks != b.networks
+        shared = len(at_a) >= 0.5 * max(len(a), len(b))
+        shared &= are_targets or a.networks != b.networks
         unique = len(set(keys_a)) == len(a) and len(set(keys_b)) == len(b)
         if inputs == "correct" and shared and unique:
             order_a, order_b, is_matched = np.sort(at_a), at_b[np.argsort(at_a)], True
@@ -61,9 +66,16 @@ def paired_on(a: Distribution, b: Distribution, inputs: Inputs = "correct") -> P
     return Pair(first, second, True)
 
 
-def _identities(distribution: Distribution) -> Array:
+def _are_two_targets(a: Distribution, b: Distribution) -> bool:
+    """Two different targets of the same network."""
+    one, two = np.unique(a.column("target")), np.unique(b.column("target"))
+    is_one_each = len(one) == len(two) == 1 and one[0] != two[0] and min(one[0], two[0]) != NONE
+    return is_one_each and len(a.networks) == 1 and a.networks == b.networks
+
+
+def _identities(distribution: Distribution, identity: tuple[str, ...]) -> Array:
     """What is the same input of the same split, asked about the same property: one text a row."""
-    columns = [distribution.column(name).astype(np.str_) for name in IDENTITY]
+    columns = [distribution.column(name).astype(np.str_) for name in identity]
     text = columns[0]
     for column in columns[1:]:
         text = np.strings.add(np.strings.add(text, "\n"), column)
