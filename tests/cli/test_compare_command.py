@@ -108,6 +108,33 @@ def test_classes_within_networks_and_who_gains(
     assert told["fairness"][2].startswith("From a to b, at eps 0.1: classes 0")
 
 
+def test_fits_say_whether_their_tests_agree(
+    places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = shown(["compare", *places[:2], "--fit", "--csv", str(tmp_path / "tables")], capsys)
+    assert [row["family"] for row in told["fits"][:4]] == [
+        "lognormal",
+        "normal",
+        "weibull",
+        "gamma",
+    ]
+    assert {row["group"] for row in told["fits"]} == {"a", "b"}
+    for row in told["fits"]:
+        assert "Monte-Carlo test" in row["verdict"]
+        assert 0 < row["monte_carlo_p"] <= 1
+    assert len(pd.read_csv(tmp_path / "tables" / "fits.csv")) == 8
+    assert main(["compare", *places[:2], "--fit", "--permutations", "199"]) == 0
+    assert "a: by AIC the best is the" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_verdict_among_many_is_corrected(
+    places: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = shown(["compare", *places], capsys)
+    assert all("after Holm's correction" in pair["verdict"] for pair in told["comparisons"])
+    assert told["comparisons"][0]["mean_widths"] == pytest.approx([0.002, 0.002])
+
+
 def test_training_against_testing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train = write(tmp_path, "net", 0.1, split="train")
     train = train.rename(tmp_path / "train.csv")

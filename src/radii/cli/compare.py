@@ -21,6 +21,7 @@ EPILOG = """examples:
   radii compare results published.csv --eps 0.01,0.02,0.05
   radii compare results --by class --eps 0.02        the classes of each network, and fairness
   radii compare train test --by split                training against testing inputs
+  radii compare results --fit                        which parametric family describes the radii
   radii compare results --json
   radii compare results --csv tables                 summary, comparisons, spearman, quality
 """
@@ -65,6 +66,11 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--distrust", action="store_true", help="drop published proofs that their row refutes"
     )
+    parser.add_argument(
+        "--fit",
+        action="store_true",
+        help="also log-normal, normal, Weibull and gamma fits, with tests of each",
+    )
     parser.add_argument("--csv", type=Path, metavar="DIR", help="write the tables there, as CSV")
     add_json_flag(parser)
     parser.set_defaults(run=run)
@@ -72,6 +78,7 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli.comparing import Options, compare_groups
+    from radii.cli.fitting import fit_rows
     from radii.cli.json_output import print_json
     from radii.cli.sources import note_published, read_distributions
 
@@ -87,12 +94,13 @@ def run(args: argparse.Namespace) -> int:
     distribution = read_distributions(args.places, split=args.split, distrust=args.distrust)
     compared = compare_groups(distribution, options)
     note_published(distribution)
+    fits = fit_rows(compared.groups, args.seed) if args.fit else []
     if args.csv is not None:
-        _write(compared, args.csv)
+        _write(compared, fits, args.csv)
     if args.json:
-        print_json(_object(compared))
+        print_json({**_object(compared), "fits": fits})
     else:
-        _print(compared)
+        _print(compared, fits)
     return 0
 
 
@@ -139,7 +147,7 @@ def _object(compared: Compared) -> dict[str, Any]:
     }
 
 
-def _write(compared: Compared, folder: Path) -> None:
+def _write(compared: Compared, fits: list[dict[str, Any]], folder: Path) -> None:
     import pandas as pd
 
     summaries = [
@@ -158,6 +166,7 @@ def _write(compared: Compared, folder: Path) -> None:
         "comparisons": compared.pair_rows(),
         "spearman": compared.correlation_rows(),
         "quality": compared.qualities(),
+        "fits": fits,
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -168,10 +177,11 @@ def _write(compared: Compared, folder: Path) -> None:
         raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from None
 
 
-def _print(compared: Compared) -> None:
+def _print(compared: Compared, fits: list[dict[str, Any]]) -> None:
     from rich.console import Console
 
     from radii.cli import compare_tables as tables
+    from radii.cli.fitting import fit_sentences
 
     console = Console(highlight=False)
     console.print(tables.summary_table(compared))
@@ -186,6 +196,8 @@ def _print(compared: Compared) -> None:
     for sentence in compared.confident:
         console.print(f"  {sentence}", markup=False)
     for sentence in compared.fairness_sentences():
+        console.print(sentence, markup=False)
+    for sentence in fit_sentences(fits):
         console.print(sentence, markup=False)
     if compared.correlations is not None:
         console.print(tables.correlation_table(compared.correlations))

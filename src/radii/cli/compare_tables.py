@@ -78,7 +78,8 @@ def test_table(compared: Compared) -> Table:
         )
     table.caption = (
         "scores, curves: permutations of the brackets, which exchange those of one input where "
-        f"inputs are matched; KS, t, M-W: on the {compared.options.side} sides, as if independent"
+        "inputs are matched, and take equal radii to get equally wide brackets; "
+        f"KS, t, M-W: on the {compared.options.side} sides, as if independent"
     )
     return table
 
