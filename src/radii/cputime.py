@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-__all__ = ["cpu_seconds", "descendants"]
+__all__ = ["cpu_seconds", "descendants", "family_seconds", "is_alive"]
 
 TICKS_BEFORE = 11
 """Fields of /proc/PID/stat between the process's name and its time: state, parent, ..."""
@@ -27,6 +27,21 @@ def cpu_seconds(pid: int | None = None) -> float | None:
         return None
     ticks = stat.rpartition(b")")[2].split()[TICKS_BEFORE : TICKS_BEFORE + 4]
     return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
+def family_seconds() -> float:
+    """Seconds of this process and of all that it has started, living ones on Linux only."""
+    living = sum(cpu_seconds(pid) or 0.0 for pid in descendants(os.getpid()))
+    return living + (cpu_seconds() or 0.0)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process that has not ended; Linux only."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return False
+    return stat.rpartition(b")")[2].split()[0] not in (b"Z", b"X")
 
 
 def descendants(pid: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 from radii import datasets
 from radii.balls import Norm
-from radii.cputime import cpu_seconds, descendants
+from radii.cputime import cpu_seconds, descendants, is_alive
+from radii.errors import RadiiError
 from radii.execution import Case, LocalWorkers, Task, Toolbox, drive
 from radii.networks import Network, load_network
 from radii.queries import Grid, Instance, Query
@@ -18,7 +20,7 @@ from radii.search import KBinary, Kind, Question
 from radii.selection import select
 from radii.testing.simulated import Deaf, Hanging, Hoarding, Scripted, Segfaulting, Slow
 from radii.verdicts import Result, Verdict
-from radii.verifiers import Milp, Verifier
+from radii.verifiers import Milp, Verifier, VnnComp
 
 GRID = Grid("0.01", "0.5", "0.02")
 MEMORY = 900 * 2**20
@@ -139,6 +141,48 @@ def test_a_cpu_limit_does_not_count_sleep(network: Network, instances: list[Inst
     assert result.verdict is Verdict.ROBUST
     assert result.cpu_seconds is not None
     assert result.cpu_seconds < result.seconds
+
+
+def test_a_worker_that_is_killed_leaves_no_tool_and_no_files(
+    network: Network, instances: list[Instance], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As at Ctrl-C: the supervisor of a foreign program gets the time to clean up."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("radii.execution.local.CLOSE_SECONDS", 60.0)
+    tool = VnnComp(tool="sh -c 'sleep 3600' {onnx} {vnnlib} {out}")
+    with LocalWorkers(Toolbox({network.fingerprint: network}, None, tool), 1) as executor:
+        executor.submit(proof_task(instances[0], cpu=math.inf))
+        worker = executor._busy[0]
+        assert worker.child.connection.poll(120)
+        worker.child.connection.recv()
+        worker.begin()
+        end = time.monotonic() + 120
+        while len(family := descendants(worker.child.process.pid)) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+        assert len(family) >= 2, "supervisor and tool"
+        assert list(tmp_path.glob("radii-*"))
+    assert not any(map(is_alive, family))
+    assert not list(tmp_path.glob("radii-*"))
+
+
+def test_workers_that_never_start_end_a_run_with_a_sentence(
+    network: Network, instances: list[Instance], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even a job that is larger than what a socket holds makes it a traceback."""
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    tools = Toolbox({network.fingerprint: network}, None, Hopeful())
+    with LocalWorkers(tools, 1) as executor:
+        executor.submit(proof_task(instances[0], cpu=math.inf))
+        with pytest.raises(RadiiError, match="a worker process could not start"):
+            executor.wait()
+
+
+class Hopeful(Milp):
+    """Large on its way to a worker."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ballast = bytes(10**7)
 
 
 def test_an_idle_worker_that_somebody_ended_is_replaced(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from radii.cputime import cpu_seconds
+from radii.cputime import family_seconds
 from radii.queries import Grid, Query
 from radii.search import Kind
 from radii.verdicts import Result, Verdict
@@ -23,10 +23,6 @@ __all__ = ["Equipment", "Executor", "Task", "Toolbox", "missing_results"]
 
 def _never() -> bool:
     return False
-
-
-def _cpu_used() -> float:
-    return cpu_seconds() or 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +60,9 @@ class Toolbox:
         if task.kind is Kind.ATTACK:
             if self.attack is None:
                 raise ValueError("an attack was asked for, but none was chosen")
-            before = _cpu_used()
+            before = family_seconds()
             results = self.attack.attack(network, task.queries, seed=self.seed)
-            share = (_cpu_used() - before) / max(1, len(results))
+            share = (family_seconds() - before) / max(1, len(results))
             return [replace(result, cpu_seconds=share) for result in results]
         if self.verifier is None:
             raise ValueError("a proof was asked for, but no verifier was chosen")
@@ -74,6 +70,7 @@ class Toolbox:
 
         results = []
         for query in task.queries:
+            before = family_seconds()
             limits = Limits(
                 task.seconds, self.memory_bytes, cancelled, cpu_seconds=task.cpu_seconds
             )
@@ -81,7 +78,7 @@ class Toolbox:
                 result = self._certified(self.verifier, network, query, limits)
             else:
                 result = self.verifier.verify(network, query, limits)
-            results.append(replace(result, cpu_seconds=_cpu_used() - limits.cpu_started))
+            results.append(replace(result, cpu_seconds=family_seconds() - before))
         return results
 
     def _certified(

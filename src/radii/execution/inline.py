@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from radii.cputime import cpu_seconds
+from radii.cputime import family_seconds
 from radii.execution._base import Executor, Task, Toolbox, missing_results
 from radii.verdicts import Result, Verdict
 
@@ -41,7 +41,7 @@ class Inline(Executor):
 
     def wait(self) -> tuple[Task, list[Result]]:
         task = self._tasks.popleft()
-        started, cpu_started = time.perf_counter(), cpu_seconds() or 0.0
+        started, cpu_started = time.perf_counter(), family_seconds()
 
         def is_cancelled() -> bool:
             return task.number in self._cancelled_numbers or self._cancelled()
@@ -51,7 +51,7 @@ class Inline(Executor):
                 return task, self._toolbox.answer(task, is_cancelled)
         except Exception as error:
             verdict, message = _missing(error)
-        seconds, cpu = time.perf_counter() - started, (cpu_seconds() or 0.0) - cpu_started
+        seconds, cpu = time.perf_counter() - started, family_seconds() - cpu_started
         return task, missing_results(self._toolbox, task, verdict, seconds, message, cpu)
 
     def close(self) -> None:

@@ -28,6 +28,9 @@ KEPT_SHARE = 0.25
 """A worker that still holds more than this part of what its limit leaves for tasks is replaced:
 memory that is not given back would make the next task a MEMOUT from its start."""
 
+CLOSE_SECONDS = 2.0
+"""At the end, how long what a worker had started may take to end by itself: nobody waits then."""
+
 FAILED_STARTS = 3
 """Workers in a row that end before they are ready, until there is no use in starting another."""
 
@@ -89,7 +92,7 @@ class LocalWorkers(Executor):
 
     def close(self) -> None:
         for worker in (*self._idle, *self._busy):
-            worker.child.kill()
+            worker.child.kill(CLOSE_SECONDS)
         self._idle.clear()
         self._busy.clear()
 

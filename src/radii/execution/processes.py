@@ -9,13 +9,14 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
-from radii.cputime import cpu_seconds, descendants
+from radii.cputime import cpu_seconds, descendants, is_alive
 from radii.memory import resident_bytes
 
 __all__ = ["GRACE_SECONDS", "WATCH_SECONDS", "Call", "Child"]
@@ -23,6 +24,13 @@ __all__ = ["GRACE_SECONDS", "WATCH_SECONDS", "Call", "Child"]
 GRACE_SECONDS = 0.8
 """How long after its limit work may take to stop by itself before its process is killed: with the
 killing, an answer is there within a second of the limit."""
+
+ORPHAN_SECONDS = 0.15
+"""How long what a killed process had started may take to end by itself, before it is killed too: a
+supervisor then ends its program and removes its files."""
+
+KEPT_BYTES = 1 << 16
+"""The end of the standard error that is read."""
 
 WATCH_SECONDS = 0.05
 """Between two looks at what a process holds, and whether it was cancelled."""
@@ -67,7 +75,8 @@ class Child:
                 start_new_session=True,  # a group of its own, to be killed as a whole
             )
         connection = Connection(ours.detach())
-        connection.send(job)
+        with suppress(OSError):  # it has died already, as who waits for it will find
+            connection.send(job)
         return cls(process, connection, stderr)
 
     def send(self, message: object) -> None:
@@ -96,7 +105,7 @@ class Child:
         code = self.exit_code
         return f"signal {-code}" if code < 0 else f"exit code {code}"
 
-    def kill(self) -> None:
+    def kill(self, orphan_seconds: float = ORPHAN_SECONDS) -> None:
         """End the processes, keep the exit code and the last line of the standard error."""
         if self.stderr.closed:
             return
@@ -105,11 +114,22 @@ class Child:
         elsewhere = descendants(self.process.pid)  # they may have left the group
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)  # not waited for yet: the id is still ours
-        for pid in elsewhere:
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
         self.exit_code = self.process.wait()
-        self.stderr.seek(0)
+        _end(elsewhere, orphan_seconds)
+        size = self.stderr.seek(0, os.SEEK_END)
+        self.stderr.seek(max(0, size - KEPT_BYTES))
         lines = self.stderr.read().decode(errors="replace").strip().splitlines()
         self.last_words = lines[-1] if lines else ""
         self.stderr.close()
+
+
+def _end(orphans: list[int], seconds: float) -> None:
+    """Processes whose parent was killed end by themselves, or are ended."""
+    end = time.monotonic() + seconds
+    while any(map(is_alive, orphans)) and time.monotonic() < end:
+        time.sleep(0.005)
+    left = [pid for pid in orphans if is_alive(pid)]
+    left += [below for pid in left for below in descendants(pid)]
+    for pid in left:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
