@@ -118,6 +118,11 @@ class Member:
     def is_dead(self) -> bool:
         return self.connection.closed
 
+    @property
+    def has_ended(self) -> bool:
+        """Somebody else has ended its process."""
+        return self.process.poll() is not None
+
     def kill(self) -> None:
         self.is_busy = False
         self.connection.close()
@@ -132,7 +137,7 @@ def member_for(verifier: Verifier) -> Member:
     """The living member that runs such a verifier in this process; a new one if there is none."""
     key = pickle.dumps(verifier)
     member = _members.get(key)
-    if member is None or member.is_dead or member.is_busy:
+    if member is None or member.is_dead or member.is_busy or member.has_ended:
         if member is not None and not member.is_dead:
             member.kill()
         member = _members[key] = Member.start(verifier)

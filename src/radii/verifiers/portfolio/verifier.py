@@ -6,12 +6,14 @@ others are told to stop, and killed if they do not. The result names who answere
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from multiprocessing.connection import wait
 
 from radii.balls import Ball, Norm
+from radii.cputime import family_seconds
 from radii.errors import SpecificationError
 from radii.networks import Network
 from radii.queries import Specification
@@ -26,6 +28,9 @@ WATCH_SECONDS = 0.02
 
 GRACE_SECONDS = 0.4
 """How long a member may take to stop when it is told to, before it is killed."""
+
+
+Said = tuple[Member, Answer]
 
 
 class Portfolio(Verifier):
@@ -56,21 +61,30 @@ class Portfolio(Verifier):
         norm = region.norm if isinstance(region, Ball) else Norm.LINF
         able = [each for each in self.members if each.unsupported(network, norm) is None]
         runners = [member_for(verifier) for verifier in able]
-        for runner in runners:
-            runner.ask(network, specification, limits)
+        late: list[Said] = []
         try:
-            return _raced(runners, limits)
+            for runner in runners:
+                runner.ask(network, specification, limits)
+            answer = _raced(runners, limits)
         finally:
-            _stop(runners)
+            late += _stop(runners)
+        return _contradicted(answer, late) or answer
 
 
 def _raced(runners: Sequence[Member], limits: Limits) -> Answer:
     """The first answer that counts, with who gave it; else why there is none."""
-    missing: list[tuple[Member, Answer]] = []
+    missing: list[Said] = []
+    cpu_started = family_seconds()
     while running := [runner for runner in runners if runner.is_busy]:
         expired = limits.expired
         if expired is not None:
             return Answer(expired)
+        if limits.cpu_seconds < math.inf:
+            used = family_seconds() - cpu_started
+            if not all(runner.is_ready for runner in running):  # loading is no part of the query
+                cpu_started += used
+            elif used > limits.cpu_seconds:
+                return Answer(Verdict.TIMEOUT, message="its members used up the processor time")
         ready = wait([runner.connection for runner in running], timeout=WATCH_SECONDS)
         answers = [
             (runner, answer)
@@ -83,13 +97,24 @@ def _raced(runners: Sequence[Member], limits: Limits) -> Answer:
                 answers.append((runner, Answer(Verdict.MEMOUT, message="killed at its limit")))
         missing += [(runner, answer) for runner, answer in answers if answer.verdict.is_missing]
         counting = [(runner, answer) for runner, answer in answers if not answer.verdict.is_missing]
-        if counting:  # a counterexample that was replayed weighs more than a proof
-            runner, answer = min(counting, key=lambda pair: pair[1].verdict is Verdict.ROBUST)
-            return replace(answer, answered_by=runner.name)
+        if counting:
+            runner, answer = max(counting, key=lambda said: said[1].verdict is Verdict.ROBUST)
+            first = replace(answer, answered_by=runner.name)
+            return _contradicted(first, counting) or first
     return _nothing(missing)
 
 
-def _nothing(missing: Sequence[tuple[Member, Answer]]) -> Answer:
+def _contradicted(answer: Answer, others: Sequence[Said]) -> Answer | None:
+    """A counterexample that was replayed weighs more than a proof that came before it."""
+    for runner, other in others:
+        if answer.verdict is Verdict.ROBUST and other.verdict is Verdict.NOT_ROBUST:
+            claimed = " ".join(answer.answered_by or ())
+            message = f"{claimed} claims a proof here, which this counterexample contradicts"
+            return replace(other, answered_by=runner.name, message=message)
+    return None
+
+
+def _nothing(missing: Sequence[Said]) -> Answer:
     """No member could tell: a time-out if any met one, and what each said."""
     verdicts = [answer.verdict for _, answer in missing]
     order = (Verdict.TIMEOUT, Verdict.MEMOUT, Verdict.UNKNOWN, Verdict.ERROR, Verdict.CANCELLED)
@@ -100,8 +125,9 @@ def _nothing(missing: Sequence[tuple[Member, Answer]]) -> Answer:
     return Answer(min(verdicts, key=order.index), message=words)
 
 
-def _stop(runners: Sequence[Member]) -> None:
-    """Nobody needs the others' answers any more."""
+def _stop(runners: Sequence[Member]) -> list[Said]:
+    """End the race, and take what was said meanwhile."""
+    late: list[Said] = []
     end = time.monotonic() + GRACE_SECONDS
     for runner in runners:
         if not runner.is_dead:
@@ -111,8 +137,11 @@ def _stop(runners: Sequence[Member]) -> None:
         if left <= 0:
             for runner in running:
                 runner.kill()
-            return
-        for runner in running:
-            if runner.connection in wait([each.connection for each in running], timeout=left):
-                runner.take()
-                break
+            break
+        ready = wait([runner.connection for runner in running], timeout=left)
+        late += [
+            (runner, answer)
+            for runner in running
+            if runner.connection in ready and (answer := runner.take()) is not None
+        ]
+    return late
