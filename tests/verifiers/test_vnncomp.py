@@ -28,6 +28,7 @@ from radii.testing.verifiers import VerifierConformance
 from radii.verdicts import Result, Verdict
 from radii.verifiers import Limits, Verifier, VnnComp
 from radii.verifiers.vnncomp.tools import parse_tool
+from radii.verifiers.vnncomp.versions import version_of
 from radii.vnnlib import read_problem
 
 RADII = Path(sys.executable).with_name("radii")
@@ -331,6 +332,13 @@ def test_the_version_is_asked_or_of_the_commit(tmp_path: Path) -> None:
     for step in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "m"], ["tag", "v1.2"]):
         subprocess.run([*git, *step], check=True, capture_output=True)
     assert VnnComp(tool=tool).version == "fake_tool.py v1.2"
+    untracked = tmp_path / "other.py"
+    untracked.write_text("")
+    other = VnnComp(tool=f"{sys.executable} {untracked} {{onnx}} {{vnnlib}} {{out}}")
+    assert other.version.startswith("other.py sha256:")
+    version_of.cache_clear()
+    folder = VnnComp(tool=f"nnenum:{tmp_path}")
+    assert folder.version == "nnenum v1.2"
 
 
 @pytest.mark.parametrize("eps", [0.1, 1 / 3, 1e-9])

@@ -33,19 +33,22 @@ def version_of(tool: Tool) -> str:
 
 
 def _commit(own: Path) -> str | None:
-    """The commit of the checkout that holds the tool; `+` if it was changed since."""
+    """The commit of the checkout that holds the tool; `+` if it was changed since.
+
+    A file that merely lies in somebody's checkout is not of its commit.
+    """
     folder = own if own.is_dir() else own.parent
     command = ["git", "-C", str(folder), "describe", "--always", "--dirty=+", "--tags"]
     try:
         told = subprocess.run(command, capture_output=True, text=True, timeout=ASK_SECONDS)
-        ignored = subprocess.run(
-            ["git", "-C", str(folder), "check-ignore", "-q", str(own)],
+        tracked = subprocess.run(
+            ["git", "-C", str(folder), "ls-files", "--error-unmatch", str(own)],
             capture_output=True,
             timeout=ASK_SECONDS,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return told.stdout.strip() if told.returncode == 0 and ignored.returncode == 1 else None
+    return told.stdout.strip() if told.returncode == 0 == tracked.returncode else None
 
 
 def _said(tool: Tool) -> str | None:
