@@ -217,6 +217,16 @@ def test_two_targets_of_the_same_inputs_are_matched() -> None:
     assert pair.first.column("input").tolist() == pair.second.column("input").tolist()
 
 
+def test_a_single_lead_names_both_and_claims_no_gap() -> None:
+    a = Distribution.from_arrays([0.1, 0.3, 0.3], [0.12, 0.4, 0.4], network="A")
+    b = Distribution.from_arrays([0.04, 0.2, 0.2], [0.05, 0.25, 0.35], network="B")
+    assert str(dominance(a, b)) == (
+        "A is more robust than B at some eps between 0.05 and 0.3, and nowhere shown to be less so."
+    )
+    wide = Distribution.from_arrays([0.0, 0.2, 0.2], [0.2, 0.25, 0.25], network="B")
+    assert str(dominance(a, wide)) == "A is more robust than B between 0.25 and 0.3."
+
+
 def test_dominance_ends_where_the_other_may_hold_for_ever() -> None:
     a = Distribution.from_arrays([0.3, 0.3], [math.inf] * 2, network="A")
     b = Distribution.from_arrays([0.1, 0.1], [0.15, math.inf], network="B")

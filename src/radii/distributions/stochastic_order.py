@@ -61,8 +61,12 @@ class Dominance:
             where = "" if math.isinf(self.reach) else f" up to {self.reach:.4g}"
             return f"{self.dominant} is at least as robust as {other} at every eps{where}."
         if len(runs) == 1:
-            only = runs[0]
-            return f"{only.leader} is more robust {_where(only, True, True)}{for_whom}."
+            leader = runs[0].leader
+            where = _where(runs[0], True, True)
+            if len(self.stretches) > 1:
+                where = f"at some eps {where}, and nowhere shown to be less so"
+            other = second if leader == first else first
+            return f"{leader} is more robust than {other} {where}{for_whom}."
         told = [
             f"{run.leader} {'is more robust ' if place == 0 else ''}"
             f"{_where(run, place == 0, place == len(runs) - 1)}"
