@@ -165,6 +165,20 @@ def test_a_worker_that_is_killed_leaves_no_tool_and_no_files(
     assert not list(tmp_path.glob("radii-*"))
 
 
+def test_a_tool_at_the_memory_limit_ends_before_its_worker_does(
+    network: Network, instances: list[Instance]
+) -> None:
+    hoard = "from radii.testing.simulated import hoard; hoard()"
+    tool = VnnComp(tool=f"{sys.executable} -c '{hoard}' {{onnx}} {{vnnlib}} {{out}}")
+    tools = Toolbox({network.fingerprint: network}, None, tool, memory_bytes=MEMORY)
+    with LocalWorkers(tools, 1) as executor:
+        executor.submit(proof_task(instances[0], cpu=math.inf))
+        _, (result,) = executor.wait()
+        assert len(executor._idle) == 1, "the worker was killed, too"
+    assert result.verdict is Verdict.MEMOUT
+    assert "killed: it overran its memory limit" in result.message
+
+
 def test_workers_that_never_start_end_a_run_with_a_sentence(
     network: Network, instances: list[Instance], monkeypatch: pytest.MonkeyPatch
 ) -> None:

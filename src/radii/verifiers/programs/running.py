@@ -73,8 +73,8 @@ def run_program(
 ) -> Ended:
     """Run a command in a directory until it ends, or has to.
 
-    `limits.memory_bytes` and `limits.cpu_seconds` are for all its processes together. `scratch` is
-    removed even if this process dies meanwhile.
+    Its processes may hold together what this one leaves of `limits.memory_bytes`, and use
+    `limits.cpu_seconds`. `scratch` is removed even if this process dies meanwhile.
     """
     job = {
         "command": list(command),
@@ -82,7 +82,7 @@ def run_program(
         "environment": dict(environment or {}),
         "seconds": _finite(limits.started + limits.seconds - time.monotonic()),
         "cpu_seconds": _finite(limits.cpu_seconds),
-        "memory_bytes": limits.memory_bytes,
+        "memory_bytes": None if limits.memory_bytes is None else int(limits.memory_left),
         "kept_bytes": KEPT_BYTES,
         "scratch": None if scratch is None else str(scratch),
     }
