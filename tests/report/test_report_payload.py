@@ -168,6 +168,8 @@ def test_missing_targets_are_said(tmp_path: Path) -> None:
     payload = make_payload([tmp_path / "part.csv"])
     assert any("its shares are of pairs" in note for note in payload.facts["notes"])
     assert not payload.facts["experiments"][0]["is_measured"], "a file only claims"
+    assert any("which radii has not checked" in note for note in payload.facts["notes"])
+    assert any("no misclassified inputs" in note for note in payload.facts["notes"])
 
 
 def test_several_directories(tmp_path: Path) -> None:

@@ -63,7 +63,8 @@ def read_sources(places: Sequence[Path]) -> list[Source]:
 def _read(place: Path) -> Source:
     if place.is_file():
         imported = read_results(place)
-        return Source(place, {"source": place.name}, imported.distribution, tuple(imported.notes))
+        notes = (*imported.notes, *_caveats(place.name, imported.distribution))
+        return Source(place, {"source": place.name}, imported.distribution, notes)
     with Store.open(place) as store:
         experiment = store.experiment() or {}
         measurements: list[Measurement] = []
@@ -81,6 +82,17 @@ def _read(place: Path) -> Source:
     return Source(
         place, experiment, distribution, (), tuple(keys), tuple(inputs), tuple(steps), tuple(wrong)
     )
+
+
+def _caveats(name: str, distribution: Distribution) -> list[str]:
+    """What a reader of a file's numbers must know, whatever is in it."""
+    told = [f"{name}: proofs and counterexamples are its claims, which radii has not checked."]
+    if distribution.correct.all():
+        told.append(
+            f"{name} has no misclassified inputs. Published files leave them out: robust accuracy "
+            "is then that of correctly classified inputs."
+        )
+    return told
 
 
 def _identity(record: Record) -> str:
