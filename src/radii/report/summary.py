@@ -88,7 +88,7 @@ def _first_to_break(measured: Distribution) -> list[str]:
 def _confidence(counted: Distribution) -> str:
     fewest = min(len(part) for part in counted.by_network().values())
     return (
-        f"If the inputs were drawn at random, sampling moves a network's robust accuracy by at most "
+        "If the inputs were drawn at random, sampling moves a network's robust accuracy by at most "
         f"±{100 * dkw_half_width(fewest):.1f} percentage points, at all radii at once, with "
         f"95 % confidence."
     )
