@@ -176,6 +176,7 @@ def test_names_and_options() -> None:
     assert made.version == f"native {BranchAndBound().version}, milp {Milp().version}"
     for name, words in (
         ("portfolio:native", "at least two"),
+        ("portfolio:milp,native,milp", "twice"),
         ("portfolio:native,nobody", "'nobody' is not one of"),
         ("portfolio", "is not one of"),
     ):
@@ -216,10 +217,10 @@ def test_members_die_with_who_asked() -> None:
     code = """
 from radii.queries import Query
 from radii.testing.networks import Family, random_instance, random_network
-from radii.testing.simulated import Hanging
+from radii.testing.simulated import Deaf, Hanging
 from radii.verifiers import Limits, Portfolio
 network = random_network(Family.DENSE, 1, units=10)
-Portfolio([Hanging(), Hanging()]).verify(network, Query(random_instance(network, 3), 0.1))
+Portfolio([Hanging(), Deaf()]).verify(network, Query(random_instance(network, 3), 0.1))
 """
     asking = subprocess.Popen([sys.executable, "-c", code])
     _wait_until(lambda: bool(_members_of(asking.pid)))

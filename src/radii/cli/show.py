@@ -153,7 +153,4 @@ def _instance_object(m: Measurement) -> dict[str, Any]:
         "queries": m.queries,
         "missing": m.missing,
         "cancelled": m.cancelled,
-        "timeouts": m.timeouts,
-        "memouts": m.memouts,
-        "cpu_seconds": None if m.cpu_seconds is None else round(m.cpu_seconds, 6),
     }

@@ -7,6 +7,7 @@ others are told to stop, and killed if they do not. The result names who answere
 from __future__ import annotations
 
 import math
+import pickle
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,6 +42,10 @@ class Portfolio(Verifier):
     def __init__(self, members: Sequence[Verifier]) -> None:
         if len(members) < 2:
             raise SpecificationError("a portfolio needs at least two verifiers")
+        kinds = {pickle.dumps(member): member.name for member in members}
+        if len(kinds) < len(members):
+            names = ", ".join(member.name for member in members)
+            raise SpecificationError(f"a portfolio of {names} names a verifier twice")
         self.members = tuple(members)
         self.norms = frozenset().union(*(member.norms for member in members))
         self.is_complete = any(member.is_complete for member in members)
