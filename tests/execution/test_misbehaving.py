@@ -107,7 +107,7 @@ def test_cancelled_work_stops_within_a_second(network: Network, instances: list[
 def test_wall_time_falls_and_work_grows_with_k(network: Network, instances: list[Instance]) -> None:
     walls, works = [], []
     for k in (1, 4):
-        run = Driven(network, instances[:1], Slow(Milp(), seconds=0.6), k=k, jobs=k)
+        run = Driven(network, instances[:1], Slow(Milp(), seconds=1.5), k=k, jobs=k)
         walls.append(run.cases[0].spent)
         works.append(sum(result.seconds for _, _, result in run.told))
     assert walls[1] < walls[0]
