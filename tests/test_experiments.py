@@ -114,6 +114,7 @@ def test_killed_and_resumed_equals_undisturbed(
         "domain": "0:1",
         "grid": "0.001:0.5:0.001",
         "search": "binary",
+        "verifier": "milp",
         "jobs": "2",
     }
     assert run_command(flags, tmp_path / "whole").wait() == 0
@@ -142,6 +143,7 @@ def test_interrupted_ends_cleanly_and_keeps_what_was_found(
         "grid": "0.0001:0.5:0.0001",
         "search": "k-binary",
         "k": "2",
+        "verifier": "milp",
         "jobs": "2",
     }
     out = tmp_path / "out"

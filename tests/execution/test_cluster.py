@@ -131,6 +131,7 @@ def answer(executor: RayWorkers, task: Task) -> Result:
     return ended(executor)[1]
 
 
+@pytest.mark.slow
 def test_misbehaving_work_is_a_missing_answer(
     machines: Machines, network: Network, instance: Instance
 ) -> None:
