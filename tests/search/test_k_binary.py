@@ -19,9 +19,21 @@ from radii.verdicts import Proof, Result, Verdict
 # --- exhaustive: the game between a search and all that can happen to it
 
 
-def worst_case(values: int, k: int, missing: int, cuts: Cuts = Cuts.EQUAL) -> int:
-    """The most queries that are ever asked, over every radius, every order in which answers come,
-    and every choice of at most `missing` of them that never come.
+Ends = Callable[[list[int]], list[int]]
+"""Which of the queries that run, in the order of their eps, may end next."""
+
+ORDERS: dict[str, Ends] = {
+    "smallest": lambda running: running[:1],
+    "largest": lambda running: running[-1:],
+    "middle": lambda running: [running[len(running) // 2]] if running else [],
+}
+
+
+def worst_case(
+    values: int, k: int, missing: int, cuts: Cuts = Cuts.EQUAL, ends: Ends = lambda every: every
+) -> int:
+    """The most queries that are ever asked, over every radius, every order in which answers come
+    (or those that `ends` leaves), and every choice of at most `missing` of them that never come.
 
     On the way: nothing known, implied, running or missing is asked, at most k run at once, and the
     end is reached only when every open value is one whose answer is missing.
@@ -42,7 +54,7 @@ def worst_case(values: int, k: int, missing: int, cuts: Cuts = Cuts.EQUAL) -> in
         if not active:
             assert len(lost) == last, "the bracket could be tighter"
         asked, most_after = len(active) - len(running), 0
-        for index in active:
+        for index in ends(sorted(active)):
             above = [i - index - 1 for i in active if i > index]
             below = [i for i in active if i < index]
             after = [
@@ -102,6 +114,20 @@ def test_every_order_of_answers_on_small_grids() -> None:
 def test_every_order_of_answers_on_64_values(k: int) -> None:
     missing = PATIENCE if k < 3 else 1
     assert worst_case(64, k, missing) <= 6 * (k + 1) // 2 + k + 4 * missing
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("k", range(1, 17))
+def test_every_radius_and_pattern_of_three_missing_on_64_values(k: int, order: str) -> None:
+    assert worst_case(64, k, PATIENCE, ends=ORDERS[order]) <= 64
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("k", range(1, 17))
+def test_every_radius_and_pattern_of_three_missing_at_length(k: int, order: str) -> None:
+    for values in range(1, 64):
+        assert worst_case(values, k, PATIENCE, ends=ORDERS[order]) <= values
 
 
 @pytest.mark.slow
