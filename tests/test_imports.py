@@ -17,6 +17,7 @@ LAYERS = (
     "errors",
     "memory",
     "cputime",
+    "subordinate",
     "verdicts",
     "balls",
     "properties",

@@ -16,7 +16,7 @@ from radii.errors import RadiiError
 from radii.execution._base import Equipment, Executor, Task, Toolbox, missing_results
 from radii.execution.guarding import DYING_SECONDS
 from radii.execution.processes import GRACE_SECONDS, WATCH_SECONDS, Child
-from radii.execution.worker import CANCEL, READY
+from radii.subordinate import CANCEL, READY
 from radii.verdicts import Result, Verdict
 
 __all__ = ["LocalWorkers"]

@@ -7,35 +7,23 @@ or the equipment to answer tasks with until the other end closes.
 
 from __future__ import annotations
 
-import ctypes
-import os
-import signal
 import sys
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from radii.errors import InputError
 from radii.execution.processes import Call
+from radii.subordinate import CANCEL, READY, Cancelled, obey
 
 if TYPE_CHECKING:
     from radii.execution._base import Equipment
 
-__all__ = ["CANCEL", "READY", "main"]
-
-READY = "ready"
-"""What a worker says once it can take tasks."""
-CANCEL = "cancel"
-"""What a worker is told while it is busy, if nobody waits for its answer any more."""
-
-PR_SET_PDEATHSIG = 1
-"""prctl's option: which signal to get when the parent dies."""
+__all__ = ["main"]
 
 
 def main() -> None:
     """Read the job and do it."""
-    parent = int(sys.argv[2])
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
-    _die_with(parent)
+    obey(int(sys.argv[2]))
     connection = Connection(int(sys.argv[1]))
     try:
         job: Call | Equipment = connection.recv()
@@ -64,7 +52,7 @@ def _answer_tasks(equipment: Equipment, connection: Connection) -> None:
     torch.set_num_threads(1)
     from radii.execution.inline import Inline
 
-    is_cancelled = _Cancelled(connection)
+    is_cancelled = Cancelled(connection)
     inline = Inline(equipment.unpack(), cancelled=is_cancelled)
     connection.send(READY)
     while True:
@@ -74,28 +62,6 @@ def _answer_tasks(equipment: Equipment, connection: Connection) -> None:
         is_cancelled.value = False
         inline.submit(message)
         connection.send(inline.wait()[1])
-
-
-class _Cancelled:
-    """Called often during a task: did the parent say that nobody waits any more?"""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self.value = False
-
-    def __call__(self) -> bool:
-        if not self.value and self._connection.poll():
-            self._connection.recv()
-            self.value = True
-        return self.value
-
-
-def _die_with(parent: int) -> None:
-    """Ask the kernel to kill this process when the parent dies, however it dies (Linux)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 if __name__ == "__main__":

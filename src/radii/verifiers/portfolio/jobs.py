@@ -9,13 +9,7 @@ if TYPE_CHECKING:
     from radii.networks import Network
     from radii.queries import Specification
 
-__all__ = ["CANCEL", "READY", "Job"]
-
-READY = "ready"
-"""What a member says once it can take jobs."""
-
-CANCEL = "cancel"
-"""What a member is told when nobody waits for its answer any more."""
+__all__ = ["Job"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

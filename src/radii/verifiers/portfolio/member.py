@@ -6,32 +6,23 @@ closes. It dies with its parent, and so does whatever program its verifier runs.
 
 from __future__ import annotations
 
-import ctypes
-import os
-import signal
 import sys
 from multiprocessing.connection import Connection
 
 from radii.networks import Network
+from radii.subordinate import CANCEL, READY, Cancelled, obey
 from radii.verdicts import Verdict
 from radii.verifiers import Answer, Limits, Verifier
-from radii.verifiers.portfolio.jobs import CANCEL, READY, Job
+from radii.verifiers.portfolio.jobs import Job
 
 __all__ = ["main"]
-
-PR_SET_PDEATHSIG = 1
-"""prctl's option: which signal to get when the parent dies."""
 
 
 def main() -> None:
     """Read the verifier, then answer jobs."""
     import torch
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides when to stop
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != int(sys.argv[2]):
-        return
+    obey(int(sys.argv[2]))
     torch.set_num_threads(1)
     connection = Connection(int(sys.argv[1]))
     try:
@@ -44,7 +35,7 @@ def main() -> None:
 
 def _answer_jobs(verifier: Verifier, connection: Connection) -> None:
     networks: dict[str, Network] = {}
-    is_cancelled = _Cancelled(connection)
+    is_cancelled = Cancelled(connection)
     while True:
         job = connection.recv()
         if job == CANCEL:  # it came too late: the answer was on its way
@@ -55,26 +46,12 @@ def _answer_jobs(verifier: Verifier, connection: Connection) -> None:
         connection.send(_answer(verifier, networks[job.fingerprint], job, is_cancelled))
 
 
-def _answer(verifier: Verifier, network: Network, job: Job, cancelled: _Cancelled) -> Answer:
+def _answer(verifier: Verifier, network: Network, job: Job, cancelled: Cancelled) -> Answer:
     limits = Limits(job.seconds, job.memory_bytes, cancelled, cpu_seconds=job.cpu_seconds)
     try:
         return verifier.decide(network, job.specification, limits)[0]
     except Exception as error:
         return Answer(Verdict.ERROR, message=f"{type(error).__name__}: {error}")
-
-
-class _Cancelled:
-    """Called often during a job: did the parent say that nobody waits any more?"""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self.value = False
-
-    def __call__(self) -> bool:
-        if not self.value and self._connection.poll():
-            self._connection.recv()
-            self.value = True
-        return self.value
 
 
 if __name__ == "__main__":

@@ -14,9 +14,10 @@ from multiprocessing.connection import Connection
 from radii.memory import resident_bytes
 from radii.networks import Network
 from radii.queries import Specification
+from radii.subordinate import CANCEL, READY
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, Limits, Verifier
-from radii.verifiers.portfolio.jobs import CANCEL, READY, Job
+from radii.verifiers.portfolio.jobs import Job
 
 __all__ = ["Member", "member_for"]
 
