@@ -144,11 +144,11 @@ def _within_intervals(rows: Tensor, arguments: Interval) -> Interval:
 
 def _relaxed(layer: Layer, arguments: Interval) -> Relaxation:
     if layer.hinges is not None:
-        return PiecewiseLinear.of(layer, arguments)
+        return PiecewiseLinear.of(layer.hinges, arguments)
     if isinstance(layer.operator, Sigmoid | Tanh):
         return Curves.of(layer.operator, arguments)
     if isinstance(layer.operator, MaxPool):
-        return Maxima.of(layer, arguments)
+        return Maxima.of(layer.operator.candidates(layer.shape), arguments)
     values = _values(layer, arguments)
     return Constants(values.low, values.high)
 

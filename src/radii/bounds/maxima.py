@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from radii.bounds.affine_maps import Layer
 from radii.bounds.enclosure import Interval
 from radii.bounds.relaxations import Lines, Pulled, Relaxation, along
-from radii.networks.operators import MaxPool
 
 __all__ = ["Maxima"]
 
@@ -34,9 +32,9 @@ class Maxima(Relaxation):
     choices: Tensor
 
     @classmethod
-    def of(cls, layer: Layer, arguments: Interval) -> Maxima:
-        assert isinstance(layer.operator, MaxPool)
-        held = layer.operator.candidates(layer.shape).to(arguments.low.device)
+    def of(cls, candidates: Tensor, arguments: Interval) -> Maxima:
+        """`candidates` are those of `MaxPool`: -1 stands for padding."""
+        held = candidates.to(arguments.low.device)
         is_real, places = held >= 0, held.clamp_min(0)
         low = torch.where(is_real, arguments.low[:, places], -torch.inf)
         high = torch.where(is_real, arguments.high[:, places], -torch.inf)
@@ -52,7 +50,7 @@ class Maxima(Relaxation):
         prefers_sum = ((middle <= top) | (exceeds.sum(2) <= 1)).to(low)
         sizes = largest.squeeze(2).abs() + pulled_down.abs().sum(2)
         choices = torch.stack([prefers_sum, prefers_sum])
-        return cls(places, layer.size, below, weight, offset, sizes, top, choices)
+        return cls(places, arguments.low.shape[1], below, weight, offset, sizes, top, choices)
 
     @property
     def start(self) -> Tensor:

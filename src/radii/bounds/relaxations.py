@@ -14,7 +14,6 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from radii.bounds.affine_maps import Layer
 from radii.bounds.enclosure import Interval
 from radii.bounds.pieces import Hinges
 
@@ -203,12 +202,11 @@ class PiecewiseLinear(Relaxation):
     is_bent: Tensor
 
     @classmethod
-    def of(cls, layer: Layer, arguments: Interval) -> PiecewiseLinear:
-        assert layer.hinges is not None
-        pieces = _Pieces.of(layer.hinges, arguments)
+    def of(cls, hinges: Hinges, arguments: Interval) -> PiecewiseLinear:
+        pieces = _Pieces.of(hinges, arguments)
         lower, upper, choices, is_bent = _one_bend(pieces, arguments)
         found = cls(lower, upper, choices, is_bent)
-        return found if len(layer.hinges.knee) < 2 else _with_both(found, layer.hinges, arguments)
+        return found if len(hinges.knee) < 2 else _with_both(found, hinges, arguments)
 
     @property
     def start(self) -> Tensor:
