@@ -7,6 +7,7 @@ from radii.attacks.fixed_radius import Apgd, Fgsm, Pgd
 from radii.attacks.foolbox import FoolboxAttack
 from radii.attacks.minimum_norm import MinimumNorm
 from radii.attacks.specifications import attack_specification
+from radii.attacks.violations import violation
 from radii.errors import SpecificationError
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Pgd",
     "attack_specification",
     "get",
+    "violation",
 ]
 
 ATTACKS: tuple[type[Attack], ...] = (MinimumNorm, Apgd, Pgd, Fgsm)
