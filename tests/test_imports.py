@@ -37,6 +37,7 @@ LAYERS = (
     "execution",
     "store",
     "experiments",
+    "ensembles",
     "distributions",
     "auditing",
     "plots",

@@ -1,0 +1,1 @@
+"""Ensembles of classifiers against randomized attacks, decided exactly."""
