@@ -142,7 +142,7 @@ def test_expired_limits_ask_nothing(network: Network) -> None:
 
 def test_what_the_verifier_cannot_do_is_unknown_with_the_reason(network: Network) -> None:
     class Linear(Scripted):
-        def unsupported(self, network: Network, norm: object) -> str:
+        def unsupported(self, network: Network, norm: object, kind: object = None) -> str:
             return "verifier 'scripted' decides nothing"
 
     problem = parse_problem(DECLARED + UNIT + BOTH)

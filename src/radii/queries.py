@@ -42,7 +42,8 @@ class Instance:
     """One input of one network, and what must stay true around it.
 
     `input` is in the data's own units and exact in the network's input type. `network` is the
-    network's fingerprint. `outputs` is what ONNX Runtime gives for the input itself.
+    network's fingerprint. `outputs` is what ONNX Runtime gives for the input itself;
+    `outputs_are_probabilities` where the network ends in a softmax over them.
     """
 
     network: str
@@ -53,6 +54,7 @@ class Instance:
     property: Property
     norm: Norm
     domain: Domain
+    outputs_are_probabilities: bool = False
 
     @builtins.property
     def predicted(self) -> int:
@@ -62,7 +64,13 @@ class Instance:
     @builtins.property
     def requirement(self) -> Requirement:
         """The property tied to this input."""
-        return self.property.at(Anchor(self.label, np.asarray(self.outputs, np.float64)))
+        outputs = np.asarray(self.outputs, np.float64)
+        return self.property.at(Anchor(self.label, outputs, self.outputs_are_probabilities))
+
+    @builtins.property
+    def kind(self) -> type[Requirement]:
+        """What kind of requirement the property becomes here."""
+        return self.property.kind(self.outputs_are_probabilities)
 
     @builtins.property
     def correct(self) -> bool:

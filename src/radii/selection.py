@@ -55,6 +55,7 @@ def select(
                 property=asked,
                 norm=norm,
                 domain=network.domain,
+                outputs_are_probabilities=network.outputs_are_probabilities,
             )
             if (label, asked.spec) not in tried:
                 _ = instance.requirement  # raises now if the property makes no sense here

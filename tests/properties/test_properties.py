@@ -75,3 +75,7 @@ def test_targets_are_checked() -> None:
         OneToAny().at(Anchor(5, np.zeros(3)))
     with pytest.raises(SpecificationError, match="at least two outputs"):
         OneToAny().at(Anchor(0, np.zeros(1)))
+
+
+def test_a_requirement_without_violations_always_holds() -> None:
+    assert LinearRequirement(()).holds(np.zeros((3, 2)), 0.0).all()

@@ -13,6 +13,7 @@ from torch import Tensor
 from radii.balls import Domain
 from radii.errors import DataError
 from radii.networks.graph import Graph
+from radii.networks.operators import Reshape, Softmax
 from radii.networks.replay import Replay, replay_version
 
 __all__ = ["Network"]
@@ -85,6 +86,15 @@ class Network:
     def is_piecewise_linear(self) -> bool:
         """Linear on each of finitely many polyhedra: no Sigmoid, Softmax, products of values."""
         return self.graph.is_piecewise_linear
+
+    @property
+    def outputs_are_probabilities(self) -> bool:
+        """The outputs are the softmax of as many values: no affine map follows it."""
+        node = self.graph.nodes[self.graph.output]
+        while isinstance(node.operator, Reshape):
+            node = self.graph.nodes[node.inputs[0]]
+        operator = node.operator
+        return isinstance(operator, Softmax) and node.shape[operator.axis] == node.size > 1
 
     @property
     def torch_dtype(self) -> torch.dtype:

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from radii.errors import SpecificationError
 from radii.properties._base import Anchor, Halfspaces, LinearRequirement, Property, Requirement
-from radii.properties.classification import OneToAny, OneToOne
+from radii.properties.classification import OneToAny, OneToOne, PredictionStays
+from radii.properties.lipschitz import (
+    RESOLUTION,
+    LipschitzRequirement,
+    LipschitzRobustness,
+    resolution,
+)
+from radii.properties.parsing import FORMS, family, parse
+from radii.properties.probabilities import (
+    ProbabilityBound,
+    SoftmaxRequirement,
+    log_odds,
+    probabilities,
+)
+from radii.properties.standard import StandardRobustness
+from radii.properties.strong_classification import StrongClassification
 
 __all__ = [
+    "FORMS",
+    "RESOLUTION",
     "Anchor",
     "Halfspaces",
     "LinearRequirement",
+    "LipschitzRequirement",
+    "LipschitzRobustness",
     "OneToAny",
     "OneToOne",
+    "PredictionStays",
+    "ProbabilityBound",
     "Property",
     "Requirement",
+    "SoftmaxRequirement",
+    "StandardRobustness",
+    "StrongClassification",
     "family",
+    "log_odds",
     "parse",
+    "probabilities",
+    "resolution",
 ]
-
-
-def parse(spec: str) -> Property:
-    """The property called `spec`: `one-to-any`, or `one-to-one:3` for target class 3."""
-    name, _, argument = spec.partition(":")
-    if name == "one-to-any" and not argument:
-        return OneToAny()
-    if name == "one-to-one" and argument.isdigit():
-        return OneToOne(int(argument))
-    raise SpecificationError(
-        f"property '{spec}' is not one of one-to-any, one-to-one, one-to-one:TARGET"
-    )
-
-
-def family(spec: str, label: int, outputs: int) -> tuple[Property, ...]:
-    """The properties that `spec` asks for at an input: `one-to-one` alone means every target."""
-    if spec == "one-to-one":
-        return tuple(OneToOne(target) for target in range(outputs) if target != label)
-    chosen = parse(spec)
-    return () if chosen.target == label else (chosen,)

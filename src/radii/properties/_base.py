@@ -14,11 +14,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Anchor", "Halfspaces", "LinearRequirement", "Property", "Requirement"]
+__all__ = [
+    "Anchor",
+    "Halfspaces",
+    "LinearRequirement",
+    "Property",
+    "Requirement",
+    "number_text",
+]
 
 Float64 = npt.NDArray[np.float64]
 
@@ -44,14 +52,24 @@ class Halfspaces:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Anchor:
-    """The input a property is tied to: its label and the network's own output there."""
+    """The input a property is tied to: its label and the network's own output there.
+
+    `outputs_are_probabilities` where the network itself ends in a softmax over its outputs.
+    """
 
     label: int
     outputs: Float64
+    outputs_are_probabilities: bool = False
 
 
 class Requirement(ABC):
-    """A property tied to one input. Called with a batch of outputs, one a row."""
+    """A property tied to one input. Called with a batch of outputs, one a row.
+
+    `description` says in a few words what kind of requirement it is, for those who cannot decide
+    it.
+    """
+
+    description: ClassVar[str] = "requirements that are not linear"
 
     @abstractmethod
     def margin(self, outputs: npt.ArrayLike, distances: npt.ArrayLike) -> Float64:
@@ -71,6 +89,8 @@ class Requirement(ABC):
 class LinearRequirement(Requirement):
     """Broken exactly on a union of polyhedra of outputs."""
 
+    description: ClassVar[str] = "linear comparisons of outputs"
+
     polyhedra: tuple[Halfspaces, ...]
 
     def margin(
@@ -78,8 +98,10 @@ class LinearRequirement(Requirement):
         outputs: npt.ArrayLike,
         distances: npt.ArrayLike = 0.0,
     ) -> Float64:
-        depths = np.stack([polyhedron.depth(outputs) for polyhedron in self.polyhedra])
-        return np.asarray(depths.min(axis=0))
+        least = np.full(np.asarray(outputs).shape[:-1], np.inf)
+        for polyhedron in self.polyhedra:
+            least = np.minimum(least, polyhedron.depth(outputs))
+        return least
 
     @property
     def violations(self) -> tuple[Halfspaces, ...]:
@@ -98,6 +120,20 @@ class Property(ABC):
     def at(self, anchor: Anchor) -> Requirement:
         """The requirement on the outputs around one input."""
 
+    def kind(self, outputs_are_probabilities: bool) -> type[Requirement]:
+        """What `at` will return: asked before anything runs, to learn who can decide it."""
+        return LinearRequirement
+
+    @property
+    def uses_label(self) -> bool:
+        """Whether it speaks about the label; if not, it can hold at a misclassified input."""
+        return True
+
+    @property
+    def warning(self) -> str | None:
+        """What to tell somebody who asks for it, in a sentence."""
+        return None
+
     @property
     def target(self) -> int | None:
         """The class of a targeted property."""
@@ -111,3 +147,8 @@ class Property(ABC):
 
     def __repr__(self) -> str:
         return f"<Property {self.spec}>"
+
+
+def number_text(value: float) -> str:
+    """The shortest text that reads back as the number: 10 rather than 10.0."""
+    return repr(value).removesuffix(".0")

@@ -14,7 +14,7 @@ from radii.cputime import cpu_seconds
 from radii.errors import UnsupportedQuery
 from radii.memory import resident_bytes
 from radii.networks import Network
-from radii.properties import Requirement
+from radii.properties import LinearRequirement, Requirement
 from radii.queries import Instance, Query, Specification
 from radii.verdicts import Array, Proof, Result, Verdict, Witness
 from radii.witnesses import check_witness
@@ -124,12 +124,14 @@ class RadiusAnswer:
 class Verifier(ABC):
     """Decides whether a requirement holds on a whole region.
 
+    `norms` and `kinds` are the balls and the requirements that it can decide.
     `unsupported` is asked once before any work starts; `verify` may then be called many times.
     Instances are cheap, picklable and hold options only.
     """
 
     name: ClassVar[str]
     norms: frozenset[Norm] = frozenset({Norm.LINF})
+    kinds: frozenset[type[Requirement]] = frozenset({LinearRequirement})
     is_complete: bool = False
 
     @property
@@ -137,10 +139,14 @@ class Verifier(ABC):
     def version(self) -> str:
         """The version of the deciding engine, as stored with every result."""
 
-    def unsupported(self, network: Network, norm: Norm) -> str | None:
+    def unsupported(
+        self, network: Network, norm: Norm, kind: type[Requirement] = LinearRequirement
+    ) -> str | None:
         """Why this verifier cannot decide queries of this kind; None if it can."""
         if norm not in self.norms:
             return f"verifier '{self.name}' does not decide balls in {norm.value}"
+        if kind not in self.kinds:
+            return f"verifier '{self.name}' does not decide {kind.description}"
         return None
 
     @abstractmethod
@@ -192,9 +198,7 @@ class Verifier(ABC):
         return answer, None
 
     def _check_supported(self, network: Network, norm: Norm, requirement: Requirement) -> None:
-        reason = self.unsupported(network, norm)
-        if reason is None and requirement.violations is None:
-            reason = f"verifier '{self.name}' does not decide requirements that are not linear"
+        reason = self.unsupported(network, norm, type(requirement))
         if reason is not None:
             raise UnsupportedQuery(reason)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from radii.balls import Ball, Norm
 from radii.bounds import box_of, centre_of, fuse
 from radii.networks import Kind, Network
+from radii.properties import LinearRequirement, Requirement
 from radii.queries import Instance, Specification
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier
@@ -38,8 +39,10 @@ class Enumeration(RadiusVerifier):
     def version(self) -> str:
         return f"HiGHS {highs_version()}"
 
-    def unsupported(self, network: Network, norm: Norm) -> str | None:
-        reason = super().unsupported(network, norm)
+    def unsupported(
+        self, network: Network, norm: Norm, kind: type[Requirement] = LinearRequirement
+    ) -> str | None:
+        reason = super().unsupported(network, norm, kind)
         if reason is not None:
             return reason
         if not network.is_piecewise_linear:

@@ -6,6 +6,7 @@ import math
 
 from radii.balls import Norm
 from radii.networks import Network
+from radii.properties import LinearRequirement, Requirement
 from radii.queries import Instance, Specification
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, Limits, RadiusAnswer
@@ -39,8 +40,10 @@ class Gurobi(Milp):
     def version(self) -> str:
         return f"{gurobi_version()}, HiGHS {highs_version()}"
 
-    def unsupported(self, network: Network, norm: Norm) -> str | None:
-        reason = super().unsupported(network, norm) or refusal()
+    def unsupported(
+        self, network: Network, norm: Norm, kind: type[Requirement] = LinearRequirement
+    ) -> str | None:
+        reason = super().unsupported(network, norm, kind) or refusal()
         inputs = math.prod(network.input_shape)
         if reason is None and inputs >= SIZE_LIMIT and is_limited():
             reason = (

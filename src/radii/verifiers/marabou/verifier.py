@@ -26,7 +26,7 @@ from radii.bounds import box_of, centre_of, fuse
 from radii.bounds.relu_form import ReluForm, relu_form
 from radii.errors import MissingExtra
 from radii.networks import Network
-from radii.properties import Halfspaces
+from radii.properties import Halfspaces, LinearRequirement, Requirement
 from radii.queries import Specification
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, Limits, Verifier
@@ -72,8 +72,10 @@ class Marabou(Verifier):
         except metadata.PackageNotFoundError:
             return "maraboupy is not installed"
 
-    def unsupported(self, network: Network, norm: Norm) -> str | None:
-        reason = super().unsupported(network, norm)
+    def unsupported(
+        self, network: Network, norm: Norm, kind: type[Requirement] = LinearRequirement
+    ) -> str | None:
+        reason = super().unsupported(network, norm, kind)
         if reason is None and not network.is_piecewise_linear:
             reason = (
                 f"verifier '{self.name}' does not decide {network.name}: "

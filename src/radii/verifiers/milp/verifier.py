@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from radii.balls import Norm
 from radii.networks import Network
+from radii.properties import LinearRequirement, Requirement
 from radii.queries import Instance, Specification
 from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier
 from radii.verifiers.case import Case
@@ -29,8 +30,10 @@ class Milp(RadiusVerifier):
     def version(self) -> str:
         return f"HiGHS {highs_version()}"
 
-    def unsupported(self, network: Network, norm: Norm) -> str | None:
-        reason = super().unsupported(network, norm)
+    def unsupported(
+        self, network: Network, norm: Norm, kind: type[Requirement] = LinearRequirement
+    ) -> str | None:
+        reason = super().unsupported(network, norm, kind)
         if reason is None and not network.is_piecewise_linear:
             reason = (
                 f"verifier '{self.name}' does not decide {network.name}: "

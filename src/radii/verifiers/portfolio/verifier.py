@@ -17,6 +17,7 @@ from radii.balls import Ball, Norm
 from radii.cputime import family_seconds
 from radii.errors import SpecificationError
 from radii.networks import Network
+from radii.properties import LinearRequirement, Requirement
 from radii.queries import Specification
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, Limits, Verifier
@@ -48,14 +49,17 @@ class Portfolio(Verifier):
             raise SpecificationError(f"a portfolio of {names} names a verifier twice")
         self.members = tuple(members)
         self.norms = frozenset().union(*(member.norms for member in members))
+        self.kinds = frozenset().union(*(member.kinds for member in members))
         self.is_complete = any(member.is_complete for member in members)
 
     @property
     def version(self) -> str:
         return ", ".join(f"{member.name} {member.version}" for member in self.members)
 
-    def unsupported(self, network: Network, norm: Norm) -> str | None:
-        reasons = [member.unsupported(network, norm) for member in self.members]
+    def unsupported(
+        self, network: Network, norm: Norm, kind: type[Requirement] = LinearRequirement
+    ) -> str | None:
+        reasons = [member.unsupported(network, norm, kind) for member in self.members]
         return None if None in reasons else "; ".join(reason or "" for reason in reasons)
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
@@ -64,7 +68,8 @@ class Portfolio(Verifier):
             return Answer(expired)
         region = specification.region
         norm = region.norm if isinstance(region, Ball) else Norm.LINF
-        able = [each for each in self.members if each.unsupported(network, norm) is None]
+        kind = type(specification.requirement)
+        able = [each for each in self.members if each.unsupported(network, norm, kind) is None]
         runners = [member_for(verifier) for verifier in able]
         late: list[Said] = []
         try:

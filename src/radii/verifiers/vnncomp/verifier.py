@@ -16,6 +16,7 @@ import numpy as np
 from radii.balls import Box, Norm
 from radii.errors import SpecificationError
 from radii.networks import Network
+from radii.properties import LinearRequirement, Requirement
 from radii.queries import Specification
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, Limits, Verifier
@@ -64,8 +65,10 @@ class VnnComp(Verifier):
     def version(self) -> str:
         return version_of(self.tool)
 
-    def unsupported(self, network: Network, norm: Norm) -> str | None:
-        reason = super().unsupported(network, norm)
+    def unsupported(
+        self, network: Network, norm: Norm, kind: type[Requirement] = LinearRequirement
+    ) -> str | None:
+        reason = super().unsupported(network, norm, kind)
         if reason is None and (missing := self.tool.missing) is not None:
             reason = f"verifier '{self.name}': {missing}"
         return reason
