@@ -230,7 +230,7 @@ class Plan:
             if fingerprints.count(network.fingerprint) > 1:
                 raise ExperimentError(f"{name}: the same network is given twice")
             verifier = self._verifier()
-            reason = verifier and verifier.unsupported(network, Norm(self.settings.norm))
+            reason = verifier and self._refusal(verifier, network)
             if search.get(self.settings.search).needs_radius and not isinstance(
                 verifier, verifiers.GridVerifier
             ):
@@ -341,6 +341,12 @@ class Plan:
                 case.spent += result.own_seconds
             cases.append(case)
         return cases
+
+    def _refusal(self, verifier: verifiers.Verifier, network: Network) -> str | None:
+        """Why the verifier cannot decide what is asked of the network; None if it can."""
+        own = [case for case in self.instances if case.network == network.fingerprint]
+        reasons = (verifier.unsupported(network, case.norm, case.kind) for case in own[:1])
+        return next(reasons, None)
 
     def _verifier(self) -> verifiers.Verifier | None:
         is_needed = search.get(self.settings.search).needs_verifier
