@@ -35,6 +35,7 @@ LAYERS = (
     "deciding",
     "search",
     "execution",
+    "pausing",
     "store",
     "experiments",
     "ensembles",
@@ -42,10 +43,12 @@ LAYERS = (
     "auditing",
     "plots",
     "report",
+    "training",
     "cards",
     "demo",
     "api",
     "testing",
+    "web",
     "cli",
 )
 

@@ -1,0 +1,221 @@
+"""The networks of the literature by name, for any shape of images and number of classes.
+
+Layer sizes follow the published parameter and neuron counts. All are `nn.Sequential`s of torch's
+own layers, of `Residual` and of `Normalize`, which is what certified training can look into.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from radii.errors import SpecificationError
+
+__all__ = ["ARCHITECTURES", "Normalize", "Residual", "architecture"]
+
+Shape = tuple[int, ...]
+
+CLAMP = 100.0
+"""Outputs of the networks for Marabou are kept in [-100, 100], since it takes no softmax."""
+
+
+class Residual(nn.Module):
+    """body(x) + shortcut(x)."""
+
+    def __init__(self, body: nn.Module, shortcut: nn.Module) -> None:
+        super().__init__()
+        self.body = body
+        self.shortcut = shortcut
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.body(x) + self.shortcut(x)
+        return out
+
+
+class Normalize(nn.Module):
+    """(x - mean) / std for each channel, inside the network, so that eps is in the data's units."""
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, mean: npt.ArrayLike, std: npt.ArrayLike, shape: Shape) -> None:
+        super().__init__()
+        for name, given in (("mean", mean), ("std", std)):
+            values = np.atleast_1d(np.asarray(given, np.float32))
+            fits = values.ndim == 1 and values.size in (1, shape[0])
+            if not (fits and np.isfinite(values).all() and (name == "mean" or (values > 0).all())):
+                raise SpecificationError(
+                    f"{name} {np.asarray(given).tolist()} must be one number or one for each of "
+                    f"{shape[0]} channels" + (", all above 0" if name == "std" else "")
+                )
+            self.register_buffer(
+                name, torch.from_numpy(values).reshape(-1, *[1] * (len(shape) - 1))
+            )
+
+    def forward(self, x: Tensor) -> Tensor:
+        return (x - self.mean) / self.std
+
+
+def architecture(
+    name: str,
+    input_shape: Shape,
+    classes: int,
+    *,
+    mean: npt.ArrayLike | None = None,
+    std: npt.ArrayLike | None = None,
+    seed: int = 0,
+) -> nn.Sequential:
+    """The network called `name`, with seeded weights; torch's own generator is left as it was.
+
+    `mean` and `std` put a normalisation in front.
+    """
+    if classes < 2:
+        raise SpecificationError(f"architecture '{name}': needs 2 classes or more, not {classes}")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layers = _layers(name.strip().lower(), input_shape, classes)
+    if mean is not None or std is not None:
+        front = Normalize(0.0 if mean is None else mean, 1.0 if std is None else std, input_shape)
+        layers.insert(0, front)
+    return nn.Sequential(*layers)
+
+
+def _layers(name: str, shape: Shape, classes: int) -> list[nn.Module]:
+    if found := re.fullmatch(r"(?:mnist_|cifar_|gtsrb_)?(?:relu_)?(\d{1,2})_(\d{1,5})", name):
+        depth, width = int(found[1]), int(found[2])
+        if depth < 2 or width < 1:
+            raise SpecificationError(f"architecture '{name}': needs 2 layers and 1 neuron or more")
+        return _dense(shape, [width] * (depth - 1), classes)
+    if found := re.fullmatch(r"(?:mnist-)?net_(\d{1,5})x(\d{1,2})", name):
+        return _dense(shape, [int(found[1])] * int(found[2]), classes)
+    if found := re.fullmatch(r"(?:dense:|mlp-)([1-9]\d{0,4}(?:-[1-9]\d{0,4})*)(-clamp)?", name):
+        layers = _dense(shape, [int(width) for width in found[1].split("-")], classes)
+        return [*layers, nn.Hardtanh(-CLAMP, CLAMP)] if found[2] else layers
+    if name in ARCHITECTURES:
+        if len(shape) != 3:
+            raise SpecificationError(
+                f"architecture '{name}' takes images (channels, height, width), "
+                f"not inputs of shape {shape}"
+            )
+        try:
+            return ARCHITECTURES[name](shape, classes)
+        except _TooSmall:
+            raise SpecificationError(
+                f"architecture '{name}': images of {shape[1]}x{shape[2]} pixels are too small"
+            ) from None
+    known = ", ".join(ARCHITECTURES)
+    raise SpecificationError(f"architecture '{name}' is not one of {GENERAL}, {known}")
+
+
+GENERAL = "dense:30, dense:100-50, dense:30-clamp, relu_3_50, net_256x4, mnist_nn, mnist_net"
+
+
+class _TooSmall(Exception):
+    """No pixel is left after a layer."""
+
+
+def _dense(shape: Shape, widths: Sequence[int], classes: int) -> list[nn.Module]:
+    """Flatten, then dense layers with ReLU between them."""
+    layers: list[nn.Module] = [nn.Flatten()]
+    size = math.prod(shape)
+    for width in widths:
+        layers += [nn.Linear(size, width), nn.ReLU()]
+        size = width
+    return [*layers, nn.Linear(size, classes)]
+
+
+class _Growing:
+    """Layers one after the other; each knows the shape that the one before it leaves."""
+
+    def __init__(self, shape: Shape) -> None:
+        self.layers: list[nn.Module] = []
+        self.shape = shape
+
+    def conv(self, filters: int, kernel: int, stride: int = 1, padding: int = 0) -> _Growing:
+        self.layers.append(nn.Conv2d(self.shape[0], filters, kernel, stride, padding))
+        return self._now(filters, kernel, stride, padding)
+
+    def pool(self) -> _Growing:
+        self.layers.append(nn.MaxPool2d(2))
+        return self._now(self.shape[0], 2, 2, 0)
+
+    def relu(self) -> _Growing:
+        self.layers.append(nn.ReLU())
+        return self
+
+    def norm(self) -> _Growing:
+        self.layers.append(nn.BatchNorm2d(self.shape[0]))
+        return self
+
+    def block(self, filters: int, stride: int) -> _Growing:
+        """Two 3x3 convolutions beside the identity, or beside a 1x1 convolution."""
+        before = self.shape[0]
+        body = _Growing(self.shape).conv(filters, 3, stride, 1).relu().conv(filters, 3, 1, 1)
+        same = stride == 1 and before == filters
+        shortcut = nn.Identity() if same else nn.Conv2d(before, filters, 1, stride)
+        self.layers.append(Residual(nn.Sequential(*body.layers), shortcut))
+        self.shape = body.shape
+        return self
+
+    def dense(self, widths: Sequence[int], classes: int) -> list[nn.Module]:
+        return [*self.layers, *_dense(self.shape, widths, classes)]
+
+    def _now(self, filters: int, kernel: int, stride: int, padding: int) -> _Growing:
+        sides = tuple((s + 2 * padding - kernel) // stride + 1 for s in self.shape[1:])
+        if min(sides) < 1:
+            raise _TooSmall
+        self.shape = (filters, *sides)
+        return self
+
+
+def _conv_small(shape: Shape, classes: int) -> list[nn.Module]:
+    return _Growing(shape).conv(16, 4, 2).relu().conv(32, 4, 2).relu().dense([100], classes)
+
+
+def _conv_med(shape: Shape, classes: int) -> list[nn.Module]:
+    return _Growing(shape).conv(16, 4, 2, 1).relu().conv(32, 4, 2, 1).relu().dense([1000], classes)
+
+
+def _conv_big(shape: Shape, classes: int) -> list[nn.Module]:
+    grown = _Growing(shape).conv(32, 3, 1, 1).relu().conv(32, 4, 2, 1).relu()
+    return grown.conv(64, 3, 1, 1).relu().conv(64, 4, 2, 1).relu().dense([512, 512], classes)
+
+
+def _resnet_4b(shape: Shape, classes: int) -> list[nn.Module]:
+    grown = _Growing(shape).conv(16, 3, 2, 1).relu()
+    for stride in (2, 1, 2, 1):
+        grown.block(32, stride).relu()
+    return grown.dense([100], classes)
+
+
+def _deep_game(shape: Shape, classes: int) -> list[nn.Module]:
+    grown = _Growing(shape)
+    for filters in (64, 128):
+        grown.conv(filters, 3, 1, 1).relu().conv(filters, 3, 1, 1).relu().pool()
+    return grown.dense([256, 256], classes)
+
+
+def _vnncomp23(shape: Shape, classes: int) -> list[nn.Module]:
+    grown = _Growing(shape)
+    for filters, kernel in ((32, 5), (64, 5), (64, 3)):
+        grown.conv(filters, kernel).relu().pool().norm()
+    return grown.dense([1024], classes)
+
+
+ARCHITECTURES: dict[str, Callable[[Shape, int], list[nn.Module]]] = {
+    "mnist_nn": lambda shape, classes: _dense(shape, [256, 256], classes),
+    "mnist_net": lambda shape, classes: _dense(shape, [512, 512], classes),
+    "convsmall": _conv_small,
+    "convmed": _conv_med,
+    "conv_big": _conv_big,
+    "resnet_4b": _resnet_4b,
+    "gtsrb_cnn_deep_game": _deep_game,
+    "gtsrb_cnn_vnncomp23": _vnncomp23,
+}
+"""The architectures whose sizes are no part of their names."""
