@@ -23,8 +23,10 @@ from radii.verifiers import BranchAndBound
 from radii.vnnlib import query_text
 
 NETWORK, BUDGET, MEMORIES = "convSmallRELU__Point", 30.0, ("700M", "1G", "2G")
+IMAGE = 1
+"""A bracket that a minute does not close."""
 HARD = 0.98
-"""Of the distance of the closest witness that is known: too close for a quick proof."""
+"""Of the distance of the closest witness that is known: too close for a proof in the budget."""
 
 
 def main(options: Options) -> None:
@@ -32,7 +34,7 @@ def main(options: Options) -> None:
         return
     budget = options.budget or BUDGET
     net = published.network(NETWORK)
-    instance = published.instances(net, 0, 5)[0]
+    instance = published.instances(net, 0, 5)[IMAGE]
     (attacked,) = MinimumNorm().attack(net, [Query(instance, GRID[len(GRID) - 1])])
     if attacked.witness is None:
         print(f"skipped: no witness for image {instance.index} of {NETWORK} is known")
