@@ -203,12 +203,14 @@ class Observer(Protocol):
     def started(self, total: int) -> None: ...
     def answered(self, case: Case, question: Question, result: Result, /) -> None: ...
     def finished(self, case: Case, /) -> None: ...
+    def held(self, is_held: bool, /) -> None: ...
 
 
 class _Silent:
     def started(self, total: int) -> None: ...
     def answered(self, case: Case, question: Question, result: Result, /) -> None: ...
     def finished(self, case: Case, /) -> None: ...
+    def held(self, is_held: bool, /) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -260,9 +262,10 @@ class Plan:
     ) -> None:
         """Measure what the store does not hold yet.
 
-        `jobs` 0: in this process, no hard limits; on a cluster, as many as it has room for.
+        `jobs` 0: in this process, no hard limits; on a cluster, as many as it has room for. While
+        the store's pause flag is raised it waits between questions; starting a run lowers it.
         """
-        observer = observer or _Silent()
+        observer, flag = observer or _Silent(), store.pause_flag
         check_room(self._memory_bytes())  # a worker will hold as much as this process does now
 
         def on_results(told: Sequence[tuple[Case, Question, Result]]) -> None:
@@ -270,8 +273,15 @@ class Plan:
             for case, question, result in told:
                 observer.answered(case, question, result)
 
+        def on_held(is_held: bool) -> None:
+            if flag is not None and is_held:
+                flag.hold()
+            observer.held(is_held)
+
         with self._executor(jobs, cluster) as executor:
             self._begin(store)
+            if flag is not None:
+                flag.lower()
             self._record_misclassified(store)
             cases = self._cases(store)
             observer.started(len(cases))
@@ -283,6 +293,8 @@ class Plan:
                 budget=self.settings.budget,
                 on_results=on_results,
                 on_finished=observer.finished,
+                is_paused=lambda: flag is not None and flag.is_raised,
+                on_held=on_held,
             )
 
     def _executor(self, jobs: int, cluster: Cluster | None) -> Executor:

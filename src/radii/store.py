@@ -6,9 +6,11 @@ A result is on disk when `record` returns. The file can be read while a run writ
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 import sqlite3
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -20,14 +22,24 @@ import numpy as np
 
 from radii.brackets import Bracket, Disagreement, Measurement, weigh
 from radii.errors import StoreError
+from radii.pausing import PauseFlag
 from radii.queries import Instance
 from radii.search import Kind, Question
 from radii.verdicts import Array, Proof, Result, Verdict, Witness
 
-__all__ = ["FILE_NAME", "SCHEMA_VERSION", "Record", "Store"]
+__all__ = [
+    "FILE_NAME",
+    "SCHEMA_VERSION",
+    "Answer",
+    "Record",
+    "Store",
+    "Subject",
+    "is_being_written",
+]
 
 FILE_NAME = "radii.sqlite"
 LOCK_NAME = ".lock"
+LOCK_PAUSES = (0.0, 0.02, 0.1)  # seconds before each attempt
 SCHEMA_VERSION = 2
 
 SCHEMA = """
@@ -105,6 +117,30 @@ MEASURED = (
     " i.predicted, i.correct, i.property, i.target FROM instances i"
     " JOIN networks n ON n.fingerprint = i.network"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """An instance before anything was asked; `digest` is equal for equal inputs."""
+
+    key: str
+    digest: str
+    columns: tuple[Any, ...]
+
+    def measured(self, answered: Sequence[Answered]) -> Measurement:
+        """Its measurement, given all its answers."""
+        return _measurement(self.columns, answered)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A result as it was reported. Later ones have larger numbers; `ended_at` is in UTC."""
+
+    number: int
+    key: str
+    ended_at: str
+    question: Question
+    result: Result
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,6 +258,11 @@ class Store:
         self._unused.clear()
         if self._lock is not None:
             self._lock.close()
+
+    @property
+    def pause_flag(self) -> PauseFlag | None:
+        """How the run that writes it is asked to pause; None without a directory."""
+        return None if self._lock is None else PauseFlag(Path(self._lock.name).parent)
 
     # --- the experiment and its instances
 
@@ -352,6 +393,28 @@ class Store:
         answered = tuple(self.results([key])[key])
         return Record(key, _measurement(columns, answered), _array(dtype, shape, data), answered)
 
+    def subjects(self) -> Iterator[Subject]:
+        """The instances, in the order of the selection, without what was asked of them."""
+        with _explained(self._place):
+            for row in self._db.execute(f"{MEASURED} ORDER BY i.position"):
+                key, dtype, shape, data, *columns = row
+                digest = hashlib.sha256(f"{dtype}{shape}".encode())
+                digest.update(data)
+                yield Subject(key, digest.hexdigest(), tuple(columns))
+
+    def answers(self, *, after: int = 0) -> Iterator[Answer]:
+        """What was reported after the answer of that number; inputs of witnesses are left out."""
+        query = (
+            "SELECT q.id, q.instance, q.ended_at, q.kind, q.eps, q.verdict, q.seconds, q.verifier,"
+            " q.version, q.proof_eps, q.proof_margin, q.message, q.cpu_seconds, q.added_seconds,"
+            " w.distance, w.predicted, 'float32', '[0]', x'', w.outputs, w.replayed_on"
+            " FROM queries q LEFT JOIN witnesses w ON w.query = q.id WHERE q.id > ? ORDER BY q.id"
+        )
+        with _explained(self._place):
+            for number, key, ended_at, kind, eps, *columns in self._db.execute(query, (after,)):
+                question = Question(Kind(kind), eps)
+                yield Answer(number, key, ended_at, question, _result(question, columns))
+
     def disagreements(self) -> list[tuple[str, int, Disagreement]]:
         """Claims of proofs that a replayed witness contradicts: network, input, and which."""
         results = self.results()
@@ -367,13 +430,31 @@ class Store:
         ]
 
 
-def _is_locked(lock: IO[str]) -> bool:
-    """Take the lock, unless somebody else has it or has just removed its file."""
+def is_being_written(directory: Path) -> bool:
+    """Whether a run has the store of this directory open, now."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(lock.fileno()), Path(lock.name).stat())
-    except OSError:
+        with (directory / LOCK_NAME).open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # there is no lock, or it may not be read
         return False
+    return False
+
+
+def _is_locked(lock: IO[str]) -> bool:
+    """Take the lock, unless another run has it or has just removed its file.
+
+    Who only looks whether it is taken has it for an instant, so it is tried more than once.
+    """
+    for pause in LOCK_PAUSES:
+        time.sleep(pause)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return os.path.samestat(os.fstat(lock.fileno()), Path(lock.name).stat())
+        except OSError:
+            continue
+    return False
 
 
 def _instance_row(position: int, instance: Instance) -> tuple[object, ...]:

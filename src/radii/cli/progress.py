@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Self
 
 from rich.console import Console
@@ -56,3 +57,10 @@ class ProgressBar:
 
     def finished(self, _case: Case) -> None:
         self._progress.advance(self._task)
+
+    def held(self, is_held: bool) -> None:
+        """Also said where no bar is shown: who waits for the run must know why."""
+        self._progress.update(self._task, description="paused" if is_held else "radii")
+        if self._progress.disable:
+            told = "paused: nothing is asked until it is resumed" if is_held else "resumed"
+            print(f"radii: {told}", file=sys.stderr, flush=True)

@@ -21,6 +21,9 @@ from radii.verdicts import Result, Verdict
 
 __all__ = ["Case", "drive"]
 
+PAUSE_SECONDS = 0.2
+"""How often a run that is paused looks whether it may go on."""
+
 Told = Sequence[tuple["Case", Question, Result]]
 
 
@@ -64,15 +67,33 @@ def drive(
     on_finished: Callable[[Case], None],
     cpu_timeout: float = math.inf,
     clock: Callable[[], float] = time.monotonic,
+    is_paused: Callable[[], bool] = lambda: False,
+    on_held: Callable[[bool], None] = lambda _: None,
 ) -> None:
     """Run every search to its end, or to its budget.
 
     `on_results` gets the results that ended together, before the searches learn of them: what it
     has stored is never asked again. A query whose answer another one implies is cancelled.
     `timeout` is wall seconds a query, `cpu_timeout` CPU seconds, `budget` wall seconds a case.
+    While `is_paused`, nothing new is asked; `on_held` is told when nothing runs any more, and when
+    it goes on.
     """
     limits = _Limits(timeout, cpu_timeout, budget)
-    _Drive(cases, executor, limits, on_results, on_finished, clock).run()
+    pause = _Pause(is_paused, on_held)
+    _Drive(cases, executor, limits, on_results, on_finished, clock, pause).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Pause:
+    is_wanted: Callable[[], bool]
+    on_held: Callable[[bool], None]
+
+    def wait(self) -> None:
+        """Until the run may go on."""
+        self.on_held(True)
+        while self.is_wanted():
+            time.sleep(PAUSE_SECONDS)
+        self.on_held(False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +142,7 @@ class _Drive:
         on_results: Callable[[Told], None],
         on_finished: Callable[[Case], None],
         clock: Callable[[], float],
+        pause: _Pause,
     ) -> None:
         self.cases = cases
         self.executor = executor
@@ -128,6 +150,7 @@ class _Drive:
         self.on_results = on_results
         self.on_finished = on_finished
         self.clock = clock
+        self.pause = pause
         self.position = {id(case): place for place, case in enumerate(cases)}
         self.batches: dict[tuple[str, int], list[Case]] = {}
         for case in cases:
@@ -141,18 +164,25 @@ class _Drive:
         while True:
             while self.executor.has_room and (task := self._next_task()) is not None:
                 self.executor.submit(task)
-            if not self.running:
+            if self.running:
+                ended = self.executor.wait()
+                if ended is not None:
+                    self._settle(*ended)
+            elif self.waiting:
+                self.pause.wait()
+            else:
                 return
-            ended = self.executor.wait()
-            if ended is not None:
-                self._settle(*ended)
 
     def _next_task(self) -> Task | None:
+        """None: nothing is left to ask, or the run is asked to pause."""
         while self.waiting:
             place = heapq.heappop(self.waiting)
             if place not in self.idle:
                 continue
             case = self.cases[place]
+            if self._has_question(case) and self.pause.is_wanted():
+                heapq.heappush(self.waiting, place)
+                return None
             question = self._ask(case)
             if question is None:
                 continue
@@ -161,6 +191,9 @@ class _Drive:
                 asked.extend(self._companions(case, question))
             return self._task(asked)
         return None
+
+    def _has_question(self, case: Case) -> bool:
+        return case.spent < self.limits.budget and case.search.next_question() is not None
 
     def _ask(self, case: Case) -> Question | None:
         """The case's next question; a case without one is finished, unless it waits for answers."""
