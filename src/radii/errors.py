@@ -7,6 +7,7 @@
     │   ├── DataError           a data set, selection or array that cannot be used
     │   ├── SpecificationError  a grid, norm, property, VNN-LIB file or domain that makes no sense
     │   ├── ExperimentError     an experiment that contradicts itself or its directory
+    │   ├── TrainingError       a training that diverges, or contradicts its directory
     │   ├── StoreError          a store that cannot be read, written or understood
     │   ├── UnsupportedQuery    a verifier or attack that cannot decide what it is asked
     │   └── MissingExtra        an optional package is needed; names the extra that installs it
@@ -27,6 +28,7 @@ __all__ = [
     "SoundnessError",
     "SpecificationError",
     "StoreError",
+    "TrainingError",
     "UnsupportedOperator",
     "UnsupportedQuery",
 ]
@@ -66,6 +68,10 @@ class SpecificationError(InputError):
 
 class ExperimentError(InputError):
     """An experiment that contradicts itself or the directory it runs in."""
+
+
+class TrainingError(InputError):
+    """A training that cannot go on, or contradicts the directory it runs in."""
 
 
 class StoreError(InputError):

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from radii.training.architectures import ARCHITECTURES, Normalize, Residual, architecture
+from radii.training.cards import Card
+from radii.training.checkpoints import Epoch
+from radii.training.loop import Observer
 from radii.training.regime import REGIMES, Ramp, Regime, Step, parse_regime
+from radii.training.runs import Trained, train
+from radii.training.settings import Settings
 
 __all__ = [
     "ARCHITECTURES",
     "REGIMES",
+    "Card",
+    "Epoch",
     "Normalize",
+    "Observer",
     "Ramp",
     "Regime",
     "Residual",
+    "Settings",
     "Step",
+    "Trained",
     "architecture",
     "parse_regime",
+    "train",
 ]

@@ -25,6 +25,11 @@ REGIMES = {
     "augmentation-fgsm": ("radii.training.augmentation", "FgsmAugmentation"),
     "fgsm": ("radii.training.adversarial", "FgsmTraining"),
     "pgd": ("radii.training.adversarial", "PgdTraining"),
+    "sr": ("radii.training.constraint", "StandardRobustnessTraining"),
+    "scr": ("radii.training.constraint", "StrongClassificationTraining"),
+    "lr": ("radii.training.constraint", "LipschitzTraining"),
+    "ibp": ("radii.training.certified", "IntervalTraining"),
+    "crown-ibp": ("radii.training.certified", "CrownIntervalTraining"),
 }
 """Where the regime of each name is; loaded when it is asked for."""
 

@@ -1,0 +1,166 @@
+"""The state of a training run in one file, replaced as a whole, so that a kill loses little."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pickle
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from radii.errors import TrainingError
+from radii.training.optimizers import Optimizer
+from radii.training.settings import Settings
+
+__all__ = ["Checkpoint", "Epoch", "Progress", "replacing"]
+
+FILE_NAME = "checkpoint.pt"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What was seen in one epoch, counted from 1. Epochs that were not tested have no accuracy."""
+
+    number: int
+    loss: float
+    rate: float
+    seconds: float
+    accuracy: float | None = None
+    robust_accuracy: float | None = None
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a run stands: whole epochs, batches of the next one and the sum of their losses."""
+
+    epoch: int = 0
+    batches: int = 0
+    loss: float = 0.0
+    seconds: float = 0.0
+    history: list[Epoch] = field(default_factory=list)
+
+
+class Checkpoint:
+    """Takes the state of a run, and writes it when told; `purpose` is what else must agree."""
+
+    def __init__(self, directory: Path | None, settings: Settings, purpose: dict[str, str]) -> None:
+        self.path = None if directory is None else directory / FILE_NAME
+        self.settings = settings
+        self.purpose = purpose
+        self._taken: dict[str, Any] | None = None
+
+    def take(self, module: nn.Module, optimizer: Optimizer, progress: Progress) -> None:
+        """Remember the state as it is now; a TrainingError if a parameter is not finite."""
+        state = {name: tensor.detach().clone() for name, tensor in module.state_dict().items()}
+        for name, tensor in state.items():
+            if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+                raise TrainingError(
+                    f"training diverged: '{name}' holds values that are not finite after epoch "
+                    f"{progress.epoch}; lower the learning rate"
+                )
+        self._taken = {
+            "format": FORMAT,
+            "settings": dataclasses.asdict(self.settings),
+            "purpose": self.purpose,
+            "module": state,
+            "optimizer": {n: [t.clone() for t in ts] for n, ts in optimizer.state.items()},
+            "generators": _generators(),
+            "progress": dataclasses.asdict(progress),
+        }
+
+    def write(self) -> None:
+        """Replace the file by the state taken last, if that is not written yet."""
+        if self._taken is None or self.path is None:
+            return
+        with replacing(self.path) as partial, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            torch.save(self._taken, partial)
+        self._taken = None
+
+    def restore(self, module: nn.Module, optimizer: Optimizer) -> Progress:
+        """Put everything back as it was written; where nothing was, a run that begins."""
+        if self.path is None or not self.path.exists():
+            return Progress()
+        saved = self._read(self.path)
+        try:
+            self._compare(saved)
+            module.load_state_dict(saved["module"])
+            optimizer.restore(saved["optimizer"])
+            _set_generators(saved["generators"])
+            progress = saved["progress"]
+            history = [Epoch(**epoch) for epoch in progress.pop("history")]
+            if len(history) != progress["epoch"]:
+                raise ValueError("its epochs are not those of its history")
+            return Progress(**progress, history=history)
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            raise TrainingError(
+                f"{self.path}: is not the checkpoint of this module ({_first_line(error)}); choose "
+                "another directory, or remove the file to begin anew"
+            ) from None
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        try:
+            saved = torch.load(path, map_location="cpu", weights_only=True)
+        except (pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError, KeyError) as e:
+            raise TrainingError(
+                f"{path}: cannot be read as a checkpoint ({_first_line(e)}); remove it to begin "
+                "anew"
+            ) from None
+        if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+            raise TrainingError(
+                f"{path}: is not a checkpoint of this version of radii; choose another directory"
+            )
+        return saved
+
+    def _compare(self, saved: dict[str, Any]) -> None:
+        differing = self.settings.differences(saved["settings"])
+        differing += [
+            f"{name} {saved['purpose'].get(name)}, not {value}"
+            for name, value in self.purpose.items()
+            if saved["purpose"].get(name) != value
+        ]
+        if differing:
+            raise TrainingError(
+                f"{self.path}: belongs to another training ({'; '.join(differing)}); choose "
+                "another directory, or remove the file to begin anew"
+            )
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A path to write to, which becomes `path` once it is written as a whole."""
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield partial
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except (OSError, RuntimeError) as error:  # torch says of a full disk RuntimeError
+        raise TrainingError(f"{path}: cannot be written ({_first_line(error)})") from None
+
+
+def _generators() -> list[Tensor]:
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    return [torch.get_rng_state(), *cuda]
+
+
+def _set_generators(states: list[Tensor]) -> None:
+    torch.set_rng_state(states[0])
+    if torch.cuda.is_available() and len(states) > 1:
+        torch.cuda.set_rng_state_all(states[1:])
+
+
+def _first_line(error: BaseException) -> str:
+    """What a library says, without its advice to load files unsafely."""
+    if isinstance(error, pickle.UnpicklingError):
+        return "it holds Python objects that radii does not load, or is damaged"
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -1,0 +1,206 @@
+"""The training loop: all data in one tensor, batches by index, and nothing between the steps that
+a loop written by hand would not do."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from radii.errors import TrainingError
+from radii.training.checkpoints import Checkpoint, Epoch, Progress
+from radii.training.evaluation import Holdout
+from radii.training.optimizers import OPTIMIZERS, Optimizer
+from radii.training.regime import Regime, Step
+from radii.training.settings import Settings
+
+__all__ = ["Loop", "Observer"]
+
+SAVE_EVERY = 30.0
+"""Seconds of work that a kill may lose."""
+
+SHOW_EVERY = 0.2
+"""Seconds between two calls of an observer's `advanced`."""
+
+TESTED = 1000
+ATTACKED = 200
+ATTACK_STEPS = 10
+"""Of the tests during training: images tested, images attacked, steps of the attack."""
+
+EPOCHS_AT_MOST = 1_000_003
+"""A run of this many has the order of another seed's first epoch as its next."""
+
+TEST_SHARE = 0.05
+"""Of the training's own passes over images, what its tests may cost."""
+
+
+class Observer(Protocol):
+    """Told how training goes; `batches` are those of the whole run."""
+
+    def started(self, batches: int, done: int) -> None: ...
+
+    def advanced(self, done: int) -> None: ...
+
+    def finished_epoch(self, epoch: Epoch) -> None: ...
+
+
+class Loop:
+    """One run, from wherever its checkpoint stands to its last epoch.
+
+    `masks` hold 0 where the parameter of that name is kept at 0, and 1 elsewhere.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        images: Tensor,
+        labels: Tensor,
+        *,
+        regime: Regime,
+        settings: Settings,
+        holdout: Holdout,
+        checkpoint: Checkpoint,
+        masks: Mapping[str, Tensor],
+        observer: Observer | None,
+    ) -> None:
+        self.module, self.images, self.labels = module, images, labels
+        self.regime, self.settings, self.holdout = regime, settings, holdout
+        self.checkpoint, self.observer = checkpoint, observer
+        named = {n: p for n, p in module.named_parameters() if p.requires_grad}
+        self._parameters = list(named.values())
+        self._saved = 0.0
+        self._masked = [(named[name], mask) for name, mask in masks.items()]
+        whole, rest = divmod(len(images), settings.batch)
+        self._batches = whole + (rest > (1 if whole else 0))  # one image alone has no variance
+
+    def run(self) -> Progress:
+        """Torch's generators are left as they were, and the module in evaluation mode."""
+        settings = self.settings
+        devices = [self.images.device] if self.images.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(settings.seed)
+            optimizer = OPTIMIZERS[settings.optimizer](
+                self._parameters,
+                rate=settings.rate,
+                weight_decay=settings.weight_decay,
+                momentum=settings.momentum,
+            )
+            progress = self.checkpoint.restore(self.module, optimizer)
+            self._mask()
+            if self.observer is not None:
+                done = progress.epoch * self._batches + progress.batches
+                self.observer.started(settings.epochs * self._batches, done)
+            self._saved = time.perf_counter()
+            self.module.train()
+            try:
+                self.checkpoint.take(self.module, optimizer, progress)
+                while progress.epoch < settings.epochs:
+                    self._epoch(optimizer, progress)
+            finally:
+                self.checkpoint.write()
+                self.module.eval()
+        return progress
+
+    def _epoch(self, optimizer: Optimizer, progress: Progress) -> None:
+        """The batches that are left of an epoch, then its test."""
+        settings, module, regime = self.settings, self.module, self.regime
+        order = self._order(progress.epoch)
+        optimizer.rate = settings.rate_at(progress.epoch)
+        before = progress.epoch * self._batches
+        total = settings.epochs * self._batches
+        low, high = self.holdout.low, self.holdout.high
+        began = shown = time.perf_counter()
+        spent = progress.seconds
+        for number in range(progress.batches, self._batches):
+            chosen = order[number * settings.batch : (number + 1) * settings.batch]
+            loss = regime.loss(
+                Step(
+                    module,
+                    self.images.index_select(0, chosen),
+                    self.labels.index_select(0, chosen),
+                    low,
+                    high,
+                    (before + number) / total,
+                )
+            )
+            value = loss.item()
+            if not math.isfinite(value):
+                raise TrainingError(self._diverged(value, progress.epoch, number))
+            optimizer.step(torch.autograd.grad(loss, self._parameters))
+            self._mask()
+            progress.loss += value
+            progress.batches = number + 1
+            now = time.perf_counter()
+            if self.observer is not None and now - shown > SHOW_EVERY:
+                shown = now
+                self.observer.advanced(before + progress.batches)
+            if now - self._saved > SAVE_EVERY:
+                progress.seconds = spent + now - began
+                self._save(optimizer, progress)
+        progress.seconds = spent + time.perf_counter() - began
+        self._finish(progress)
+        self.checkpoint.take(module, optimizer, progress)
+        if time.perf_counter() - self._saved > SAVE_EVERY:
+            self._save(optimizer, progress)
+
+    def _finish(self, progress: Progress) -> None:
+        """Enter the epoch in the history, with what a test now says."""
+        settings, number = self.settings, progress.epoch + 1
+        accuracy = robust = None
+        if number % self._test_every == 0 or number == settings.epochs:
+            accuracy = self.holdout.accuracy(self.module, TESTED)
+            robust = self.holdout.robust_accuracy(
+                self.module,
+                eps=settings.eps,
+                count=ATTACKED,
+                steps=ATTACK_STEPS,
+                seed=settings.seed,
+            )
+        epoch = Epoch(
+            number=number,
+            loss=progress.loss / self._batches,
+            rate=settings.rate_at(progress.epoch),
+            seconds=progress.seconds,
+            accuracy=accuracy,
+            robust_accuracy=robust,
+        )
+        progress.history.append(epoch)
+        progress.epoch, progress.batches, progress.loss = number, 0, 0.0
+        if self.observer is not None:
+            self.observer.finished_epoch(epoch)
+
+    def _save(self, optimizer: Optimizer, progress: Progress) -> None:
+        self.checkpoint.take(self.module, optimizer, progress)
+        self.checkpoint.write()
+        self._saved = time.perf_counter()
+
+    @property
+    def _test_every(self) -> int:
+        """Epochs from test to test: so many that tests are cheap, but ten in a run at least."""
+        passes = min(TESTED, len(self.holdout)) / 3 + min(ATTACKED, len(self.holdout)) * (
+            ATTACK_STEPS + 1
+        )
+        cheap = math.ceil(passes / (TEST_SHARE * len(self.images)))
+        return max(1, min(cheap, self.settings.epochs // 10))
+
+    def _order(self, epoch: int) -> Tensor:
+        """The images of an epoch in random order; a function of the seed and the epoch alone."""
+        generator = torch.Generator().manual_seed(self.settings.seed * EPOCHS_AT_MOST + epoch)
+        return torch.randperm(len(self.images), generator=generator).to(self.images.device)
+
+    @torch.no_grad()
+    def _mask(self) -> None:
+        for parameter, mask in self._masked:
+            parameter.mul_(mask)
+
+    def _diverged(self, value: float, epoch: int, batch: int) -> str:
+        kept = self.checkpoint.path
+        where = "" if kept is None else f"; {kept} keeps the last good state"
+        return (
+            f"training diverged: the loss of batch {batch + 1} of epoch {epoch + 1} is {value}; "
+            f"lower the learning rate or the regime's weights{where}"
+        )

@@ -1,0 +1,63 @@
+"""How a network is trained: everything that decides its weights besides the data."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+from radii.errors import TrainingError
+from radii.training.optimizers import OPTIMIZERS
+
+__all__ = ["Settings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Checked on creation; a TrainingError names what is out of range.
+
+    The learning rate is `rate`, multiplied by `rate_factor` after every `rate_step` epochs (never
+    if that is 0). `momentum` is that of sgd. `eps` is the radius at which robust accuracy is
+    measured, which changes no weight.
+    """
+
+    regime: str
+    epochs: int = 10
+    batch: int = 128
+    optimizer: str = "adam"
+    rate: float = 1e-3
+    rate_step: int = 0
+    rate_factor: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 0.0
+    seed: int = 0
+    eps: float = 0.1
+
+    def __post_init__(self) -> None:
+        if self.optimizer not in OPTIMIZERS:
+            raise TrainingError(
+                f"optimizer '{self.optimizer}' is not one of {', '.join(OPTIMIZERS)}"
+            )
+        for name, least in (("epochs", 1), ("batch", 1), ("rate_step", 0), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise TrainingError(f"{name} {getattr(self, name)} must be at least {least}")
+        for name in ("rate", "rate_factor", "eps"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise TrainingError(f"{name} {getattr(self, name):g} must be above 0")
+        if not 0 <= self.momentum < 1:
+            raise TrainingError(f"momentum {self.momentum:g} must be at least 0 and below 1")
+        if not 0 <= self.weight_decay < math.inf:
+            raise TrainingError(f"weight_decay {self.weight_decay:g} must be at least 0")
+
+    def rate_at(self, epoch: int) -> float:
+        """The learning rate of an epoch, counted from 0."""
+        return self.rate * self.rate_factor ** (epoch // self.rate_step if self.rate_step else 0)
+
+    def differences(self, other: dict[str, object]) -> list[str]:
+        """How these settings differ from those of a checkpoint, in words."""
+        mine = dataclasses.asdict(self)
+        return [
+            f"{name} {other.get(name)}, not {value}"
+            for name, value in mine.items()
+            if other.get(name) != value
+        ]
