@@ -1,0 +1,137 @@
+"""An ensemble: classifiers of the same inputs and classes, and whom a perturbed input fools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from radii.balls import Ball, Domain, Norm
+from radii.datasets import Dataset
+from radii.ensembles.classifiers import Classifier
+from radii.ensembles.sets import set_of
+from radii.errors import NetworkError, SpecificationError
+from radii.networks import Network
+from radii.properties import Anchor, OneToAny
+from radii.queries import Specification
+from radii.selection import select
+from radii.verdicts import Array
+from radii.witnesses import check_witness
+
+__all__ = ["Ensemble", "Fooling", "Point"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Point:
+    """A labelled input, in the shape and type that the ensemble's first network takes."""
+
+    index: int
+    label: int
+    input: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fooling:
+    """A perturbed input and the set of classifiers that it fools, replayed on ONNX Runtime.
+
+    `distance` is measured from the point in the norm of the ball that was attacked.
+    """
+
+    fooled: int
+    distance: float
+    input: Array
+
+
+class Ensemble:
+    """Classifiers that one attacker faces. They may normalise their inputs differently.
+
+    Raises a NetworkError unless all take the same inputs and tell the same classes apart.
+    """
+
+    def __init__(self, networks: Sequence[Network]) -> None:
+        if not networks:
+            raise SpecificationError("an ensemble needs at least one network, but none was given")
+        first = networks[0]
+        for other in networks[1:]:
+            _check_alike(first, other)
+        if first.output_size < 2:
+            raise NetworkError(
+                f"{first.name}: has one output, but a classifier needs one for each class"
+            )
+        self.networks = tuple(networks)
+        self.classifiers = tuple(Classifier.of(network) for network in networks)
+        self.domain: Domain = first.domain
+
+    def __len__(self) -> int:
+        return len(self.networks)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(network.name for network in self.networks)
+
+    def points(self, dataset: Dataset, *, layout: str | None = None) -> tuple[Point, ...]:
+        """The images of a data set as the ensemble takes them; an InputError if they do not fit."""
+        found = select(
+            self.networks[0], dataset, property="one-to-any", norm=Norm.LINF, layout=layout
+        )
+        return tuple(Point(each.index, each.label, each.input) for each in found)
+
+    def ball(self, point: Point, norm: Norm, eps: float) -> Ball:
+        return Ball(np.asarray(point.input, np.float64), eps, norm, self.domain)
+
+    def replay(self, point: Point, ball: Ball, candidate: Array) -> Fooling | None:
+        """Whom the candidate fools, once it is moved into the ball; None if it is not a number."""
+        if not np.isfinite(candidate).all():
+            return None
+        moved = ball.project(candidate.reshape(ball.shape), self.networks[0].input_dtype)
+        if not ball.contains(moved):
+            return None
+        fooled = set_of(
+            place
+            for place, network in enumerate(self.networks)
+            if _is_fooled(network, point, ball, moved)
+        )
+        return Fooling(fooled, ball.distance(moved), moved)
+
+
+def _is_fooled(network: Network, point: Point, ball: Ball, moved: Array) -> bool:
+    shape = network.input_shape
+    own = Ball(ball.center.reshape(shape), ball.eps, ball.norm, network.domain)
+    anchor = Anchor(point.label, np.zeros(network.output_size))
+    specification = Specification(own, OneToAny().at(anchor))
+    witness = check_witness(network, specification, moved.reshape(shape))
+    return witness is not None and np.array_equal(witness.input.ravel(), moved.ravel())
+
+
+def _check_alike(first: Network, other: Network) -> None:
+    shapes, types = (first.input_shape, other.input_shape), (first.input_dtype, other.input_dtype)
+    classes = first.output_size, other.output_size
+    domains = first.domain.key(), other.domain.key()
+    for what, (one, two), is_same in (
+        ("inputs of shape", shapes, _are_alike(*shapes)),
+        ("inputs of type", types, types[0] == types[1]),
+        ("inputs of so many classes:", classes, classes[0] == classes[1]),
+        ("inputs in", domains, _same_domain(first, other)),
+    ):
+        if not is_same:
+            raise NetworkError(
+                f"{other.name}: takes {what} {two}, but {first.name} takes {one}; "
+                "an ensemble needs networks of the same inputs and classes"
+            )
+
+
+def _are_alike(one: tuple[int, ...], two: tuple[int, ...]) -> bool:
+    """The shapes order values alike: up to axes of length 1; a grey image may also be flat."""
+    long = [tuple(length for length in shape if length != 1) for shape in (one, two)]
+    if long[0] == long[1]:
+        return True
+    ranks = sorted(map(len, long))
+    return np.prod(one) == np.prod(two) and ranks[0] == 1 and ranks[1] <= 2
+
+
+def _same_domain(first: Network, other: Network) -> bool:
+    sides = zip(
+        first.domain.box(first.input_shape), other.domain.box(other.input_shape), strict=True
+    )
+    return all(np.array_equal(one.ravel(), two.ravel()) for one, two in sides)

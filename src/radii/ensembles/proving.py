@@ -1,0 +1,102 @@
+"""Joint queries: can one perturbation of a point fool all of these classifiers?"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from radii import __version__
+from radii.balls import Ball
+from radii.bounds import crown_bounds
+from radii.ensembles.classifiers import Classifier, Float64
+from radii.ensembles.ensemble import Ensemble, Fooling, Point
+from radii.ensembles.products import Part, Product
+from radii.ensembles.sets import is_within, members
+from radii.properties import Halfspaces, LinearRequirement
+from radii.queries import Specification
+from radii.verdicts import Verdict
+from radii.verifiers import Limits, Verifier
+from radii.verifiers.replaying import ReplayNoise
+
+__all__ = ["CROWN", "Finding", "decide_jointly"]
+
+CROWN = "crown"
+"""The name of who proves that one classifier alone is right in the whole ball, by its bounds."""
+
+PROOF_MARGIN = 1e-6
+"""The least that bounds must exceed, in units of the scores: as for the native verifier."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finding:
+    """What is known of a set of classifiers at a point: NOT_ROBUST means that it can be fooled.
+
+    ROBUST: no perturbation within `eps` fools all of `classifiers`; `margin` is that of the proof.
+    """
+
+    classifiers: int
+    eps: float
+    verdict: Verdict
+    verifier: str
+    version: str
+    seconds: float
+    margin: float = 0.0
+    message: str = ""
+    fooling: Fooling | None = None
+
+
+def decide_jointly(
+    ensemble: Ensemble,
+    point: Point,
+    ball: Ball,
+    classifiers: int,
+    verifier: Verifier,
+    limits: Limits | None = None,
+) -> Finding:
+    """Can one input of the ball fool all these classifiers?
+
+    Bounds exclude what rivals they can; if none is left of a classifier, the finding is about that
+    one alone. The verifier decides the rest on the product network. NOT_ROBUST brings a perturbed
+    input that was replayed on every network.
+    """
+    started = time.perf_counter()
+    limits = limits or Limits()
+    parts = []
+    for place in members(classifiers):
+        classifier = ensemble.classifiers[place]
+        rivals, margin = possible_rivals(classifier, point.label, ball)
+        if not len(rivals):
+            seconds = time.perf_counter() - started
+            return Finding(
+                1 << place, ball.eps, Verdict.ROBUST, CROWN, __version__, seconds, margin
+            )
+        parts.append(Part(classifier, rivals))
+    product = Product(parts)
+    region = Ball(ball.center.reshape(product.input_shape), ball.eps, ball.norm, product.domain)
+    specification = Specification(region, product.all_fooled)
+    answer, witness = verifier.decide(product, specification, limits)
+    verdict, message, fooling = answer.verdict, answer.message, None
+    if witness is not None:
+        fooling = ensemble.replay(point, ball, witness.input)
+        if fooling is None or not is_within(classifiers, fooling.fooled):
+            verdict = Verdict.UNKNOWN
+            message = "its counterexample does not replay on every network"
+    name, version = answer.answered_by or (verifier.name, verifier.version)
+    seconds = time.perf_counter() - started
+    return Finding(
+        classifiers, ball.eps, verdict, name, version, seconds, answer.margin, message, fooling
+    )
+
+
+def possible_rivals(classifier: Classifier, label: int, ball: Ball) -> tuple[Float64, float]:
+    """The rivals that bounds do not exclude, and the margin by which they exclude the others."""
+    scores = classifier.scores
+    rows = classifier.rivals(label)
+    own = Ball(ball.center.reshape(scores.input_shape), ball.eps, ball.norm, scores.domain)
+    beaten = Halfspaces(-rows, np.zeros(len(rows)))
+    noise = ReplayNoise(scores, Specification(own, LinearRequirement((beaten,))))
+    margin = max(PROOF_MARGIN, noise.margin(beaten)) + classifier.slack
+    highest = crown_bounds(scores, [own], rows).high[0].numpy()
+    return rows[~(highest < -margin)], margin  # what is NaN stays possible
