@@ -25,6 +25,7 @@ from radii.cli import (
     report,
     run,
     show,
+    train,
     verify,
 )
 from radii.errors import InputError
@@ -45,6 +46,7 @@ COMMANDS = (
     attack,
     audit,
     verify,
+    train,
     data,
 )
 

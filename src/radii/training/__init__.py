@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from radii.training.architectures import ARCHITECTURES, Normalize, Residual, architecture
 from radii.training.cards import Card
-from radii.training.checkpoints import Epoch
+from radii.training.checkpoints import Epoch, saved_weights
 from radii.training.loop import Observer
 from radii.training.regime import REGIMES, Ramp, Regime, Step, parse_regime
 from radii.training.runs import Trained, train
@@ -25,5 +25,6 @@ __all__ = [
     "Trained",
     "architecture",
     "parse_regime",
+    "saved_weights",
     "train",
 ]

@@ -19,7 +19,7 @@ from radii.errors import TrainingError
 from radii.training.optimizers import Optimizer
 from radii.training.settings import Settings
 
-__all__ = ["Checkpoint", "Epoch", "Progress", "replacing"]
+__all__ = ["Checkpoint", "Epoch", "Progress", "replacing", "saved_weights"]
 
 FILE_NAME = "checkpoint.pt"
 FORMAT = 1
@@ -89,7 +89,7 @@ class Checkpoint:
         """Put everything back as it was written; where nothing was, a run that begins."""
         if self.path is None or not self.path.exists():
             return Progress()
-        saved = self._read(self.path)
+        saved = _read(self.path)
         try:
             self._compare(saved)
             module.load_state_dict(saved["module"])
@@ -106,20 +106,6 @@ class Checkpoint:
                 "another directory, or remove the file to begin anew"
             ) from None
 
-    def _read(self, path: Path) -> dict[str, Any]:
-        try:
-            saved = torch.load(path, map_location="cpu", weights_only=True)
-        except (pickle.UnpicklingError, RuntimeError, OSError, EOFError, ValueError, KeyError) as e:
-            raise TrainingError(
-                f"{path}: cannot be read as a checkpoint ({_first_line(e)}); remove it to begin "
-                "anew"
-            ) from None
-        if not isinstance(saved, dict) or saved.get("format") != FORMAT:
-            raise TrainingError(
-                f"{path}: is not a checkpoint of this version of radii; choose another directory"
-            )
-        return saved
-
     def _compare(self, saved: dict[str, Any]) -> None:
         differing = self.settings.differences(saved["settings"])
         differing += [
@@ -132,6 +118,31 @@ class Checkpoint:
                 f"{self.path}: belongs to another training ({'; '.join(differing)}); choose "
                 "another directory, or remove the file to begin anew"
             )
+
+
+def saved_weights(directory: Path) -> dict[str, Tensor]:
+    """The state of the module in the checkpoint of a run, whole or cut off."""
+    path = directory / FILE_NAME
+    weights = _read(path).get("module")
+    if not isinstance(weights, dict):
+        raise TrainingError(f"{path}: holds no module")
+    return weights
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            saved = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as e:  # torch fails on hostile bytes in more ways than it documents
+        raise TrainingError(
+            f"{path}: cannot be read as a checkpoint ({_first_line(e)}); remove it to begin anew"
+        ) from None
+    if not isinstance(saved, dict) or saved.get("format") != FORMAT:
+        raise TrainingError(
+            f"{path}: is not a checkpoint of this version of radii; choose another directory"
+        )
+    return saved
 
 
 @contextmanager

@@ -39,13 +39,13 @@ TEST_SHARE = 0.05
 
 
 class Observer(Protocol):
-    """Told how training goes; `batches` are those of the whole run."""
+    """Told how training goes; `batches` and `done` count those of the whole run."""
 
     def started(self, batches: int, done: int) -> None: ...
 
     def advanced(self, done: int) -> None: ...
 
-    def finished_epoch(self, epoch: Epoch) -> None: ...
+    def finished_epoch(self, epoch: Epoch, done: int) -> None: ...
 
 
 class Loop:
@@ -97,7 +97,8 @@ class Loop:
             self._saved = time.perf_counter()
             self.module.train()
             try:
-                self.checkpoint.take(self.module, optimizer, progress)
+                if progress.epoch == progress.batches == 0:
+                    self.checkpoint.take(self.module, optimizer, progress)
                 while progress.epoch < settings.epochs:
                     self._epoch(optimizer, progress)
             finally:
@@ -171,7 +172,7 @@ class Loop:
         progress.history.append(epoch)
         progress.epoch, progress.batches, progress.loss = number, 0, 0.0
         if self.observer is not None:
-            self.observer.finished_epoch(epoch)
+            self.observer.finished_epoch(epoch, number * self._batches)
 
     def _save(self, optimizer: Optimizer, progress: Progress) -> None:
         self.checkpoint.take(self.module, optimizer, progress)

@@ -73,6 +73,7 @@ def train(
     std: npt.ArrayLike | None = None,
     eps: float | None = None,
     masks: Mapping[str, Tensor] | None = None,
+    start: Mapping[str, Tensor] | None = None,
     name: str | None = None,
     observer: Observer | None = None,
     **settings: Any,
@@ -82,13 +83,16 @@ def train(
     With `out` the run is kept in that directory: doing it again continues where it was cut off, to
     the same weights. `test` is measured and never trained on. `eps` is the radius of the measured
     robust accuracy (the regime's, or else 0.1 for grey and 8/255 for coloured images). `mean` and
-    `std` normalise inside a named architecture.
+    `std` normalise inside a named architecture. `start` are weights to begin with, as of
+    `saved_weights` or a module's `state_dict`.
     """
     chosen = parse_regime(regime) if isinstance(regime, str) else regime
     colours = len(data.shape) == 3 and data.shape[0] > 1
     radius = eps if eps is not None else chosen.radius or (COLOUR_EPS if colours else GREY_EPS)
     how = _settings(chosen, radius, settings)
     built, title = _module(module, data, test, how, mean, std)
+    if start is not None:
+        _load(built, start, title)
     _check(built, data, test, title)
     directory = None if out is None else Path(out)
     device = next(built.parameters()).device
@@ -105,6 +109,7 @@ def train(
         "data": f"{summary.title} ({summary.fingerprint[:12]})",
         "domain": f"{low.min().item():g}:{high.max().item():g}",
         "masks": _digest(*(m.cpu().numpy() for m in checked_masks.values()))[:12],
+        "start": _digest(*(t.cpu().numpy() for t in (start or {}).values()))[:12],
     }
     loop = Loop(
         built,
@@ -155,6 +160,14 @@ def _module(
             "mean and std belong into the module itself, as radii.training.Normalize"
         )
     return module, type(module).__name__
+
+
+def _load(module: nn.Module, start: Mapping[str, Tensor], name: str) -> None:
+    try:
+        module.load_state_dict(dict(start))
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        raise TrainingError(f"{name}: cannot start from these weights ({reason})") from None
 
 
 def _check(module: nn.Module, data: Dataset, test: Dataset | None, name: str) -> None:

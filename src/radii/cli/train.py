@@ -1,0 +1,158 @@
+"""`radii train`: a network, its ONNX file and its card; run again to continue."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.errors import DataError, TrainingError
+
+if TYPE_CHECKING:
+    from radii.datasets import Dataset
+    from radii.training import Trained
+
+__all__ = ["add_parser"]
+
+EPILOG = """examples:
+  radii train --data mnist:train --arch mnist_nn --regime pgd:eps=0.1 --epochs 10 --out DIR
+  radii train --data digits:train --arch dense:30-clamp --epochs 100 --out small
+  radii train --data cifar10:train --arch resnet_4b --regime fgsm:eps=8/255 --epochs 15 \\
+      --rate 0.01 --rate-step 3 --rate-factor 0.5 --out resnet
+  radii run --network DIR/network.onnx --data mnist:test[0:100] --domain 0:1 --out results
+
+The same command again continues a run that was cut off, to the same weights. DIR holds
+network.onnx, card.json, card.md and checkpoint.pt.
+
+regimes:        standard, augmentation-uniform, augmentation-fgsm, fgsm, pgd, each with parameters
+                as in pgd:eps=0.1,steps=7; docs/training.md lists all
+architectures:  dense:30, dense:100-50, dense:30-clamp, relu_3_50, net_256x4, mnist_nn, mnist_net,
+                convSmall, convMed, conv_big, resnet_4b, gtsrb_6_256, gtsrb_7_1024,
+                gtsrb_cnn_deep_game, gtsrb_cnn_vnncomp23; for images and classes of any data set
+"""
+
+_SETTINGS = (
+    "epochs",
+    "batch",
+    "optimizer",
+    "rate",
+    "rate_step",
+    "rate_factor",
+    "momentum",
+    "weight_decay",
+    "seed",
+)
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "train",
+        help="train a network",
+        description="Train a network, export it to ONNX and say on a card what came of it.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_argument_group("what to train")
+    what.add_argument("--data", required=True, metavar="SPEC", help="mnist:train, file.npz:train")
+    what.add_argument(
+        "--test", metavar="SPEC", help="images to test on (the test split of a train split)"
+    )
+    what.add_argument("--arch", required=True, metavar="NAME", help="see below")
+    what.add_argument("--regime", default="standard", metavar="NAME", help="see below (standard)")
+    what.add_argument("--domain", default="0:1", metavar="LOW:HIGH", help="valid inputs (0:1)")
+    what.add_argument("--mean", metavar="M[,M...]", help="normalisation inside the network")
+    what.add_argument("--std", metavar="S[,S...]", help="normalisation inside the network")
+    what.add_argument("--out", required=True, type=Path, metavar="DIR", help="where it is kept")
+    how = parser.add_argument_group("how to train")
+    how.add_argument("--epochs", type=int, metavar="N", help="passes over the data (10)")
+    how.add_argument("--batch", type=int, metavar="N", help="images a step (128)")
+    how.add_argument("--optimizer", metavar="NAME", help="adam (default) or sgd")
+    how.add_argument("--rate", type=float, metavar="R", help="learning rate (0.001)")
+    how.add_argument(
+        "--rate-step", type=int, metavar="N", help="epochs after which the rate falls (never)"
+    )
+    how.add_argument(
+        "--rate-factor", type=float, metavar="F", help="what it is multiplied by then (0.1)"
+    )
+    how.add_argument("--momentum", type=float, metavar="M", help="of sgd (0.9)")
+    how.add_argument("--weight-decay", type=float, metavar="W", help="L2 penalty (0)")
+    how.add_argument(
+        "--eps",
+        metavar="EPS",
+        help="radius of the robust accuracy shown (the regime's; 0.1 for grey, 8/255 for colour)",
+    )
+    how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+    how.add_argument(
+        "--threads", type=int, default=1, metavar="N", help="of torch; others round otherwise (1)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the card as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    import torch
+
+    from radii.balls import Domain
+    from radii.cli.training_progress import TrainingProgress
+    from radii.training import train
+
+    if args.threads < 1:
+        raise TrainingError(f"--threads {args.threads} must be at least 1")
+    data, test = _data(args.data, args.test)
+    torch.set_num_threads(args.threads)
+    given = {name: getattr(args, name) for name in _SETTINGS}
+    with TrainingProgress() as progress:
+        trained = train(
+            args.arch,
+            data,
+            regime=args.regime,
+            test=test,
+            out=args.out,
+            domain=Domain.parse(args.domain),
+            mean=_numbers("mean", args.mean),
+            std=_numbers("std", args.std),
+            eps=None if args.eps is None else _number("eps", args.eps),
+            observer=progress,
+            **{name: value for name, value in given.items() if value is not None},
+        )
+    print(trained.card.as_json() if args.json else _summary(trained, args.out))
+    return 0
+
+
+def _data(spec: str, test: str | None) -> tuple[Dataset, Dataset | None]:
+    """Without a spec for the test, the whole test split beside a train split, if there is one."""
+    from radii.datasets import Spec, load_spec
+
+    parsed = Spec.parse(spec)
+    data = load_spec(parsed)
+    if test is not None:
+        return data, load_spec(test)
+    if data.split != "train":
+        return data, None
+    try:
+        return data, load_spec(dataclasses.replace(parsed, split="test", steps=()))
+    except DataError:
+        return data, None
+
+
+def _number(name: str, text: str) -> float:
+    above, _, below = text.partition("/")
+    try:
+        return float(above) / float(below) if below else float(above)
+    except (ValueError, ZeroDivisionError):
+        raise TrainingError(f"--{name} '{text}' is not a number") from None
+
+
+def _numbers(name: str, text: str | None) -> list[float] | None:
+    return None if text is None else [_number(name, part) for part in text.split(",")]
+
+
+def _summary(trained: Trained, out: Path) -> str:
+    card = trained.card
+    where = card.tested.title if card.held_out else f"{card.tested.title}, which it was trained on"
+    return (
+        f"{out / card.network}: accuracy {card.accuracy:.4f} on {card.tested.images} images of "
+        f"{where}; {card.robust_accuracy:.4f} under PGD at eps {card.settings.eps:.4g} "
+        f"(first {card.attacked}; an upper bound); {card.seconds:.1f} s"
+    )
