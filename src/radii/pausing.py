@@ -5,6 +5,7 @@ Whoever may write there can pause it, from a page, a script or a shell (`touch r
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -37,8 +38,8 @@ class PauseFlag:
 
     def raise_(self) -> None:
         """Ask the run to pause; what it has begun still ends."""
-        with _explained(self.path):
-            self.path.touch()
+        with _explained(self.path), suppress(FileExistsError), self.path.open("x"):
+            pass  # "x": a link that somebody put there leads nowhere
 
     def lower(self) -> None:
         """Let the run go on."""
@@ -47,8 +48,10 @@ class PauseFlag:
 
     def hold(self) -> None:
         """Said by the run. A flag that was lowered meanwhile stays so."""
-        with suppress(OSError), self.path.open("r+", encoding="utf-8") as stream:
-            stream.write(HELD)
+        with suppress(OSError):
+            file = os.open(self.path, os.O_WRONLY | os.O_NOFOLLOW)
+            with os.fdopen(file, "w", encoding="utf-8") as stream:
+                stream.write(HELD)
 
 
 @contextmanager

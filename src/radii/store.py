@@ -34,7 +34,7 @@ __all__ = [
     "Record",
     "Store",
     "Subject",
-    "is_being_written",
+    "written_since",
 ]
 
 FILE_NAME = "radii.sqlite"
@@ -415,6 +415,12 @@ class Store:
                 question = Question(Kind(kind), eps)
                 yield Answer(number, key, ended_at, question, _result(question, columns))
 
+    def first_answer_at(self) -> str:
+        """When the first result was reported, in UTC; empty while there is none."""
+        with _explained(self._place):
+            row = self._db.execute("SELECT ended_at FROM queries ORDER BY id LIMIT 1").fetchone()
+        return "" if row is None else str(row[0])
+
     def disagreements(self) -> list[tuple[str, int, Disagreement]]:
         """Claims of proofs that a replayed witness contradicts: network, input, and which."""
         results = self.results()
@@ -430,16 +436,21 @@ class Store:
         ]
 
 
-def is_being_written(directory: Path) -> bool:
-    """Whether a run has the store of this directory open, now."""
+def written_since(directory: Path) -> float | None:
+    """When the run began that has this directory's store open, in seconds since 1970.
+
+    None: no run has it open now.
+    """
     try:
         with (directory / LOCK_NAME).open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+            began = os.fstat(lock.fileno()).st_mtime
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return began
     except OSError:  # there is no lock, or it may not be read
-        return False
-    return False
+        return None
+    return None
 
 
 def _is_locked(lock: IO[str]) -> bool:

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import shutil
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +16,7 @@ import pytest
 from made_experiments import HOSTILE, ROBUST, STANDARD, write_experiment
 
 from radii.distributions import Distribution, Share
-from radii.report import Payload, make_payload, render_page, write_report
+from radii.report import make_payload, write_report
 from radii.report.payload import payload_of
 from radii.report.sources import Source
 
@@ -337,44 +333,6 @@ def test_phone(browser: Any, files: dict[str, Path], scheme: str) -> None:
         assert page.evaluate("document.getElementById('detail').scrollWidth") <= PHONE["width"]
         paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (max(map(int, paper[4:-1].split(","))) < 60) == (scheme == "dark")
-
-
-def test_the_same_page_from_a_server(browser: Any, tmp_path: Path) -> None:
-    """Without a payload inside, it asks for one; and again when it is told of news."""
-
-    def publish(payload: Payload) -> None:
-        (tmp_path / "facts.json").write_text(json.dumps(payload.facts))
-        (tmp_path / "columns.bin").write_bytes(payload.columns)
-        (tmp_path / "pictures.bin").write_bytes(payload.pictures)
-
-    (tmp_path / "index.html").write_text(render_page(None))
-    publish(make_payload([write_experiment(tmp_path / "a", {"first": STANDARD})]))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    page = browser.new_page(viewport=DESKTOP)
-    wrong: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    try:
-        page.goto(f"http://127.0.0.1:{server.server_port}/index.html")
-        page.wait_for_selector("html[data-ready]", timeout=60_000)
-        assert page.locator("#accuracy .name").all_inner_texts() == ["first"]
-        page.locator("#eps-number").fill("0.04")
-        page.locator("#eps-number").press("Enter")
-        both = {"first": STANDARD, "second": ROBUST}
-        publish(make_payload([write_experiment(tmp_path / "b", both)]))
-        page.evaluate("window.dispatchEvent(new Event('radii-changed'))")
-        page.locator("#accuracy .name", has_text="second").wait_for()
-        assert page.locator("#eps-number").input_value() == "0.04", "what was chosen stays"
-    finally:
-        page.close()
-        server.shutdown()
-        server.server_close()
-    assert wrong == []
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Nothing on standard error."""
 
 
 def test_theme_button(opened: Opened) -> None:

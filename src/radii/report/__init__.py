@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from radii.report.page import render_page, write_report
-from radii.report.payload import Payload, make_payload
+from radii.report.following import Followed
+from radii.report.page import render_live_page, render_page, write_report
+from radii.report.payload import Payload, make_payload, payload_of, pictures_of
+from radii.report.reading import named_apart
+from radii.report.sources import Source
 
-__all__ = ["Payload", "make_payload", "render_page", "write_report"]
+__all__ = [
+    "Followed",
+    "Payload",
+    "Source",
+    "make_payload",
+    "named_apart",
+    "payload_of",
+    "pictures_of",
+    "render_live_page",
+    "render_page",
+    "write_report",
+]

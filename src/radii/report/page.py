@@ -3,55 +3,51 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import importlib.util
 import json
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 
 from radii.errors import DataError
 from radii.report.payload import Payload
 
-__all__ = ["render_page", "write_report"]
+__all__ = ["render_live_page", "render_page", "write_report"]
 
 SCRIPTS = (
     *("dom", "data", "state", "tables", "cloud", "charts"),
     *("overview", "curves", "points", "pairs", "classes", "targets", "quality"),
-    *("pictures", "detail", "main"),
+    *("pictures", "detail"),
 )
-"""In this order they make one script; each uses what others define."""
+LIVE_SCRIPTS = ("live", "runs", "closing")
+"""In this order, `main` last, they make one script; each uses what others define."""
 
 
-POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:"
-
-
-def render_page(payload: Payload | None) -> str:
-    """The page with everything in it; opened from a file, it asks the network for nothing.
-
-    Without a payload it asks where it came from: for `facts.json`, `columns.bin` and
-    `pictures.bin`, and again on every event `radii-changed` of its window.
-    """
-    held = {"title": "radii", "policy": f"{POLICY}; connect-src 'self'"}
-    held |= dict.fromkeys(("facts", "columns", "pictures"), "")
-    if payload is not None:
-        held = {
-            "title": html.escape(f"{payload.facts['title']} · radii"),
-            "policy": POLICY,
-            "facts": json_in_script(payload.facts),
-            "columns": base64.b64encode(payload.columns).decode(),
-            "pictures": base64.b64encode(payload.pictures).decode(),
-        }
-    parts = held | {
+def render_page(payload: Payload) -> str:
+    """The page with everything in it; opened from a file, it asks the network for nothing."""
+    held = {
+        "title": html.escape(f"{payload.facts['title']} · radii"),
         "style": _asset("page.css"),
-        "plotly": _in_script(_plotly()),
-        "script": _in_script("\n".join(_asset(f"{name}.js") for name in SCRIPTS)),
+        "facts": json_in_script(payload.facts),
+        "columns": base64.b64encode(payload.columns).decode(),
+        "pictures": base64.b64encode(payload.pictures).decode(),
     }
-    first, *rest = _asset("page.html").split("{{")
-    pieces = [first]
-    for piece in rest:
-        name, _, text = piece.partition("}}")
-        pieces += [parts[name], text]
-    return "".join(pieces)
+    scripts = _scripts(*SCRIPTS, "main")
+    return _filled(held | scripts | {"policy": _policy(scripts.values(), connects="'none'")})
+
+
+def render_live_page() -> tuple[str, str]:
+    """The same page without anything in it, and its content security policy.
+
+    It asks the server that it came from, which is `radii.web`, for what it shows.
+    """
+    held = {"title": "radii", "style": _asset("page.css") + _asset("live.css")}
+    held |= dict.fromkeys(("facts", "columns", "pictures"), "")
+    scripts = _scripts(*SCRIPTS, *LIVE_SCRIPTS, "main")
+    policy = _policy(scripts.values(), connects="'self'")
+    return _filled(held | scripts | {"policy": policy}), policy
 
 
 def write_report(payload: Payload, path: Path) -> None:
@@ -62,10 +58,39 @@ def write_report(payload: Payload, path: Path) -> None:
         raise DataError(f"{path}: cannot be written ({error.strerror})") from None
 
 
+def _filled(parts: Mapping[str, str]) -> str:
+    first, *rest = _asset("page.html").split("{{")
+    pieces = [first]
+    for piece in rest:
+        name, _, text = piece.partition("}}")
+        pieces += [parts[name], text]
+    return "".join(pieces)
+
+
+def _scripts(*names: str) -> dict[str, str]:
+    code = "\n".join(_asset(f"{name}.js") for name in names)
+    return {
+        "plotly": _in_script(_plotly()),
+        "script": _in_script(f'(() => {{\n"use strict";\n{code}\n}})();'),
+    }
+
+
 def json_in_script(value: object) -> str:
     """JSON that cannot end the script element it stands in, whatever names say."""
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _policy(scripts: Iterable[str], *, connects: str) -> str:
+    """What the page may do: run these scripts and no other, however it might come into the page."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
+        for code in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        f"connect-src {connects}; base-uri 'none'; form-action 'none'"
+    )
 
 
 def _in_script(code: str) -> str:

@@ -32,10 +32,11 @@ from radii.queries import Grid
 from radii.report.histories import pack_histories
 from radii.report.packing import Block
 from radii.report.pictures import pack_pictures
-from radii.report.sources import Source, read_sources
+from radii.report.reading import read_sources
+from radii.report.sources import Source
 from radii.report.summary import are_comparable, notes, summary_sentences
 
-__all__ = ["FORMAT", "PICTURE_BYTES", "Payload", "make_payload", "payload_of"]
+__all__ = ["FORMAT", "PICTURE_BYTES", "Payload", "make_payload", "payload_of", "pictures_of"]
 
 FORMAT = 1
 
@@ -70,13 +71,17 @@ def make_payload(
 
 
 def payload_of(
-    sources: Sequence[Source], *, title: str = "", picture_bytes: int = PICTURE_BYTES
+    sources: Sequence[Source], *, title: str = "", picture_bytes: int | None = PICTURE_BYTES
 ) -> Payload:
-    """The payload of experiments that are read already."""
+    """The payload of experiments that are read already.
+
+    Without `picture_bytes` it has no pictures, and the page asks for those of an input when it
+    shows it: see `pictures_of`.
+    """
     measured = Distribution.union(source.distribution for source in sources)
     counted, target_notes = _counted(measured)
     inputs = _input_numbers(sources)
-    pictures = pack_pictures(sources, inputs, limit=picture_bytes)
+    pictures = pack_pictures(sources, inputs, limit=picture_bytes or 0)
     columns = Block()
     _add_rows(columns, measured, inputs)
     _add_counted(columns, counted, measured.networks)
@@ -86,7 +91,7 @@ def payload_of(
     columns.add("pixel_range", pictures.pixel_range, "f4")
     columns.add("difference_at", pictures.difference_at, "i4")
     columns.add("difference_scale", pictures.difference_scale, "f4")
-    note = pictures.note(picture_bytes)
+    note = "" if picture_bytes is None else pictures.note(picture_bytes)
     facts = {
         "format": FORMAT,
         "version": radii.__version__,
@@ -104,10 +109,19 @@ def payload_of(
         "level": LEVEL,
         "has_targets": bool(np.any(measured.column("target") != NONE)),
         "shapes": pictures.shapes,
+        "has_pictures": picture_bytes is not None,
         **tables,
         "arrays": {"columns": columns.contents, "pictures": pictures.block.contents},
     }
     return Payload(facts, columns.compressed(), pictures.block.compressed())
+
+
+def pictures_of(sources: Sequence[Source], number: int) -> dict[str, Any]:
+    """The pictures of one input, by the number that it has in the payload of the same sources."""
+    inputs = _input_numbers(sources)
+    if number not in inputs:
+        raise DataError(f"input {number} is not in these experiments")
+    return pack_pictures(sources, inputs, only=number).of_input(number)
 
 
 def _counted(measured: Distribution) -> tuple[Distribution, list[str]]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +48,21 @@ class Pictures:
     shown: int
     inputs: int
 
+    def of_input(self, number: int) -> dict[str, Any]:
+        """What the page needs to draw one input and what breaks it, as JSON."""
+        rows = np.flatnonzero(self.difference_at >= 0)
+        return {
+            "shape": self.shapes[self.input_shape[number]],
+            "input_at": int(self.input_at[number]),
+            "pixel_range": float(self.pixel_range[number]),
+            "differences": [
+                [int(row), int(self.difference_at[row]), float(self.difference_scale[row])]
+                for row in rows
+            ],
+            "contents": self.block.contents,
+            "data": base64.b64encode(self.block.compressed()).decode(),
+        }
+
     def note(self, limit: int) -> str:
         """What is missing, in a sentence; empty if nothing is."""
         if self.shown == self.inputs:
@@ -75,10 +93,17 @@ class _Bytes:
         return at
 
 
-def pack_pictures(sources: Sequence[Source], inputs: Sequence[int], *, limit: int) -> Pictures:
+def pack_pictures(
+    sources: Sequence[Source],
+    inputs: Sequence[int],
+    *,
+    limit: float = math.inf,
+    only: int | None = None,
+) -> Pictures:
     """Pack inputs from the smallest witnessed radius up while they fit into `limit` bytes.
 
     `inputs` has the number of each row's input, over all rows of all sources in order; -1: none.
+    With `only`, no other input is packed.
     """
     of_row = np.asarray(inputs)
     count = int(of_row.max(initial=-1)) + 1
@@ -102,7 +127,7 @@ def pack_pictures(sources: Sequence[Source], inputs: Sequence[int], *, limit: in
     rows = _rows_by_input(of_row, count)
     readers = _Readers(sources)
     try:
-        for number in order:
+        for number in order if only is None else [only]:
             if data.size >= limit:
                 break
             _pack_input(packed, data, readers, int(number), rows[number])

@@ -13,6 +13,21 @@ function drawNow(place) {
   draw();
 }
 
+// Before the page is drawn again: charts that go away are let go.
+function forgetCharts() {
+  waiting.clear();
+  watcher.disconnect();
+  for (const plot of document.querySelectorAll(".js-plotly-plot")) Plotly.purge(plot);
+}
+
+// At once, so that what is on the screen does not go blank when it is drawn again.
+function drawVisibleCharts() {
+  for (const place of [...waiting.keys()]) {
+    const { top, bottom } = place.getBoundingClientRect();
+    if (bottom > 0 && top < innerHeight) drawNow(place);
+  }
+}
+
 window.addEventListener("beforeprint", () => [...waiting.keys()].forEach(drawNow));
 
 const isNarrow = () => matchMedia("(max-width: 40rem)").matches;

@@ -5,7 +5,7 @@ function classesSection(model) {
   if (!labels.length) return null;
   const told = el("div", { class: "told" });
   const table = classTable(model, labels);
-  const chosen = { network: 0 };
+  const chosen = remembered("classes", { network: 0 });
   const picture = chart({
     label: "Proven robust recall of each class over epsilon",
     height: () => Math.max(220, 90 + 24 * labels.length),
@@ -19,7 +19,7 @@ function classesSection(model) {
   on("shown", update);
   on("theme", table.refresh);
   tell();
-  const pick = select("Network", model.networks.map((network, place) => [place, network.name]), 0, (value) => { chosen.network = Number(value); picture.redraw(); });
+  const pick = select("Network", model.networks.map((network, place) => [place, network.name]), chosen.network, (value) => { chosen.network = Number(value); picture.redraw(); });
   return section("classes", "Per class",
     "Robust recall: of the inputs of a class, the share that is right and stays so within ε. The spread between classes is how unfairly robustness is dealt out.",
     told, table.element, el("h3", {}, "Every class at every ε"), el("div", { class: "row" }, pick), picture.element);

@@ -20,7 +20,7 @@ function stepsOf(sides, top) {
 function curvesSection(model) {
   const top = model.facts.eps.top;
   const steps = model.networks.map((_, place) => stepsOf(model.sides[place], top));
-  const chosen = { isBroken: false, hasBand: model.networks.length <= 2 };
+  const chosen = remembered("curves", { isBroken: false, hasBand: model.networks.length <= 2 });
   const picture = chart({
     label: "Robust accuracy over epsilon, one band a network",
     height: () => (isNarrow() ? 320 : 420),
@@ -35,7 +35,7 @@ function curvesSection(model) {
     }),
   });
   on("shown", picture.redraw);
-  const views = select("Show", [["kept", "robust accuracy"], ["broken", "share broken (ECDF of the radius)"]], "kept", (value) => {
+  const views = select("Show", [["kept", "robust accuracy"], ["broken", "share broken (ECDF of the radius)"]], chosen.isBroken ? "broken" : "kept", (value) => {
     chosen.isBroken = value === "broken";
     picture.redraw();
   });

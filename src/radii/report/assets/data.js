@@ -1,26 +1,40 @@
 // The payload: facts (JSON), columns and pictures (compressed arrays). Inside the page they are
-// script elements; a server may hand out the same three under the same names instead.
+// script elements; a live page asks its server for them, and for the pictures input by input.
 
-async function fetched(name) {
-  const answer = await fetch(name, { cache: "no-store" });
-  if (!answer.ok) throw new Error(`${name}: ${answer.status} ${answer.statusText}`);
+// Whatever is asked of the server carries what the page's own address does: the token, what is shown.
+function addressOf(name, more = {}) {
+  const query = new URLSearchParams(location.search);
+  for (const [key, value] of Object.entries(more)) query.set(key, value);
+  return `${name}?${query}`;
+}
+
+async function fetched(name, more = {}, options = {}) {
+  const answer = await fetch(addressOf(name, more), { cache: "no-store", ...options });
+  if (!answer.ok) throw Object.assign(new Error((await answer.text()).trim() || `${name}: ${answer.status}`), { status: answer.status });
   return answer;
 }
 
-async function partOf(name) {
-  const element = byId(name);
-  const held = element ? element.textContent : "";
-  if (name === "facts") return held ? JSON.parse(held) : (await fetched("facts.json")).json();
-  if (!held) return new Uint8Array(await (await fetched(`${name}.bin`)).arrayBuffer());
-  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(held);
-  const text = atob(held);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+function bytesOf(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const decoded = atob(text);
+  const bytes = new Uint8Array(decoded.length);
+  for (let i = 0; i < decoded.length; i++) bytes[i] = decoded.charCodeAt(i);
   return bytes;
 }
 
-async function arraysOf(name, contents) {
-  const packed = new Blob([await partOf(name)]).stream();
+const heldIn = (name) => byId(name).textContent;
+
+async function factsOfPage() {
+  return heldIn("facts") ? JSON.parse(heldIn("facts")) : (await fetched("facts.json")).json();
+}
+
+async function columnsOfPage(facts) {
+  if (heldIn("columns")) return bytesOf(heldIn("columns"));
+  return new Uint8Array(await (await fetched("columns.bin", { snapshot: facts.snapshot })).arrayBuffer());
+}
+
+async function arraysOf(bytes, contents) {
+  const packed = new Blob([bytes]).stream();
   const stream = packed.pipeThrough(new DecompressionStream("deflate"));
   const buffer = await new Response(stream).arrayBuffer();
   const kinds = { Float64Array, Float32Array, Int32Array, Uint32Array, Uint16Array, Uint8Array, Int8Array };
@@ -63,8 +77,8 @@ function countWhile(sorted, holds) {
 }
 
 async function loadModel() {
-  const facts = await partOf("facts");
-  const rows = await arraysOf("columns", facts.arrays.columns);
+  const facts = await factsOfPage();
+  const rows = await arraysOf(await columnsOfPage(facts), facts.arrays.columns);
   const model = { facts, rows, size: rows.network.length, networks: facts.networks, classes: facts.classes };
   model.rowsOf = facts.networks.map(() => []);
   for (let row = 0; row < model.size; row++) model.rowsOf[rows.network[row]].push(row);
@@ -81,14 +95,37 @@ async function loadModel() {
   model.sides = counted.map((group) => sides(group.all));
   model.classSides = counted.map((group) =>
     new Map([...group.of].map(([label, places]) => [label, sides(places)])));
-  model.pictures = pictureLoader(facts);
+  model.pictures = pictureLoader(model);
   model.sameInput = inputIndex(model);
   return model;
 }
 
-function pictureLoader(facts) {
-  let arrays = null;
-  return () => (arrays ??= arraysOf("pictures", facts.arrays.pictures));
+// The arrays that hold the pictures of a row's input.
+function pictureLoader(model) {
+  const { facts, rows } = model;
+  const kept = new Map();
+  const load = facts.has_pictures
+    ? () => arraysOf(bytesOf(heldIn("pictures")), facts.arrays.pictures)
+    : (input) => picturesOfInput(model, input);
+  return (row) => {
+    const key = facts.has_pictures ? "all" : rows.input[row];
+    if (!kept.has(key)) kept.set(key, load(key));
+    return kept.get(key);
+  };
+}
+
+// One input's own arrays; where in them its parts lie is written where the others' places are.
+async function picturesOfInput({ facts, rows }, input) {
+  const told = await (await fetched("pictures.json", { input, snapshot: facts.snapshot })).json();
+  const known = facts.shapes.findIndex((shape) => String(shape) === String(told.shape));
+  rows.input_shape[input] = known < 0 ? facts.shapes.push(told.shape) - 1 : known;
+  rows.input_at[input] = told.input_at;
+  rows.pixel_range[input] = told.pixel_range;
+  for (const [row, at, scale] of told.differences) {
+    rows.difference_at[row] = at;
+    rows.difference_scale[row] = scale;
+  }
+  return arraysOf(bytesOf(told.data), told.contents);
 }
 
 // Rows of the same input (and target), over all networks.

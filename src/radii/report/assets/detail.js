@@ -48,11 +48,11 @@ function drawDetail(model, dialog, row) {
   const others = el("div", { class: "others" });
   dialog.replaceChildren(bar, title, subtitle, el("p", { class: "verdict" }, detailSentence(model, row)),
     bracketBar(model, row), pictures, historyTable(model, row), others);
-  model.pictures().then((arrays) => {
+  model.pictures(row).then((arrays) => {
     if (opened.row !== row) return;
     pictures.replaceChildren(...inputPanels(model, arrays, row));
     others.replaceChildren(...otherNetworks(model, arrays, row));
-  });
+  }).catch((error) => pictures.replaceChildren(el("p", { class: "lead" }, `Its picture cannot be had now: ${error.message}`)));
 }
 
 function detailSentence(model, row) {

@@ -114,6 +114,11 @@ function whenNear(element, draw) {
   };
 }
 
+function forgetNear() {
+  overdue.clear();
+  near.disconnect();
+}
+
 window.addEventListener("beforeprint", () => [...overdue.keys()].forEach(catchUp));
 
 function download(name, text, type) {

@@ -6,22 +6,25 @@ function footer(model) {
   const settings = facts.experiments.map((experiment) => el("dl", {}, ...[["directory", experiment.place], ...names.map((name) => [name, experiment[name]])]
     .filter(([, value]) => value !== null && value !== undefined && value !== "")
     .flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])));
+  const [isOpen, isExplained] = [...byId("footer").children].map((part) => part.open);
   byId("footer").replaceChildren(
-    el("details", {}, el("summary", {}, "How this was measured"), ...settings),
-    el("details", {}, el("summary", {}, "What the words mean"), ...[
+    el("details", { open: isOpen }, el("summary", {}, "How this was measured"), ...settings),
+    el("details", { open: isExplained }, el("summary", {}, "What the words mean"), ...[
       ["Radius", "the largest ε for which the network's answer stays right for every change of the input up to ε."],
       ["Bracket [lower, upper)", "what is known of a radius: a proof below, a counterexample above. Without a counterexample there is no upper end."],
       ["Robust accuracy at ε", "the share of all inputs that are right and stay right within ε, as an interval from what is proven to what no counterexample refutes."],
       ["Counterexample", "an input that breaks the property, and did so again when replayed on ONNX Runtime."],
       ["Missing answer", "a time-out, a crash or an undecided question. It proves nothing and refutes nothing."],
     ].map(([word, meaning]) => el("p", {}, el("b", {}, `${word}: `), meaning))),
-    el("p", {}, `Made by radii ${facts.version} on ${facts.made.slice(0, 16).replace("T", " ")} UTC. This file is complete: it asks the network for nothing.`));
+    el("p", {}, `Made by radii ${facts.version} on ${facts.made.slice(0, 16).replace("T", " ")} UTC. ${heldIn("facts") ? "This file is complete: it asks the network for nothing." : "This page is live: it asks nobody but the radii serve it came from."}`));
 }
 
 async function show() {
   const model = await loadModel();
   const { scrollY } = window;
   beginAnew();
+  forgetCharts();
+  forgetNear();
   state.shown = model.networks.map((_, place) => state.shown[place] ?? true);
   byId("title").textContent = model.facts.title;
   setUpControls(model);
@@ -30,7 +33,9 @@ async function show() {
   footer(model);
   setUpDetail(model);
   window.scrollTo(0, scrollY);
+  drawVisibleCharts();
   document.documentElement.dataset.ready = model.facts.made;
+  return model.facts;
 }
 
 function complain(error) {
@@ -39,5 +44,5 @@ function complain(error) {
 }
 
 setUpTheme();
-show().catch(complain);
-window.addEventListener("radii-changed", () => show().catch(complain));
+if (heldIn("facts")) show().catch(complain);
+else followRuns();

@@ -2,7 +2,7 @@
 
 function pairsSection(model) {
   if (model.networks.length < 2) return null;
-  const chosen = { a: 0, b: 1 };
+  const chosen = remembered("pairs", { a: 0, b: 1 });
   const told = el("div", { class: "told" });
   const options = model.networks.map((network, place) => [place, network.name]);
   const picture = chart({
@@ -16,8 +16,8 @@ function pairsSection(model) {
   const tell = () => told.replaceChildren(...pairSentences(model, chosen.a, chosen.b).map((text) => el("p", {}, text)));
   tell();
   const row = el("div", { class: "row" },
-    select("Across", options, 0, (value) => { chosen.a = Number(value); update(); }),
-    select("Up", options, 1, (value) => { chosen.b = Number(value); update(); }));
+    select("Across", options, chosen.a, (value) => { chosen.a = Number(value); update(); }),
+    select("Up", options, chosen.b, (value) => { chosen.b = Number(value); update(); }));
   return section("pairs", "Two networks, input by input",
     "Points above the diagonal are inputs for which the network going up holds out longer. Grey points are undecided: their brackets overlap.",
     row, told, el("div", { class: "split" }, picture.element, correlationTable(model)));

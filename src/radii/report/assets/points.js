@@ -10,7 +10,7 @@ function quantileAt(sorted, share) {
 const scatterOf = (row) => (((row * 2654435761) >>> 0) / 2 ** 32 - 0.5) * 0.56;
 
 function pointsSection(model) {
-  const chosen = { label: "all" };
+  const chosen = remembered("points", { label: "all" });
   const picture = chart({
     label: "The radius of every input, one strip a network; the table of brackets below has the same data",
     height: () => 80 + shownNetworks(model).length * (shownNetworks(model).length > 8 ? 52 : 84),
@@ -35,7 +35,7 @@ function pointsSection(model) {
     },
   });
   on("shown", picture.redraw);
-  const classes = select("Class", [["all", "all"], ...model.classes.map((label) => [label, label])], "all", (value) => {
+  const classes = select("Class", [["all", "all"], ...model.classes.map((label) => [label, label])], chosen.label, (value) => {
     chosen.label = value;
     picture.redraw();
   });

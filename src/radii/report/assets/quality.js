@@ -25,7 +25,7 @@ function qualitySection(model) {
 
 function bracketsSection(model) {
   const { rows, networks } = model;
-  const chosen = { network: "all", label: "all", kind: "all", input: "" };
+  const chosen = remembered("brackets", { network: "all", label: "all", kind: "all", input: "" });
   const everything = Array.from({ length: model.size }, (_, row) => row);
   const kinds = [
     ["all", "all", () => true],
@@ -55,16 +55,16 @@ function bracketsSection(model) {
     { title: "Missing", csv: "missing", value: (r) => rows.missing[r] },
     { title: "Seconds", csv: "seconds", value: (r) => rows.seconds[r], text: (r) => (Number.isNaN(rows.seconds[r]) ? "–" : rows.seconds[r].toFixed(2)) },
   ].filter((column) => column.csv !== "target" || model.facts.has_targets);
-  const table = dataTable({ name: "brackets", caption: "Every bracket", rows: everything, columns,
+  const table = dataTable({ name: "brackets", caption: "Every bracket", rows: matching(), columns,
     onRow: (row, order) => openDetail(model, row, order), describe: (r) => `Open input ${rows.position[r]} of ${networks[rows.network[r]].name}` });
   const update = () => table.setRows(matching());
   on("eps", () => { if (["proven", "refuted", "open"].includes(chosen.kind)) update(); });
   const choose = (name) => (value) => { chosen[name] = value; update(); };
-  const position = el("input", { type: "number", min: 0, placeholder: "any", oninput: () => choose("input")(position.value) });
+  const position = el("input", { type: "number", min: 0, placeholder: "any", value: chosen.input, oninput: () => choose("input")(position.value) });
   const filters = el("div", { class: "row" },
-    select("Network", [["all", "all"], ...networks.map((network, place) => [place, network.name])], "all", choose("network")),
-    select("Class", [["all", "all"], ...model.classes.map((label) => [label, label])], "all", choose("label")),
-    select("State", kinds.map(([name, text]) => [name, text]), "all", choose("kind")),
+    select("Network", [["all", "all"], ...networks.map((network, place) => [place, network.name])], chosen.network, choose("network")),
+    select("Class", [["all", "all"], ...model.classes.map((label) => [label, label])], chosen.label, choose("label")),
+    select("State", kinds.map(([name, text]) => [name, text]), chosen.kind, choose("kind")),
     el("label", { class: "field" }, el("span", {}, "Input"), position));
   return section("brackets", "Every bracket",
     "One row an instance; choose one to see the input, its counterexample and how its bracket came about.", filters, table.element);

@@ -1,12 +1,18 @@
 // What the reader has chosen. Sections subscribe; changes are passed on once a frame.
 
-const state = { eps: null, shown: [], listeners: new Map(), pending: new Set(), life: new AbortController() };
+const state = { eps: null, shown: [], listeners: new Map(), pending: new Set(), memory: new Map(), life: new AbortController() };
 
 // Before the page is drawn again, from newer data, what the last drawing listens to is let go.
 function beginAnew() {
   state.life.abort();
   state.life = new AbortController();
   state.listeners.clear();
+}
+
+// What was chosen in a part of the page, kept when it is drawn again.
+function remembered(name, initial) {
+  if (!state.memory.has(name)) state.memory.set(name, initial);
+  return state.memory.get(name);
 }
 
 function on(topic, listener) {

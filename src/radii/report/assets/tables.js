@@ -4,7 +4,8 @@
 const PAGE_SIZE = 25;
 
 function dataTable({ name, caption, columns, rows, onRow, describe, size = PAGE_SIZE, sort = null }) {
-  const view = { rows, order: rows, page: 0, sort: sort?.column ?? null, down: sort?.down ?? false };
+  const view = remembered(`table ${name}`, { page: 0, sort: sort?.column ?? null, down: sort?.down ?? false });
+  Object.assign(view, { rows, order: rows });
   const head = el("tr");
   const body = el("tbody");
   const pager = el("div", { class: "pager" });
@@ -90,11 +91,11 @@ function dataTable({ name, caption, columns, rows, onRow, describe, size = PAGE_
   function again() {
     const { page } = view;
     arrange();
-    view.page = page;
-    draw();
+    view.page = Math.min(page, Math.max(0, Math.ceil(view.order.length / size) - 1));
+    if (view.page) draw();
   }
 
-  arrange();
+  again();
   const element = el("div", { class: "table", "data-table": name }, scroller, pager);
   return { element, setRows(next) { view.rows = next; arrange(); }, refresh: whenNear(element, again) };
 }

@@ -3,12 +3,12 @@
 const MOST_MATRIX_CLASSES = 24;
 
 function targetsSection(model) {
-  const chosen = { network: 0 };
+  const chosen = remembered("targets", { network: 0 });
   const holder = el("div");
   const table = dataTable({
     name: "per-target",
     caption: "Pairs of classes: who becomes what",
-    rows: targetPairs(model, 0),
+    rows: targetPairs(model, chosen.network),
     size: 12,
     sort: { column: 3, down: true },
     columns: [
@@ -29,7 +29,7 @@ function targetsSection(model) {
   };
   on("eps", () => update(false));
   draw();
-  const pick = select("Network", model.networks.map((network, place) => [place, network.name]), 0, (value) => { chosen.network = Number(value); update(true); });
+  const pick = select("Network", model.networks.map((network, place) => [place, network.name]), chosen.network, (value) => { chosen.network = Number(value); update(true); });
   return section("targets", "Per target",
     model.facts.has_targets
       ? "Each input was measured against each target class. A cell is the share of a class that can be turned into the target within ε."
