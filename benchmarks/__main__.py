@@ -16,6 +16,7 @@ NAMES = {
     "marabou": "mnist_relu_3_50 against maraboupy",
     "vnnlib": "radii verify on VNN-LIB files with known answers",
     "ksearch": "mnist_nn: k queries at once, beside attack-guided and native radius search",
+    "training": "an epoch of radii.training beside a plain PyTorch loop",
     "limits": "memory and time after the limit on convSmallRELU__Point",
 }
 

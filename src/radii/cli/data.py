@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from radii.cli.data_convert import add_convert
 from radii.datasets import cache, digits
 from radii.datasets.acquisition import Via, acquire
 from radii.datasets.catalogue import CATALOGUE, PublishedSet, named
@@ -25,6 +26,7 @@ examples:
   radii data get cifar10 --from ~/Downloads/cifar-10-binary.tar.gz
   radii data get gtsrb --from ~/Downloads --size 48
   radii data check --json
+  radii data convert gtsrb --grey --size 48 --classes 1,2,3 --out signs.npz
 
 Sets are kept below $RADII_DATA, or radii/ below $XDG_CACHE_HOME, or ~/.cache/radii.
 """
@@ -67,6 +69,7 @@ def add_parser(subparsers: Any) -> None:
     listing.add_argument("--json", action="store_true", help="print JSON instead of a table")
     listing.set_defaults(run=_list)
 
+    add_convert(commands)
     check = commands.add_parser("check", help="compare sets in place with their checksums")
     check.add_argument("names", metavar="NAME", nargs="*", help="all that are in place if none")
     check.add_argument("--json", action="store_true", help="print JSON instead of a table")

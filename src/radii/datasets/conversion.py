@@ -1,0 +1,85 @@
+"""Data sets made from others: greyed, resized, or of some classes only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from radii.datasets.dataset import Dataset
+from radii.datasets.images import Float32, Stack, extent
+from radii.errors import DataError
+
+__all__ = ["convert", "save_npz"]
+
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)
+"""How bright red, green and blue are (ITU-R BT.601, as in picture programs)."""
+
+LARGEST_SIDE = 4096
+
+
+def convert(
+    data: Dataset,
+    *,
+    grey: bool = False,
+    side: int | None = None,
+    classes: Sequence[int] | None = None,
+) -> Dataset:
+    """The images of `classes` in shades of grey, resized bilinearly to `side` x `side` pixels.
+
+    The chosen classes are numbered anew, in the order given. Values keep their units.
+    """
+    if len(data.shape) != 3:
+        raise DataError(f"{data.title}: holds rows of {extent(data.shape)} values, not images")
+    if side is not None and not 1 <= side <= LARGEST_SIDE:
+        raise DataError(f"{data.title}: size {side} is not between 1 and {LARGEST_SIDE} pixels")
+    names = data.classes
+    if classes is not None:
+        if len(set(classes)) != len(classes) or not classes:
+            raise DataError(f"{data.title}: classes {list(classes)} must be some, each named once")
+        data = data.of_classes(*classes)
+        names = tuple(names[c] for c in classes) if names else None
+    order = {label: place for place, label in enumerate(classes or ())}
+    labels = np.array([order.get(label, label) for label in data.labels.tolist()], np.int64)
+    images = data.images
+    if grey and data.shape[0] != 1:
+        if data.shape[0] != 3:
+            raise DataError(f"{data.title}: has {data.shape[0]} channels, not red, green and blue")
+        images = np.tensordot(images, LUMA, axes=(1, 0))[:, None].astype(np.float32)
+    if side is not None and images.shape[2:] != (side, side):
+        images = _resized(images, side)
+    return Dataset(Stack(images), labels, name=data.name, split=data.split, classes=names)
+
+
+def _resized(images: Float32, side: int) -> Float32:
+    from PIL import Image
+
+    resized = np.empty((*images.shape[:2], side, side), np.float32)
+    for picture, target in zip(images, resized, strict=True):
+        for channel, goal in zip(picture, target, strict=True):
+            shaped = Image.fromarray(np.ascontiguousarray(channel))
+            goal[:] = np.asarray(shaped.resize((side, side), Image.Resampling.BILINEAR))
+    return resized
+
+
+def save_npz(path: Path, parts: Sequence[Dataset]) -> None:
+    """One file that `radii.datasets.read` reads, with every part under the name of its split.
+
+    Values between 0 and 1 are rounded to 8 bits; others stay float32.
+    """
+    arrays = {}
+    for part in parts:
+        images = part.images
+        if images.min() >= 0 and images.max() <= 1:
+            stored = np.rint(images * 255).astype(np.uint8)
+        else:
+            stored = images
+        suffix = (f"x_{part.split}", f"y_{part.split}") if part.split else ("images", "labels")
+        arrays.update(zip(suffix, (stored, part.labels), strict=True))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            np.savez_compressed(file, **arrays)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
