@@ -19,7 +19,7 @@ RUNNING = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("attacks", "bounds", "distributions", "figures", "verifiers")
+        for name in ("attacks", "bounds", "distributions", "figures", "training", "verifiers")
     ),
 ]
 

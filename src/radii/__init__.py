@@ -26,7 +26,9 @@ _HOMES = {
     "load_network": "radii.networks",
     "robustness_distribution": "radii.api",
 }
-_MODULES = frozenset({"attacks", "datasets", "distributions", "properties", "verifiers"})
+_MODULES = frozenset(
+    {"attacks", "datasets", "distributions", "properties", "training", "verifiers"}
+)
 
 __all__ = [
     "Bracket",
@@ -47,11 +49,12 @@ __all__ = [
     "load_network",
     "properties",
     "robustness_distribution",
+    "training",
     "verifiers",
 ]
 
 if TYPE_CHECKING:
-    from radii import attacks, datasets, distributions, properties, verifiers
+    from radii import attacks, datasets, distributions, properties, training, verifiers
     from radii.api import robustness_distribution
     from radii.balls import Domain, Norm
     from radii.brackets import Bracket
