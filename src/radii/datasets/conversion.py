@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from radii.datasets.dataset import Dataset
 from radii.datasets.images import Float32, Stack, extent
@@ -68,18 +70,19 @@ def save_npz(path: Path, parts: Sequence[Dataset]) -> None:
 
     Values between 0 and 1 are rounded to 8 bits; others stay float32.
     """
-    arrays = {}
+    arrays: dict[str, npt.NDArray[Any]] = {}
     for part in parts:
-        images = part.images
-        if images.min() >= 0 and images.max() <= 1:
-            stored = np.rint(images * 255).astype(np.uint8)
-        else:
-            stored = images
-        suffix = (f"x_{part.split}", f"y_{part.split}") if part.split else ("images", "labels")
-        arrays.update(zip(suffix, (stored, part.labels), strict=True))
+        names = (f"x_{part.split}", f"y_{part.split}") if part.split else ("images", "labels")
+        arrays.update(zip(names, (_in_bits(part.images), part.labels), strict=True))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
             np.savez_compressed(file, **arrays)
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
+def _in_bits(images: Float32) -> npt.NDArray[Any]:
+    if images.min() >= 0 and images.max() <= 1:
+        return np.rint(images * 255).astype(np.uint8)
+    return images
