@@ -14,10 +14,9 @@ import torch
 from torch import Tensor
 
 from radii.attacks.geometry import Geometry, Room, geometry
-from radii.attacks.objectives import Objective
-from radii.errors import UnsupportedQuery
+from radii.attacks.objectives import Objective, Origins
+from radii.attacks.tasks import Task, tasks_of
 from radii.networks import Network
-from radii.properties import Halfspaces
 from radii.queries import Query
 
 __all__ = ["Batch", "Clock", "batches"]
@@ -56,8 +55,8 @@ class Clock:
 class Batch:
     """Queries in one norm and one domain, as tensors; row i of `centers` is query i's input.
 
-    A task is one query and one polyhedron of outputs that breaks it; a row of an attack is a point
-    on its way to break a task. `members` are the queries' places in the list they came from.
+    A task is one query and one way to break it; a row of an attack is a point on its way to do so.
+    `members` are the queries' places in the list they came from.
     """
 
     members: tuple[int, ...]
@@ -72,6 +71,15 @@ class Batch:
     def owners(self) -> Tensor:
         """The query of each task."""
         return self.objective.owners
+
+    def radii_of(self, tasks: Tensor) -> Tensor:
+        """How far from its input each task is looked for."""
+        return self.radii[self.owners[tasks]] * self.objective.reaches[tasks]
+
+    def projected(self, points: Tensor, tasks: Tensor) -> Tensor:
+        """The closest points in the balls and the domain where their tasks are looked for."""
+        centers = self.centers[self.owners[tasks]]
+        return self.geometry.project(points, centers, self.radii_of(tasks), self.room)
 
     def noise(self, tasks: Tensor, seed: int, purpose: str) -> Tensor:
         """Uniform noise in [-1, 1], a row a task.
@@ -118,14 +126,13 @@ def batches(network: Network, queries: Sequence[Query], *, rows: int) -> list[Ba
         groups.setdefault((instance.norm.value, instance.domain.key()), []).append(place)
     found = []
     for places in groups.values():
-        violations = [_violations(queries[place]) for place in places]
+        tasks = tasks_of(network, [queries[place].instance.requirement for place in places])
         sizes = [
-            (len(polyhedra) + 1) * rows * STATES * queries[place].instance.input.nbytes
-            for place, polyhedra in zip(places, violations, strict=True)
+            (len(own) + 1) * rows * STATES * queries[place].instance.input.nbytes
+            for place, own in zip(places, tasks, strict=True)
         ]
         for start, stop in _cuts(sizes):
-            objective = Objective(network, violations[start:stop])
-            found.append(_batch(network, queries, places[start:stop], objective))
+            found.append(_batch(network, queries, places[start:stop], tasks[start:stop]))
     return found
 
 
@@ -141,7 +148,10 @@ def _cuts(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 
 def _batch(
-    network: Network, queries: Sequence[Query], places: Sequence[int], objective: Objective
+    network: Network,
+    queries: Sequence[Query],
+    places: Sequence[int],
+    tasks: Sequence[Sequence[Task]],
 ) -> Batch:
     chosen = tuple(queries[place] for place in places)
     first = chosen[0].instance
@@ -151,22 +161,13 @@ def _batch(
     def tensor(values: npt.ArrayLike) -> Tensor:
         return torch.from_numpy(np.array(values, network.input_dtype))
 
+    origins = Origins(tensor(inputs), geometry(first.norm))
     return Batch(
         members=tuple(places),
         queries=chosen,
-        objective=objective,
-        geometry=geometry(first.norm),
+        objective=Objective(network, tasks, origins=origins),
+        geometry=origins.geometry,
         room=Room(tensor(low.ravel()), tensor(high.ravel())),
-        centers=tensor(inputs),
+        centers=origins.centers,
         radii=tensor([query.eps for query in chosen]),
     )
-
-
-def _violations(query: Query) -> tuple[Halfspaces, ...]:
-    violations = query.instance.requirement.violations
-    if violations is None:
-        raise UnsupportedQuery(
-            f"property '{query.instance.property.spec}' is not linear in the outputs, "
-            "and radii's own attacks search for no other violations"
-        )
-    return violations

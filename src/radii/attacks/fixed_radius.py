@@ -57,7 +57,7 @@ class _FixedRadius(Attack):
         """For each query that was broken its candidates."""
         tasks = torch.arange(len(batch.owners)).repeat(self.restarts)
         points = torch.cat([self._start(batch, seed, turn) for turn in range(self.restarts)])
-        descent = self.descent(points, batch.radii[batch.owners[tasks]])
+        descent = self.descent(points, batch.radii_of(tasks))
         found: dict[int, Sequence[Array]] = {}
         for step in range(self.steps + 1):
             if clock.is_over or len(tasks) == 0:
@@ -75,10 +75,11 @@ class _FixedRadius(Attack):
         return found
 
     def _start(self, batch: Batch, seed: int, turn: int) -> Tensor:
-        centers, radii = batch.centers[batch.owners], batch.radii[batch.owners]
+        centers, tasks = batch.centers[batch.owners], torch.arange(len(batch.owners))
         if turn == 0:
             return centers.clone()
-        noise = batch.noise(torch.arange(len(centers)), seed, f"{self.name}.{turn}")
+        radii = batch.radii_of(tasks)
+        noise = batch.noise(tasks, seed, f"{self.name}.{turn}")
         spread = batch.geometry.inner if turn % 2 else batch.geometry.corners
         points = centers + radii[:, None] * spread(noise)
         return batch.geometry.project(points, centers, radii, batch.room)
@@ -114,9 +115,8 @@ class _Descent:
         self, batch: Batch, points: Tensor, tasks: Tensor, guides: Tensor, gradients: Tensor
     ) -> Tensor:
         """The points after one step; `guides` are what the gradients are those of."""
-        owners = batch.owners[tasks]
         moved = batch.geometry.step(points, gradients, self.sizes, batch.room)
-        return batch.geometry.project(moved, batch.centers[owners], batch.radii[owners], batch.room)
+        return batch.projected(moved, tasks)
 
 
 class _AdaptiveDescent(_Descent):
@@ -152,10 +152,7 @@ class _AdaptiveDescent(_Descent):
         self.before = points
         if self.turn % self.PATIENCE == 0:
             carried = self._look(carried)
-        owners = batch.owners[tasks]
-        return batch.geometry.project(
-            carried, batch.centers[owners], batch.radii[owners], batch.room
-        )
+        return batch.projected(carried, tasks)
 
     def _look(self, points: Tensor) -> Tensor:
         has_stopped = self.best >= self.looked_at

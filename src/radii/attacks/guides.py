@@ -1,45 +1,44 @@
-"""Where a last ReLU, sigmoid or softmax hides the gradient, and what to follow instead.
+"""How to reach a polyhedron of outputs where the network's last step flattens the way.
 
-The values before that step are called scores. A guide is a polyhedron of (outputs, scores), and
-being in it implies, up to rounding, that the requirement is broken:
-
-- ReLU: outputs that should shrink are read behind it, outputs that should grow before it, so that
-  there is a slope even where they are 0. In addition, where the label's output is 0 every rival
-  ties with it, which is a violation: a task of its own.
-- Sigmoid, tanh, softmax: rows that compare two outputs compare their scores; with the elementwise
-  ones, rows about a single output ask its score for the value that reaches the threshold.
+- ReLU and clip: outputs that should shrink are read as if there were no upper limit, outputs that
+  should grow as if there were no lower one, so that there is a slope even where they are cut. In
+  addition, where the label's output is the least possible every rival ties with it, which is a
+  violation: a task of its own.
+- Sigmoid, tanh, softmax: rows that compare two outputs compare their scores; rows about a single
+  output ask its score, with softmax its log-odds, for the value that reaches the threshold.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from radii.attacks.features import Feature, Rows
 from radii.networks import Graph
-from radii.networks.operators import Relu, Reshape, Sigmoid, Softmax, Tanh
+from radii.networks.operators import Clip, Relu, Reshape, Sigmoid, Softmax, Tanh
 from radii.properties import Halfspaces
 
 __all__ = ["Head", "find_head", "guide_rows", "tied_tasks"]
-
-Float64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
     """A network's last nonlinear step, cut off: `function` maps scores to outputs.
 
-    `inverse` gives the score of a threshold of a single output, None where there is none.
+    `limits` are those of a ReLU or clip. For the others `inverse` gives what a threshold of a
+    single output is in `single`, a feature.
     """
 
     body: Graph
     function: Callable[[Tensor], Tensor]
-    is_relu: bool = False
+    limits: tuple[float, float] | None = None
     inverse: Callable[[float], float] | None = None
+    single: Feature = Feature.SCORES
 
 
 def find_head(graph: Graph) -> Head | None:
@@ -48,54 +47,68 @@ def find_head(graph: Graph) -> Head | None:
     while isinstance(graph.nodes[index].operator, Reshape):
         index = graph.nodes[index].inputs[0]
     node = graph.nodes[index]
-    if not isinstance(node.operator, Relu | Sigmoid | Tanh | Softmax):
+    if not isinstance(node.operator, Clip | Relu | Sigmoid | Tanh | Softmax):
         return None
     source = node.inputs[0]
     body = Graph(graph.nodes[: source + 1], source)
     match node.operator:
         case Relu():
-            return Head(body, torch.relu, is_relu=True)
+            return Head(body, torch.relu, limits=(0.0, math.inf))
+        case Clip(low=low, high=high):
+            return Head(body, node.operator.forward, limits=(low, high))
         case Sigmoid():
             return Head(body, torch.sigmoid, inverse=_logit)
         case Tanh():
             return Head(body, torch.tanh, inverse=_artanh)
         case Softmax(axis=axis) if node.shape[axis] == node.size:
-            return Head(body, _softmax)
+            return Head(body, _softmax, inverse=_logit, single=Feature.SCORE_ODDS)
     return None
 
 
-def guide_rows(polyhedron: Halfspaces, head: Head) -> Halfspaces:
-    """The polyhedron of (outputs, scores) to follow into `polyhedron`, a polyhedron of outputs."""
+def guide_rows(polyhedron: Halfspaces, head: Head) -> Rows:
+    """What to follow into `polyhedron`, a polyhedron of outputs."""
     matrix, offset = polyhedron.matrix, polyhedron.offset.copy()
-    outputs, scores = matrix.copy(), np.zeros_like(matrix)
-    if head.is_relu:
-        outputs, scores = np.maximum(matrix, 0), np.minimum(matrix, 0)
-    else:
-        for index, row in enumerate(matrix):
-            about = np.flatnonzero(row)
-            if len(about) == 2 and row.sum() == 0 and offset[index] == 0:
-                outputs[index], scores[index] = 0, row
-            elif len(about) == 1 and head.inverse is not None:
-                weight = float(row[about[0]])
-                score = head.inverse(-float(offset[index]) / weight)
-                if np.isfinite(score):
-                    outputs[index], scores[index] = 0, np.sign(row)
-                    offset[index] = -np.sign(weight) * score
-    return Halfspaces(np.hstack([outputs, scores]), offset)
+    if head.limits is not None:
+        parts = {Feature.FLOORED: np.maximum(matrix, 0), Feature.CEILED: np.minimum(matrix, 0)}
+        return _without_empty_parts(Rows(parts, offset))
+    parts = {f: np.zeros_like(matrix) for f in (Feature.OUTPUTS, Feature.SCORES, head.single)}
+    for index, row in enumerate(matrix):
+        about = np.flatnonzero(row)
+        if len(about) == 2 and row.sum() == 0 and offset[index] == 0:
+            parts[Feature.SCORES][index] = row
+            continue
+        if len(about) == 1 and head.inverse is not None:
+            weight = float(row[about[0]])
+            threshold = head.inverse(-float(offset[index]) / weight)
+            if np.isfinite(threshold):
+                parts[head.single][index] = np.sign(row)
+                offset[index] = -np.sign(weight) * threshold
+                continue
+        parts[Feature.OUTPUTS][index] = row
+    return _without_empty_parts(Rows(parts, offset))
 
 
-def tied_tasks(polyhedra: Sequence[Halfspaces], head: Head) -> list[tuple[Halfspaces, Halfspaces]]:
-    """Behind a ReLU, one task for each output whose being 0 breaks the requirement by itself."""
-    if not head.is_relu:
+def _without_empty_parts(rows: Rows) -> Rows:
+    """Features that no row reads left out, so that nobody computes them."""
+    read = {feature: part for feature, part in rows.parts.items() if part.any()}
+    return Rows(read, rows.offset) if read else rows
+
+
+def tied_tasks(polyhedra: Sequence[Halfspaces], head: Head) -> list[tuple[Rows, Rows]]:
+    """One task for each output whose being the least possible breaks the requirement by itself."""
+    if head.limits is None or not math.isfinite(head.limits[0]):
         return []
-    found: dict[int, tuple[Halfspaces, Halfspaces]] = {}
+    low = head.limits[0]
+    found: dict[int, tuple[Rows, Rows]] = {}
     for polyhedron in polyhedra:
         rising = np.flatnonzero((polyhedron.matrix > 0).any(axis=0))
-        if len(rising) == 1 and np.all(polyhedron.offset <= 0):
+        at_low = low * polyhedron.matrix.sum(axis=1) + polyhedron.offset
+        if len(rising) == 1 and np.all(at_low <= 0):
             output = int(rising[0])
-            scores = np.zeros((1, 2 * polyhedron.matrix.shape[1]))
-            scores[0, polyhedron.matrix.shape[1] + output] = 1.0
-            found.setdefault(output, (polyhedron, Halfspaces(scores, np.zeros(1))))
+            scores = np.zeros((1, polyhedron.matrix.shape[1]))
+            scores[0, output] = 1.0
+            guide = Rows({Feature.SCORES: scores}, np.array([-low]))
+            found.setdefault(output, (Rows.of(polyhedron), guide))
     return list(found.values())
 
 
@@ -104,8 +117,8 @@ def _softmax(scores: Tensor) -> Tensor:
 
 
 def _logit(probability: float) -> float:
-    return float(np.log(probability / (1 - probability))) if 0 < probability < 1 else np.nan
+    return float(np.log(probability / (1 - probability))) if 0 < probability < 1 else math.nan
 
 
 def _artanh(value: float) -> float:
-    return float(np.arctanh(value)) if -1 < value < 1 else np.nan
+    return float(np.arctanh(value)) if -1 < value < 1 else math.nan

@@ -154,6 +154,7 @@ class Pursuit:
         batch, owners = self.batch, self.batch.owners[tasks]
         centers = batch.centers[owners]
         radii = torch.minimum(start.reach * self.best[owners], self.horizon[owners])
+        radii = radii * batch.objective.reaches[tasks]
         if start.kind == "center":
             return centers.clone()
         noise = batch.noise(tasks, self.seed, purpose)
@@ -174,6 +175,7 @@ class Pursuit:
         outside = (rows.reaches - 1) * max(0.0, 1 - progress / CONTRACTION)
         factors = torch.where(outside > 0, 1 + outside, 1 - stage.gap(progress))
         radii = torch.minimum(factors * self.best[owners], self.horizon[owners])
+        radii = radii * batch.objective.reaches[rows.tasks]
         scale = gradients.abs().mean(dim=1, keepdim=True) + TINY
         rows.momentum = MOMENTUM * rows.momentum + gradients / scale
         sizes = stage.size(progress) * radii

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from radii.attacks.batches import Clock
 from radii.attacks.geometry import Room, geometry
-from radii.attacks.objectives import Objective
+from radii.attacks.objectives import Objective, Origins
+from radii.attacks.tasks import tasks_of
 from radii.balls import Ball
-from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.queries import Specification
 from radii.verdicts import Witness
@@ -38,20 +38,18 @@ FIRST_STEP, LAST_STEP = 0.5, 0.005
 WIDTHS = (0.0, 0.25, 0.5, 1.0)
 """Widths of the secants that stand for gradients in the first half of the steps."""
 
-Move = Callable[[Tensor, Tensor, float], Tensor]
+Move = Callable[[Tensor, Tensor, float, Tensor], Tensor]
 
 
 def attack_specification(
     network: Network, specification: Specification, *, seed: int = 0, seconds: float = math.inf
 ) -> Witness | None:
     """A replayed witness, or None if none was found, which proves nothing."""
-    violations = specification.requirement.violations
-    if violations is None:
-        raise UnsupportedQuery("radii's attacks search for violations that are linear in outputs")
-    if not violations:
+    ways = tasks_of(network, [specification.requirement])
+    if not ways[0]:
         return None
     clock = Clock.of(seconds)
-    objective = Objective(network, [violations], specification.inputs)
+    objective = Objective(network, ways, specification.inputs, _origins(network, specification))
     low, high = (_row(network, side) for side in specification.region.box())
     move = _mover(network, specification, Room(low, high))
     generator = torch.Generator().manual_seed(seed)
@@ -77,18 +75,29 @@ def _row(network: Network, values: npt.ArrayLike) -> Tensor:
     return torch.from_numpy(np.array(values, network.input_dtype).ravel())
 
 
+def _origins(network: Network, specification: Specification) -> Origins | None:
+    """What distances are measured from: the centre of a ball; a box has none."""
+    region = specification.region
+    if not isinstance(region, Ball):
+        return None
+    return Origins(_row(network, region.center)[None], geometry(region.norm))
+
+
 def _mover(network: Network, specification: Specification, room: Room) -> Move:
-    """How points step against a direction, by a part of the region's width, and stay inside."""
+    """How points step against a direction, by a part of the region's width, and stay inside.
+
+    Of a ball, each row uses the part that its reach, the last argument, says.
+    """
     region = specification.region
     if not isinstance(region, Ball):
         width = room.high - room.low
-        return lambda points, along, size: room.clip(points - size * width * along.sign())
+        return lambda points, along, size, _: room.clip(points - size * width * along.sign())
     norm, center = geometry(region.norm), _row(network, region.center)[None]
     low, high = (_row(network, side) for side in region.domain.box(region.shape))
     domain = Room(low, high)
 
-    def move(points: Tensor, along: Tensor, size: float) -> Tensor:
-        radii = torch.full((len(points),), region.eps, dtype=points.dtype)
+    def move(points: Tensor, along: Tensor, size: float, reaches: Tensor) -> Tensor:
+        radii = region.eps * reaches
         stepped = norm.step(points, along, 2 * size * radii, domain)
         return norm.project(stepped, center, radii, domain)
 
@@ -122,6 +131,6 @@ def _descend(
         size = LAST_STEP + (FIRST_STEP - LAST_STEP) * 0.5 * (1 + math.cos(math.pi * step / STEPS))
         scale = gradients.abs().mean(dim=1, keepdim=True) + 1e-30
         momentum = MOMENTUM * momentum + gradients / scale
-        points = move(points, momentum, size)
+        points = move(points, momentum, size, objective.reaches[tasks])
     order = record.argsort()[:REPLAYS]
     return [deepest[row] for row in order.tolist() if record[row] <= 0]

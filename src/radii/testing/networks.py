@@ -157,6 +157,7 @@ def instance_at(
         property=OneToAny() if property is None else property,
         norm=norm,
         domain=network.domain,
+        outputs_are_probabilities=network.outputs_are_probabilities,
     )
 
 
