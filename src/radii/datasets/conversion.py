@@ -77,7 +77,7 @@ def save_npz(path: Path, parts: Sequence[Dataset]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
-            np.savez_compressed(file, **arrays)
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
 
