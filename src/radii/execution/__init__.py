@@ -12,6 +12,8 @@ _HOMES = {
     "Inline": "inline",
     "LocalWorkers": "local",
     "RayWorkers": "cluster",
+    "Request": "staff",
+    "Staff": "staff",
     "Stopped": "guarding",
     "Task": "_base",
     "Toolbox": "_base",
@@ -26,6 +28,8 @@ __all__ = [
     "Inline",
     "LocalWorkers",
     "RayWorkers",
+    "Request",
+    "Staff",
     "Stopped",
     "Task",
     "Toolbox",
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from radii.execution.local import LocalWorkers
     from radii.execution.nodes import Cluster
     from radii.execution.scheduling import Case, drive
+    from radii.execution.staff import Request, Staff
 
 
 def __getattr__(name: str) -> Any:

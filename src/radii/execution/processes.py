@@ -19,7 +19,7 @@ from typing import IO, Any
 from radii.cputime import cpu_seconds, descendants, is_alive
 from radii.memory import resident_bytes
 
-__all__ = ["GRACE_SECONDS", "WATCH_SECONDS", "Call", "Child"]
+__all__ = ["GRACE_SECONDS", "WATCH_SECONDS", "Call", "Child", "Post"]
 
 GRACE_SECONDS = 0.8
 """How long after its limit work may take to stop by itself before its process is killed: with the
@@ -41,6 +41,15 @@ class Call:
     """A function, importable by its name, and its arguments: what a child does once."""
 
     function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What a child does until its end: `make(*arguments)` is a function, and every message then a
+    tuple of arguments for it. What is made once, such as loaded networks, serves all of them."""
+
+    make: Callable[..., Callable[..., Any]]
     arguments: tuple[Any, ...]
 
 

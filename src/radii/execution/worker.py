@@ -2,7 +2,7 @@
 
 Started by `Child`, never by hand. It is a process of its own, not a fork or a re-import of the
 caller's main module, so it works from any script or notebook. Its first message is its job: a call,
-or the equipment to answer tasks with until the other end closes.
+a post to hold, or the equipment to answer tasks with until the other end closes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
 
 from radii.errors import InputError
-from radii.execution.processes import Call
+from radii.execution.processes import Call, Post
 from radii.subordinate import CANCEL, READY, Cancelled, obey
 
 if TYPE_CHECKING:
@@ -26,9 +26,11 @@ def main() -> None:
     obey(int(sys.argv[2]))
     connection = Connection(int(sys.argv[1]))
     try:
-        job: Call | Equipment = connection.recv()
+        job: Call | Post | Equipment = connection.recv()
         if isinstance(job, Call):
             connection.send(_outcome(job))
+        elif isinstance(job, Post):
+            _serve(job, connection)
         else:
             _answer_tasks(job, connection)
     except (EOFError, BrokenPipeError, ConnectionResetError):
@@ -44,6 +46,12 @@ def _outcome(call: Call) -> tuple[str, object]:
         raise
     except Exception as error:
         return "error", f"{type(error).__name__}: {error}"
+
+
+def _serve(post: Post, connection: Connection) -> None:
+    handle = post.make(*post.arguments)
+    while True:
+        connection.send(_outcome(Call(handle, connection.recv())))
 
 
 def _answer_tasks(equipment: Equipment, connection: Connection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from radii.errors import NetworkError
 __all__ = ["Replay", "replay_version"]
 
 
+@cache
 def replay_version() -> str:
     """The engine that replays, with its version."""
     from importlib.metadata import version
