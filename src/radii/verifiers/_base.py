@@ -270,6 +270,10 @@ class RadiusVerifier(Verifier):
         looked at, and the closer it is the less work there is.
         """
         self._check_supported(network, instance.norm, instance.requirement)
+        if instance.kind is not LinearRequirement:
+            raise UnsupportedQuery(
+                f"verifier '{self.name}' measures no radius of {instance.kind.description}"
+            )
         started = time.perf_counter()
         if instance.holds:
             try:

@@ -11,6 +11,12 @@ from typing import ClassVar
 from radii import __version__
 from radii.balls import Box, Norm
 from radii.networks import Network
+from radii.properties import (
+    LinearRequirement,
+    LipschitzRequirement,
+    Requirement,
+    SoftmaxRequirement,
+)
 from radii.queries import Instance, Query, Specification
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, GridVerifier, Limits, RadiusAnswer
@@ -23,8 +29,13 @@ from radii.verifiers.branch_and_bound.proving import (
     is_piecewise_linear,
 )
 from radii.verifiers.branch_and_bound.radius import Climb, Patience
+from radii.verifiers.lipschitz import Shells, decide_lipschitz, has_known_slopes
+from radii.verifiers.refinement import decide_softmax
+from radii.witnesses import check_witness
 
 __all__ = ["BranchAndBound"]
+
+SLOPES_KNOWN = "ReLU and its kin, Clip, MaxPool, Sigmoid, Tanh and one Softmax over all outputs"
 
 GOAL_SHARE = 0.5
 """Of the time that is left, for each attempt of a climb that splits inputs."""
@@ -37,12 +48,14 @@ class BranchAndBound(GridVerifier):
     """Complete for piecewise-linear networks; smooth ones are split by input.
 
     In L2 a query within a hair of the radius may stay UNKNOWN: its leaves are no linear programs.
+    Requirements that are not linear become linear queries: see `refinement` and `lipschitz`.
 
     `device` is where multipliers are looked for: any that torch has.
     """
 
     name: ClassVar[str] = "native"
     norms = frozenset(Norm)
+    kinds = frozenset({LinearRequirement, SoftmaxRequirement, LipschitzRequirement})
     is_complete = True
 
     def __init__(self, *, device: str = "cpu") -> None:
@@ -52,7 +65,32 @@ class BranchAndBound(GridVerifier):
     def version(self) -> str:
         return __version__
 
+    def unsupported(
+        self, network: Network, norm: Norm, kind: type[Requirement] = LinearRequirement
+    ) -> str | None:
+        reason = super().unsupported(network, norm, kind)
+        if reason is None and kind is LipschitzRequirement and not has_known_slopes(network):
+            reason = (
+                f"verifier '{self.name}' does not bound the slopes of {network.name}: "
+                f"it has operators other than {SLOPES_KNOWN}"
+            )
+        return reason
+
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        return self._decided(network, specification, limits, Shells())
+
+    def _decided(
+        self, network: Network, specification: Specification, limits: Limits, shells: Shells
+    ) -> Answer:
+        """By the kind of requirement; `shells` is what is known of an input's slopes."""
+        match specification.requirement:
+            case SoftmaxRequirement():
+                return decide_softmax(network, specification, limits, self._linear)
+            case LipschitzRequirement():
+                return decide_lipschitz(network, specification, limits, self._linear, shells)
+        return self._linear(network, specification, limits)
+
+    def _linear(self, network: Network, specification: Specification, limits: Limits) -> Answer:
         if _splits_inputs(network, specification):
             return by_inputs(network, specification, limits, device=self.device).answer
         return by_units(network, specification, limits, device=self.device, attacks=True).answer
@@ -60,10 +98,18 @@ class BranchAndBound(GridVerifier):
     def climb(
         self, network: Network, instance: Instance, values: Sequence[float], limits: Limits
     ) -> RadiusAnswer:
+        shells = Shells()
+
         def prove(
             eps: float, frontier: Frontier | None, patience: Patience, branches: bool
         ) -> Attempt:
             specification = Query(instance, eps).specification
+            if instance.kind is not LinearRequirement:
+                seconds = GOAL_SHARE * limits.remaining
+                share = replace(limits, seconds=seconds, started=time.monotonic())
+                answer = self._decided(network, specification, share, shells)
+                witness = check_witness(network, specification, answer.candidate)
+                return Attempt(answer, witness)
             if _splits_inputs(network, specification):
                 seconds = GOAL_SHARE * limits.remaining if branches else 0.0
                 share = replace(limits, seconds=seconds, started=time.monotonic())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from radii.balls import Ball, Norm
 from radii.bounds import box_of, centre_of, fuse
 from radii.networks import Kind, Network
-from radii.properties import LinearRequirement, Requirement
+from radii.properties import LinearRequirement, Requirement, SoftmaxRequirement
 from radii.queries import Instance, Specification
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier
@@ -14,6 +14,7 @@ from radii.verifiers.enumeration.exploration import Exploration, Reached
 from radii.verifiers.linear.expressions import Float64
 from radii.verifiers.linear.highs import highs_version
 from radii.verifiers.reach import AROUND, depths, farthest
+from radii.verifiers.refinement import decide_softmax
 
 __all__ = ["Enumeration"]
 
@@ -30,6 +31,7 @@ class Enumeration(RadiusVerifier):
 
     name = "enumeration"
     norms = frozenset(Norm)
+    kinds = frozenset({LinearRequirement, SoftmaxRequirement})
     is_complete = True
 
     def __init__(self, *, max_units: int = 20) -> None:
@@ -59,6 +61,11 @@ class Enumeration(RadiusVerifier):
         return None
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        if isinstance(specification.requirement, SoftmaxRequirement):
+            return decide_softmax(network, specification, limits, self._linear)
+        return self._linear(network, specification, limits)
+
+    def _linear(self, network: Network, specification: Specification, limits: Limits) -> Answer:
         case = Case(network, specification, limits)
         region = specification.region
         centre = centre_of(region)

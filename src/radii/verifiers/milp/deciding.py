@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from radii.bounds import centre_of
@@ -15,17 +16,27 @@ from radii.verifiers.linear.relaxation import Relaxation
 from radii.verifiers.milp.branching import Branching, Outcome
 from radii.verifiers.milp.effort import Effort
 from radii.verifiers.milp.encoding import Encoding
-from radii.verifiers.milp.goals import depth_goal
+from radii.verifiers.milp.goals import Goal, depth_goal
 from radii.verifiers.milp.integer import CUTOFF_ROOM
 from radii.verifiers.milp.programs import exact_program, relaxed_program
 
-__all__ = ["decide"]
+__all__ = ["decide", "settle"]
 
 
 def decide(case: Case, effort: Effort) -> Answer:
     """ROBUST only if every polyhedron has a proof; the first replayed witness ends the work."""
     case.try_input(centre_of(case.specification.region))
     polyhedra = [] if case.witness else case.reachable()
+    return settle(case, effort, polyhedra, depth_goal)
+
+
+def settle(
+    case: Case,
+    effort: Effort,
+    polyhedra: Sequence[Halfspaces],
+    goal_of: Callable[[Encoding, Halfspaces], Goal],
+) -> Answer:
+    """Minimise the goal of each polyhedron; all must stay above its margin for a proof."""
     attempts = []
     if polyhedra:
         encoding = effort.encoding(case)
@@ -33,19 +44,24 @@ def decide(case: Case, effort: Effort) -> Answer:
             stopped = exhausted(case.limits)
             if stopped is not None:
                 return Answer(stopped)
-            attempts.append(_Attempt(case, effort, encoding, polyhedron))
+            goal = goal_of(encoding, polyhedron)
+            attempts.append(_Attempt(case, effort, encoding, goal, case.margin(polyhedron)))
+            if case.witness is not None:
+                break
         attempts.sort(key=lambda attempt: attempt.outcome.bound)
     for attempt in attempts:
         if case.witness is None:
             attempt.settle()
     if case.witness is not None:
         return Answer(Verdict.NOT_ROBUST, case.witness.input)
-    return _summary(case, [attempt for attempt in attempts if not attempt.proven])
+    margin = max((case.margin(polyhedron) for polyhedron in polyhedra), default=0.0)
+    unproven = [attempt for attempt in attempts if not attempt.proven]
+    return _summary(unproven, max(margin, case.largest_margin))
 
 
-def _summary(case: Case, unproven: list[_Attempt]) -> Answer:
+def _summary(unproven: list[_Attempt], margin: float) -> Answer:
     if not unproven:
-        return Answer(Verdict.ROBUST, margin=case.largest_margin)
+        return Answer(Verdict.ROBUST, margin=margin)
     for attempt in unproven:
         if attempt.outcome.stopped is not None:
             return Answer(attempt.outcome.stopped)
@@ -58,14 +74,14 @@ class _Attempt:
     """One polyhedron: its linear relaxation first; then, if needed, all that decides it."""
 
     def __init__(
-        self, case: Case, effort: Effort, encoding: Encoding, polyhedron: Halfspaces
+        self, case: Case, effort: Effort, encoding: Encoding, goal: Goal, margin: float
     ) -> None:
         self.case = case
         self.effort = effort
         self.encoding = encoding
-        self.goal = depth_goal(encoding, polyhedron)
-        self.margin = case.margin(polyhedron)
-        program = relaxed_program(encoding, self.goal)
+        self.goal = goal
+        self.margin = margin
+        program = relaxed_program(encoding, goal)
         relaxation = Relaxation(program, case.limits, threads=effort.threads)
         self.branching = Branching(
             encoding, relaxation, lambda: self.margin, self._visit, case.limits

@@ -1,5 +1,7 @@
 """What is minimised over an encoding: the depth of a violation, or the distance to one.
 
+The depth of a violation of Lipschitz robustness reads the distance as well.
+
 A goal adds columns and rows behind those of the encoding.
 """
 
@@ -12,12 +14,12 @@ from scipy.sparse import csr_array
 
 from radii.balls import Ball, Norm
 from radii.bounds.regions import ROUNDING
-from radii.properties import Halfspaces
+from radii.properties import Halfspaces, LipschitzRequirement
 from radii.verifiers.linear.expressions import Affine, Float64, combined, stacked, unit_rows
 from radii.verifiers.linear.program import Rows, at_least, at_most, joined
 from radii.verifiers.milp.encoding import Encoding
 
-__all__ = ["Goal", "depth_goal", "depths", "distance_goal"]
+__all__ = ["Goal", "depth_goal", "depths", "distance_goal", "slope_goal"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,12 +71,7 @@ def distance_goal(encoding: Encoding, polyhedron: Halfspaces, ball: Ball, allowa
         cost = np.zeros(columns)
         cost[: encoding.inputs.matrix.shape[1]] = 1.0
         return Goal(np.zeros(0), np.zeros(0), reached, cost, violation)
-    centre = ball.center.ravel()
-    distance = unit_rows(np.full(len(centre), columns), columns + 1)
-    steps = encoding.inputs.shifted(-centre)
-    minus = encoding.inputs.scaled(np.full(len(centre), -1.0), centre)
-    within = stacked([minus.plus(distance), steps.plus(distance)], columns + 1)
-    reach = at_least(within, np.zeros(len(within)))
+    reach = _within(encoding, ball, columns + 1)
     cost = np.zeros(columns + 1)
     cost[columns] = 1.0
     return Goal(
@@ -84,3 +81,46 @@ def distance_goal(encoding: Encoding, polyhedron: Halfspaces, ball: Ball, allowa
         cost=cost,
         violation=violation,
     )
+
+
+def slope_goal(
+    encoding: Encoding, change: Halfspaces, ball: Ball, requirement: LipschitzRequirement
+) -> Goal:
+    """Minimise a new column that is at least the row of `change` plus L times the distance.
+
+    The distance is a column of its own before it; in L1 it is the sum of all steps.
+    """
+    row, columns = depths(encoding, change), len(encoding.low)
+    total = columns + 2
+    if ball.norm is Norm.L1:
+        steps = np.zeros(total)
+        steps[: encoding.inputs.matrix.shape[1]] = requirement.constant
+        lengths, reach = csr_array(steps[None]), []
+    else:
+        lengths = unit_rows(np.array([columns]), total, requirement.constant)
+        reach = [_within(encoding, ball, total)]
+    depth = unit_rows(np.array([columns + 1]), total)
+    beyond = row.scaled(np.full(1, -1.0), np.zeros(1)).plus(csr_array(depth - lengths))
+    farthest = ball.eps * (1 + ROUNDING)
+    low, high = row.range(encoding.low, encoding.high)
+    cost = np.zeros(total)
+    cost[columns + 1] = 1.0
+    return Goal(
+        low=np.array([0.0, float(low[0])]),
+        high=np.array([farthest, float(high[0]) + requirement.constant * farthest]),
+        rows=joined([at_least(beyond, np.zeros(1)), *reach], total),
+        cost=cost,
+        violation=slice(columns + 1, total),
+    )
+
+
+def _within(encoding: Encoding, ball: Ball, columns: int) -> Rows:
+    """No input is farther from the ball's centre, in Linf, than the first column behind the
+    encoding's.
+    """
+    centre = ball.center.ravel()
+    distance = unit_rows(np.full(len(centre), len(encoding.low)), columns)
+    steps = encoding.inputs.shifted(-centre)
+    minus = encoding.inputs.scaled(np.full(len(centre), -1.0), centre)
+    within = stacked([minus.plus(distance), steps.plus(distance)], columns)
+    return at_least(within, np.zeros(len(within)))

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from radii.balls import Norm
 from radii.networks import Network
-from radii.properties import LinearRequirement, Requirement
+from radii.properties import (
+    LinearRequirement,
+    LipschitzRequirement,
+    Requirement,
+    SoftmaxRequirement,
+)
 from radii.queries import Instance, Specification
 from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier
 from radii.verifiers.case import Case
@@ -12,6 +17,8 @@ from radii.verifiers.linear.highs import highs_version
 from radii.verifiers.milp.deciding import decide
 from radii.verifiers.milp.effort import Effort
 from radii.verifiers.milp.measuring import measure
+from radii.verifiers.milp.slopes import decide_slopes
+from radii.verifiers.refinement import decide_softmax
 
 __all__ = ["Milp"]
 
@@ -21,6 +28,7 @@ class Milp(RadiusVerifier):
 
     name = "milp"
     norms = frozenset({Norm.LINF, Norm.L1})
+    kinds = frozenset({LinearRequirement, SoftmaxRequirement, LipschitzRequirement})
     is_complete = True
 
     def __init__(self, *, threads: int = 1, branches: int = 4096, tightening: float = 0.3) -> None:
@@ -47,4 +55,12 @@ class Milp(RadiusVerifier):
         return measure(network, instance, limits, self.effort, upper)
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        match specification.requirement:
+            case SoftmaxRequirement():
+                return decide_softmax(network, specification, limits, self._linear)
+            case LipschitzRequirement():
+                return decide_slopes(Case(network, specification, limits), self.effort)
+        return self._linear(network, specification, limits)
+
+    def _linear(self, network: Network, specification: Specification, limits: Limits) -> Answer:
         return decide(Case(network, specification, limits), self.effort)

@@ -1,0 +1,162 @@
+"""SR, SCR and LR as verifiers decide them, against enumeration, grids and samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from radii.balls import Norm
+from radii.networks import Network
+from radii.properties import (
+    LipschitzRobustness,
+    OneToAny,
+    Property,
+    StandardRobustness,
+    StrongClassification,
+    log_odds,
+    resolution,
+)
+from radii.queries import Instance, Query
+from radii.testing.networks import Family, instance_at, random_network
+from radii.verdicts import Result, Verdict
+from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, Verifier
+
+SECONDS = 60.0
+FAMILIES = (Family.DENSE, Family.CLIPPED, Family.LEAKY, Family.RESIDUAL)
+VERIFIERS: tuple[Verifier, ...] = (BranchAndBound(), Milp())
+POINTS = 161
+
+
+def tiny(seed: int, *, family: Family | None = None, units: int = 8) -> Network:
+    chosen = FAMILIES[seed % len(FAMILIES)] if family is None else family
+    return random_network(chosen, seed, units=units, inputs=2)
+
+
+def at_random(network: Network, seed: int, asked: Property, norm: Norm = Norm.LINF) -> Instance:
+    point = np.random.default_rng([seed, 7]).uniform(0, 1, network.input_shape)
+    return instance_at(network, point, property=asked, norm=norm, index=seed)
+
+
+def decided(verifier: Verifier, network: Network, instance: Instance, eps: float) -> Result:
+    result = verifier.verify(network, Query(instance, eps), Limits(SECONDS))
+    assert not (
+        result.witness
+        and instance.requirement.holds(
+            network.replay(result.witness.input[None]), result.witness.distance
+        )[0]
+    )
+    return result
+
+
+def grid_around(instance: Instance, eps: float) -> tuple[np.ndarray, np.ndarray]:
+    """A fine grid of the ball in two dimensions, and the distances of its points."""
+    ball = instance.ball(eps)
+    low, high = ball.box()
+    axes = [np.linspace(a, b, POINTS) for a, b in zip(low.ravel(), high.ravel(), strict=True)]
+    points = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    distances = np.array([instance.norm.length(p - ball.center.ravel()) for p in points])
+    inside = distances <= eps
+    return points[inside], distances[inside]
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("verifier", VERIFIERS, ids=lambda v: v.name)
+def test_standard_robustness_equals_enumeration(verifier: Verifier, seed: int) -> None:
+    network = tiny(seed)
+    delta = float(np.random.default_rng(seed).uniform(0.05, 0.6))
+    instance = at_random(network, seed, StandardRobustness(delta))
+    exact = Enumeration(max_units=40).radius(network, instance, Limits(SECONDS))
+    radius = exact.optimum
+    if radius is None:
+        assert decided(verifier, network, instance, 1.0).verdict is Verdict.ROBUST
+        return
+    assert decided(verifier, network, instance, 0.97 * radius).verdict is Verdict.ROBUST
+    assert decided(verifier, network, instance, 1.03 * radius).verdict is Verdict.NOT_ROBUST
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+@pytest.mark.parametrize("seed", range(8))
+def test_lipschitz_robustness_equals_a_fine_grid(seed: int, norm: Norm) -> None:
+    network, eps = tiny(seed), 0.3
+    bare = at_random(network, seed, OneToAny(), norm)
+    points, distances = grid_around(bare, eps)
+    outputs = network.replay(points.reshape(-1, *network.input_shape).astype(np.float32))
+    moved = np.abs(outputs.astype(np.float64) - bare.outputs).max(axis=1)
+    far = distances > 1e-3
+    steepest = float(((moved - resolution(bare.outputs))[far] / distances[far]).max())
+    if steepest <= 0:
+        pytest.skip("the network is constant here")
+    for verifier in VERIFIERS:
+        if verifier.unsupported(network, norm) is not None:
+            continue
+        for factor, expected in ((0.9, Verdict.NOT_ROBUST), (1.1, Verdict.ROBUST)):
+            instance = at_random(network, seed, LipschitzRobustness(factor * steepest), norm)
+            assert decided(verifier, network, instance, eps).verdict is expected, verifier.name
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_strong_classification_agrees_with_samples(seed: int) -> None:
+    network, eps = tiny(seed), 0.15
+    bare = at_random(network, seed, OneToAny())
+    points, _ = grid_around(bare, eps)
+    outputs = network.replay(points.reshape(-1, *network.input_shape).astype(np.float32))
+    least = float(log_odds(outputs, bare.label).min())
+    for verifier in (*VERIFIERS, Enumeration(max_units=60)):
+        for shift, expected in ((-0.05, Verdict.ROBUST), (0.02, Verdict.NOT_ROBUST)):
+            eta = 1 / (1 + np.exp(-(least + shift)))
+            instance = at_random(network, seed, StrongClassification(eta))
+            assert decided(verifier, network, instance, eps).verdict is expected, verifier.name
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("verifier", VERIFIERS, ids=lambda v: v.name)
+def test_change_of_probabilities_agrees_with_samples(verifier: Verifier, seed: int) -> None:
+    network, eps = tiny(seed), 0.15
+    bare = at_random(network, seed, OneToAny())
+    points, _ = grid_around(bare, eps)
+    outputs = network.replay(points.reshape(-1, *network.input_shape).astype(np.float32))
+    shares = softmax(outputs) - softmax(bare.outputs[None])
+    largest = float(np.abs(shares).max())
+    for factor, expected in ((0.97, Verdict.NOT_ROBUST), (1.05, Verdict.ROBUST)):
+        asked = StandardRobustness(factor * largest, on_probabilities=True)
+        instance = at_random(network, seed, asked)
+        assert decided(verifier, network, instance, eps).verdict is expected
+
+
+def softmax(outputs: np.ndarray) -> np.ndarray:
+    powers = np.exp(outputs.astype(np.float64))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def check_implications(seed: int) -> tuple[bool, bool]:
+    """Whether LR, and SCR, was proven on one random instance; what they imply must hold then."""
+    rng = np.random.default_rng([seed, 11])
+    network, verifier = tiny(seed), VERIFIERS[seed % 2]
+    eps = float(rng.uniform(0.01, 0.3))
+    steep = LipschitzRobustness(float(rng.uniform(0.2, 6.0)))
+    instance = at_random(network, seed, steep)
+    is_lipschitz = decided(verifier, network, instance, eps).verdict is Verdict.ROBUST
+    delta = steep.constant * eps + resolution(instance.outputs)
+    near = decided(verifier, network, at_random(network, seed, StandardRobustness(delta)), eps)
+    if is_lipschitz:
+        assert near.verdict in (Verdict.ROBUST, Verdict.UNKNOWN)
+    if near.verdict is Verdict.NOT_ROBUST:
+        assert not is_lipschitz
+    strong = at_random(network, seed, StrongClassification(float(rng.uniform(0.501, 0.9))))
+    is_strong = decided(verifier, network, strong, eps).verdict is Verdict.ROBUST
+    stays = decided(verifier, network, at_random(network, seed, OneToAny()), eps)
+    if is_strong:
+        assert stays.verdict is Verdict.ROBUST
+    return is_lipschitz, is_strong
+
+
+def test_implications_on_some_instances() -> None:
+    proven = np.array([check_implications(seed) for seed in range(24)])
+    assert proven.any(axis=0).all()
+    assert not proven.all(axis=0).any()
+
+
+@pytest.mark.slow
+def test_implications_on_500_instances() -> None:
+    proven = np.array([check_implications(seed) for seed in range(500)])
+    assert (proven.mean(axis=0) > 0.1).all()
