@@ -50,6 +50,7 @@ LAYERS = (
     "testing",
     "web",
     "cli",
+    "__main__",
 )
 
 ALLOWED_BACKWARD = {("distributions", "plots")}
