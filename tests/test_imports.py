@@ -40,6 +40,7 @@ LAYERS = (
     "experiments",
     "ensembles",
     "distributions",
+    "metrics",
     "auditing",
     "plots",
     "report",

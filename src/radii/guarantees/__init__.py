@@ -1,0 +1,33 @@
+"""Statistical guarantees: how many inputs a statement about all inputs needs, and what it says."""
+
+from __future__ import annotations
+
+from radii.guarantees.betting import BettingLimit
+from radii.guarantees.estimates import Estimate, estimate_mean
+from radii.guarantees.limits import METHODS, Method, method
+from radii.guarantees.planning import (
+    SamplePlan,
+    plan_samples,
+    reachable_confidence,
+    reachable_error,
+)
+from radii.guarantees.populations import Population, Range, Sample
+from radii.guarantees.sequential import Goal, SequentialEstimate
+
+__all__ = [
+    "METHODS",
+    "BettingLimit",
+    "Estimate",
+    "Goal",
+    "Method",
+    "Population",
+    "Range",
+    "Sample",
+    "SamplePlan",
+    "SequentialEstimate",
+    "estimate_mean",
+    "method",
+    "plan_samples",
+    "reachable_confidence",
+    "reachable_error",
+]
