@@ -296,6 +296,33 @@ def test_a_last_batch_of_one_image_is_left_out(digits: Dataset) -> None:
     assert int(trained.module[2].num_batches_tracked) == 2
 
 
+class Unusual(nn.Module):
+    """Double precision, a parameter that no output depends on, and one that is frozen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used = nn.Linear(64, 10)
+        self.unused = nn.Linear(3, 3)
+        self.frozen = nn.Parameter(torch.ones(10), requires_grad=False)
+        self.double()
+
+    def forward(self, x: Tensor) -> Tensor:
+        out: Tensor = self.used(x.flatten(1)) * self.frozen
+        return out
+
+
+def test_unusual_modules(digits: Dataset) -> None:
+    module = Unusual()
+    before = {name: value.clone() for name, value in module.state_dict().items()}
+    trained = train(module, digits, epochs=1, masks={"frozen": torch.ones(10)})
+    after = weights(trained)
+    assert {name for name in after if not torch.equal(after[name], before[name])} == {
+        "used.weight",
+        "used.bias",
+    }
+    assert trained.network.input_dtype == np.float64
+
+
 @pytest.mark.parametrize("decay", [0.0, 0.1])
 def test_optimizers_are_those_of_torch(decay: float) -> None:
     for ours, theirs in (

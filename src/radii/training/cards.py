@@ -32,8 +32,9 @@ class Card:
     """Accuracies are shares of the images of `tested`, the held-out ones if there were any.
 
     `robust_accuracy` is the share of the first `attacked` of them that PGD of `attack_steps` steps
-    did not break: an upper bound, no proof. `largest_difference` is that between the outputs of the
-    module and of the exported file on real images.
+    did not break: an upper bound, no proof. `seconds` are wall time without tests.
+    `largest_difference` is that between the outputs of the module and of the exported file on real
+    images.
     """
 
     architecture: str

@@ -38,7 +38,8 @@ class Holdout:
         generator is left as it was.
         """
         broken = torch.zeros(min(count, len(self)), dtype=torch.bool, device=self.images.device)
-        with torch.random.fork_rng():
+        on_cuda = self.images.device.type == "cuda"
+        with torch.random.fork_rng(devices=[self.images.device] if on_cuda else []):
             torch.manual_seed(seed)
             for start in range(0, len(broken), ROWS):
                 rows = slice(start, min(start + ROWS, len(broken)))

@@ -28,7 +28,7 @@ SHOW_EVERY = 0.2
 
 TESTED = 1000
 ATTACKED = 200
-ATTACK_STEPS = 10
+ATTACK_STEPS = 7
 """Of the tests during training: images tested, images attacked, steps of the attack."""
 
 EPOCHS_AT_MOST = 1_000_003
@@ -70,8 +70,8 @@ class Loop:
         self.module, self.images, self.labels = module, images, labels
         self.regime, self.settings, self.holdout = regime, settings, holdout
         self.checkpoint, self.observer = checkpoint, observer
-        named = {n: p for n, p in module.named_parameters() if p.requires_grad}
-        self._parameters = list(named.values())
+        named = dict(module.named_parameters())
+        self._parameters = [p for p in named.values() if p.requires_grad]
         self._saved = 0.0
         self._masked = [(named[name], mask) for name, mask in masks.items()]
         whole, rest = divmod(len(images), settings.batch)
@@ -131,7 +131,7 @@ class Loop:
             value = loss.item()
             if not math.isfinite(value):
                 raise TrainingError(self._diverged(value, progress.epoch, number))
-            optimizer.step(torch.autograd.grad(loss, self._parameters))
+            optimizer.step(torch.autograd.grad(loss, self._parameters, materialize_grads=True))
             self._mask()
             progress.loss += value
             progress.batches = number + 1
@@ -181,12 +181,11 @@ class Loop:
 
     @property
     def _test_every(self) -> int:
-        """Epochs from test to test: so many that tests are cheap, but ten in a run at least."""
-        passes = min(TESTED, len(self.holdout)) / 3 + min(ATTACKED, len(self.holdout)) * (
-            ATTACK_STEPS + 1
-        )
+        """Epochs from test to test: so many that tests are cheap, but five in a run at least."""
+        tested, attacked = (min(count, len(self.holdout)) for count in (TESTED, ATTACKED))
+        passes = tested / 3 + attacked * (ATTACK_STEPS + 1)  # a test only runs forward
         cheap = math.ceil(passes / (TEST_SHARE * len(self.images)))
-        return max(1, min(cheap, self.settings.epochs // 10))
+        return max(1, min(cheap, self.settings.epochs // 5))
 
     def _order(self, epoch: int) -> Tensor:
         """The images of an epoch in random order; a function of the seed and the epoch alone."""

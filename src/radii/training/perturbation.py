@@ -16,13 +16,6 @@ __all__ = ["Objective", "ascend", "check_eps", "check_steps", "evaluating", "uni
 Objective = Callable[[Tensor, Tensor], Tensor]
 """Of a batch's outputs and the points that gave them: one number to make large."""
 
-MODE_DEPENDENT = (
-    nn.modules.batchnorm._BatchNorm,
-    nn.modules.instancenorm._InstanceNorm,
-    nn.modules.dropout._DropoutNd,
-)
-"""Layers that compute something else while they are trained."""
-
 
 def uniform(low: Tensor, high: Tensor) -> Tensor:
     """A point of each box, all equally likely."""
@@ -53,10 +46,8 @@ def ascend(
 
 @contextmanager
 def evaluating(module: nn.Module) -> Iterator[None]:
-    """Evaluation mode where it makes a difference, put back afterwards."""
-    changed = [
-        part for part in module.modules() if part.training and isinstance(part, MODE_DEPENDENT)
-    ]
+    """Evaluation mode for all parts that are in training mode, put back afterwards."""
+    changed = [part for part in module.modules() if part.training]
     for part in changed:
         part.training = False
     try:

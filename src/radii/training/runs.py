@@ -95,15 +95,15 @@ def train(
         _load(built, start, title)
     _check(built, data, test, title)
     directory = None if out is None else Path(out)
-    device = next(built.parameters()).device
-    images, labels = _tensors(data, device)
-    low, high = _domain_box(domain, data, device)
+    like = next(built.parameters())
+    images, labels = _tensors(data, like)
+    low, high = _domain_box(domain, data, like)
     for part in filter(None, (data, test)):
         _check_inside(part, low, high)
-    holdout = Holdout(*_tensors(test or data, device), low, high)
+    holdout = Holdout(*_tensors(test or data, like), low, high)
     chosen.check(built, images[:1])
     summary = _summary(data)
-    checked_masks = _masks(built, masks or {}, device)
+    checked_masks = _masks(built, masks or {}, like)
     purpose = {
         "architecture": title,
         "data": f"{summary.title} ({summary.fingerprint[:12]})",
@@ -202,12 +202,14 @@ def _check(module: nn.Module, data: Dataset, test: Dataset | None, name: str) ->
             )
 
 
-def _tensors(data: Dataset, device: torch.device) -> tuple[Tensor, Tensor]:
-    return torch.from_numpy(data.images).to(device), torch.from_numpy(data.labels).to(device)
+def _tensors(data: Dataset, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Images in the type of the weights `like` and labels, both where these are."""
+    labels = torch.from_numpy(data.labels).to(like.device)
+    return torch.from_numpy(data.images).to(like), labels
 
 
 def _domain_box(
-    domain: Domain | tuple[npt.ArrayLike, npt.ArrayLike], data: Dataset, device: torch.device
+    domain: Domain | tuple[npt.ArrayLike, npt.ArrayLike], data: Dataset, like: Tensor
 ) -> tuple[Tensor, Tensor]:
     low, high = (domain.low, domain.high) if isinstance(domain, Domain) else domain
     try:
@@ -217,7 +219,7 @@ def _domain_box(
             f"domain {np.asarray(low).tolist()}:{np.asarray(high).tolist()} does not fit images of "
             f"{extent(data.shape)}; give one number a side, or one for each channel"
         ) from None
-    first, second = (torch.from_numpy(np.array(side, np.float32)).to(device) for side in box)
+    first, second = (torch.from_numpy(np.array(side, np.float32)).to(like) for side in box)
     return first, second
 
 
@@ -231,14 +233,12 @@ def _check_inside(data: Dataset, low: Tensor, high: Tensor) -> None:
         )
 
 
-def _masks(
-    module: nn.Module, masks: Mapping[str, Tensor], device: torch.device
-) -> dict[str, Tensor]:
+def _masks(module: nn.Module, masks: Mapping[str, Tensor], like: Tensor) -> dict[str, Tensor]:
     shapes = {name: p.shape for name, p in module.named_parameters()}
     for name, mask in masks.items():
         if shapes.get(name) != mask.shape:
             raise TrainingError(f"there is no parameter '{name}' of shape {tuple(mask.shape)}")
-    return {name: mask.to(device) for name, mask in sorted(masks.items())}
+    return {name: mask.to(like) for name, mask in sorted(masks.items())}
 
 
 def _compared(module: nn.Module, network: Network, images: Tensor) -> float:
