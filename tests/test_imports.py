@@ -40,6 +40,8 @@ LAYERS = (
     "experiments",
     "ensembles",
     "distributions",
+    "guarantees",
+    "global_robustness",
     "metrics",
     "auditing",
     "plots",

@@ -107,6 +107,10 @@ class Dataset:
         """
         return self._at(np.sort(self._shuffled(seed)[: self._available(count)]))
 
+    def shuffled(self, seed: int = 0) -> Dataset:
+        """All images in a random order, whose first n are those of `random(n)`."""
+        return self._at(self._shuffled(seed))
+
     def stratified(self, count: int, seed: int = 0) -> Dataset:
         """`count` images drawn so that classes keep their proportions, rounded to whole images."""
         self._available(count)

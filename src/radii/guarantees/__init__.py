@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from radii.guarantees.betting import BettingLimit
+from radii.guarantees.demands import Demand, Tally
 from radii.guarantees.estimates import Estimate, estimate_mean
 from radii.guarantees.limits import METHODS, Method, method
 from radii.guarantees.planning import (
@@ -17,6 +18,7 @@ from radii.guarantees.sequential import Goal, SequentialEstimate
 __all__ = [
     "METHODS",
     "BettingLimit",
+    "Demand",
     "Estimate",
     "Goal",
     "Method",
@@ -25,6 +27,7 @@ __all__ = [
     "Sample",
     "SamplePlan",
     "SequentialEstimate",
+    "Tally",
     "estimate_mean",
     "method",
     "plan_samples",
