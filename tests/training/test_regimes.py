@@ -77,7 +77,7 @@ def test_attacks_reach_the_corner_that_is_worst_for_a_linear_network(step: Step)
 
 def test_losses_grow_with_the_strength_of_the_points(step: Step) -> None:
     plain, fgsm, pgd = (
-        float(parse_regime(spec).loss(step))
+        parse_regime(spec).loss(step).item()
         for spec in ("standard", "fgsm:eps=0.3", "pgd:eps=0.3,steps=20")
     )
     assert plain < fgsm <= pgd + 1e-6
