@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from radii import __version__, attacks, datasets, search, selection, verifiers
+from radii import __version__, attacks, datasets, properties, search, selection, verifiers
 from radii.balls import Domain, Norm
 from radii.errors import DataError, ExperimentError, UnsupportedQuery
 from radii.execution import (
@@ -91,6 +91,8 @@ class Settings:
             raise ExperimentError(f"seed {self.seed!r} must be a whole number from 0 to 2^63 - 1")
         object.__setattr__(self, "grid", str(Grid.parse(str(self.grid))))
         object.__setattr__(self, "norm", Norm.parse(str(self.norm)).value)
+        if self.property != "one-to-one":  # every target: a family of properties
+            object.__setattr__(self, "property", properties.parse(str(self.property)).spec)
         if not self.search:
             climbs = isinstance(self.make_verifier(), verifiers.GridVerifier)
             object.__setattr__(self, "search", "native" if climbs else "attack-guided")
@@ -232,7 +234,8 @@ class Plan:
             if fingerprints.count(network.fingerprint) > 1:
                 raise ExperimentError(f"{name}: the same network is given twice")
             verifier = self._verifier()
-            reason = verifier and self._refusal(verifier, network)
+            reason = self._attack_refusal(network)
+            reason = reason or (verifier and self._refusal(verifier, network))
             if search.get(self.settings.search).needs_radius and not isinstance(
                 verifier, verifiers.GridVerifier
             ):
@@ -359,6 +362,14 @@ class Plan:
         own = [case for case in self.instances if case.network == network.fingerprint]
         reasons = (verifier.unsupported(network, case.norm, case.kind) for case in own[:1])
         return next(reasons, None)
+
+    def _attack_refusal(self, network: Network) -> str | None:
+        """Why the attack cannot break what is asked of the network; None if it can, or is idle."""
+        if not search.get(self.settings.search).needs_attack:
+            return None
+        attack = attacks.get(self.settings.attack)
+        own = (case for case in self.instances if case.network == network.fingerprint)
+        return next((attack.unsupported(case.kind) for case in own), None)
 
     def _verifier(self) -> verifiers.Verifier | None:
         is_needed = search.get(self.settings.search).needs_verifier

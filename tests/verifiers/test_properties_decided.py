@@ -27,9 +27,8 @@ VERIFIERS: tuple[Verifier, ...] = (BranchAndBound(), Milp())
 POINTS = 161
 
 
-def tiny(seed: int, *, family: Family | None = None, units: int = 8) -> Network:
-    chosen = FAMILIES[seed % len(FAMILIES)] if family is None else family
-    return random_network(chosen, seed, units=units, inputs=2)
+def tiny(seed: int, *, outputs: int = 3) -> Network:
+    return random_network(FAMILIES[seed % 4], seed, units=8, inputs=2, outputs=outputs)
 
 
 def at_random(network: Network, seed: int, asked: Property, norm: Norm = Norm.LINF) -> Instance:
@@ -131,8 +130,8 @@ def softmax(outputs: np.ndarray) -> np.ndarray:
 def check_implications(seed: int) -> tuple[bool, bool]:
     """Whether LR, and SCR, was proven on one random instance; what they imply must hold then."""
     rng = np.random.default_rng([seed, 11])
-    network, verifier = tiny(seed), VERIFIERS[seed % 2]
-    eps = float(rng.uniform(0.01, 0.3))
+    network, verifier = tiny(seed, outputs=2), VERIFIERS[seed // 4 % 2]
+    eps = float(rng.uniform(0.01, 0.2))
     steep = LipschitzRobustness(float(rng.uniform(0.2, 6.0)))
     instance = at_random(network, seed, steep)
     is_lipschitz = decided(verifier, network, instance, eps).verdict is Verdict.ROBUST
@@ -142,7 +141,7 @@ def check_implications(seed: int) -> tuple[bool, bool]:
         assert near.verdict in (Verdict.ROBUST, Verdict.UNKNOWN)
     if near.verdict is Verdict.NOT_ROBUST:
         assert not is_lipschitz
-    strong = at_random(network, seed, StrongClassification(float(rng.uniform(0.501, 0.9))))
+    strong = at_random(network, seed, StrongClassification(float(rng.uniform(0.501, 0.6))))
     is_strong = decided(verifier, network, strong, eps).verdict is Verdict.ROBUST
     stays = decided(verifier, network, at_random(network, seed, OneToAny()), eps)
     if is_strong:
@@ -152,7 +151,7 @@ def check_implications(seed: int) -> tuple[bool, bool]:
 
 def test_implications_on_some_instances() -> None:
     proven = np.array([check_implications(seed) for seed in range(24)])
-    assert proven.any(axis=0).all()
+    assert proven.any(axis=0).all()  # the check has something to check
     assert not proven.all(axis=0).any()
 
 

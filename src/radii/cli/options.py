@@ -61,7 +61,10 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--norm", metavar="NAME", help="linf (default), l2 or l1")
     what.add_argument(
-        "--property", metavar="NAME", help="one-to-any (default), one-to-one, one-to-one:TARGET"
+        "--property",
+        metavar="NAME",
+        help="one-to-any (default; also cr), one-to-one[:TARGET], cr:of=prediction, "
+        "scr:eta=0.52, sr:delta=10[,on=probabilities], lr:L=10",
     )
     what.add_argument(
         "--grid",

@@ -58,6 +58,8 @@ def execute(args: argparse.Namespace, out: Path | None, **fixed: str) -> int:
     cluster = cluster_from(args)
     jobs = args.jobs or (0 if cluster else default_jobs())
     plan = prepare(experiment_from(args, **fixed))
+    if (warning := plan.instances[0].property.warning) is not None:
+        print(f"radii: {warning}", file=sys.stderr)
     with Store.in_memory() if out is None else Store.create_or_open(out) as store:
         try:
             with ProgressBar() as bar:

@@ -37,7 +37,7 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
     for name in ("correct", *quantiles, "gap", *(["missing"] if has_missing else []), "s each"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, part in distribution.by_network().items():
-        right = part.where(lambda m: m.correct) if part.correct.any() else None
+        right = part.correctly_classified() if part.holds.any() else None
         shown = [right.quantile(q) if right else (0.0, 0.0) for q in quantiles.values()]
         table.add_row(
             Text(name),
@@ -47,7 +47,10 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
             *([str(sum(m.missing for m in part))] if has_missing else []),
             f"{np.mean([m.seconds for m in part]):.2f}",
         )
-    table.caption = "radii of correct inputs, proven–witnessed; gap: mean width of a bracket"
+    whose = "correct inputs"
+    if not np.array_equal(distribution.holds, distribution.correct):
+        whose = "inputs at which the property holds"
+    table.caption = f"radii of {whose}, proven–witnessed; gap: mean width of a bracket"
     table.caption_justify = "left"
     return table
 

@@ -153,6 +153,15 @@ class Distribution:
     def correct(self) -> npt.NDArray[np.bool_]:
         return self._columns["correct"]
 
+    @cached_property
+    def holds(self) -> npt.NDArray[np.bool_]:
+        """Whether the property holds at the input itself, so that there is a radius to speak of.
+
+        For the class of the label that is `correct`; SR and LR hold at misclassified inputs, too.
+        """
+        is_about_label = np.char.startswith(self._columns["property"], "one-to-")
+        return np.where(is_about_label, self.correct, self.upper > 0)
+
     @property
     def label(self) -> npt.NDArray[np.int64]:
         """The class of each input."""
@@ -200,13 +209,16 @@ class Distribution:
     def correctly_classified(self) -> Distribution:
         """The part that the papers call the robustness distribution: misclassified ones left out.
 
-        Robust accuracy is a statement about all inputs, and needs the whole distribution.
+        With another property than the label's class, the inputs at which that holds. Robust
+        accuracy is a statement about all inputs, and needs the whole distribution.
         """
-        if self.correct.all():
+        if self.holds.all():
             return self
-        if not self.correct.any():
-            raise DataError(f"{', '.join(self.networks)}: no input is classified correctly")
-        return self.select(self.correct)
+        if not self.holds.any():
+            is_about_label = self._columns["property"][0].startswith("one-to-")
+            why = "is classified correctly" if is_about_label else "has the property as it stands"
+            raise DataError(f"{', '.join(self.networks)}: no input {why}")
+        return self.select(self.holds)
 
     def group_by(self, *names: str) -> dict[Any, Distribution]:
         """One distribution for each value of network, class, target, split or training.
@@ -256,7 +268,7 @@ class Distribution:
         return np.sort(self.upper)
 
     def robust_accuracy(self, eps: float) -> Share:
-        """The share of all inputs whose class holds in the closed ball of radius eps."""
+        """The share of all inputs whose property holds in the closed ball of radius eps."""
         proven, not_refuted = self.shares(eps)
         return Share(float(proven), float(not_refuted))
 

@@ -48,8 +48,8 @@ def summary(distribution: Distribution) -> Summary:
     right = distribution.correctly_classified()
     return Summary(
         inputs=len(distribution),
-        correct=len(right),
-        accuracy=len(right) / len(distribution),
+        correct=int(distribution.correct.sum()),
+        accuracy=float(distribution.correct.mean()),
         lowest=right.minimum(),
         mean=right.mean(),
         median=right.median(),
@@ -64,6 +64,6 @@ def summary_table(distribution: Distribution) -> pd.DataFrame:
     rows = [
         {"network": network, "split": split or "", **summary(part).row()}
         for (network, split), part in distribution.group_by("network", "split").items()
-        if part.correct.any()
+        if part.holds.any()
     ]
     return pd.DataFrame(rows)

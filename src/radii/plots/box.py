@@ -60,7 +60,7 @@ def box_summaries(
     """
     summaries = []
     for group in groups_of(distribution, by):
-        if not group.distribution.correct.any():
+        if not group.distribution.holds.any():
             continue
         right = group.distribution.correctly_classified()
         shares = (0.0, WHISKERS[0], 0.25, 0.5, 0.75, WHISKERS[1])

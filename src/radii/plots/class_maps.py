@@ -84,7 +84,7 @@ def target_tables(distribution: Distribution, eps: float | None = None) -> list[
 def _number(part: Distribution, eps: float | None) -> float:
     if eps is not None:
         return part.robust_accuracy(eps).proven
-    return part.correctly_classified().median()[0] if part.correct.any() else float("nan")
+    return part.correctly_classified().median()[0] if part.holds.any() else float("nan")
 
 
 def draw_classes(

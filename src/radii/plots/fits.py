@@ -75,7 +75,7 @@ def fitted_groups(
     wanted = [family_named(name).name for name in (families or FAMILIES)]
     found = []
     for group in groups_of(distribution, by):
-        if not group.distribution.correct.any():
+        if not group.distribution.holds.any():
             continue
         right = group.distribution.correctly_classified()
         fits = []

@@ -27,7 +27,7 @@ def gap_summaries(
     summaries = []
     for group in groups_of(distribution, by):
         part = group.distribution
-        told = part.correct & np.isfinite(part.upper)
+        told = part.holds & np.isfinite(part.upper)
         if told.any():
             widths = (part.upper - part.lower)[told]
             # A width is known exactly: a distribution whose two sides are equal.
@@ -51,7 +51,7 @@ def draw_gaps(
     if not summaries:
         raise DataError("no correctly classified input has a witness, so no bracket has a width")
     right = {
-        group.name: int(group.distribution.correct.sum()) for group in groups_of(distribution, by)
+        group.name: int(group.distribution.holds.sum()) for group in groups_of(distribution, by)
     }
     named = []
     for summary in summaries:
