@@ -58,6 +58,10 @@ class ProgressBar:
     def finished(self, _case: Case) -> None:
         self._progress.advance(self._task)
 
+    def counted(self, done: int, total: int) -> None:
+        """For work that has no queries: so many inputs are done."""
+        self._progress.update(self._task, description="radii", completed=done, total=total)
+
     def held(self, is_held: bool) -> None:
         """Also said where no bar is shown: who waits for the run must know why."""
         self._progress.update(self._task, description="paused" if is_held else "radii")

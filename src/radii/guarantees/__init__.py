@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from radii.guarantees.betting import BettingLimit
+from radii.guarantees.curves import CurvePoint, robustness_curve
 from radii.guarantees.demands import Demand, Tally
 from radii.guarantees.estimates import Estimate, estimate_mean
 from radii.guarantees.limits import METHODS, Method, method
@@ -18,6 +19,7 @@ from radii.guarantees.sequential import Goal, SequentialEstimate
 __all__ = [
     "METHODS",
     "BettingLimit",
+    "CurvePoint",
     "Demand",
     "Estimate",
     "Goal",
@@ -33,4 +35,5 @@ __all__ = [
     "plan_samples",
     "reachable_confidence",
     "reachable_error",
+    "robustness_curve",
 ]

@@ -71,7 +71,7 @@ def plan_samples(
 
     `exact` takes the worst case over all that could be seen.
     """
-    whom = population or Population("the data's source")
+    whom = population or Population("the data")
     span = values or Range()
     wanted, miss = checked_error(error) / span.width, 1 - checked_confidence(confidence)
     if wanted >= 1:
@@ -138,15 +138,16 @@ def _fewest_exact(wanted: float, miss: float, enough: int, population: int | Non
 
 def _is_enough_exact(samples: int, wanted: float, miss: float, population: int | None) -> bool:
     """Whatever share is seen, all shares that are lower by more than `wanted` are refused."""
-    from scipy.special import betainc
-    from scipy.stats import hypergeom
-
     seen = np.arange(1, samples + 1)
     refused = seen / samples - wanted
     seen, refused = seen[refused > 0], refused[refused > 0]
     if population is None:
+        from scipy.special import betainc
+
         tails = betainc(seen, samples - seen + 1, refused)
     else:
+        from scipy.stats import hypergeom
+
         whole = np.ceil(refused * population) - 1
         tails = hypergeom.sf(seen - 1, population, whole, samples)
     return bool((tails <= miss).all())

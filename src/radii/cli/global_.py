@@ -1,0 +1,256 @@
+"""`radii global`: what a sample of inputs says of all of them, with a statistical guarantee."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.cli.options import add_json_flag
+from radii.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from radii.global_robustness import GlobalRobustness, Source
+    from radii.guarantees import Demand, Range
+    from radii.networks import Network
+
+__all__ = ["add_parser"]
+
+EPILOG = """examples:
+  radii global --plan --error 0.05 --confidence 0.95
+  radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 --error 0.05 --out r
+  radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 --by attack
+  radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 \\
+               --sequential --decide 0.9               stops as soon as it is known
+  radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 --measure change
+  radii global --curve results --by-class              R at every eps, from a finished run
+
+exit codes:
+  0 done (with --decide: it is at least that), 1 with --decide: it is not, or nothing can be said,
+  2 bad input
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "global",
+        help="robustness of all inputs, with a statistical guarantee",
+        description="Estimate R, the share of inputs that are robust within eps, or D, the mean of "
+        "the largest change of the outputs.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_statistics_flags(parser.add_argument_group("how sure, how precise"))
+    _add_subject_flags(parser.add_argument_group("of what"))
+    _add_work_flags(parser.add_argument_group("how to find out"))
+    curve = parser.add_argument_group("from a finished run")
+    curve.add_argument("--curve", type=Path, metavar="DIR", help="R at every eps at once")
+    curve.add_argument("--by-class", action="store_true", help="of each class, all at once")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write each input's value there")
+    add_json_flag(parser)
+    parser.set_defaults(run=run)
+
+
+def _add_statistics_flags(group: Any) -> None:
+    group.add_argument("--plan", action="store_true", help="only say how many inputs it needs")
+    group.add_argument("--error", type=float, metavar="E", help="tolerance of the estimate (0.05)")
+    group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="(0.95)")
+    group.add_argument(
+        "--method",
+        metavar="NAME",
+        default="",
+        help="exact (shares only), hoeffding, chernoff, bernstein, tightest",
+    )
+    group.add_argument("--range", metavar="A:B", help="all values that a change can have")
+    group.add_argument("--samples", type=int, metavar="N", help="so many inputs, without a plan")
+    group.add_argument("--sequential", action="store_true", help="stop as soon as it is enough")
+    group.add_argument("--decide", type=float, metavar="X", help="is the measure at least X?")
+
+
+def _add_subject_flags(group: Any) -> None:
+    group.add_argument("--network", metavar="FILE", help="an ONNX file")
+    group.add_argument("--data", metavar="SPEC", help="sampled without replacement")
+    group.add_argument(
+        "--about",
+        choices=("set", "source"),
+        default="set",
+        help="speak of the data set itself (default), or of what it was drawn from",
+    )
+    group.add_argument("--generator", metavar="FILE.py:NAME", help="makes an input, given a rng")
+    group.add_argument("--domain", metavar="LOW:HIGH", help="valid inputs, such as 0:1")
+    group.add_argument("--mean", metavar="M[,M...]", help="normalisation: subtracted, per channel")
+    group.add_argument("--std", metavar="S[,S...]", help="normalisation: divided by, per channel")
+    group.add_argument("--layout", metavar="ORDER", help="chw or hwc, for flat inputs")
+    group.add_argument("--norm", metavar="NAME", default="linf", help="linf (default), l2 or l1")
+    group.add_argument("--eps", metavar="E", help="radius of the ball, such as 0.02 or 8/255")
+    group.add_argument(
+        "--measure", choices=("robustness", "change"), default="robustness", help="R, or D"
+    )
+    group.add_argument(
+        "--property",
+        metavar="NAME",
+        help="of R: cr:of=prediction (default), cr, sr:delta=G[,on=probabilities], scr:eta=E",
+    )
+    group.add_argument(
+        "--on",
+        choices=("outputs", "probabilities"),
+        default="probabilities",
+        help="of D: whose change (probabilities)",
+    )
+
+
+def _add_work_flags(group: Any) -> None:
+    group.add_argument("--by", choices=("attack", "proof", "both"), default="both")
+    group.add_argument("--attack", metavar="NAME", help="of R: apgd (default), pgd, fgsm, ...; of "
+                       "D: pgd (default), fgsm")  # fmt: skip
+    group.add_argument("--verifier", metavar="NAME", help="native (default), milp, ...")
+    group.add_argument("--within", type=float, metavar="W", help="of D: narrow changes to this")
+    group.add_argument("--timeout", type=float, metavar="S", help="seconds an input's proof (60)")
+    group.add_argument("--memory", metavar="SIZE", help="of each process that proves (no limit)")
+    group.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample (0)")
+    group.add_argument("--out", type=Path, metavar="DIR", help="keep results; run again: continue")
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.cli import global_tables as tables
+
+    if args.curve is not None:
+        return tables.show_curve(args)
+    demand = _demand(args)
+    if args.plan:
+        return tables.show_plan(args, demand, _source(args), _range(args))
+    if (source := _source(args)) is None:
+        raise ExperimentError("--data is missing: name a data set, or a --generator")
+    found = _measured(args, _network(args), source, demand)
+    tables.show_result(args, found)
+    return 0 if args.decide is None or found.decision else 1
+
+
+def _demand(args: argparse.Namespace) -> Demand:
+    from radii.guarantees import Demand
+
+    is_open = args.sequential and args.decide is not None
+    error = args.error
+    if error is None and (args.plan or (args.samples is None and not is_open)):
+        error = 0.05
+    return Demand(
+        error=error,
+        confidence=args.confidence,
+        method=args.method,
+        samples=args.samples,
+        is_sequential=args.sequential,
+        threshold=args.decide,
+    )
+
+
+def _range(args: argparse.Namespace) -> Range | None:
+    from radii.guarantees import Range
+
+    return None if args.range is None else Range.parse(args.range)
+
+
+def _source(args: argparse.Namespace) -> Source | None:
+    if args.data is None and args.generator is None:
+        return None
+    from radii import datasets
+    from radii.global_robustness import DataSource, load_generator
+
+    if args.generator is not None:
+        if args.data is not None:
+            raise ExperimentError("--data and --generator: inputs come from one of them")
+        return load_generator(args.generator)
+    dataset = datasets.load_spec(args.data)
+    return DataSource(dataset, name=args.data, beyond=args.about == "source")
+
+
+def _network(args: argparse.Namespace) -> Network:
+    from radii.balls import Domain
+    from radii.experiments import Experiment
+    from radii.networks import load_network
+
+    if args.eps is None:
+        raise ExperimentError("--eps is missing: the radius of the ball, such as 0.02")
+    names = ("domain", "mean", "std")
+    options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    told = Experiment.from_options(
+        {"networks": args.network, "data": args.data or args.generator, **options}
+    )
+    return load_network(
+        args.network, domain=Domain.parse(told.domain), mean=told.mean, std=told.std
+    )
+
+
+def _measured(
+    args: argparse.Namespace, network: Network, source: Source, demand: Demand
+) -> GlobalRobustness:
+    from radii.cli.progress import ProgressBar
+
+    with ProgressBar() as bar:
+        if args.measure == "change":
+            return _change(args, network, source, demand, bar)
+        return _robustness(args, network, source, demand, bar)
+
+
+def _robustness(
+    args: argparse.Namespace, network: Network, source: Source, demand: Demand, bar: Any
+) -> GlobalRobustness:
+    from radii.experiments import default_jobs
+    from radii.global_robustness import estimate_robustness, settings_for
+    from radii.store import Store
+
+    for name in ("range", "within"):
+        if getattr(args, name) is not None:
+            raise ExperimentError(f"--{name} is for --measure change: R is a share")
+    options = {name: getattr(args, name) for name in ("attack", "verifier", "timeout", "memory")}
+    settings = settings_for(
+        args.eps,
+        args.by,
+        property=args.property or "cr:of=prediction",
+        norm=args.norm,
+        seed=args.seed,
+        **options,
+    )
+    if args.jobs is not None and args.jobs < 1:
+        raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
+    with Store.in_memory() if args.out is None else Store.create_or_open(args.out) as store:
+        return estimate_robustness(
+            network,
+            source,
+            settings,
+            demand,
+            store,
+            layout=args.layout,
+            path=args.network,
+            jobs=args.jobs or default_jobs(),
+            observer=bar,
+        )
+
+
+def _change(
+    args: argparse.Namespace, network: Network, source: Source, demand: Demand, bar: Any
+) -> GlobalRobustness:
+    from radii.balls import Norm
+    from radii.global_robustness import Measuring, estimate_change, one_value_grid
+
+    if args.property is not None:
+        raise ExperimentError("--property is for R; D measures the change of --on")
+    chosen = {name: getattr(args, name) for name in ("attack", "verifier", "timeout", "within")}
+    measuring = Measuring(
+        eps=one_value_grid(args.eps)[0],
+        on=args.on,
+        norm=Norm.parse(args.norm),
+        by=args.by,
+        **{name: value for name, value in chosen.items() if value is not None},
+    )
+    return estimate_change(
+        network,
+        source,
+        measuring,
+        demand,
+        values=_range(args),
+        seed=args.seed,
+        layout=args.layout,
+        out=args.out,
+        progress=bar.counted,
+    )

@@ -1,0 +1,206 @@
+"""g-bar: how far the outputs, or their softmax, move at most within a ball; each by Linf.
+
+Below by a witness: the largest change that an attack found, replayed on ONNX Runtime. Above by a
+proof: bounds of every output, or of all differences for the softmax, over the ball and at the input
+itself. A verifier narrows the two to any resolution: it decides whether the outputs can move by a
+delta between them (property SR).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from radii.attacks.geometry import Room, geometry
+from radii.attacks.violations import log_odds
+from radii.balls import Ball
+from radii.bounds import Interval, alpha_crown_bounds
+from radii.bounds.softmax import from_differences, pairs_of
+from radii.errors import SoundnessError
+from radii.networks import Network
+from radii.networks.operators import Softmax
+from radii.properties import RESOLUTION, StandardRobustness, probabilities, resolution
+from radii.queries import Instance, Query
+from radii.verdicts import Array, Verdict
+from radii.verifiers import Limits, Verifier
+
+__all__ = [
+    "ATTACKS",
+    "Change",
+    "ChangeAttack",
+    "On",
+    "narrowed",
+    "proven_changes",
+    "witnessed_changes",
+]
+
+On = Literal["outputs", "probabilities"]
+ALPHA_STEPS = 10
+"""Of the optimisation of bounds: most of what it gains is gained by then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """g-bar is at least `lower`, witnessed, and at most `upper`, proven; inf where nothing is."""
+
+    lower: float
+    upper: float = float("inf")
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.lower <= self.upper:
+            raise SoundnessError(
+                f"outputs were seen to change by {self.lower:g} and proven not to change by "
+                f"more than {self.upper:g}"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeAttack:
+    """FGSM with one step, projected ascent with more; starts at the input, then anywhere."""
+
+    steps: int = 20
+    restarts: int = 2
+
+    def step_size(self, step: int) -> float:
+        """As a part of the radius: all of it if there is only one, else ever less from a half."""
+        return 1.0 if self.steps == 1 else 0.5 * (1 - step / self.steps)
+
+
+ATTACKS = {"pgd": ChangeAttack(), "fgsm": ChangeAttack(steps=1, restarts=1)}
+
+
+def witnessed_changes(
+    network: Network,
+    instances: Sequence[Instance],
+    eps: float,
+    on: On = "outputs",
+    *,
+    attack: ChangeAttack = ATTACKS["pgd"],
+    seed: int = 0,
+) -> list[float]:
+    """The largest change found for each input, as ONNX Runtime gives it; at least 0."""
+    found = []
+    for instance in instances:
+        ball = instance.ball(eps)
+        points = _ascend(network, instance, ball, on, attack, seed)
+        inside = np.stack([ball.project(point, network.input_dtype) for point in points])
+        moved = _values(network, network.replay(inside), on)
+        before = _values(network, instance.outputs[None], on)
+        changes = np.abs(moved - before)
+        found.append(float(np.max(changes[np.isfinite(changes).all(axis=1)], initial=0.0)))
+    return found
+
+
+def proven_changes(
+    network: Network, instances: Sequence[Instance], eps: float, on: On = "outputs"
+) -> list[float]:
+    """No output changes by more, for any input of the ball, in real arithmetic or replayed.
+
+    What replaying adds in float32 is covered by the same resolution that property LR has.
+    """
+    count = len(instances)
+    balls = [instance.ball(radius) for radius in (eps, 0.0) for instance in instances]
+    bounds = _bounds(network, balls, on)
+    low, high = (side.double().cpu().numpy() for side in (bounds.low, bounds.high))
+    risen = high[:count] - low[count:]
+    fallen = high[count:] - low[:count]
+    widest = np.maximum(risen, fallen).max(axis=1)
+    slack = [
+        resolution(instance.outputs) if on == "outputs" else RESOLUTION for instance in instances
+    ]
+    proven = np.nextafter(widest + np.array(slack), np.inf)
+    return [
+        float(value) for value in (np.minimum(proven, 1.0) if on == "probabilities" else proven)
+    ]
+
+
+def narrowed(
+    network: Network,
+    instance: Instance,
+    eps: float,
+    change: Change,
+    verifier: Verifier,
+    limits: Limits,
+    *,
+    on: On = "outputs",
+    within: float,
+) -> Change:
+    """The same change between closer bounds, `within` each other unless answers are missing."""
+    lower, upper = change.lower, change.upper
+    while upper - lower > within and limits.expired is None:
+        delta = (lower + upper) / 2
+        asked = StandardRobustness(delta, on_probabilities=on == "probabilities")
+        query = Query(replace(instance, property=asked), eps)
+        result = verifier.verify(network, query, limits)
+        if result.verdict is Verdict.ROBUST:
+            upper = delta
+        elif result.witness is not None:
+            moved = _values(network, result.witness.outputs[None], on)
+            before = _values(network, instance.outputs[None], on)
+            lower = max(lower, float(np.abs(moved - before).max()))
+        else:
+            break
+    return Change(lower, upper)
+
+
+def _values(network: Network, outputs: Array, on: On) -> npt.NDArray[np.float64]:
+    """What changes are measured of, in float64."""
+    exact = np.asarray(outputs, np.float64)
+    if on == "outputs" or network.outputs_are_probabilities:
+        return exact
+    return probabilities(exact)
+
+
+def _bounds(network: Network, balls: Sequence[Ball], on: On) -> Interval:
+    if on == "outputs" or network.outputs_are_probabilities:
+        return alpha_crown_bounds(network, balls, steps=ALPHA_STEPS)
+    count = network.output_size
+    differences = alpha_crown_bounds(network, balls, pairs_of(count).numpy(), steps=ALPHA_STEPS)
+    return from_differences(Softmax(0), differences.low, count)
+
+
+def _ascend(
+    network: Network, instance: Instance, ball: Ball, on: On, how: ChangeAttack, seed: int
+) -> Array:
+    """For each output, up and down, where a descent ended that pushes it away: a row each."""
+    dtype = network.torch_dtype
+    count = network.output_size
+    center = torch.as_tensor(ball.center.reshape(1, -1), dtype=dtype)
+    low, high = (
+        torch.as_tensor(np.ascontiguousarray(side).reshape(-1), dtype=dtype)
+        for side in ball.domain.box(ball.shape)
+    )
+    room, norm = Room(low, high), geometry(ball.norm)
+    rows = 2 * count * how.restarts
+    entries = torch.arange(rows) // 2 % count
+    signs = 1.0 - 2.0 * (torch.arange(rows) % 2).to(dtype)
+    centers, radii = center.expand(rows, -1), torch.full((rows,), ball.eps, dtype=dtype)
+    generator = torch.Generator().manual_seed(seed + instance.index)
+    noise = torch.rand(rows, center.shape[1], generator=generator, dtype=dtype) * 2 - 1
+    noise[: 2 * count] = 0.0
+    points = norm.project(centers + radii[:, None] * noise, centers, radii, room)
+    is_logit = on == "probabilities" and not network.outputs_are_probabilities
+    for step in range(how.steps):
+        slopes = _slopes(network, points, entries, signs, is_logit)
+        sizes = radii * how.step_size(step)
+        points = norm.project(norm.step(points, -slopes, sizes, room), centers, radii, room)
+    return points.reshape(rows, *ball.shape).numpy()
+
+
+def _slopes(
+    network: Network, points: Tensor, entries: Tensor, signs: Tensor, is_logit: bool
+) -> Tensor:
+    """Gradients of the signed entries; for a softmax of its logarithm, which does not flatten."""
+    leaves = points.detach().requires_grad_()
+    outputs = network(leaves.reshape(len(points), *network.input_shape)).flatten(1)
+    if is_logit:
+        outputs = log_odds(outputs)
+    total = (outputs.gather(1, entries[:, None])[:, 0] * signs).sum()
+    (found,) = torch.autograd.grad(total, leaves)
+    return found.nan_to_num()
