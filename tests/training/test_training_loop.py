@@ -21,6 +21,7 @@ from radii import datasets
 from radii.datasets import Dataset
 from radii.errors import DataError, InputError, TrainingError
 from radii.training import Card, Epoch, Regime, Step, Trained, architecture, train
+from radii.training.checkpoints import claimed
 from radii.training.optimizers import Adam, Sgd
 
 
@@ -168,6 +169,8 @@ def test_directory_of_another_training(digits: Dataset, tmp_path: Path) -> None:
         train("dense:9", digits, epochs=1, out=tmp_path)
     with pytest.raises(TrainingError, match=r"data digits:train \(\w+\), not digits:train"):
         train("dense:8", digits.first(100), epochs=1, out=tmp_path)
+    with pytest.raises(TrainingError, match=r"normalisation None, not 0\.5 None"):
+        train("dense:8", digits, epochs=1, mean=0.5, out=tmp_path)
 
 
 class Hostile:
@@ -285,8 +288,14 @@ def test_without_test_images_the_card_says_so(digits: Dataset) -> None:
 
 def test_a_directory_that_cannot_be_written(digits: Dataset, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(TrainingError, match="cannot be written"):
+    with pytest.raises(TrainingError, match="cannot be made"):
         train("dense:8", digits, epochs=1, out=tmp_path / "file" / "run")
+
+
+def test_one_training_in_a_directory_at_a_time(digits: Dataset, tmp_path: Path) -> None:
+    with claimed(tmp_path), pytest.raises(TrainingError, match="another process is training"):
+        train("dense:8", digits, epochs=1, out=tmp_path)
+    train("dense:8", digits, epochs=1, out=tmp_path)
 
 
 def test_a_last_batch_of_one_image_is_left_out(digits: Dataset) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import os
 import pickle
 import warnings
@@ -19,7 +20,7 @@ from radii.errors import TrainingError
 from radii.training.optimizers import Optimizer
 from radii.training.settings import Settings
 
-__all__ = ["Checkpoint", "Epoch", "Progress", "replacing", "saved_weights"]
+__all__ = ["Checkpoint", "Epoch", "Progress", "claimed", "replacing", "saved_weights"]
 
 FILE_NAME = "checkpoint.pt"
 FORMAT = 1
@@ -108,10 +109,11 @@ class Checkpoint:
 
     def _compare(self, saved: dict[str, Any]) -> None:
         differing = self.settings.differences(saved["settings"])
+        before = saved["purpose"]
         differing += [
-            f"{name} {saved['purpose'].get(name)}, not {value}"
-            for name, value in self.purpose.items()
-            if saved["purpose"].get(name) != value
+            f"{name} {before.get(name)}, not {self.purpose.get(name)}"
+            for name in {**before, **self.purpose}
+            if before.get(name) != self.purpose.get(name)
         ]
         if differing:
             raise TrainingError(
@@ -143,6 +145,23 @@ def _read(path: Path) -> dict[str, Any]:
             f"{path}: is not a checkpoint of this version of radii; choose another directory"
         )
     return saved
+
+
+@contextmanager
+def claimed(directory: Path) -> Iterator[None]:
+    """Make a directory and keep other processes from training in it meanwhile."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        handle = os.open(directory, os.O_RDONLY)
+    except OSError as error:
+        raise TrainingError(f"{directory}: cannot be made ({error.strerror})") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise TrainingError(f"{directory}: another process is training there") from None
+    finally:
+        os.close(handle)
 
 
 @contextmanager

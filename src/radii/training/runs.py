@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,13 @@ from torch import Tensor, nn
 from radii import __version__
 from radii.balls import Domain
 from radii.datasets import Dataset
-from radii.datasets.images import extent
-from radii.errors import DataError, NetworkError, SpecificationError, TrainingError
+from radii.errors import NetworkError, TrainingError
 from radii.networks import Network, from_torch
-from radii.networks.normalization import per_channel
 from radii.training.architectures import architecture
-from radii.training.cards import Card, DataSummary
-from radii.training.checkpoints import Checkpoint, Epoch, Progress, replacing
-from radii.training.evaluation import Holdout
+from radii.training.cards import Card
+from radii.training.checkpoints import Checkpoint, Epoch, Progress, claimed, replacing
 from radii.training.loop import Loop, Observer
-from radii.training.perturbation import evaluating
+from radii.training.preparation import Material, digest, fitting_masks, material
 from radii.training.regime import Regime, parse_regime
 from radii.training.settings import Settings
 
@@ -59,6 +56,12 @@ class Trained:
     @property
     def history(self) -> tuple[Epoch, ...]:
         return self.card.history
+
+    def write(self, directory: Path) -> None:
+        """`network.onnx`, `card.json` and `card.md`."""
+        with replacing(directory / NETWORK_NAME) as path:
+            path.write_bytes(self.network.onnx_bytes)
+        self.card.write(directory)
 
 
 def train(
@@ -93,46 +96,37 @@ def train(
     built, title = _module(module, data, test, how, mean, std)
     if start is not None:
         _load(built, start, title)
-    _check(built, data, test, title)
-    directory = None if out is None else Path(out)
-    like = next(built.parameters())
-    images, labels = _tensors(data, like)
-    low, high = _domain_box(domain, data, like)
-    for part in filter(None, (data, test)):
-        _check_inside(part, low, high)
-    holdout = Holdout(*_tensors(test or data, like), low, high)
-    chosen.check(built, images[:1])
-    summary = _summary(data)
-    checked_masks = _masks(built, masks or {}, like)
+    on = material(built, title, data, test, domain)
+    chosen.check(built, on.images[:1])
+    kept = fitting_masks(built, masks or {})
     purpose = {
         "architecture": title,
-        "data": f"{summary.title} ({summary.fingerprint[:12]})",
-        "domain": f"{low.min().item():g}:{high.max().item():g}",
-        "masks": _digest(*(m.cpu().numpy() for m in checked_masks.values()))[:12],
-        "start": _digest(*(t.cpu().numpy() for t in (start or {}).values()))[:12],
+        "data": f"{on.data.title} ({on.data.fingerprint[:12]})",
+        "domain": f"{on.holdout.low.min().item():g}:{on.holdout.high.max().item():g}",
+        "masks": digest(*(mask.cpu().numpy() for mask in kept.values()))[:12],
+        "start": digest(*(t.cpu().numpy() for t in (start or {}).values()))[:12],
     }
-    loop = Loop(
-        built,
-        images,
-        labels,
-        regime=chosen,
-        settings=how,
-        holdout=holdout,
-        checkpoint=Checkpoint(directory, how, purpose),
-        masks=checked_masks,
-        observer=observer,
-    )
-    progress = loop.run()
-    network = from_torch(
-        built, input_shape=data.shape, domain=domain, name=name or f"{title}-{chosen.name}"
-    )
-    difference = _compared(built, network, holdout.images[:COMPARED])
-    card = _card(built, title, how, summary, test, holdout, progress, network, difference)
-    if directory is not None:
-        with replacing(directory / NETWORK_NAME) as path:
-            path.write_bytes(network.onnx_bytes)
-        card.write(directory)
-    return Trained(built, network, card)
+    if mean is not None or std is not None:
+        purpose["normalisation"] = f"{np.asarray(mean).tolist()} {np.asarray(std).tolist()}"
+    directory = None if out is None else Path(out)
+    with nullcontext() if directory is None else claimed(directory):
+        progress = Loop(
+            built,
+            on.images,
+            on.labels,
+            regime=chosen,
+            settings=how,
+            holdout=on.holdout,
+            checkpoint=Checkpoint(directory, how, purpose),
+            masks=kept,
+            observer=observer,
+        ).run()
+        label = name or f"{title}-{chosen.name}"
+        network = from_torch(built, input_shape=data.shape, domain=domain, name=label)
+        trained = Trained(built, network, _card(built, title, how, on, progress, network))
+        if directory is not None:
+            trained.write(directory)
+    return trained
 
 
 def _settings(regime: Regime, eps: float, given: dict[str, Any]) -> Settings:
@@ -170,77 +164,6 @@ def _load(module: nn.Module, start: Mapping[str, Tensor], name: str) -> None:
         raise TrainingError(f"{name}: cannot start from these weights ({reason})") from None
 
 
-def _check(module: nn.Module, data: Dataset, test: Dataset | None, name: str) -> None:
-    """The module takes these images and has an output for each label."""
-    if not any(p.requires_grad for p in module.parameters()):
-        raise NetworkError(f"{name}: has no parameters to train")
-    if test is not None and test.shape != data.shape:
-        raise DataError(
-            f"'{test.title}' has images of {extent(test.shape)} but '{data.title}' of "
-            f"{extent(data.shape)}"
-        )
-    parameter = next(module.parameters())
-    image = torch.from_numpy(data.first(1).images).to(parameter)
-    try:
-        with torch.no_grad(), evaluating(module):
-            outputs = module(image)
-    except (RuntimeError, ValueError, TypeError) as error:
-        first = next(iter(str(error).splitlines()), type(error).__name__)
-        raise NetworkError(
-            f"{name}: cannot take images of {extent(data.shape)} ({first})"
-        ) from None
-    if outputs.dim() != 2 or len(outputs) != 1:
-        raise NetworkError(
-            f"{name}: gives an output of shape {tuple(outputs.shape)} for one image, not one row "
-            "of scores"
-        )
-    for part in (data, test):
-        if part is not None and int(part.labels.max()) >= outputs.shape[1]:
-            raise DataError(
-                f"'{part.title}' has label {int(part.labels.max())} but {name} has "
-                f"{outputs.shape[1]} outputs"
-            )
-
-
-def _tensors(data: Dataset, like: Tensor) -> tuple[Tensor, Tensor]:
-    """Images in the type of the weights `like` and labels, both where these are."""
-    labels = torch.from_numpy(data.labels).to(like.device)
-    return torch.from_numpy(data.images).to(like), labels
-
-
-def _domain_box(
-    domain: Domain | tuple[npt.ArrayLike, npt.ArrayLike], data: Dataset, like: Tensor
-) -> tuple[Tensor, Tensor]:
-    low, high = (domain.low, domain.high) if isinstance(domain, Domain) else domain
-    try:
-        box = Domain(per_channel(low, data.shape), per_channel(high, data.shape)).box(data.shape)
-    except (TypeError, ValueError):
-        raise SpecificationError(
-            f"domain {np.asarray(low).tolist()}:{np.asarray(high).tolist()} does not fit images of "
-            f"{extent(data.shape)}; give one number a side, or one for each channel"
-        ) from None
-    first, second = (torch.from_numpy(np.array(side, np.float32)).to(like) for side in box)
-    return first, second
-
-
-def _check_inside(data: Dataset, low: Tensor, high: Tensor) -> None:
-    images = data.images
-    outside = (images < low.cpu().numpy()).any() or (images > high.cpu().numpy()).any()
-    if outside:
-        raise DataError(
-            f"'{data.title}' has values from {images.min():g} to {images.max():g}, outside the "
-            f"domain {low.min().item():g}:{high.max().item():g}; give the domain they are from"
-        )
-
-
-def _masks(module: nn.Module, masks: Mapping[str, Tensor], like: Tensor) -> dict[str, Tensor]:
-    shapes = {name: p.shape for name, p in module.named_parameters()}
-    for name, mask in masks.items():
-        if shapes.get(name) != mask.shape:
-            raise TrainingError(f"there is no parameter '{name}' of shape {tuple(mask.shape)}")
-    return {name: mask.to(like) for name, mask in sorted(masks.items())}
-
-
 def _compared(module: nn.Module, network: Network, images: Tensor) -> float:
     """The largest difference between the module and its export, on real images."""
     with torch.no_grad():
@@ -259,21 +182,19 @@ def _card(
     module: nn.Module,
     title: str,
     settings: Settings,
-    data: DataSummary,
-    test: Dataset | None,
-    holdout: Holdout,
+    on: Material,
     progress: Progress,
     network: Network,
-    difference: float,
 ) -> Card:
+    holdout = on.holdout
     attacked = min(FINAL_ATTACKED, len(holdout))
     return Card(
         architecture=title,
         parameters=sum(p.numel() for p in module.parameters()),
         settings=settings,
-        data=data,
-        tested=data if test is None else _summary(test),
-        held_out=test is not None,
+        data=on.data,
+        tested=on.tested,
+        held_out=on.is_held_out,
         accuracy=holdout.accuracy(module, len(holdout)),
         robust_accuracy=holdout.robust_accuracy(
             module, eps=settings.eps, count=attacked, steps=FINAL_STEPS, seed=settings.seed
@@ -284,7 +205,7 @@ def _card(
         history=tuple(progress.history),
         network=NETWORK_NAME,
         network_fingerprint=network.fingerprint,
-        largest_difference=difference,
+        largest_difference=_compared(module, network, holdout.images[:COMPARED]),
         versions={
             "radii": __version__,
             "torch": str(torch.__version__),
@@ -292,16 +213,3 @@ def _card(
             "python": platform.python_version(),
         },
     )
-
-
-def _summary(data: Dataset) -> DataSummary:
-    return DataSummary(data.title, len(data), data.shape, _digest(data.images, data.labels))
-
-
-def _digest(*arrays: npt.NDArray[Any]) -> str:
-    """The sha256 of the arrays' shapes and values."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(f"{array.dtype.str}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data.cast("B"))
-    return digest.hexdigest()
