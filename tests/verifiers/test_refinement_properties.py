@@ -1,0 +1,89 @@
+"""The sets that refinement asks about hold every violation, and slopes bound every change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+
+from radii.balls import Norm
+from radii.properties import Halfspaces
+from radii.testing.networks import Family, random_instance, random_network
+from radii.verifiers.lipschitz import rates
+from radii.verifiers.refinement.ceilings import Tangents, log_sum_exp
+from radii.verifiers.refinement.floors import (
+    Cell,
+    differences,
+    first_cell,
+    halfspaces_of_rivals,
+)
+
+POINTS = npst.arrays(np.float64, (20, 4), elements=st.floats(-30, 30))
+TOPS = st.floats(-5, 5)
+
+
+def holds(shape: Halfspaces | None, outputs: np.ndarray) -> np.ndarray:
+    return np.zeros(len(outputs), np.bool_) if shape is None else shape.depth(outputs) <= 1e-9
+
+
+@settings(deadline=None)
+@given(POINTS, st.integers(0, 3), TOPS, st.lists(st.integers(0, 19), max_size=6))
+def test_cells_cover_every_violation(
+    outputs: np.ndarray, index: int, top: float, cuts: list[int]
+) -> None:
+    rows = differences(index, 4)
+    points = outputs @ rows.T
+    cell = first_cell(points.min(axis=0), points.max(axis=0), top)
+    cells: list[Cell] = [] if cell is None else [cell]
+    for cut in cuts:
+        if cells:
+            cells.extend(cells.pop(0).divided(points[cut]))
+    covered = np.zeros(len(outputs), np.bool_)
+    for rival in halfspaces_of_rivals(rows, top, points.max(axis=0)):
+        covered |= holds(rival, outputs)
+    for each in cells:
+        covered |= holds(each.polyhedron(rows), outputs)
+    broken = np.array([log_sum_exp(point) for point in points]) >= top
+    assert not (broken & ~covered).any()
+
+
+@given(POINTS, st.integers(0, 3), TOPS, st.lists(st.integers(0, 19), max_size=6))
+def test_tangents_cover_every_violation(
+    outputs: np.ndarray, index: int, top: float, cuts: list[int]
+) -> None:
+    rows = differences(index, 4)
+    points = outputs @ rows.T
+    tangents = Tangents(rows, top, points.min(axis=0))
+    for cut in cuts:
+        tangents.add(points[cut])
+    broken = np.array([log_sum_exp(point) for point in points]) <= top
+    assert not (broken & ~holds(tangents.polyhedron, outputs)).any()
+
+
+@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("norm", list(Norm))
+def test_rates_bound_every_change(family: Family, norm: Norm) -> None:
+    rng = np.random.default_rng(3)
+    for seed in range(3):
+        network = random_network(family, seed, units=24)
+        instance = random_instance(network, seed, norm=norm)
+        for eps in (0.05, 0.4):
+            ball = instance.ball(eps)
+            points = np.concatenate([ball.center[None], ball.sample(rng, 400)])
+            with torch.no_grad():
+                outputs = network(torch.from_numpy(points)).numpy()
+            changes = np.abs(outputs[1:] - outputs[0]).max(axis=1)
+            distances = np.array([ball.distance(point) for point in points[1:]])
+            assert (changes <= rates(network, ball) * distances + 1e-12).all()
+
+
+def test_rates_of_an_affine_piece_are_exact() -> None:
+    network = random_network(Family.DENSE, 0, units=12, dtype=np.float64, domain=(-50.0, 50.0))
+    instance = random_instance(network, 0)
+    x = torch.from_numpy(np.asarray(instance.input, np.float64))[None].requires_grad_()
+    (slopes,) = torch.autograd.functional.jacobian(lambda v: network(v)[0], (x,))
+    exact = float(slopes.flatten(1).abs().sum(1).max())
+    assert rates(network, instance.ball(1e-9)) == pytest.approx(exact, rel=1e-6)
