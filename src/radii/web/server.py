@@ -39,8 +39,8 @@ Answered = tuple[bytes, str]
 
 Route = Callable[[], Answered]
 
-IDLE_SECONDS = 60.0
-"""After so long without a request a connection is closed."""
+IDLE_SECONDS = 20.0
+"""After so long without a request, or with half of one, a connection is closed."""
 
 
 class LiveServer(ThreadingHTTPServer):
@@ -77,10 +77,9 @@ class LiveServer(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one connection. Without the token, nothing but a refusal."""
+    """Answers one request. Without the token, nothing but a refusal."""
 
     server: LiveServer
-    protocol_version = "HTTP/1.1"
     server_version = "radii"
     sys_version = ""
     timeout = IDLE_SECONDS
@@ -89,7 +88,6 @@ class Handler(BaseHTTPRequestHandler):
         self._answer({"/": self._page, **self._readings})
 
     def do_POST(self) -> None:
-        self.close_connection = True  # a body, if there is one, is not read
         self._answer({"/pause": self._pause, "/resume": self._resume})
 
     def _answer(self, known: dict[str, Route]) -> None:

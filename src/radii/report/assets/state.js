@@ -1,6 +1,6 @@
 // What the reader has chosen. Sections subscribe; changes are passed on once a frame.
 
-const state = { eps: null, shown: [], listeners: new Map(), pending: new Set(), memory: new Map(), life: new AbortController() };
+const state = { eps: null, isEpsChosen: false, shown: [], listeners: new Map(), pending: new Set(), memory: new Map(), life: new AbortController() };
 
 // Before the page is drawn again, from newer data, what the last drawing listens to is let go.
 function beginAnew() {
@@ -47,6 +47,10 @@ function setEps(value, model) {
 function setUpControls(model) {
   const { top, start, step } = model.facts.eps;
   const slider = byId("eps");
+  const choose = (value) => {
+    state.isEpsChosen = true;
+    setEps(value, model);
+  };
   slider.max = top;
   slider.step = "any";
   // Arrow keys move by a step of the grid, the mouse moves freely.
@@ -54,13 +58,13 @@ function setUpControls(model) {
     const moves = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 10, PageDown: -10 };
     if (!(event.key in moves)) return;
     event.preventDefault();
-    setEps(Math.round(state.eps / step + moves[event.key]) * step, model);
+    choose(Math.round(state.eps / step + moves[event.key]) * step);
   };
-  slider.oninput = () => setEps(slider.value, model);
-  byId("eps-number").onchange = (event) => setEps(event.target.value, model);
+  slider.oninput = () => choose(slider.value);
+  byId("eps-number").onchange = (event) => choose(event.target.value);
   byId("eps-number").step = step;
   byId("controls").hidden = false;
-  setEps(state.eps ?? start, model);
+  setEps(state.isEpsChosen ? state.eps : start, model);
 }
 
 // --- colours: Okabe and Ito's, with brighter ones on dark paper
