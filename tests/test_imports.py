@@ -48,6 +48,7 @@ LAYERS = (
     "report",
     "training",
     "cards",
+    "cycle",
     "demo",
     "api",
     "testing",

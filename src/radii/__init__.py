@@ -27,7 +27,7 @@ _HOMES = {
     "robustness_distribution": "radii.api",
 }
 _MODULES = frozenset(
-    {"attacks", "datasets", "distributions", "properties", "training", "verifiers"}
+    {"attacks", "datasets", "distributions", "metrics", "properties", "training", "verifiers"}
 )
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "distributions",
     "from_torch",
     "load_network",
+    "metrics",
     "properties",
     "robustness_distribution",
     "training",
@@ -54,7 +55,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from radii import attacks, datasets, distributions, properties, training, verifiers
+    from radii import attacks, datasets, distributions, metrics, properties, training, verifiers
     from radii.api import robustness_distribution
     from radii.balls import Domain, Norm
     from radii.brackets import Bracket

@@ -235,7 +235,8 @@ class Plan:
                 raise ExperimentError(f"{name}: the same network is given twice")
             verifier = self._verifier()
             reason = self._attack_refusal(network)
-            reason = reason or (verifier and self._refusal(verifier, network))
+            if reason is None and verifier is not None:
+                reason = self._refusal(verifier, network)
             if search.get(self.settings.search).needs_radius and not isinstance(
                 verifier, verifiers.GridVerifier
             ):

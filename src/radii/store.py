@@ -297,6 +297,12 @@ class Store:
             rows = self._db.execute("SELECT key FROM instances ORDER BY position").fetchall()
         return [row[0] for row in rows]
 
+    def networks(self) -> dict[str, tuple[str, str]]:
+        """Name and file of each network, by fingerprint."""
+        with _explained(self._place):
+            rows = self._db.execute("SELECT fingerprint, name, path FROM networks").fetchall()
+        return {fingerprint: (name, path) for fingerprint, name, path in rows}
+
     # --- results
 
     def record(self, answers: Sequence[tuple[str, Question, Result]]) -> None:

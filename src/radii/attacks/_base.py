@@ -12,6 +12,7 @@ from radii.attacks.replays import closest_witness
 from radii.balls import Norm
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
+from radii.properties import Requirement
 from radii.queries import Query
 from radii.verdicts import Array, Result, Verdict
 
@@ -31,6 +32,13 @@ class Attack(ABC):
     @property
     def version(self) -> str:
         return __version__
+
+    def unsupported(self, kind: type[Requirement]) -> str | None:
+        """Why the attack cannot break requirements of this kind; None if it can.
+
+        Asked once, before any work starts.
+        """
+        return None
 
     @abstractmethod
     def run(
@@ -52,6 +60,8 @@ class Attack(ABC):
                 raise UnsupportedQuery(
                     f"attack '{self.name}' does not search balls in {query.instance.norm.value}"
                 )
+            if (reason := self.unsupported(query.instance.kind)) is not None:
+                raise UnsupportedQuery(reason)
         started = time.perf_counter()
         open_places = [
             place for place, query in enumerate(queries) if query.eps > 0 and query.instance.holds

@@ -20,7 +20,7 @@ from radii.attacks._base import Attack
 from radii.balls import Norm
 from radii.errors import MissingExtra, SpecificationError, UnsupportedQuery
 from radii.networks import Network
-from radii.properties import Halfspaces, OneToAny
+from radii.properties import Halfspaces, LinearRequirement, OneToAny, Requirement
 from radii.queries import Instance, Query
 from radii.verdicts import Array
 
@@ -53,6 +53,14 @@ class FoolboxAttack(Attack):
     @property
     def version(self) -> str:
         return str(_foolbox().__version__)
+
+    def unsupported(self, kind: type[Requirement]) -> str | None:
+        if issubclass(kind, LinearRequirement):
+            return None
+        return (
+            f"attack '{self.name}' cannot break {kind.description}: foolbox attacks classifiers "
+            "only, and violations that are linear in the outputs"
+        )
 
     def run(
         self, network: Network, queries: Sequence[Query], seed: int
@@ -160,11 +168,6 @@ def _classifier(network: Network, query: Query) -> tuple[_Classifier, int]:
     if isinstance(instance.property, OneToAny):
         return _Classifier(network), instance.label
     violations = instance.requirement.violations
-    if violations is None:
-        raise UnsupportedQuery(
-            f"property '{instance.property.spec}' is not linear in the outputs, "
-            "and foolbox attacks classifiers only"
-        )
     if not violations:
         raise UnsupportedQuery(f"property '{instance.property.spec}' cannot be broken")
     return _HoldsOrBroken(network, violations), 0

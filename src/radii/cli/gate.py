@@ -14,7 +14,7 @@ from radii.errors import DataError
 if TYPE_CHECKING:
     from radii.distributions import Distribution, Outcome
 
-__all__ = ["add_parser"]
+__all__ = ["add_parser", "refuse_unfinished"]
 
 EPILOG = """requirements:
   robust_accuracy(0.02) >= 0.90                 proven for 90 % of these inputs
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
 
     requirements = [parse_requirement(text) for text in args.require]
     distribution = read_distributions(args.places)
-    _refuse_unfinished(distribution)
+    refuse_unfinished(distribution)
     note_published(distribution)
     outcomes = [outcome for required in requirements for outcome in required.check(distribution)]
     passed = all(outcome.is_met for outcome in outcomes)
@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if passed else 1
 
 
-def _refuse_unfinished(distribution: Distribution) -> None:
+def refuse_unfinished(distribution: Distribution) -> None:
     """An input that nobody tried to break is not refuted, which would prove nothing of it."""
     import numpy as np
 
