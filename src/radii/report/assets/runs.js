@@ -25,7 +25,7 @@ function runCard(run) {
   const advice = el("p", { class: "lead" });
   const canvas = closingCanvas();
   const alarms = el("ul", { class: "alarm alarms", role: "alert", hidden: true });
-  const answers = el("ol", { class: "answers" });
+  const answers = el("ul", { class: "answers" });
   const failures = el("ul", { class: "answers" });
   const failed = el("summary");
   const failureBox = el("details", { class: "failures", hidden: true }, failed, failures);
