@@ -20,7 +20,7 @@ from radii.verdicts import Verdict
 from radii.verifiers import Limits, Verifier
 from radii.verifiers.replaying import ReplayNoise
 
-__all__ = ["CROWN", "Finding", "decide_jointly"]
+__all__ = ["CROWN", "Finding", "decide_jointly", "proven_alone"]
 
 CROWN = "crown"
 """The name of who proves that one classifier alone is right in the whole ball, by its bounds."""
@@ -68,10 +68,7 @@ def decide_jointly(
         classifier = ensemble.classifiers[place]
         rivals, margin = possible_rivals(classifier, point.label, ball)
         if not len(rivals):
-            seconds = time.perf_counter() - started
-            return Finding(
-                1 << place, ball.eps, Verdict.ROBUST, CROWN, __version__, seconds, margin
-            )
+            return _alone(place, ball, margin, started)
         parts.append(Part(classifier, rivals))
     product = Product(parts)
     region = Ball(ball.center.reshape(product.input_shape), ball.eps, ball.norm, product.domain)
@@ -88,6 +85,18 @@ def decide_jointly(
     return Finding(
         classifiers, ball.eps, verdict, name, version, seconds, answer.margin, message, fooling
     )
+
+
+def proven_alone(ensemble: Ensemble, point: Point, ball: Ball, classifier: int) -> Finding | None:
+    """That one classifier is right in the whole ball, if bounds prove it by themselves."""
+    started = time.perf_counter()
+    rivals, margin = possible_rivals(ensemble.classifiers[classifier], point.label, ball)
+    return None if len(rivals) else _alone(classifier, ball, margin, started)
+
+
+def _alone(classifier: int, ball: Ball, margin: float, started: float) -> Finding:
+    seconds = time.perf_counter() - started
+    return Finding(1 << classifier, ball.eps, Verdict.ROBUST, CROWN, __version__, seconds, margin)
 
 
 def possible_rivals(classifier: Classifier, label: int, ball: Ball) -> tuple[Float64, float]:

@@ -1,0 +1,115 @@
+"""Who answers questions about sets of classifiers: this process, or several with hard limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from radii.balls import Norm
+from radii.ensembles.ensemble import Ensemble, Point
+from radii.ensembles.measuring import Question
+from radii.ensembles.proving import Finding, decide_jointly
+from radii.execution import Request, Staff, Stopped
+from radii.networks import Network
+from radii.verifiers import Limits, Verifier
+
+__all__ = ["Inline", "Workers", "make_answerer"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inline:
+    """Answers in this process. Limits hold as far as the verifier cooperates."""
+
+    ensemble: Ensemble
+    points: Sequence[Point]
+    norm: Norm
+    verifier: Verifier
+    memory_bytes: int | None = None
+    jobs: int = 1
+
+    def ask(self, questions: Sequence[Question]) -> Iterator[tuple[Question, Finding]]:
+        for question in questions:
+            yield question, self.answer(question)
+
+    def answer(self, question: Question) -> Finding:
+        """One question's answer."""
+        point = self.points[question.place]
+        ball = self.ensemble.ball(point, self.norm, question.eps)
+        limits = Limits(question.seconds, self.memory_bytes)
+        return decide_jointly(
+            self.ensemble, point, ball, question.classifiers, self.verifier, limits
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        return None
+
+
+def make_answerer(
+    networks: Sequence[Network],
+    points: Sequence[Point],
+    norm: Norm,
+    verifier: Verifier,
+    memory_bytes: int | None,
+) -> Callable[[Question], Finding]:
+    """What a worker process answers questions with."""
+    import torch
+
+    torch.set_num_threads(1)
+    return Inline(Ensemble(networks), points, norm, verifier, memory_bytes).answer
+
+
+class Workers:
+    """Answers in `jobs` processes; one that overruns its time or memory is killed."""
+
+    def __init__(
+        self,
+        ensemble: Ensemble,
+        points: Sequence[Point],
+        norm: Norm,
+        verifier: Verifier,
+        *,
+        jobs: int,
+        memory_bytes: int | None = None,
+    ) -> None:
+        self.jobs = jobs
+        self._verifier = verifier
+        self._staff = Staff(
+            make_answerer,
+            ensemble.networks,
+            tuple(points),
+            norm,
+            verifier,
+            memory_bytes,
+            jobs=jobs,
+            memory_bytes=memory_bytes,
+        )
+
+    def ask(self, questions: Sequence[Question]) -> Iterator[tuple[Question, Finding]]:
+        requests = [Request((question,), question.seconds) for question in questions]
+        for request, answer in self._staff.answers(requests):
+            question: Question = request.arguments[0]
+            yield (
+                question,
+                self._missing(question, answer) if isinstance(answer, Stopped) else answer,
+            )
+
+    def _missing(self, question: Question, stopped: Stopped) -> Finding:
+        return Finding(
+            question.classifiers,
+            question.eps,
+            stopped.verdict,
+            self._verifier.name,
+            self._verifier.version,
+            question.seconds,
+            message=stopped.message,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._staff.close()

@@ -1,0 +1,322 @@
+"""An ensemble, its points and all that is known of them: values, attacks, curves, certificates.
+
+with Study.open(networks, data, norm="l1") as study:
+    found = study.value(0.5)
+    found.lower, found.upper        fractions; equal where the value is known exactly
+    study.attack(found)             at most as many deterministic attacks as classifiers
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Self
+
+from radii import verifiers
+from radii.balls import Norm
+from radii.datasets import Dataset
+from radii.ensembles.asking import Inline, Workers
+from radii.ensembles.ensemble import Ensemble, Fooling, Point
+from radii.ensembles.game import couple, value_of
+from radii.ensembles.measuring import Measurement, Measuring
+from radii.ensembles.proving import Finding
+from radii.ensembles.records import Records
+from radii.ensembles.sets import is_within
+from radii.errors import SpecificationError, UnsupportedQuery
+from radii.networks import Network
+from radii.verifiers import Verifier
+
+__all__ = ["CriticalEps", "Impossible", "RandomizedAttack", "Study", "check_alpha"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RandomizedAttack:
+    """Deterministic attacks with their probabilities: what each makes of every point.
+
+    `value` is what was measured by replaying every perturbed point on every network.
+    """
+
+    probabilities: tuple[Fraction, ...]
+    perturbed: tuple[tuple[Fooling, ...], ...]
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Impossible:
+    """A set of classifiers that no perturbation of a point fools together, and who proved it."""
+
+    place: int
+    finding: Finding
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalEps:
+    """The ensemble is proven robust at `lower` and broken at `upper`; None where there is none."""
+
+    alpha: float
+    lower: float | None
+    upper: float | None
+
+
+def check_alpha(alpha: float) -> float:
+    """A robustness bound: above 0 and up to 1."""
+    if not 0 < alpha <= 1:
+        raise SpecificationError(f"alpha {alpha:g} must be above 0 and at most 1")
+    return alpha
+
+
+class Study:
+    """Facts about one ensemble at some points in one norm. Use as a context manager.
+
+    Every value, attack and curve starts from all that is known by then.
+    """
+
+    def __init__(self, measuring: Measuring, resources: ExitStack) -> None:
+        self._measuring = measuring
+        self._resources = resources
+
+    @classmethod
+    def open(
+        cls,
+        networks: Sequence[Network],
+        data: Dataset | Sequence[Point],
+        *,
+        norm: Norm | str = Norm.LINF,
+        verifier: Verifier | str = "native",
+        timeout: float = 60.0,
+        jobs: int = 0,
+        memory_bytes: int | None = None,
+        out: Path | str | None = None,
+        layout: str | None = None,
+        seed: int = 0,
+    ) -> Self:
+        """`timeout` is wall seconds a question. With `out` facts are kept there, and used again.
+
+        `jobs` 0 works in this process; in N workers the limits are hard.
+        """
+        ensemble = Ensemble(networks)
+        points = ensemble.points(data, layout=layout) if isinstance(data, Dataset) else tuple(data)
+        if not points:
+            raise SpecificationError("an ensemble needs at least one point, but none was given")
+        chosen = verifiers.get(verifier) if isinstance(verifier, str) else verifier
+        measure = Norm.parse(norm)
+        if not timeout > 0:
+            raise SpecificationError(f"timeout {timeout:g} must be a number of seconds above 0")
+        for classifier in ensemble.classifiers:
+            reason = chosen.unsupported(classifier.scores, measure)
+            if reason is not None:
+                raise UnsupportedQuery(reason)
+        with ExitStack() as stack:
+            records = None
+            if out is not None:
+                records = Records.create_or_open(Path(out), ensemble, points, measure)
+                stack.enter_context(records)
+            asker = (
+                Workers(ensemble, points, measure, chosen, jobs=jobs, memory_bytes=memory_bytes)
+                if jobs
+                else Inline(ensemble, points, measure, chosen, memory_bytes)
+            )
+            stack.enter_context(asker)
+            measuring = Measuring(
+                ensemble, points, measure, asker, timeout=timeout, seed=seed, keeper=records
+            )
+            if records is not None:
+                measuring.facts = records.facts(points)
+            return cls(measuring, stack.pop_all())
+
+    @property
+    def ensemble(self) -> Ensemble:
+        return self._measuring.ensemble
+
+    @property
+    def points(self) -> Sequence[Point]:
+        return self._measuring.points
+
+    @property
+    def norm(self) -> Norm:
+        return self._measuring.norm
+
+    @property
+    def disagreements(self) -> tuple[Impossible, ...]:
+        """Claims of proofs that a replayed input contradicts."""
+        return tuple(
+            Impossible(place, finding)
+            for place, facts in enumerate(self._measuring.facts)
+            for finding in facts.disagreements
+        )
+
+    def value(
+        self, eps: float, *, alpha: float | None = None, budget: float = math.inf
+    ) -> Measurement:
+        """The bracket of the value at `eps`; with `alpha`, until the two can be compared."""
+        if not (math.isfinite(eps) and eps >= 0):
+            raise SpecificationError(f"eps {eps:g} must be a finite number >= 0")
+        if alpha is not None:
+            check_alpha(alpha)
+        return self._measuring.value(eps, alpha=alpha, budget=budget)
+
+    def attack(self, found: Measurement) -> RandomizedAttack:
+        """The best randomized attack known, its perturbed points replayed on every network."""
+        attempts = couple(found.attained.attack)
+        perturbed = tuple(
+            tuple(self._perturbed(place, mask, found.eps) for place, mask in enumerate(each.sets))
+            for each in attempts
+        )
+        played = [
+            _added(
+                (row[place].fooled, each.probability)
+                for each, row in zip(attempts, perturbed, strict=True)
+            )
+            for place in range(len(self.points))
+        ]
+        return RandomizedAttack(
+            tuple(each.probability for each in attempts),
+            perturbed,
+            value_of(played, len(self.ensemble)),
+        )
+
+    def impossible(self, eps: float) -> tuple[Impossible, ...]:
+        """The certificate of an upper value: the smallest sets that cannot be fooled together."""
+        found = []
+        for place, facts in enumerate(self._measuring.facts):
+            proofs = facts.proofs(eps)
+            for mask in facts.excluded(eps):
+                first = next(proof for proof in proofs if proof.classifiers == mask)
+                found.append(Impossible(place, first))
+        return tuple(found)
+
+    def fooled(self, eps: float) -> tuple[tuple[int, ...], ...]:
+        """For each point the largest sets that a replayed input within `eps` fools."""
+        return tuple(facts.witnessed(eps) for facts in self._measuring.facts)
+
+    def undecided(self, eps: float) -> tuple[tuple[int, ...], ...]:
+        """For each point the sets that were asked about at `eps` without an answer."""
+        result = []
+        for facts in self._measuring.facts:
+            asked = {each.classifiers for each in facts.findings if each.eps == eps}
+            known = (*facts.witnessed(eps), 0)
+            excluded = facts.excluded(eps)
+            result.append(
+                tuple(
+                    mask
+                    for mask in sorted(asked)
+                    if not any(is_within(mask, larger) for larger in known)
+                    and not any(is_within(smaller, mask) for smaller in excluded)
+                )
+            )
+        return tuple(result)
+
+    def curve(self, values: Iterable[float], *, budget: float = math.inf) -> list[Measurement]:
+        """The bracket at each of increasing eps values; `budget` is wall seconds an eps.
+
+        The value grows with eps, so between two values that agree there is nothing to ask.
+        """
+        increasing = sorted(set(values))
+        if not increasing:
+            return []
+        found: dict[int, Measurement] = {}
+        for index in _coarse_to_fine(len(increasing)):
+            below = max((i for i in found if i < index), default=None)
+            above = min((i for i in found if i > index), default=None)
+            is_flat = (
+                below is not None
+                and above is not None
+                and found[below].is_exact
+                and found[above].is_exact
+                and found[below].lower == found[above].lower
+            )
+            share = 0.0 if is_flat else budget
+            found[index] = self.value(increasing[index], budget=share)
+        for index, known in found.items():
+            if not known.is_exact:  # what was learned at other values may settle it
+                found[index] = self.value(increasing[index], budget=0.0)
+        return _monotone([found[index] for index in range(len(increasing))])
+
+    def critical(
+        self, values: Iterable[float], alpha: float, *, budget: float = math.inf
+    ) -> CriticalEps:
+        """Between which of increasing eps values the ensemble stops being alpha-robust.
+
+        `budget` is wall seconds an eps. Values that cannot be decided widen the bracket.
+        """
+        check_alpha(alpha)
+        increasing = sorted(set(values))
+        told: dict[int, bool | None] = {}
+
+        def is_robust(index: int) -> bool | None:
+            if index not in told:
+                found = self.value(increasing[index], alpha=alpha, budget=budget)
+                told[index] = found.is_robust(alpha)
+            return told[index]
+
+        robust = _last(len(increasing), lambda index: is_robust(index) is True)
+        safe = _last(len(increasing), lambda index: is_robust(index) is not False)
+        return CriticalEps(
+            alpha,
+            increasing[robust] if robust >= 0 else None,
+            increasing[safe + 1] if safe + 1 < len(increasing) else None,
+        )
+
+    def _perturbed(self, place: int, mask: int, eps: float) -> Fooling:
+        known = self._measuring.facts[place].fooling_of(mask, eps)
+        assert known is not None, "an attack uses only sets that were fooled"
+        ball = self.ensemble.ball(self.points[place], self.norm, eps)
+        again = self.ensemble.replay(self.points[place], ball, known.input)
+        assert again is not None
+        return again
+
+    def close(self) -> None:
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def _added(shares: Iterable[tuple[int, Fraction]]) -> dict[int, Fraction]:
+    total: dict[int, Fraction] = {}
+    for mask, share in shares:
+        total[mask] = total.get(mask, Fraction(0)) + share
+    return total
+
+
+def _coarse_to_fine(count: int) -> Iterator[int]:
+    """Both ends, then the middle of every gap: so that facts reach far."""
+    waiting = [(0, count - 1)]
+    yield from dict.fromkeys((count - 1, 0))
+    while waiting:
+        first, last = waiting.pop(0)
+        if last - first > 1:
+            middle = (first + last) // 2
+            yield middle
+            waiting += [(first, middle), (middle, last)]
+
+
+def _monotone(found: Sequence[Measurement]) -> list[Measurement]:
+    """Brackets that also use their neighbours': what is attained at an eps is attained beyond."""
+    result = list(found)
+    for index in range(1, len(result)):
+        if result[index].lower < result[index - 1].lower:
+            result[index] = replace(result[index], attained=result[index - 1].attained)
+    for index in range(len(result) - 2, -1, -1):
+        if result[index].upper > result[index + 1].upper:
+            result[index] = replace(result[index], limit=result[index + 1].limit)
+    return result
+
+
+def _last(count: int, holds: Callable[[int], bool]) -> int:
+    """The last index at which a condition holds that, once false, stays false; -1 if nowhere."""
+    low, high = -1, count
+    while high - low > 1:
+        middle = (low + high) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return low
