@@ -30,7 +30,7 @@ from radii.verifiers.branch_and_bound.proving import (
 )
 from radii.verifiers.branch_and_bound.radius import Climb, Patience
 from radii.verifiers.lipschitz import Shells, decide_lipschitz, has_known_slopes
-from radii.verifiers.refinement import decide_softmax
+from radii.verifiers.refinement import asked_of_logits, decide_softmax
 from radii.witnesses import check_witness
 
 __all__ = ["BranchAndBound"]
@@ -91,6 +91,9 @@ class BranchAndBound(GridVerifier):
         return self._linear(network, specification, limits)
 
     def _linear(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        asked = asked_of_logits(network, specification)
+        if asked is not None:
+            return decide_softmax(*asked, limits, self._linear)
         if _splits_inputs(network, specification):
             return by_inputs(network, specification, limits, device=self.device).answer
         return by_units(network, specification, limits, device=self.device, attacks=True).answer
@@ -104,11 +107,17 @@ class BranchAndBound(GridVerifier):
             eps: float, frontier: Frontier | None, patience: Patience, branches: bool
         ) -> Attempt:
             specification = Query(instance, eps).specification
-            if instance.kind is not LinearRequirement:
+            if not _branches_itself(network, specification):
+                if not branches:
+                    is_known = eps <= shells.proven
+                    verdict = Verdict.ROBUST if is_known else Verdict.UNKNOWN
+                    return Attempt(Answer(verdict, margin=shells.margin))
                 seconds = GOAL_SHARE * limits.remaining
                 share = replace(limits, seconds=seconds, started=time.monotonic())
                 answer = self._decided(network, specification, share, shells)
                 witness = check_witness(network, specification, answer.candidate)
+                if witness is None and answer.verdict is Verdict.NOT_ROBUST:
+                    answer = replace(answer, verdict=Verdict.UNKNOWN)
                 return Attempt(answer, witness)
             if _splits_inputs(network, specification):
                 seconds = GOAL_SHARE * limits.remaining if branches else 0.0
@@ -141,6 +150,12 @@ class BranchAndBound(GridVerifier):
             margin=climb.margin,
             stopped=None if climb.is_closed else limits.expired or Verdict.UNKNOWN,
         )
+
+
+def _branches_itself(network: Network, specification: Specification) -> bool:
+    """Whether it is one linear question, and not several that are made of another one."""
+    is_linear = isinstance(specification.requirement, LinearRequirement)
+    return is_linear and asked_of_logits(network, specification) is None
 
 
 def _splits_inputs(network: Network, specification: Specification) -> bool:

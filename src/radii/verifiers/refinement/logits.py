@@ -1,0 +1,75 @@
+"""Networks that end in a softmax: bounds on their outputs become bounds on a softmax of logits.
+
+The network is cut in front of its softmax, so that the rest is decided as any network that outputs
+logits. Levels are moved by more than the softmax itself may round on ONNX Runtime.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+
+from radii.networks import Network
+from radii.properties import Halfspaces, ProbabilityBound, SoftmaxRequirement
+from radii.queries import Specification
+
+__all__ = ["asked_of_logits"]
+
+SOFTMAX_ULPS = 32.0
+"""Units in the last place of 1 by which a level is moved."""
+
+REMEMBERED = 4
+_bare: dict[str, Network | None] = {}
+
+
+def asked_of_logits(
+    network: Network, specification: Specification
+) -> tuple[Network, Specification] | None:
+    """The same question about the logits, a little stricter; None if it is none of probabilities.
+
+    Only for polyhedra that bound a single probability: comparisons of two need no such detour.
+    """
+    violations = specification.requirement.violations
+    if not violations or not network.outputs_are_probabilities:
+        return None
+    slack = SOFTMAX_ULPS * float(np.finfo(network.input_dtype).eps)
+    bounds = [_bound(polyhedron, slack) for polyhedron in violations]
+    logits = None if None in bounds else _without_softmax(network)
+    if logits is None:
+        return None
+    requirement = SoftmaxRequirement(tuple(bound for bound in bounds if bound is not None))
+    return logits, Specification(specification.region, requirement, specification.inputs)
+
+
+def _bound(polyhedron: Halfspaces, slack: float) -> ProbabilityBound | None:
+    """The bound that a polyhedron y_i <= level or y_i >= level breaks; None if it is another."""
+    row = polyhedron.matrix[0]
+    places = np.flatnonzero(row)
+    if len(polyhedron.matrix) != 1 or len(places) != 1:
+        return None
+    index = int(places[0])
+    is_ceiling = bool(row[index] < 0)
+    level = -float(polyhedron.offset[0]) / float(row[index])
+    level += -slack if is_ceiling else slack
+    return ProbabilityBound(index, level, is_ceiling) if slack < level < 1 - slack else None
+
+
+def _without_softmax(network: Network) -> Network | None:
+    """The network up to the argument of its last node; None if that is no softmax. Remembered."""
+    if network.fingerprint not in _bare:
+        _bare[network.fingerprint] = _cut(network)
+        while len(_bare) > REMEMBERED:
+            _bare.pop(next(iter(_bare)))
+    return _bare[network.fingerprint]
+
+
+def _cut(network: Network) -> Network | None:
+    model = onnx.load_from_string(network.onnx_bytes)
+    output = model.graph.output[0]
+    last = next((node for node in model.graph.node if output.name in node.output), None)
+    if last is None or last.op_type != "Softmax":
+        return None
+    model.graph.node.remove(last)
+    output.name = last.input[0]
+    domain = (network.domain.low, network.domain.high)
+    return Network.from_bytes(model.SerializeToString(), domain=domain, name=network.name)
