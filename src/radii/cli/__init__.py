@@ -16,6 +16,7 @@ from radii.cli import (
     audit,
     card,
     compare,
+    cycle,
     data,
     demo,
     export,
@@ -53,6 +54,7 @@ COMMANDS = (
     audit,
     verify,
     train,
+    cycle,
     data,
 )
 

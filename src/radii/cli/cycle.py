@@ -1,0 +1,206 @@
+"""`radii cycle`: train, attack, verify, retrain with the counterexamples, until it holds."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.cli.options import add_json_flag
+from radii.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from radii import experiments, training
+    from radii.cycle import Cycle, Round
+
+__all__ = ["add_parser"]
+
+EPILOG = """examples:
+  radii cycle --data digits:train --test "digits:test[0:50]" --arch dense:30 \\
+      --require "robust_accuracy(0.05) >= 0.85" --later-regime pgd:eps=0.08 --out cycle
+  radii cycle --data mnist:train --test "mnist:test[random 100]" --arch mnist_nn --epochs 5 \\
+      --attacked 2000 --verified 50 --require "robust_accuracy(0.02) >= 0.9 @ 95%" --out cycle
+
+A round trains a network and measures the test images. If a requirement is not met, training
+images are attacked, some of those that withstand are given to the verifier, and all
+counterexamples join the training images of the next round, which goes on from these weights.
+The same command again continues a cycle that was cut off; a larger --rounds adds rounds.
+--require is what `radii gate` takes. DIR/round-N holds training, results and card.md.
+
+exit codes:
+  0 the last round meets every requirement, 1 the budget ended first, 2 bad input
+"""
+
+_TRAINING = ("batch", "optimizer", "rate", "weight_decay", "seed")
+_MEASURING = ("property", "norm", "grid", "verifier", "attack", "timeout", "memory")
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "cycle",
+        help="train, attack, verify and retrain until a requirement holds",
+        description="Retrain a network with its own counterexamples until it is robust enough.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    what = parser.add_argument_group("what must hold")
+    what.add_argument("--data", required=True, metavar="SPEC", help="training images")
+    what.add_argument(
+        "--test", required=True, metavar="SPEC", help="images on which requirements are judged"
+    )
+    what.add_argument("--arch", required=True, metavar="NAME", help="as of radii train")
+    what.add_argument(
+        "--require", action="append", required=True, metavar="REQUIREMENT", help="repeat for more"
+    )
+    what.add_argument("--out", required=True, type=Path, metavar="DIR", help="where it is kept")
+    what.add_argument("--rounds", type=int, default=5, metavar="N", help="at most (5)")
+    what.add_argument(
+        "--seconds", type=float, default=math.inf, metavar="S", help="no round begins later (none)"
+    )
+    how = parser.add_argument_group("how to train")
+    how.add_argument("--regime", default="standard", metavar="NAME", help="first round (standard)")
+    how.add_argument("--later-regime", metavar="NAME", help="other rounds (the same)")
+    how.add_argument("--epochs", type=int, default=10, metavar="N", help="of the first round (10)")
+    how.add_argument("--later-epochs", type=int, metavar="N", help="of other rounds (the same)")
+    how.add_argument("--domain", default="0:1", metavar="LOW:HIGH", help="valid inputs (0:1)")
+    how.add_argument("--batch", type=int, metavar="N", help="images a step (128)")
+    how.add_argument("--optimizer", metavar="NAME", help="adam (default) or sgd")
+    how.add_argument("--rate", type=float, metavar="R", help="learning rate (0.001)")
+    how.add_argument("--weight-decay", type=float, metavar="W", help="L2 penalty (0)")
+    how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+    seek = parser.add_argument_group("how to seek counterexamples and to measure")
+    seek.add_argument("--eps", type=float, metavar="EPS", help="how far (as the requirements say)")
+    seek.add_argument("--attacked", type=int, metavar="N", help="training images a round (all)")
+    seek.add_argument("--verified", type=int, metavar="N", help="of those that withstand (100)")
+    seek.add_argument("--property", metavar="NAME", help="one-to-any (default), sr:delta=10, ...")
+    seek.add_argument("--norm", metavar="NAME", help="linf (default), l2 or l1")
+    seek.add_argument("--grid", metavar="START:STOP:STEP", help="for test images (around eps)")
+    seek.add_argument("--verifier", metavar="NAME", help="native (default), milp, ...")
+    seek.add_argument("--attack", metavar="NAME", help="pgd on training images, minimum-norm")
+    seek.add_argument("--timeout", type=float, metavar="S", help="wall seconds a query (60)")
+    seek.add_argument("--memory", metavar="SIZE", help="of each process that proves (no limit)")
+    seek.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    add_json_flag(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    import torch
+
+    from radii.cycle import run_cycle
+    from radii.experiments import default_jobs
+
+    if args.jobs is not None and args.jobs < 1:
+        raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
+    cycle = _described(args)
+    torch.set_num_threads(1)
+    try:
+        ended = run_cycle(
+            cycle,
+            args.out,
+            rounds=args.rounds,
+            seconds=args.seconds,
+            jobs=args.jobs or default_jobs(),
+            observer=_Shown(),
+        )
+    except KeyboardInterrupt:
+        print(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
+        return 130
+    if args.json:
+        _print_json(ended)
+    else:
+        _print(cycle, ended, args.out)
+    return 0 if ended[-1].is_met else 1
+
+
+def _described(args: argparse.Namespace) -> Cycle:
+    from radii.cycle import Cycle
+
+    def given(names: Sequence[str]) -> dict[str, Any]:
+        return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+
+    return Cycle(
+        architecture=args.arch,
+        data=args.data,
+        test=args.test,
+        requirements=tuple(args.require),
+        regime=args.regime,
+        epochs=args.epochs,
+        domain=args.domain,
+        training=given(_TRAINING),
+        measuring=given(_MEASURING),
+        **given(("later_regime", "later_epochs", "eps", "attacked", "verified")),
+    )
+
+
+class _Shown:
+    """Sentences and progress bars on standard error."""
+
+    def said(self, sentence: str) -> None:
+        print(sentence, file=sys.stderr, flush=True)
+
+    def training(self) -> AbstractContextManager[training.Observer | None]:
+        from radii.cli.training_progress import TrainingProgress
+
+        return TrainingProgress()
+
+    def measuring(self) -> AbstractContextManager[experiments.Observer | None]:
+        from radii.cli.progress import ProgressBar
+
+        return ProgressBar()
+
+
+def _print_json(ended: Sequence[Round]) -> None:
+    import dataclasses
+
+    from radii.cli.json_output import print_json
+
+    told = [{**dataclasses.asdict(one), "is_met": one.is_met} for one in ended]
+    print_json({"met": ended[-1].is_met, "rounds": told})
+
+
+def _print(cycle: Cycle, ended: Sequence[Round], out: Path) -> None:
+    """The rounds in a table, how they compare, and the report."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from radii.report import make_payload, write_report
+
+    table = Table(title=f"{cycle.test}, eps {cycle.eps:g}", title_justify="left")
+    names = ("round", "trained on", "counterexamples", "accuracy", "proven", "not refuted", "")
+    for name in (*names, "seconds"):
+        table.add_column(name, justify="right")
+    for one in ended:
+        table.add_row(
+            str(one.number),
+            str(one.images),
+            str(one.counterexamples),
+            *(f"{100 * share:.1f} %" for share in (one.accuracy, one.proven, one.not_refuted)),
+            "met" if one.is_met else "not met",
+            f"{one.seconds:.1f}",
+        )
+    console = Console(highlight=False)
+    console.print(table)
+    places = [out / f"round-{one.number}" / "results" for one in ended]
+    if len(ended) > 1:
+        _compare(console, (places[0], places[-1]))
+    page = out / "report.html"
+    write_report(make_payload(places, title=f"{out.name}: {len(ended)} rounds"), page)
+    console.print(f"All rounds: {page}")
+    console.print(f"Statistics between them: radii compare {' '.join(map(str, places))}")
+    for outcome in ended[-1].outcomes:
+        console.print(f"{'met' if outcome.is_met else 'NOT MET'}: {outcome.reason}", markup=False)
+
+
+def _compare(console: Any, places: Sequence[Path]) -> None:
+    """The first round against the last, input by input."""
+    from radii.cli.comparing import Options, compare_groups
+    from radii.cli.sources import read_distributions
+
+    compared = compare_groups(read_distributions(places), Options(by="network", inputs="all"))
+    for found in compared.comparisons:
+        console.print(f"{found.dominance}", markup=False)
