@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from radii.balls import Ball, Box, Norm
 from radii.bounds import fuse
@@ -26,9 +27,12 @@ from radii.testing.graphs import Sketch
 from radii.testing.networks import Family, random_network
 from radii.verdicts import Verdict
 from radii.verifiers import Limits, Milp
+from radii.verifiers.branch_and_bound.boxes import Boxes
 from radii.verifiers.branch_and_bound.clipping import Cuts, clipped, weighed
+from radii.verifiers.branch_and_bound.conditioning import Centred, least_at_violations
 from radii.verifiers.branch_and_bound.dense_chain import DenseChain
 from radii.verifiers.branch_and_bound.input_splitting import Outcome, SplitResult, split_inputs
+from radii.verifiers.branch_and_bound.statements import Statement
 from radii.vnnlib import read_problem
 from radii.witnesses import check_witness
 
@@ -63,9 +67,24 @@ def split(
                 return True
         return False
 
-    result = split_inputs(network, specification, Limits(seconds=seconds), check)
+    result = split_inputs(network, specification, Limits(cpu_seconds=seconds), check)
     assert bool(found) == (result.outcome is Outcome.REFUTED)
     return result, found[-1] if found else None
+
+
+def statement_of(
+    rows: torch.Tensor, offsets: torch.Tensor, polyhedra: list[list[int]] | None = None
+) -> Statement:
+    """Violations by rows @ outputs + offsets <= 0: each alone, or some at once."""
+    parts = polyhedra or [[row] for row in range(len(rows))]
+    return Statement(
+        rows,
+        offsets,
+        torch.zeros(0, 1, dtype=torch.float64),
+        torch.zeros(0, dtype=torch.float64),
+        tuple(torch.tensor(part) for part in parts),
+        None,
+    )
 
 
 def outputs_at(network: Network, points: np.ndarray) -> np.ndarray:
@@ -276,13 +295,14 @@ def test_bounds_of_a_chain_hold_and_are_as_tight_as_crown(seed: int) -> None:
     rows = torch.from_numpy(rng.normal(size=(4, 3)))
     points = torch.from_numpy(rng.uniform(middle - reach, middle + reach, (500, 40, inputs)))
     values = torch.from_numpy(outputs_at(network, points.numpy())).reshape(500, 40, 3) @ rows.t()
+    anything = statement_of(rows, torch.full((4,), -1e6, dtype=torch.float64))
     with torch.no_grad():
         state = propagate(ready, Supports(Interval(low, high)))
         _, size = ready.output.arguments(state.values)
         crown = linear_bounds(state, ready.output, size, output_rows(state, rows)).values
         least = []
         for tight in (False, True):
-            found = chain.bounds(low, high, rows, lambda: None, tight=tight)
+            found = chain.bounds(Boxes(low, high), anything, lambda: None, tight=tight)
             lines = torch.einsum("bri,pbi->pbr", found.slopes, points) + found.constants
             assert bool((lines <= values + 1e-12 * (1 + values.abs())).all())
             cuts = Cuts(found.slopes, found.constants)
@@ -292,6 +312,65 @@ def test_bounds_of_a_chain_hold_and_are_as_tight_as_crown(seed: int) -> None:
             assert bool((gaps < 1e-6).all())  # nothing is loose at a point
     assert bool((least[1] >= crown - 1e-3 * (values.amax(0) - crown) - 1e-6).float().mean() > 0.9)
     assert float((least[1] - least[0]).mean()) >= -1e-9
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_narrowed_bounds_hold_wherever_a_violation_is(seed: int) -> None:
+    """Also in pieces of a box, which inherit what is known of it."""
+    rng = np.random.default_rng(seed)
+    network = chain_network(rng, [3, *[8] * int(rng.integers(1, 5)), 3])
+    chain = DenseChain.of(layered(fuse(network)))
+    assert chain is not None
+    middle, reach = rng.uniform(-0.5, 0.5, (60, 3)), rng.uniform(0.02, 0.4, (60, 1))
+    rows = torch.from_numpy(rng.normal(size=(3, 3)))
+    points = torch.from_numpy(rng.uniform(middle - reach, middle + reach, (2000, 60, 3)))
+    values = torch.from_numpy(outputs_at(network, points.numpy())).reshape(2000, 60, 3) @ rows.t()
+    offsets = -values.flatten(0, 1).quantile(0.2, dim=0)
+    statement = statement_of(rows, offsets, [[0, 1], [2]])
+    is_low = values + offsets <= 0
+    violates = (is_low[..., 0] & is_low[..., 1]) | is_low[..., 2]
+    boxes = Boxes(torch.from_numpy(middle - reach), torch.from_numpy(middle + reach))
+    narrowed = 0
+    for _ in range(3):
+        with torch.no_grad():
+            loose = chain.bounds(Boxes(boxes.low, boxes.high), statement, lambda: None, tight=False)
+            found = chain.bounds(boxes, statement, lambda: None, tight=True)
+        inside = ((points >= boxes.low) & (points <= boxes.high)).all(2) & violates
+        assert not bool((inside & found.is_proven).any())
+        lines = torch.einsum("bri,pbi->pbr", found.slopes, points) + found.constants
+        is_below = (lines <= values + 1e-12 * (1 + values.abs())).all(2)
+        assert bool((is_below | ~inside).all())
+        held = points
+        for number, interval in enumerate(found.known):
+            held = held @ chain.turned[number] + chain.offsets[number]
+            is_within = (held >= interval.low - 1e-12) & (held <= interval.high + 1e-12)
+            assert bool((is_within.all(2) | ~inside).all())
+            before = loose.known[number]
+            narrowed += int((interval.high - interval.low < before.high - before.low).sum())
+            held = held.clamp_min(0)
+        half = boxes.low / 2 + boxes.high / 2
+        place = torch.from_numpy(rng.integers(3, size=(60, 1)))
+        low = boxes.low.scatter(1, place, half.gather(1, place))
+        boxes = Boxes(low, boxes.high, found.known)
+    assert narrowed > 0
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=st.integers(0, 10_000))
+def test_least_values_where_a_cut_holds_are_those_of_linear_programs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    inputs = int(rng.integers(1, 7))
+    slopes = rng.normal(size=(1, 4, inputs)) * rng.choice([0.0, 1.0], (1, 4, inputs))
+    cut_slopes = rng.normal(size=(1, 1, inputs)) * rng.choice([0.0, 1.0, 1.0], inputs)
+    reach = float(np.abs(cut_slopes).sum())
+    constant = float(rng.uniform(-1.1, 0.99)) * reach
+    functions = Centred(torch.from_numpy(slopes), torch.zeros(1, 4, dtype=torch.float64))
+    cut = Centred(torch.from_numpy(cut_slopes), torch.full((1, 1), constant, dtype=torch.float64))
+    found = least_at_violations(functions, cut)[0].numpy()
+    for slope, value in zip(slopes[0], found, strict=True):
+        solved = linprog(slope, A_ub=cut_slopes[0], b_ub=[-constant], bounds=[(-1, 1)] * inputs)
+        assert value <= solved.fun + 1e-9
+        assert value >= solved.fun - 1e-7
 
 
 def test_only_chains_of_relu_are_bounded_as_chains() -> None:
@@ -329,8 +408,10 @@ def test_sums_that_overflow_are_no_bounds() -> None:
     chain.magnitudes = [weight * 1e200 for weight in chain.magnitudes]
     low = -torch.ones(3, 2, dtype=torch.float64)
     rows = torch.eye(2, dtype=torch.float64)
+    statement = statement_of(rows, torch.zeros(2, dtype=torch.float64))
     for tight in (False, True):
-        found = chain.bounds(low, -low, rows, lambda: None, tight=tight)
+        found = chain.bounds(Boxes(low, -low), statement, lambda: None, tight=tight)
+        assert not bool(found.is_proven.any())
         cuts = Cuts(found.slopes, found.constants)
         assert not bool((cuts.least(low, -low) > 0).any())
 

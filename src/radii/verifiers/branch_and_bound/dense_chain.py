@@ -18,17 +18,23 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from radii.bounds import Interval
 from radii.bounds.affine_maps import FUSED, Layer, LayeredNetwork
 from radii.bounds.rounding import EXTRA_TERMS
 from radii.networks.operators import Relu
+from radii.verifiers.branch_and_bound.boxes import Boxes
+from radii.verifiers.branch_and_bound.chain_units import Units, lines, lowered
+from radii.verifiers.branch_and_bound.conditioning import (
+    Centred,
+    centred_cut,
+    known_only,
+)
+from radii.verifiers.branch_and_bound.statements import Statement
 
 __all__ = ["DenseChain", "Findings"]
 
 ENTRIES_AT_ONCE = 1 << 20
 """How many coefficients the forms of one part of a batch may hold, most of which are not needed."""
-
-LARGEST = 1e150
-"""Beyond, nothing is known: a chord between such bounds would be rounded to anything."""
 
 MOST_UNITS = 4096
 """Of the whole network: beyond, a single box's forms would not fit the cache by far."""
@@ -38,27 +44,16 @@ MOST_UNITS = 4096
 class Findings:
     """For each box linear functions `slopes @ x + constants` below each row, rounding included.
 
-    `influence` is (boxes, inputs): how much of the looseness each input causes.
+    They are below the rows wherever a violation is; `is_proven` says that none is. `influence` is
+    (boxes, inputs): how much of the looseness each input causes. `known` are the intervals of what
+    the units of each layer read at violations.
     """
 
     slopes: Tensor
     constants: Tensor
+    is_proven: Tensor
     influence: Tensor
-
-
-@dataclass(slots=True, eq=False)
-class _Layers:
-    """What is known of the layers so far, each (boxes, units).
-
-    The lines below and above each unit, `rise` the offset of the upper one; what a value and the
-    sum it comes from add up at most, in absolute terms.
-    """
-
-    lower: list[Tensor]
-    upper: list[Tensor]
-    rise: list[Tensor]
-    sizes: list[Tensor]
-    sums: list[Tensor]
+    known: tuple[Interval, ...]
 
 
 class DenseChain:
@@ -95,79 +90,140 @@ class DenseChain:
         return cls(network.layers, network.output)
 
     def bounds(
-        self, low: Tensor, high: Tensor, rows: Tensor, poll: Callable[[], None], *, tight: bool
+        self, boxes: Boxes, statement: Statement, poll: Callable[[], None], *, tight: bool
     ) -> Findings:
-        """Bounds of rows (rows, outputs) over each box; `poll` is called every few boxes.
+        """Bounds of a statement's rows over each box; `poll` is called every few boxes.
 
         If they are to be `tight`, inner units are bounded by backward passes as well: as CROWN
         does, and at some three times the work.
         """
-        first_low, first_high = self._first(low, high)
-        counts = ((first_low < 0) & (first_high > 0)).sum(1)
-        order = counts.argsort()
+        order = self._bent_at_first(boxes).argsort()
         at_once = max(1, ENTRIES_AT_ONCE // (self.widest * (self.inputs + self.units)))
         parts = []
         for first in range(0, len(order), at_once):
             poll()
             index = order[first : first + at_once]
-            parts.append(self._part(low[index], high[index], rows, tight))
+            parts.append(self._part(boxes.taken(index), statement, tight))
         back = torch.empty_like(order)
         back[order] = torch.arange(len(order), device=order.device)
+        layers = zip(*(part.known for part in parts), strict=True)
+        known = (
+            [torch.cat(sides)[back] for sides in ([i.low for i in held], [i.high for i in held])]
+            for held in layers
+        )
         return Findings(
             torch.cat([part.slopes for part in parts])[back],
             torch.cat([part.constants for part in parts])[back],
+            torch.cat([part.is_proven for part in parts])[back],
             torch.cat([part.influence for part in parts])[back],
+            tuple(Interval(low, high) for low, high in known),
         )
 
-    def _first(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        middle, reach = low / 2 + high / 2, high / 2 - low / 2
+    def _bent_at_first(self, boxes: Boxes) -> Tensor:
+        """How many units of the first layer may be on or off: boxes alike go together."""
+        middle, reach = boxes.low / 2 + boxes.high / 2, boxes.high / 2 - boxes.low / 2
         centre, radius = middle @ self.turned[0] + self.offsets[0], reach @ self.magnitudes[0]
-        return centre - radius, centre + radius
+        return (centre.abs() < radius).sum(1)
 
-    def _part(self, low: Tensor, high: Tensor, rows: Tensor, tight: bool) -> Findings:
+    def _part(self, boxes: Boxes, statement: Statement, tight: bool) -> Findings:
+        low, high = boxes.low, boxes.high
         middle = low / 2 + high / 2
-        reach = (torch.maximum(high - middle, middle - low)) * (1 + self.share)
-        layers = _Layers([], [], [], [], [])
+        reach = torch.maximum(high - middle, middle - low) * (1 + self.share)
+        layers, influence = self._forward(boxes, middle, reach, tight)
+        slopes, constants = self._last(layers, statement.rows, middle, reach)
+        is_proven = torch.stack([(layer.least > layer.most).any(1) for layer in layers]).any(0)
+        known = tuple(Interval(layer.least, layer.most) for layer in layers)
+        found = Findings(slopes, constants, is_proven, influence, known)
+        if tight:
+            self._narrow(found, layers, boxes, statement, middle, reach)
+        return found
+
+    def _narrow(
+        self,
+        found: Findings,
+        layers: list[Units],
+        boxes: Boxes,
+        statement: Statement,
+        middle: Tensor,
+        reach: Tensor,
+    ) -> None:
+        """Bound open boxes again, from what their units read where a violation may be."""
+        cuts = statement.cuts(found.slopes, found.constants, boxes.low, boxes.high)
+        mixtures = statement.weighed(cuts, boxes.low, boxes.high)
+        is_closed = torch.stack([mixture.values > 0 for mixture in mixtures])
+        left = (~(is_closed.all(0) | found.is_proven)).nonzero().squeeze(1)
+        if len(left) == 0:
+            return
+        middle, reach = middle[left], reach[left]
+        low, high = boxes.low[left], boxes.high[left]
+        centred = [
+            (centred_cut(mixture.taken(left), low, high, reach), closed[left])
+            for mixture, closed in zip(mixtures, is_closed, strict=True)
+        ]
+        narrowed = [layer.taken(left).at_violations(centred) for layer in layers]
+        found.slopes[left], found.constants[left] = self._last(
+            narrowed, statement.rows, middle, reach
+        )
+        for interval, layer in zip(found.known, narrowed, strict=True):
+            found.is_proven[left] |= (layer.least > layer.most).any(1)
+            interval.low[left], interval.high[left] = layer.least, layer.most
+
+    def _forward(
+        self, boxes: Boxes, middle: Tensor, reach: Tensor, tight: bool
+    ) -> tuple[list[Units], Tensor]:
+        """All layers in turn, and how much of their looseness each input causes."""
+        layers: list[Units] = []
         centre, forms = middle, torch.diag_embed(reach)
         size = middle.abs() + reach
         error = self.share * size
-        influence = torch.zeros_like(low)
-        least, most = low, high
+        influence = torch.zeros_like(middle)
+        least, most = boxes.low, boxes.high
         for number in range(self.depth):
             offset = self.offsets[number]
             centre = centre @ self.turned[number] + offset
             forms = forms @ self.turned[number]
             total = size @ self.magnitudes[number] + offset.abs()
             error = error @ self.magnitudes[number] + self.share * total
-            radius = forms.abs().sum(1)
+            by_inputs, by_units = forms[:, : self.inputs], forms[:, self.inputs :].abs().sum(1)
+            shares = by_inputs.abs()
+            radius = shares.sum(1) + by_units
+            inner_least, inner_most = _around(centre, radius + error)
             if number:  # the interval of each value alone can be narrower than its form
                 from_below, from_above = least.clamp_min(0), most.clamp_min(0)
                 inner = (from_below / 2 + from_above / 2) @ self.turned[number] + offset
                 outer = (from_above / 2 - from_below / 2) @ self.magnitudes[number]
                 least, most = _around(inner, outer + error)
-                near_least, near_most = _around(centre, radius + error)
-                least, most = torch.maximum(least, near_least), torch.minimum(most, near_most)
+                least, most = torch.maximum(least, inner_least), torch.minimum(most, inner_most)
             else:
-                least, most = _around(centre, radius + error)
+                least, most = inner_least, inner_most
+            if boxes.known is not None:
+                least = torch.maximum(least, boxes.known[number].low)
+                most = torch.minimum(most, boxes.known[number].high)
+            places = _places((least < 0) & (most > 0))
             if number and tight:
-                least, most = self._tightened(layers, middle, reach, least, most, error)
-            is_bent = (least < 0) & (most > 0)
-            upper = torch.where(is_bent, most / (most - least), (least >= 0).to(least))
-            rise = torch.where(is_bent, -upper * least, 0.0)
-            layers.lower.append(torch.where(is_bent, (most >= -least).to(least), upper))
-            layers.upper.append(upper)
-            layers.rise.append(rise)
-            layers.sums.append(total)
+                functions = self._backward(layers, places, middle, reach, error)
+                count = places.shape[1]
+                values = functions.constants - functions.slopes.abs().sum(2)
+                below = torch.maximum(known_only(values[:, :count]), least.gather(1, places))
+                above = torch.minimum(-known_only(values[:, count:]), most.gather(1, places))
+                least, most = least.scatter(1, places, below), most.scatter(1, places, above)
+            else:
+                slopes = by_inputs.transpose(1, 2).gather(
+                    1, places[..., None].expand(-1, -1, self.inputs)
+                )
+                inner, outer = centre.gather(1, places), (by_units + error).gather(1, places)
+                functions = Centred(
+                    torch.cat([slopes, -slopes], 1), torch.cat([inner - outer, -inner - outer], 1)
+                )
+            lower, upper, rise = lines(least, most)
             size = (centre.abs() + radius + error) * upper + rise
+            layers.append(Units(least, most, lower, upper, rise, size, total, places, functions))
             centre = centre * upper + rise / 2
             error = error + self.share * size
-            layers.sizes.append(size)
-            shares = forms[:, : self.inputs].abs()
             shares = shares / shares.sum(1, keepdim=True).clamp_min(1e-300)
             influence = influence + torch.bmm(shares, rise[..., None]).squeeze(2)
-            forms = self._with_errors(forms * upper[:, None], rise / 2, is_bent)
-        slopes, constants = self._last(layers, rows, middle, reach)
-        return Findings(slopes, constants, torch.where(torch.isfinite(influence), influence, 0.0))
+            forms = self._with_errors(forms * upper[:, None], rise / 2, (least < 0) & (most > 0))
+        return layers, torch.where(torch.isfinite(influence), influence, 0.0)
 
     def _with_errors(self, forms: Tensor, halves: Tensor, is_bent: Tensor) -> Tensor:
         """The forms, and one more part for each bent unit: half of what its lines are apart."""
@@ -178,69 +234,39 @@ class DenseChain:
         own.scatter_(2, units[..., None], halves.gather(1, units)[..., None])
         return torch.cat([forms, own], 1)
 
-    def _tightened(
-        self,
-        layers: _Layers,
-        middle: Tensor,
-        reach: Tensor,
-        least: Tensor,
-        most: Tensor,
-        error: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        """The bounds of a layer's arguments with a backward pass for those around 0."""
-        units = _places((least < 0) & (most > 0))
-        count = units.shape[1]
-        if count == 0:
-            return least, most
-        number = len(layers.upper)
-        chosen, offset = self.weights[number][units], self.offsets[number][units]
+    def _backward(
+        self, layers: list[Units], places: Tensor, middle: Tensor, reach: Tensor, error: Tensor
+    ) -> Centred:
+        """Functions below what the chosen units of the next layer read, and below its negative."""
+        number = len(layers)
+        chosen, offset = self.weights[number][places], self.offsets[number][places]
         held, constants = torch.cat([chosen, -chosen], 1), torch.cat([offset, -offset], 1)
         for before in range(number - 1, -1, -1):
-            held, constants = _lowered(layers, before, held, constants)
+            held, constants = lowered(layers[before], held, constants)
             constants = constants + held @ self.offsets[before]
             held = held @ self.weights[before]
-        values = constants + torch.bmm(held, middle[..., None]).squeeze(2)
-        values = values - torch.bmm(held.abs(), reach[..., None]).squeeze(2)
-        slack = error.gather(1, units)
-        below = _known(values[:, :count] - slack)
-        above = -_known(values[:, count:] - slack)
-        below = torch.maximum(below, least.gather(1, units))
-        above = torch.minimum(above, most.gather(1, units))
-        return least.scatter(1, units, below), most.scatter(1, units, above)
+        constants = constants + torch.bmm(held, middle[..., None]).squeeze(2)
+        slack = error.gather(1, places)
+        return Centred(held * reach[:, None], constants - torch.cat([slack, slack], 1))
 
     def _last(
-        self, layers: _Layers, rows: Tensor, middle: Tensor, reach: Tensor
+        self, layers: list[Units], rows: Tensor, middle: Tensor, reach: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Linear functions below the rows, with all that rounding can take from them."""
         count = len(middle)
-        last = layers.sizes[-1] @ self.magnitudes[-1] + self.offsets[-1].abs()
+        last = layers[-1].size @ self.magnitudes[-1] + self.offsets[-1].abs()
         size = last @ rows.abs().t()
         constants = (rows @ self.offsets[-1]).expand(count, -1)
         held = (rows @ self.weights[-1]).expand(count, -1, -1)
         for number in range(self.depth - 1, -1, -1):
-            size = size + torch.bmm(held.abs(), layers.sizes[number][..., None]).squeeze(2)
-            held, constants = _lowered(layers, number, held, constants)
-            size = size + torch.bmm(held.abs(), layers.sums[number][..., None]).squeeze(2)
+            size = size + torch.bmm(held.abs(), layers[number].size[..., None]).squeeze(2)
+            held, constants = lowered(layers[number], held, constants)
+            size = size + torch.bmm(held.abs(), layers[number].total[..., None]).squeeze(2)
             constants = constants + held @ self.offsets[number]
             held = held @ self.weights[number]
         of_input = middle.abs() + reach
         size = size + torch.bmm(held.abs(), of_input[..., None]).squeeze(2)
         return held, constants - self.share * size
-
-
-def _lowered(
-    layers: _Layers, number: int, held: Tensor, constants: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Coefficients on values as coefficients on arguments, bounded from below.
-
-    With |a| beside a no case is told apart: the lower line counts (a + |a|) / 2 times.
-    """
-    lower, upper = layers.lower[number], layers.upper[number]
-    magnitude = held.abs()
-    below = held - magnitude
-    constants = constants + torch.bmm(below, layers.rise[number][..., None]).squeeze(2) / 2
-    mean, half = ((lower + upper) / 2)[:, None], ((lower - upper) / 2)[:, None]
-    return torch.addcmul(held * mean, magnitude, half), constants
 
 
 def _places(chosen: Tensor) -> Tensor:
@@ -251,9 +277,4 @@ def _places(chosen: Tensor) -> Tensor:
 
 def _around(centre: Tensor, radius: Tensor) -> tuple[Tensor, Tensor]:
     """Both sides of an interval, as far as they are known."""
-    return _known(centre - radius), -_known(-centre - radius)
-
-
-def _known(values: Tensor) -> Tensor:
-    """What is no number, or so large that sums of it may overflow, is no bound."""
-    return torch.where(values.abs() < LARGEST, values, -torch.inf)
+    return known_only(centre - radius), -known_only(-centre - radius)

@@ -5,8 +5,9 @@ violation can be; nothing is left of a proven one, and the rest of the others is
 that moves the bounds most. The corners that the bounds are least at, and the middles of boxes, are
 tried as counterexamples.
 
-A chain of ReLU layers has quicker bounds: loose ones first, tight ones where those nearly suffice,
-and boxes that they are far from deciding are cut several times before they are bounded again.
+A chain of ReLU layers has quicker bounds: loose ones first, tight ones where those nearly suffice
+(at once while most do), and boxes that they are far from deciding are cut several times before they
+are bounded again. Pieces of a box inherit what its units read where a violation may be.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 import torch
@@ -44,9 +45,12 @@ PROOF_MARGIN = 1e-6
 """What a proven bound on a halfspace must exceed: far above the rounding of float64."""
 
 BATCH_SECONDS = 0.3
-"""How long a round should take: short against the time limits that it has to notice."""
+"""CPU time that a round should take: short against the time limits that it has to notice."""
 
 LARGEST_BATCH = 4096
+SMALLEST_CHAIN_BATCH = 64
+"""Chains look at the limits between parts of a batch, and fewer boxes would cost as much."""
+
 SMALLEST_WIDTH = 2.0**-36
 """A box is not split any more where all its sides are this small against the whole region's."""
 
@@ -65,6 +69,9 @@ EAGER_ROUNDS = 6
 
 NEARLY = 2.0
 """Tight bounds are worth it where loose ones miss by up to so many times the margin to spare."""
+
+TIGHT_AT_ONCE = 0.5
+"""Tight bounds are taken at once while more than this share of boxes is closed or nearly so."""
 
 HARDLY = 3.0
 MOST_HALVINGS = 6
@@ -183,7 +190,8 @@ class _Search:
         self.pool = [Boxes(low, high)]
         self.descent = Descent(network, specification)
         self.boxes = self.stuck = self.rounds = 0
-        self.batch = 16
+        self.batch = 16 if self.chain is None else SMALLEST_CHAIN_BATCH
+        self.near_share = 0.0
         units = sum(layer.size for layer in self.layered.layers)
         self.largest_batch = max(1, min(LARGEST_BATCH, ENTRIES_KEPT // max(1, units)))
 
@@ -195,7 +203,7 @@ class _Search:
             while self.pool:
                 if self.limits.expired is not None:
                     return self._result(Outcome.OPEN)
-                started = time.monotonic()
+                started = time.thread_time()
                 boxes = self._next()
                 try:
                     if self._round(boxes):
@@ -203,7 +211,7 @@ class _Search:
                 except _ExpiredError:
                     self.pool.append(boxes)
                     return self._result(Outcome.OPEN)
-                self._adapt(len(boxes), time.monotonic() - started)
+                self._adapt(len(boxes), time.thread_time() - started)
         return self._result(Outcome.OPEN if self.stuck else Outcome.PROVEN)
 
     def _result(self, outcome: Outcome) -> SplitResult:
@@ -224,7 +232,8 @@ class _Search:
 
     def _adapt(self, count: int, seconds: float) -> None:
         if seconds > BATCH_SECONDS:
-            self.batch = max(1, int(count * BATCH_SECONDS / seconds))
+            least = 1 if self.chain is None else SMALLEST_CHAIN_BATCH
+            self.batch = max(least, int(count * BATCH_SECONDS / seconds))
         elif count == self.batch:
             self.batch = min(self.largest_batch, 2 * self.batch)
 
@@ -245,18 +254,24 @@ class _Search:
             judged = self._by_crown(boxes)
             left = [judged.taken(_places(judged.is_open))]
         else:
-            judged = self._by_chain(self.chain, boxes, tight=False)
+            at_once = self.near_share > TIGHT_AT_ONCE
+            judged = self._by_chain(self.chain, boxes, tight=at_once)
             judged = judged.taken(_places(judged.is_open))
             is_near = judged.worst > -NEARLY * self.descent.margins(judged.middles)
-            far, near = judged.taken(_places(~is_near)), judged.taken(_places(is_near))
-            if len(near.boxes):
-                near = self._by_chain(self.chain, near.boxes, tight=True)
-            left = [far, near.taken(_places(near.is_open))]
+            self.near_share = 1 - float((~is_near).sum()) / len(boxes)
+            left = [judged]
+            if not at_once:
+                far, near = judged.taken(_places(~is_near)), judged.taken(_places(is_near))
+                if len(near.boxes):
+                    near = self._by_chain(self.chain, near.boxes, tight=True)
+                left = [far, near.taken(_places(near.is_open))]
         return [part for part in left if len(part.boxes)]
 
     def _by_chain(self, chain: DenseChain, boxes: Boxes, *, tight: bool) -> _Judged:
-        found = chain.bounds(boxes.low, boxes.high, self.statement.rows, self._poll, tight=tight)
-        return self._judged(boxes, found.slopes, found.constants, found.influence)
+        found = chain.bounds(boxes, self.statement, self._poll, tight=tight)
+        boxes = Boxes(boxes.low, boxes.high, found.known)
+        judged = self._judged(boxes, found.slopes, found.constants, found.influence)
+        return replace(judged, worst=torch.where(found.is_proven, torch.inf, judged.worst))
 
     def _by_crown(self, boxes: Boxes) -> _Judged:
         """By the backward pass that every network has; the boxes remember their intervals."""
