@@ -213,7 +213,7 @@ DEGENERATE = {
     ),
 }
 
-ALWAYS = {"ecdf", "robust-accuracy"}
+ALWAYS = {"ecdf", "robust-accuracy", "satisfaction", "security"}
 
 
 @pytest.mark.parametrize("kind", KINDS)

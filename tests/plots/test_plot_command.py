@@ -52,7 +52,7 @@ def test_all_that_the_results_allow(
 
 
 REFUSED = {
-    "--kind pie": "figure 'pie' is not one of ecdf, robust-accuracy, box",
+    "--kind pie": "figure 'pie' is not one of ecdf, robust-accuracy, satisfaction",
     "--kind ecdf,box -o x.pdf": "one file holds one figure",
     "--kind targets": "targets: no bracket has a target: measure with --property one-to-one",
     "-o x.tiff": "ends in .pdf, .svg or .png",

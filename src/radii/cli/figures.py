@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from radii.distributions import Distribution
+    from radii.plots.constraints import Metric
 
 __all__ = ["KINDS", "FigureOptions", "Kind"]
 
@@ -64,6 +65,22 @@ def _robust_accuracy(distribution: Distribution, options: FigureOptions) -> Figu
         confidence=options.confidence,
         width=options.width,
     )
+
+
+def _constraints(metric: Metric) -> Callable[[Distribution, FigureOptions], Figure]:
+    def draw(distribution: Distribution, options: FigureOptions) -> Figure:
+        from radii.plots import draw_constraints
+
+        return draw_constraints(
+            distribution,
+            metric,
+            by=options.groups,
+            eps=options.eps,
+            confidence=options.confidence,
+            width=options.width,
+        )
+
+    return draw
 
 
 def _boxes(distribution: Distribution, options: FigureOptions) -> Figure:
@@ -207,6 +224,8 @@ def _two_networks(distribution: Distribution) -> tuple[str, str]:
 KINDS: dict[str, Kind] = {
     "ecdf": Kind("share of inputs broken within eps, the gap shaded", _ecdf),
     "robust-accuracy": Kind("share of inputs that stay right within eps", _robust_accuracy),
+    "satisfaction": Kind("share for which a property is proven", _constraints("satisfaction")),
+    "security": Kind("share for which no attack breaks a property", _constraints("security")),
     "box": Kind("quantiles of the radii, each as an interval", _boxes),
     "gaps": Kind("how wide brackets stayed", _gaps),
     "times": Kind("share of inputs done within a time", _times),

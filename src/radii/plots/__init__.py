@@ -12,6 +12,7 @@ from radii.plots.class_maps import (
     draw_targets,
     target_tables,
 )
+from radii.plots.constraints import ConstraintCurve, constraint_curves, draw_constraints
 from radii.plots.correlations import Scatter, draw_correlations, draw_scatter, scatter_of
 from radii.plots.counterexamples import Counterexample, as_picture, draw_counterexamples
 from radii.plots.ecdf import EcdfCurve, draw_ecdf, ecdf_curves
@@ -41,6 +42,7 @@ __all__ = [
     "BoxSummary",
     "Claims",
     "ClassTable",
+    "ConstraintCurve",
     "Counterexample",
     "EcdfCurve",
     "FittedGroup",
@@ -53,11 +55,13 @@ __all__ = [
     "box_summaries",
     "claims_of",
     "class_table",
+    "constraint_curves",
     "draw_boxes",
     "draw_claims",
     "draw_class_gains",
     "draw_classes",
     "draw_closest_targets",
+    "draw_constraints",
     "draw_correlations",
     "draw_counterexamples",
     "draw_ecdf",
