@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Trains and measures everything that docs/studies/training.md shows. Run again = continue.
+#   bash docs/studies/training.sh results
+#   python docs/studies/training.py results docs/studies/images
+set -euo pipefail
+mkdir -p "$1/nets" && cd "$1"
+REGIMES="standard fgsm:eps=0.1 pgd:eps=0.1 crown-ibp:eps=0.1"
+
+train() { # kind, architecture, epochs
+    for regime in $REGIMES; do
+        local name="mnist-$1-${regime%%:*}"
+        radii train --data mnist:train --arch "$2" --regime "$regime" --epochs "$3" --out "nets/$name"
+        cp "nets/$name/network.onnx" "nets/$name.onnx"
+    done
+}
+
+measure() { # kind
+    local networks=""
+    for regime in $REGIMES; do networks="$networks --network nets/mnist-$1-${regime%%:*}.onnx"; done
+    radii run $networks --data "mnist:test[0:50]" --domain 0:1 --grid mnist --budget 20 --out "brackets/$1"
+}
+
+train dense relu_3_50 8
+train conv convSmall 4
+measure dense
+measure conv
