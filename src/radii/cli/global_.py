@@ -115,6 +115,8 @@ def _add_work_flags(group: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from radii.cli import global_tables as tables
 
+    if args.csv is not None and not args.csv.parent.is_dir():
+        raise ExperimentError(f"--csv {args.csv}: there is no such directory")
     if args.curve is not None:
         return tables.show_curve(args)
     demand = _demand(args)

@@ -143,7 +143,8 @@ def estimate_change(
         for start in range(0, len(instances), BATCH):
             batch = instances[start : start + BATCH]
             new = [instance for instance in batch if instance.key not in records.known]
-            for instance, change in zip(new, measuring.measure(network, new, seed), strict=True):
+            found = measuring.measure(network, new, seed) if new else []
+            for instance, change in zip(new, found, strict=True):
                 records.add(instance.key, change)
             for place, instance in enumerate(batch, start):
                 tally.put(place, *_within(records.known[instance.key], span, instance.index))

@@ -1,0 +1,116 @@
+"""`radii global`: plans, results, curves, files and bad input."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import write_linear
+from radii.cli import main
+
+
+@pytest.fixture
+def subject(tmp_path: Path) -> list[str]:
+    """The network y0 - y1 = x0 - x1 on 40 points, of which 30 are robust at 0.05."""
+    gaps = np.repeat([0.06, 0.3], [10, 30])
+    images = np.stack([0.5 + gaps / 2, 0.5 - gaps / 2], axis=1).astype(np.float32)
+    np.savez(tmp_path / "points.npz", images=images, labels=np.zeros(40, int))
+    network = write_linear(tmp_path)
+    return [
+        "global",
+        *("--network", str(network), "--data", str(tmp_path / "points.npz")),
+        *("--domain", "0:1", "--eps", "0.05", "--jobs", "1"),
+    ]
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> dict:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["global", "--plan", "--error", "0.05", "--confidence", "0.95"]) == 0
+    assert capsys.readouterr().out.startswith("738 inputs")
+    assert main(["global", "--plan", "--error", "0.1", "--range", "0:2", "--json"]) == 0
+    assert told(capsys)["samples"] == 738
+
+
+def test_plan_of_a_small_set(subject: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*subject, "--plan"]) == 0
+    assert "has 40 inputs, fewer than 738" in capsys.readouterr().out
+    assert main([*subject, "--plan", "--about", "source"]) == 2
+    assert "needs 738 inputs" in capsys.readouterr().err
+
+
+def test_result_and_files(
+    subject: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, table = tmp_path / "out", tmp_path / "inputs.csv"
+    flags = ["--samples", "40", "--out", str(out), "--csv", str(table), "--json"]
+    assert main([*subject, *flags]) == 0
+    found = told(capsys)
+    assert found["estimate"]["low"] == found["estimate"]["high"] == 0.75
+    assert found["estimate"]["population"] == 40
+    assert "finite-population" in found["estimate"]["statement"]
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert sum(float(row["lower"]) for row in rows) == 30
+    assert main(["global", "--curve", str(out), "--json"]) == 0
+    (curve,) = told(capsys)["networks"].values()
+    assert [point["proven"] for point in curve if point["eps"] == 0.05] == [0.75]
+    assert main(["global", "--curve", str(out)]) == 0
+    assert "i.i.d." in capsys.readouterr().out
+
+
+def test_decisions(subject: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*subject, "--sequential", "--decide", "0.4"]) == 0
+    assert "R >= 0.4: yes" in capsys.readouterr().out
+    assert main([*subject, "--sequential", "--decide", "0.95", "--by", "attack"]) == 1
+    assert "R >= 0.95: no" in capsys.readouterr().out
+
+
+def test_change(subject: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--measure", "change", "--on", "outputs", "--range", "0:1", "--samples", "40"]
+    assert main([*subject, *flags]) == 0
+    assert "largest change of outputs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--error", "0"],
+        ["--error", "1.5"],
+        ["--confidence", "1"],
+        ["--eps", "-1"],
+        ["--method", "guess"],
+        ["--samples", "41"],
+        ["--jobs", "0"],
+        ["--range", "0:1"],
+        ["--within", "0.1"],
+        ["--sequential", "--method", "exact"],
+        ["--generator", "x.py:f"],
+        ["--property", "sr:delta=-1"],
+        ["--measure", "change", "--property", "cr"],
+        ["--measure", "change", "--on", "outputs"],
+        ["--measure", "change", "--range", "0:0.001"],
+        ["--csv", "/nowhere/at/all.csv", "--samples", "1"],
+    ],
+)
+def test_bad_input(
+    flags: list[str], subject: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*subject, *flags]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("radii: ")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("missing", ["--network", "--data", "--domain", "--eps"])
+def test_missing_flags(
+    missing: str, subject: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = subject.index(missing)
+    assert main(subject[:place] + subject[place + 2 :]) == 2
+    assert "missing" in capsys.readouterr().err
