@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import pickle
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ import torch
 from radii.balls import Box, Norm
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.properties import Halfspaces, LinearRequirement, OneToOne, Requirement
+from radii.properties import Halfspaces, LinearRequirement, OneToOne, Requirement, parse
 from radii.queries import Instance, Query, Specification
 from radii.testing.graphs import Sketch
 from radii.testing.networks import (
@@ -62,7 +63,7 @@ class VerifierConformance:
 
     def result(self, network: Network, instance: Instance, eps: float) -> Result:
         verifier = self.make()
-        reason = verifier.unsupported(network, instance.norm)
+        reason = verifier.unsupported(network, instance.norm, instance.kind)
         if reason is not None:
             pytest.skip(reason)
         result = verifier.verify(network, Query(instance, eps), Limits(self.seconds))
@@ -103,6 +104,30 @@ class VerifierConformance:
             assert above.verdict is Verdict.NOT_ROBUST
             assert above.witness is not None
             assert 0.999 * radius < above.witness.distance <= 1.001 * radius
+
+    @pytest.mark.parametrize("name", ["sr", "scr", "lr"])
+    def test_other_properties_of_linear_classifiers(self, name: str) -> None:
+        """Their radii have closed forms, too; LR depends on the slope alone."""
+        classifier = LinearClassifier.random(1, outputs=2, dtype=np.float32)
+        bare = instance_at(classifier.network, np.random.default_rng(4).normal(size=5))
+        steepest = float(np.abs(classifier.weights).sum(axis=1).max())
+        odds = float(bare.outputs[bare.label] - bare.outputs[1 - bare.label])
+        slope = float(np.abs(classifier.weights[0] - classifier.weights[1]).sum())
+        robust, broken = {
+            "sr": (f"sr:delta={0.2 * steepest * 1.01}", f"sr:delta={0.2 * steepest * 0.99}"),
+            "scr": tuple(
+                f"scr:eta={1 / (1 + np.exp(0.2 * slope * factor - odds))}"
+                for factor in (1.01, 0.99)
+            ),
+            "lr": (f"lr:L={1.01 * steepest}", f"lr:L={0.98 * steepest}"),
+        }[name]
+        verifier = self.make()
+        for spec, expected in ((robust, Verdict.ROBUST), (broken, Verdict.NOT_ROBUST)):
+            instance = replace(bare, property=parse(spec))
+            result = self.result(classifier.network, instance, 0.2)
+            if verifier.is_complete:
+                assert result.verdict is expected
+            assert result.verdict is expected or result.verdict.is_missing
 
     @pytest.mark.parametrize("family", list(Family))
     def test_it_never_contradicts_a_sample_and_is_monotone(self, family: Family) -> None:
