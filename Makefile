@@ -17,7 +17,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		-e '.[foolbox,gurobi,marabou,ray,train]' hypothesis mypy playwright pytest pytest-xdist ruff
+		-e '.[foolbox,gurobi,marabou,ray,smt,train]' hypothesis mypy playwright pytest pytest-xdist ruff
 	touch $@
 
 demo: $(READY)
