@@ -19,7 +19,15 @@ RUNNING = [
     ROOT / "README.md",
     *(
         ROOT / "docs" / f"{name}.md"
-        for name in ("attacks", "bounds", "distributions", "figures", "training", "verifiers")
+        for name in (
+            "attacks",
+            "bounds",
+            "distributions",
+            "figures",
+            "global",
+            "training",
+            "verifiers",
+        )
     ),
 ]
 
