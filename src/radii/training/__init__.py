@@ -9,6 +9,7 @@ from radii.training.loop import Observer
 from radii.training.regime import REGIMES, Ramp, Regime, Step, parse_regime
 from radii.training.runs import Trained, train
 from radii.training.settings import Settings
+from radii.training.tuning import Trial, Tuned, tune
 
 __all__ = [
     "ARCHITECTURES",
@@ -23,8 +24,11 @@ __all__ = [
     "Settings",
     "Step",
     "Trained",
+    "Trial",
+    "Tuned",
     "architecture",
     "parse_regime",
     "saved_weights",
     "train",
+    "tune",
 ]
