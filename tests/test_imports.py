@@ -15,6 +15,7 @@ SOURCE = Path(radii.__file__).parent
 
 LAYERS = (
     "errors",
+    "machine",
     "memory",
     "cputime",
     "subordinate",
@@ -52,6 +53,7 @@ LAYERS = (
     "demo",
     "api",
     "testing",
+    "diagnosis",
     "web",
     "cli",
     "__main__",

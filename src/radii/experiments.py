@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
-import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,6 +29,7 @@ from radii.execution import (
     Toolbox,
     drive,
 )
+from radii.machine import usable_cores
 from radii.memory import check_room, parse_size
 from radii.networks import Network, load_network
 from radii.queries import Grid, Instance, Query
@@ -434,4 +434,4 @@ def plan(
 
 def default_jobs() -> int:
     """As many workers as this process may use cores."""
-    return max(1, len(os.sched_getaffinity(0)))
+    return usable_cores()

@@ -19,6 +19,7 @@ from radii.cli import (
     cycle,
     data,
     demo,
+    doctor,
     export,
     gate,
     global_,
@@ -56,6 +57,7 @@ COMMANDS = (
     train,
     cycle,
     data,
+    doctor,
 )
 
 EPILOG = """examples:

@@ -1,0 +1,135 @@
+"""`radii doctor`: what is installed, what the machine allows, and a self-test with known radii."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import platform
+from typing import TYPE_CHECKING, Any
+
+from radii import __version__
+from radii.cli.options import add_json_flag
+from radii.memory import show_size
+
+if TYPE_CHECKING:
+    from radii.diagnosis import Check, DataSet, Package, Tool
+
+__all__ = ["add_parser"]
+
+EPILOG = """examples:
+  radii doctor
+  radii doctor --json > doctor.json     to send along with a question
+
+exit codes: 0 radii can do its job here, 1 it cannot
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "doctor",
+        help="check this installation, in about ten seconds",
+        description="Say which packages, verifiers and data sets are here and what the machine "
+        "allows, and measure a few radii that are known, through attack, native and milp.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add_json_flag(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.diagnosis import data_sets, packages, self_test, tools
+
+    here, installed, data = _machine(), packages(), data_sets()
+    lacking = [package.name for package in installed if package.is_lacking]
+    verifiers: list[Tool] = []
+    checks: list[Check] = []
+    if not args.json:
+        _print_facts(here, installed, data)
+    if not lacking:  # without them nothing below can be tried
+        verifiers = tools()
+        if not args.json:
+            _print_tools(verifiers)
+            print("\nself-test, inputs whose radii are known:")
+        checks = self_test(lambda check: None if args.json else _print_check(check))
+    is_able = not lacking and all(check.is_passed for check in checks)
+    if args.json:
+        _print_json(here, installed, verifiers, data, checks, is_able)
+    else:
+        print(f"\n{_verdict(lacking, is_able)}")
+    return 0 if is_able else 1
+
+
+def _machine() -> dict[str, Any]:
+    from radii import machine
+
+    return {
+        "radii": __version__,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cores": machine.usable_cores(),
+        "memory_bytes": machine.memory_limit(),
+        "available_bytes": machine.available_bytes(),
+    }
+
+
+def _verdict(lacking: list[str], is_able: bool) -> str:
+    if lacking:
+        return f"radii cannot do its job here: pip install {' '.join(lacking)}"
+    return "radii can do its job here." if is_able else "radii does not work as it should here."
+
+
+def _print_facts(here: dict[str, Any], installed: list[Package], data: list[DataSet]) -> None:
+    from radii.datasets import cache
+
+    print(f"radii {here['radii']}, Python {here['python']}, {here['platform']}")
+    sizes = [
+        f"{show_size(here[name])} {text}"
+        for name, text in (("memory_bytes", "of memory"), ("available_bytes", "of it free"))
+        if here[name] is not None
+    ]
+    cores = f"{here['cores']} core{'' if here['cores'] == 1 else 's'} to use"
+    print(", ".join([cores, *sizes]))
+    needed = [f"{p.name} {p.version or 'MISSING'}" for p in installed if p.extra is None]
+    print(f"\npackages: {', '.join(needed)}")
+    for package in installed:
+        if package.extra is not None:
+            found = package.version or f"not installed: pip install 'radii[{package.extra}]'"
+            print(f"  optional  {package.name:<12} {found}")
+    print(f"\ndata sets, in {cache.root()}:")
+    for one in data:
+        state = "in place" if one.is_in_place else one.problem or f"radii data get {one.name}"
+        print(f"  {'yes' if one.is_in_place else 'no':<4} {one.name:<14} {state}")
+
+
+def _print_tools(found: list[Tool]) -> None:
+    print("\nverifiers:")
+    for tool in found:
+        state = "no" if tool.refusal else "yes"
+        print(f"  {state:<4} {tool.name:<12} {tool.refusal or tool.version}")
+
+
+def _print_check(check: Check) -> None:
+    state = "ok" if check.is_passed else "FAILED"
+    told = f": {check.problem}" if check.problem else ""
+    print(f"  {state:<7} {check.name}, {check.seconds:.1f} s{told}", flush=True)
+
+
+def _print_json(
+    here: dict[str, Any],
+    installed: list[Package],
+    verifiers: list[Tool],
+    data: list[DataSet],
+    checks: list[Check],
+    is_able: bool,
+) -> None:
+    told = {
+        **here,
+        "packages": [dataclasses.asdict(package) for package in installed],
+        "verifiers": [dataclasses.asdict(tool) for tool in verifiers],
+        "data_sets": [dataclasses.asdict(one) for one in data],
+        "self_test": [dataclasses.asdict(check) for check in checks],
+        "is_able": is_able,
+    }
+    print(json.dumps(told, indent=1))
