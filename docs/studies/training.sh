@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Trains and measures everything that docs/studies/training.md shows. Run again = continue.
+# Trains, measures, compares and draws all that docs/studies/training.md shows. Run again = continue.
 #   bash docs/studies/training.sh results
-#   python docs/studies/training.py results docs/studies/images
 set -euo pipefail
 mkdir -p "$1/nets" && cd "$1"
 REGIMES="standard fgsm:eps=0.1 pgd:eps=0.1 crown-ibp:eps=0.1"
@@ -24,3 +23,9 @@ train dense relu_3_50 8
 train conv convSmall 4
 measure dense
 measure conv
+for kind in dense conv; do
+    radii compare "brackets/$kind" --inputs all --eps 0.02,0.05,0.1
+    radii show "brackets/$kind" --statistics
+    radii plot "brackets/$kind" --kind ecdf -o "training-$kind.png"
+    radii plot "brackets/$kind" --kind times -o "training-$kind-times.png"
+done
