@@ -6,6 +6,7 @@ from radii.training.architectures import ARCHITECTURES, Normalize, Residual, arc
 from radii.training.cards import Card
 from radii.training.checkpoints import Epoch, saved_weights
 from radii.training.loop import Observer
+from radii.training.pruning import Pruned, PruningRound, prune
 from radii.training.regime import REGIMES, Ramp, Regime, Step, parse_regime
 from radii.training.runs import Trained, train
 from radii.training.settings import Settings
@@ -18,6 +19,8 @@ __all__ = [
     "Epoch",
     "Normalize",
     "Observer",
+    "Pruned",
+    "PruningRound",
     "Ramp",
     "Regime",
     "Residual",
@@ -28,6 +31,7 @@ __all__ = [
     "Tuned",
     "architecture",
     "parse_regime",
+    "prune",
     "saved_weights",
     "train",
     "tune",
