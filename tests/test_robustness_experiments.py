@@ -54,6 +54,7 @@ def test_a_misclassified_input_can_be_robust(
     assert found.holds.all()
     assert found.robust_accuracy(0.1).proven == 1
     assert len(found.correctly_classified()) == 4
+    assert {m.witness_class for m in found if m.input == 2} == {0}  # it keeps its class
 
 
 def test_what_holds_is_told_apart_from_what_is_correct() -> None:

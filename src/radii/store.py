@@ -540,7 +540,7 @@ def _measurement(columns: Sequence[Any], answered: Sequence[Answered]) -> Measur
         property=spec,
         target=target,
         bracket=bracket,
-        witness_class=None if closest is None else _rival(closest.outputs, label),
+        witness_class=None if closest is None else _class_of(closest, label, spec),
         seconds=sum(result.own_seconds for result in results),
         queries=len(tried),
         missing=sum(r.verdict.is_missing and r.verdict is not Verdict.CANCELLED for r in proofs),
@@ -557,10 +557,14 @@ def _total(amounts: Iterable[float | None]) -> float | None:
     return None if None in known else sum(amount or 0.0 for amount in known)
 
 
-def _rival(outputs: Array, label: int) -> int:
-    """The class a witness goes to: the largest output but the label's, which it may only tie."""
-    others = outputs.copy()
-    others[label] = -np.inf
+def _class_of(witness: Witness, label: int, spec: str) -> int:
+    """The class a witness goes to: the largest output but the label's, which it may only tie.
+
+    What breaks another property than that of the label's class may leave the class as it is.
+    """
+    others = witness.outputs.copy()
+    if spec.startswith("one-to-"):
+        others[label] = -np.inf
     return int(np.argmax(others))
 
 
