@@ -111,12 +111,16 @@ def _loss(step: Step, regime: _Constrained) -> Tensor:
 
 
 def _worst_points(step: Step, regime: _Constrained) -> Tensor:
-    """Signed steps up the violation from a random start, kept in the ball and the domain."""
+    """Signed steps up the violation from a random start, kept in the ball and the domain.
+
+    The distance counts, but not its gradient: that is of the furthest inputs alone, and signed
+    steps would waver there.
+    """
     with evaluating(step.module), torch.no_grad():
         references = step.module(step.images)
 
     def total(outputs: Tensor, points: Tensor) -> Tensor:
-        distances = _distances(points, step.images)
+        distances = _distances(points.detach(), step.images)
         return violation(regime.property, outputs, references, step.labels, distances).sum()
 
     low, high = step.box(regime.eps)
