@@ -42,7 +42,8 @@ class Origins:
 class Objective:
     """Depths and guides of points, each for one task; `owners` is the query of each task.
 
-    `reaches` is the part of the query's radius in which each task is looked for.
+    `reaches` is the part of the query's radius in which each task is looked for; `turn` and `turns`
+    say which starts it takes.
     """
 
     def __init__(
@@ -70,6 +71,8 @@ class Objective:
                 guides.append(_with_inputs(task.guide, inputs))
         self.owners = torch.tensor(owners, dtype=torch.long)
         self.reaches = torch.tensor(reaches, dtype=self.dtype)
+        self.turn = torch.tensor([task.turn for own in tasks for task in own])
+        self.turns = torch.tensor([task.turns for own in tasks for task in own])
         self._exact = StackedRows(exact, self.dtype)
         is_exact = all(task.guide is task.exact for own in tasks for task in own)
         self._guides = self._exact if is_exact else StackedRows(guides, self.dtype)

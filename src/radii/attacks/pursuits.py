@@ -148,7 +148,12 @@ class Pursuit:
             for values in zip(*((start.reach, start.width) for start in stage.starts), strict=True)
         )
         tasks = chosen.repeat(len(stage.starts))
-        return _Rows(points, tasks, torch.zeros_like(points), reaches, widths)
+        rows = _Rows(points, tasks, torch.zeros_like(points), reaches, widths)
+        objective, turns = self.batch.objective, self.batch.objective.turns[tasks]
+        if bool((turns > 1).any()):
+            places = torch.arange(len(stage.starts)).repeat_interleave(len(chosen))
+            rows.keep((places % turns == objective.turn[tasks]).nonzero()[:, 0])
+        return rows
 
     def _start(self, start: Start, tasks: Tensor, purpose: str) -> Tensor:
         batch, owners = self.batch, self.batch.owners[tasks]

@@ -24,21 +24,25 @@ __all__ = ["Task", "tasks_of"]
 
 Float64 = npt.NDArray[np.float64]
 
-SCALES = (1.0, 0.1, 0.01)
+SCALES = (1.0, 0.5, 0.2, 0.02)
 """Parts of the radius within which a slope above a Lipschitz constant is looked for: where it is
-steep only close to the input, the outputs have turned back further out."""
+steep only close to the input, the outputs have turned back further out. One of them is a half
+because `MinimumNorm` begins with twice the radius."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Task:
     """The requirement is broken where `exact` holds; an attack follows the slope of `guide` there.
 
-    `reach` is the part of the radius that is searched.
+    `reach` is the part of the radius that is searched. Tasks that differ only in it share their
+    starts: this one takes each whose number leaves `turn` when divided by `turns`.
     """
 
     exact: Rows
     guide: Rows
     reach: float = 1.0
+    turn: int = 0
+    turns: int = 1
 
 
 def tasks_of(network: Network, requirements: Sequence[Requirement]) -> list[list[Task]]:
@@ -55,8 +59,8 @@ def _tasks(requirement: Requirement, head: Head | None, outputs: int) -> list[Ta
             return [_of_bound(bound, head, outputs) for bound in bounds]
         case LipschitzRequirement():
             return [
-                _of_slope(requirement, index, sign, scale, head)
-                for scale in SCALES
+                _of_slope(requirement, index, sign, turn, head)
+                for turn in range(len(SCALES))
                 for index in range(outputs)
                 for sign in (1.0, -1.0)
             ]
@@ -80,7 +84,7 @@ def _of_bound(bound: ProbabilityBound, head: Head | None, outputs: int) -> Task:
 
 
 def _of_slope(
-    requirement: LipschitzRequirement, index: int, sign: float, scale: float, head: Head | None
+    requirement: LipschitzRequirement, index: int, sign: float, turn: int, head: Head | None
 ) -> Task:
     """sign * (y - its reference) >= constant * distance + tau, for the output of this index."""
     row = _row(index, -sign, len(requirement.reference))
@@ -88,9 +92,10 @@ def _of_slope(
     distance = {Feature.DISTANCE: np.array([[requirement.constant]])}
     exact = Rows({Feature.OUTPUTS: row, **distance}, moved.offset)
     if head is None or head.limits is None:
-        return Task(exact, exact, scale)
+        return Task(exact, exact, SCALES[turn], turn, len(SCALES))
     guide = guide_rows(moved, head)
-    return Task(exact, Rows({**guide.parts, **distance}, guide.offset), scale)
+    rows = Rows({**guide.parts, **distance}, guide.offset)
+    return Task(exact, rows, SCALES[turn], turn, len(SCALES))
 
 
 def _row(index: int, value: float, size: int) -> Float64:
