@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,19 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument(
         "--threads", type=int, default=1, metavar="N", help="of torch; others round otherwise (1)"
     )
+    search = parser.add_argument_group("how to find the settings")
+    search.add_argument(
+        "--tune",
+        type=int,
+        metavar="N",
+        help="first try N combinations of rates and weights, kept in DIR/tuning; needs optuna",
+    )
+    search.add_argument(
+        "--objective",
+        default="pgd",
+        metavar="NAME",
+        help="what is best on held-out training images: accuracy and pgd (default) or crown",
+    )
     parser.add_argument("--json", action="store_true", help="print the card as JSON")
     parser.set_defaults(run=run)
 
@@ -101,12 +115,16 @@ def run(args: argparse.Namespace) -> int:
         raise TrainingError(f"--threads {args.threads} must be at least 1")
     data, test = _data(args.data, args.test)
     torch.set_num_threads(args.threads)
-    given = {name: getattr(args, name) for name in _SETTINGS}
+    given = {name: getattr(args, name) for name in _SETTINGS if getattr(args, name) is not None}
+    regime = args.regime
+    if args.tune is not None:
+        regime, best = _tuned(args, data, given)
+        given |= best
     with TrainingProgress() as progress:
         trained = train(
             args.arch,
             data,
-            regime=args.regime,
+            regime=regime,
             test=test,
             out=args.out,
             domain=Domain.parse(args.domain),
@@ -114,10 +132,43 @@ def run(args: argparse.Namespace) -> int:
             std=_numbers("std", args.std),
             eps=None if args.eps is None else _number("eps", args.eps),
             observer=progress,
-            **{name: value for name, value in given.items() if value is not None},
+            **given,
         )
     print(trained.card.as_json() if args.json else _summary(trained, args.out))
     return 0
+
+
+def _tuned(
+    args: argparse.Namespace, data: Dataset, given: dict[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """The best regime and rates that a search finds; flags that it searches over are refused."""
+    from radii.balls import Domain
+    from radii.training import Trial, tune
+
+    searched = [name for name in ("rate", "rate_step", "rate_factor") if name in given]
+    if searched:
+        flag = searched[0].replace("_", "-")
+        raise TrainingError(f"--{flag} is what --tune searches: leave one of them out")
+
+    def show(trial: Trial) -> None:
+        told = ", ".join(f"{name} {value:.3g}" for name, value in trial.settings.items())
+        print(f"trial {trial.number}: score {trial.score:.4f} ({told})", file=sys.stderr)
+
+    found = tune(
+        args.arch,
+        data,
+        out=args.out / "tuning",
+        trials=args.tune,
+        regime=args.regime,
+        objective=args.objective,
+        eps=None if args.eps is None else _number("eps", args.eps),
+        domain=Domain.parse(args.domain),
+        mean=_numbers("mean", args.mean),
+        std=_numbers("std", args.std),
+        on_trial=show,
+        **given,
+    )
+    return found.regime, dict(found.settings)
 
 
 def _data(spec: str, test: str | None) -> tuple[Dataset, Dataset | None]:
