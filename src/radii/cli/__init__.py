@@ -20,6 +20,7 @@ from radii.cli import (
     data,
     demo,
     doctor,
+    ensemble,
     export,
     gate,
     global_,
@@ -56,6 +57,7 @@ COMMANDS = (
     verify,
     train,
     cycle,
+    ensemble,
     data,
     doctor,
 )

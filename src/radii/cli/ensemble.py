@@ -1,0 +1,229 @@
+"""`radii ensemble`: what randomized attacks can do to several classifiers at once."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.cli.options import add_json_flag
+from radii.errors import ExperimentError, SpecificationError
+
+if TYPE_CHECKING:
+    from radii.ensembles import Measurement, Study
+    from radii.networks import Network
+
+__all__ = ["add_parser"]
+
+EPILOG = """examples:
+  radii ensemble verify --networks a.onnx b.onnx c.onnx --data mnist:test[0:4] --domain 0:1 \\
+      --norm l1 --eps 2 --alpha 0.4
+  radii ensemble attack --networks a.onnx b.onnx --data digits:test[0:20] --domain 0:1 --eps 0.1 \\
+      --save attack.npz
+  radii ensemble curve --networks a.onnx b.onnx --data digits:test[0:20] --domain 0:1 \\
+      --grid 0:0.3:0.02 --alpha 0.5 --out results
+
+exit codes:
+  0 done; verify: robust, 1 not proven robust (verify with --alpha), 2 bad input
+"""
+
+_VERBS = {
+    "verify": "is the ensemble robust at eps and alpha, and what is the value of the game?",
+    "attack": "the best randomized attack: which perturbations, with which probabilities",
+    "curve": "the value over eps, and the eps at which the ensemble stops being robust",
+}
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "ensemble",
+        help="several classifiers against randomized attacks",
+        description="The largest loss that a randomized attack can force on every classifier at "
+        "once, decided exactly.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(metavar="VERB", required=True)
+    for name, purpose in _VERBS.items():
+        verb = verbs.add_parser(
+            name,
+            help=purpose,
+            description=purpose[0].upper() + purpose[1:],
+            epilog=EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        _add_flags(verb)
+        if name == "curve":
+            verb.add_argument("--grid", required=True, metavar="START:STOP:STEP", help="eps values")
+        else:
+            verb.add_argument("--eps", required=True, type=float, metavar="E", help="the radius")
+        if name != "attack":
+            verb.add_argument(
+                "--alpha", type=float, metavar="A", help="robust: the value is below it, in (0, 1]"
+            )
+        else:
+            verb.add_argument(
+                "--save", type=Path, metavar="FILE.npz", help="keep the perturbed points"
+            )
+        verb.set_defaults(run=globals()[f"_{name}"])
+
+
+def _add_flags(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_argument_group("what to attack")
+    what.add_argument("--networks", nargs="+", required=True, metavar="FILE", help="ONNX files")
+    what.add_argument("--data", required=True, metavar="SPEC", help="as for radii run")
+    what.add_argument("--domain", required=True, metavar="LOW:HIGH", help="valid inputs")
+    what.add_argument(
+        "--mean",
+        action="append",
+        metavar="M[,M...]",
+        help="normalisation; once for all networks, or once for each",
+    )
+    what.add_argument("--std", action="append", metavar="S[,S...]", help="as --mean")
+    what.add_argument("--layout", metavar="ORDER", help="chw or hwc, for flat coloured inputs")
+    what.add_argument("--norm", default="linf", metavar="NAME", help="linf (default), l2 or l1")
+    how = parser.add_argument_group("how")
+    how.add_argument("--verifier", default="native", metavar="NAME", help="native (default), milp")
+    how.add_argument(
+        "--timeout", type=float, default=60.0, metavar="S", help="wall seconds a question (60)"
+    )
+    how.add_argument("--budget", type=float, metavar="S", help="wall seconds an eps (no limit)")
+    how.add_argument("--memory", metavar="SIZE", help="of each worker, such as 2G (no limit)")
+    how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    how.add_argument("--seed", type=int, default=0, metavar="N", help="of the attacks (0)")
+    how.add_argument(
+        "--out", type=Path, metavar="DIR", help="keep all facts; run again to continue"
+    )
+    add_json_flag(parser)
+
+
+@contextmanager
+def _study(args: argparse.Namespace) -> Iterator[Study]:
+    from radii import datasets
+    from radii.ensembles import Study
+    from radii.experiments import default_jobs
+    from radii.memory import parse_size
+
+    if args.jobs is not None and args.jobs < 1:
+        raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
+    if args.budget is not None and not args.budget > 0:
+        raise ExperimentError(f"--budget {args.budget:g} must be a number of seconds above 0")
+    if getattr(args, "alpha", None) is not None:
+        from radii.ensembles.studies import check_alpha
+
+        check_alpha(args.alpha)
+    with Study.open(
+        _networks(args),
+        datasets.load_spec(args.data),
+        norm=args.norm,
+        verifier=args.verifier,
+        timeout=args.timeout,
+        jobs=args.jobs or default_jobs(),
+        memory_bytes=None if args.memory is None else parse_size(args.memory),
+        out=args.out,
+        layout=args.layout,
+        seed=args.seed,
+    ) as study:
+        yield study
+
+
+def _networks(args: argparse.Namespace) -> list[Network]:
+    from radii.balls import Domain
+    from radii.networks import load_network
+
+    domain = Domain.parse(args.domain)
+    means, stds = (_each(args, name) for name in ("mean", "std"))
+    return [
+        load_network(path, domain=domain, mean=mean, std=std)
+        for path, mean, std in zip(args.networks, means, stds, strict=True)
+    ]
+
+
+def _each(args: argparse.Namespace, name: str) -> Sequence[list[float] | None]:
+    """One normalisation a network: all the same if one was given."""
+    given, count = getattr(args, name), len(args.networks)
+    if given is None:
+        return [None] * count
+    try:
+        values = [[float(part) for part in text.split(",")] for text in given]
+    except ValueError:
+        raise SpecificationError(
+            f"--{name} {' '.join(given)} must be numbers, one or one a channel"
+        ) from None
+    if len(values) not in (1, count):
+        raise SpecificationError(
+            f"--{name} was given {len(values)} times for {count} networks: once for all, or once "
+            "for each"
+        )
+    return values * count if len(values) == 1 else values
+
+
+def _budget(args: argparse.Namespace) -> float:
+    return math.inf if args.budget is None else float(args.budget)
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from radii.cli.ensemble_tables import print_value, told_value
+    from radii.cli.json_output import print_json
+
+    with _study(args) as study:
+        found = study.value(args.eps, alpha=args.alpha, budget=_budget(args))
+        is_robust = None if args.alpha is None else found.is_robust(args.alpha)
+        if args.json:
+            print_json(told_value(study, found, args.alpha))
+        else:
+            print_value(study, found, args.alpha)
+    return 0 if args.alpha is None or is_robust else 1
+
+
+def _attack(args: argparse.Namespace) -> int:
+    from radii.cli.ensemble_tables import print_attack, told_attack, told_value
+    from radii.cli.json_output import print_json
+
+    with _study(args) as study:
+        found = study.value(args.eps, budget=_budget(args))
+        attack = study.attack(found)
+        if args.save is not None:
+            _save(args.save, study, found)
+        if args.json:
+            print_json({**told_value(study, found, None), **told_attack(study, attack)})
+        else:
+            print_attack(study, found, attack)
+    return 0
+
+
+def _save(path: Path, study: Study, found: Measurement) -> None:
+    import numpy as np
+
+    attack = study.attack(found)
+    try:
+        np.savez(
+            path,
+            probabilities=np.array([float(share) for share in attack.probabilities]),
+            perturbed=np.array([[each.input for each in row] for row in attack.perturbed]),
+            points=np.array([point.input for point in study.points]),
+            labels=np.array([point.label for point in study.points]),
+        )
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def _curve(args: argparse.Namespace) -> int:
+    from radii.cli.ensemble_tables import print_curve, told_curve
+    from radii.cli.json_output import print_json
+    from radii.queries import Grid
+
+    values = Grid.parse(args.grid).values
+    with _study(args) as study:
+        curve = study.curve(values, budget=_budget(args))
+        critical = None
+        if args.alpha is not None:
+            critical = study.critical(values, args.alpha, budget=_budget(args))
+        if args.json:
+            print_json(told_curve(study, curve, critical))
+        else:
+            print_curve(study, curve, critical)
+    return 0

@@ -1,0 +1,228 @@
+"""What `radii ensemble` says, as tables and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from radii.ensembles.sets import members
+
+if TYPE_CHECKING:
+    from radii.ensembles import CriticalEps, Measurement, RandomizedAttack, Study
+
+__all__ = [
+    "print_attack",
+    "print_curve",
+    "print_value",
+    "told_attack",
+    "told_curve",
+    "told_value",
+]
+
+
+def told_value(study: Study, found: Measurement, alpha: float | None) -> dict[str, Any]:
+    """A bracket with all that proves it, for JSON."""
+    told: dict[str, Any] = {
+        "networks": list(study.ensemble.names),
+        "norm": study.norm.value,
+        **_bracket(found),
+        "defence": [str(weight) for weight in found.limit.defence],
+        "points": [
+            {
+                "input": point.index,
+                "label": point.label,
+                "fooled_together": [_listed(mask) for mask in fooled if mask],
+                "undecided": [_listed(mask) for mask in undecided],
+            }
+            for point, fooled, undecided in zip(
+                study.points, study.fooled(found.eps), study.undecided(found.eps), strict=True
+            )
+        ],
+        "impossible": [
+            {
+                "input": study.points[each.place].index,
+                "classifiers": _listed(each.finding.classifiers),
+                "eps": each.finding.eps,
+                "verifier": each.finding.verifier,
+                "version": each.finding.version,
+                "margin": each.finding.margin,
+            }
+            for each in study.impossible(found.eps)
+        ],
+        "disagreements": [
+            {
+                "input": study.points[each.place].index,
+                "classifiers": _listed(each.finding.classifiers),
+                "verifier": each.finding.verifier,
+            }
+            for each in study.disagreements
+        ],
+    }
+    if alpha is not None:
+        told |= {"alpha": alpha, "robust": found.is_robust(alpha)}
+    return told
+
+
+def told_attack(study: Study, attack: RandomizedAttack) -> dict[str, Any]:
+    """The attack with whom it fools, for JSON; `--save` keeps the inputs themselves."""
+    return {
+        "achieved": str(attack.value),
+        "attacks": [
+            {
+                "probability": str(probability),
+                "points": [
+                    {
+                        "input": point.index,
+                        "fooled": _listed(each.fooled),
+                        "distance": each.distance,
+                    }
+                    for point, each in zip(study.points, row, strict=True)
+                ],
+            }
+            for probability, row in zip(attack.probabilities, attack.perturbed, strict=True)
+        ],
+    }
+
+
+def told_curve(
+    study: Study, curve: Sequence[Measurement], critical: CriticalEps | None
+) -> dict[str, Any]:
+    """The brackets over eps, for JSON."""
+    told: dict[str, Any] = {
+        "networks": list(study.ensemble.names),
+        "norm": study.norm.value,
+        "curve": [_bracket(found) for found in curve],
+    }
+    if critical is not None:
+        told["critical"] = {
+            "alpha": critical.alpha,
+            "lower": critical.lower,
+            "upper": critical.upper,
+        }
+    return told
+
+
+def print_value(study: Study, found: Measurement, alpha: float | None) -> None:
+    console = Console()
+    _print_head(console, study, found)
+    if alpha is not None:
+        answer = {True: "robust", False: "NOT robust", None: "undecided"}[found.is_robust(alpha)]
+        console.print(f"alpha {alpha:g}: {answer}")
+    _print_defence(console, study, found)
+    _print_points(console, study, found.eps)
+    _print_disagreements(console, study)
+
+
+def print_attack(study: Study, found: Measurement, attack: RandomizedAttack) -> None:
+    console = Console()
+    _print_head(console, study, found)
+    console.print(f"replayed on every network, the attack achieves {_number(attack.value)}")
+    table = Table(box=SIMPLE_HEAD, title="Attack", title_justify="left")
+    for name in ("probability", "input", "distance", "fools"):
+        table.add_column(name)
+    for probability, row in zip(attack.probabilities, attack.perturbed, strict=True):
+        for place, (point, each) in enumerate(zip(study.points, row, strict=True)):
+            share = _number(probability) if place == 0 else ""
+            fooled = _names(study, each.fooled)
+            table.add_row(share, str(point.index), f"{each.distance:.4g}", Text(fooled))
+        table.add_section()
+    console.print(table)
+    _print_defence(console, study, found)
+    _print_disagreements(console, study)
+
+
+def print_curve(study: Study, curve: Sequence[Measurement], critical: CriticalEps | None) -> None:
+    console = Console()
+    table = Table(box=SIMPLE_HEAD, title="Value of the game", title_justify="left")
+    for name in ("eps", "attained", "at most", "questions", "s"):
+        table.add_column(name, justify="right")
+    for found in curve:
+        table.add_row(
+            f"{found.eps:g}",
+            _number(found.lower),
+            _number(found.upper),
+            str(found.questions),
+            f"{found.seconds:.1f}",
+        )
+    console.print(table)
+    if critical is not None:
+        below = "nowhere" if critical.lower is None else f"proven at eps {critical.lower:g}"
+        above = "nowhere" if critical.upper is None else f"at eps {critical.upper:g}"
+        console.print(f"robust for alpha {critical.alpha:g}: {below}; broken: {above}")
+    _print_disagreements(console, study)
+
+
+def _bracket(found: Measurement) -> dict[str, Any]:
+    return {
+        "eps": found.eps,
+        "lower": float(found.lower),
+        "upper": float(found.upper),
+        "exact": str(found.lower) if found.is_exact else None,
+        "questions": found.questions,
+        "seconds": found.seconds,
+    }
+
+
+def _print_head(console: Console, study: Study, found: Measurement) -> None:
+    count, points = len(study.ensemble), len(study.points)
+    console.print(
+        f"{count} classifiers, {points} points, {study.norm.value} eps {found.eps:g}; "
+        f"{found.questions} questions in {found.seconds:.1f} s"
+    )
+    if found.is_exact:
+        console.print(f"value {_number(found.lower)}, exactly")
+    else:
+        console.print(f"value between {_number(found.lower)} and {_number(found.upper)}")
+
+
+def _print_defence(console: Console, study: Study, found: Measurement) -> None:
+    table = Table(box=SIMPLE_HEAD, title="Best defence", title_justify="left")
+    table.add_column("weight", justify="right")
+    table.add_column("network")
+    for name, weight in zip(study.ensemble.names, found.limit.defence, strict=True):
+        table.add_row(_number(weight), Text(name))
+    console.print(table)
+
+
+def _print_points(console: Console, study: Study, eps: float) -> None:
+    table = Table(box=SIMPLE_HEAD, title="Fooled together", title_justify="left")
+    for name in ("input", "label", "fooled by one perturbation", "proven impossible"):
+        table.add_column(name)
+    impossible: dict[int, list[str]] = {}
+    for each in study.impossible(eps):
+        shown = f"{_names(study, each.finding.classifiers)} ({each.finding.verifier})"
+        impossible.setdefault(each.place, []).append(shown)
+    for place, (point, fooled) in enumerate(zip(study.points, study.fooled(eps), strict=True)):
+        sets = "; ".join(_names(study, mask) for mask in fooled if mask) or "none"
+        never = "; ".join(impossible.get(place, []))
+        table.add_row(str(point.index), str(point.label), Text(sets), Text(never))
+    console.print(table)
+
+
+def _print_disagreements(console: Console, study: Study) -> None:
+    for each in study.disagreements:
+        index = study.points[each.place].index
+        sets = _names(study, each.finding.classifiers)
+        console.print(
+            f"DISAGREEMENT input {index}: {each.finding.verifier} claimed that {sets} cannot be "
+            "fooled together; a replayed input does"
+        )
+
+
+def _names(study: Study, mask: int) -> str:
+    return ", ".join(study.ensemble.names[place] for place in members(mask)) or "nobody"
+
+
+def _listed(mask: int) -> list[int]:
+    return list(members(mask))
+
+
+def _number(value: Fraction) -> str:
+    """The fraction, and its decimal where that is not obvious."""
+    return str(value) if value.denominator == 1 else f"{value} ({float(value):.4f})"
