@@ -39,6 +39,7 @@ LAYERS = (
     "pausing",
     "store",
     "experiments",
+    "inspection",
     "ensembles",
     "distributions",
     "guarantees",

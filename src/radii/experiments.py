@@ -44,6 +44,7 @@ __all__ = [
     "Plan",
     "Settings",
     "default_jobs",
+    "numbers",
     "plan",
     "prepare",
 ]
@@ -158,7 +159,7 @@ class Experiment:
         chosen["networks"] = (networks,) if isinstance(networks, str) else tuple(networks)
         for name in ("mean", "std"):
             if chosen.get(name) is not None:
-                chosen[name] = _numbers(name, chosen[name])
+                chosen[name] = numbers(name, chosen[name])
         settings = Settings(**{name: options[name] for name in how & options.keys()})
         return cls(**chosen, settings=settings)
 
@@ -191,7 +192,8 @@ _ADVICE = {
 }
 
 
-def _numbers(name: str, value: object) -> tuple[float, ...]:
+def numbers(name: str, value: object) -> tuple[float, ...]:
+    """One number or one a channel, from text with commas or from a list."""
     parts = value.split(",") if isinstance(value, str) else value
     try:
         return tuple(float(part) for part in (parts if isinstance(parts, Sequence) else [parts]))  # type: ignore[arg-type]

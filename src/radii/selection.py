@@ -16,7 +16,7 @@ from radii.networks import Network
 from radii.queries import Instance
 from radii.verdicts import Array
 
-__all__ = ["LAYOUTS", "select"]
+__all__ = ["LAYOUTS", "check_labels", "select", "shaped"]
 
 LAYOUTS = ("chw", "hwc")
 """In which order a flat network input lists the values of a coloured image."""
@@ -37,8 +37,8 @@ def select(
     lists coloured images, which nothing in the network tells. Raises an InputError unless every
     image fits the network, its label is one of the outputs, and it lies in the domain.
     """
-    images = _shaped(network, dataset, layout)
-    _check_labels(network, dataset)
+    images = shaped(network, dataset, layout)
+    check_labels(network, dataset)
     images = _in_domain(network, dataset, images)
     outputs = network.replay(images)
     _check_outputs(network, dataset, outputs)
@@ -69,7 +69,7 @@ def select(
     return instances
 
 
-def _shaped(network: Network, dataset: Dataset, layout: str | None) -> Array:
+def shaped(network: Network, dataset: Dataset, layout: str | None) -> Array:
     """The images as the network takes them: shape, order of axes and type."""
     given, taken = dataset.shape, network.input_shape
     order = _order(network, dataset, layout)
@@ -114,7 +114,8 @@ def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(length for length in shape if length != 1)
 
 
-def _check_labels(network: Network, dataset: Dataset) -> None:
+def check_labels(network: Network, dataset: Dataset) -> None:
+    """A DataError unless every label is one of the network's outputs."""
     beyond = np.flatnonzero((dataset.labels < 0) | (dataset.labels >= network.output_size))
     if beyond.size:
         row = int(beyond[0])

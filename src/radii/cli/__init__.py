@@ -25,6 +25,7 @@ from radii.cli import (
     gate,
     global_,
     import_,
+    init,
     metrics,
     plot,
     report,
@@ -40,6 +41,7 @@ __all__ = ["main"]
 
 COMMANDS = (
     demo,
+    init,
     run,
     show,
     compare,

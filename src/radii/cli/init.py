@@ -1,0 +1,172 @@
+"""`radii init`: look at networks and data, and write an experiment file with what was found."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.errors import ExperimentError
+
+if TYPE_CHECKING:
+    from radii.inspection import Inspection, Preprocessing
+
+__all__ = ["add_parser"]
+
+FILE = Path("experiment.toml")
+INPUTS = 100
+
+EPILOG = """examples:
+  radii init                                              asks what it needs to know
+  radii init --network a.onnx --network b.onnx --data images --yes
+  radii init --network net.onnx --data mnist:test --inputs 200 -o mnist.toml
+  radii run experiment.toml --out results                 what to do with the file
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "init",
+        help="write an experiment file for networks and data",
+        description="Look at networks and data: shapes, classes, the range of values, and how "
+        "accurate the networks are under each common way of feeding them. Then write a commented "
+        "experiment file for radii run.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--network", action="append", metavar="FILE", help="an ONNX file; repeat for several"
+    )
+    parser.add_argument(
+        "--data", metavar="SPEC", help="mnist:test, digits, file.npz, file.csv, or a folder"
+    )
+    parser.add_argument(
+        "--domain", metavar="LOW:HIGH", help="valid inputs (a guess from the data's values)"
+    )
+    parser.add_argument("--mean", metavar="M[,M...]", help="subtracted, per channel (a guess)")
+    parser.add_argument("--std", metavar="S[,S...]", help="divided by, per channel (a guess)")
+    parser.add_argument("--layout", metavar="ORDER", help="of flat coloured inputs: chw or hwc")
+    parser.add_argument(
+        "--inputs", type=int, metavar="N", help=f"how many of the data, drawn at random ({INPUTS})"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, default=FILE, metavar="FILE", help=f"where to ({FILE})"
+    )
+    parser.add_argument("--yes", action="store_true", help="ask nothing")
+    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    _check(args)
+    ask = _silent if args.yes or not sys.stdin.isatty() else _ask
+    networks = args.network or _networks(ask)
+    data = args.data or ask("Data: a set such as mnist:test, a file, or a folder", "--data", None)
+    from radii.inspection import experiment_text, findings_lines, inspect
+
+    domain, found = inspect(networks, data, domain=args.domain, preprocessing=_given(args))
+    _tell(domain, found, findings_lines)
+    text = experiment_text(
+        found, networks, _selected(data, args.inputs, ask), domain, file=args.output
+    )
+    _write(args.output, text, force=args.force)
+    print(f"\n{args.output}: written. Next: radii run {args.output} --out results")
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """What can be known to fail is said before anything is looked at."""
+    if args.inputs is not None and args.inputs < 1:
+        raise ExperimentError(f"--inputs {args.inputs} must be at least 1")
+    if (args.mean is None) != (args.std is None):
+        raise ExperimentError("--mean and --std are given together, or neither")
+    if args.output.exists() and not args.force:
+        raise ExperimentError(f"{args.output} is there already: --force replaces it, -o names it")
+    if not args.output.resolve().parent.is_dir():
+        raise ExperimentError(f"{args.output}: the directory does not exist")
+
+
+Ask = Callable[[str, str, str | None], str]
+
+
+def _ask(question: str, flag: str, default: str | None) -> str:
+    """On a terminal; an empty line is the default."""
+    try:
+        told = input(f"{question}{f' [{default}]' if default else ''}: ").strip()
+    except EOFError:
+        told = ""
+    return told or _silent(question, flag, default)
+
+
+def _silent(question: str, flag: str, default: str | None) -> str:
+    if default is None:
+        raise ExperimentError(f"{flag} is missing. {question}")
+    return default
+
+
+def _networks(ask: Ask) -> list[str]:
+    """The files in this directory, unless others are named."""
+    here = sorted(str(path) for path in Path().glob("*.onnx"))
+    told = ask(
+        "Networks: ONNX files, with commas between them", "--network", ",".join(here) or None
+    )
+    return [name.strip() for name in told.split(",") if name.strip()]
+
+
+def _selected(data: str, inputs: int | None, ask: Ask) -> str:
+    """How many of the data, unless the spec says so."""
+    from radii.datasets import Spec, load_spec
+
+    if Spec.parse(data).steps and inputs is None:
+        return data
+    available = len(load_spec(data))
+    told = inputs or ask(f"How many of the {available} inputs", "--inputs", str(INPUTS))
+    try:
+        count = int(told)
+    except ValueError:
+        raise ExperimentError(f"'{told}' is no number of inputs") from None
+    if count < 1:
+        raise ExperimentError(f"{count} inputs are too few: name at least 1")
+    return data if count >= available else f"{data}[random {count} seed 0]"
+
+
+def _given(args: argparse.Namespace) -> Preprocessing | None:
+    from radii.experiments import numbers
+    from radii.inspection import Preprocessing
+
+    if args.mean is None:
+        return None if args.layout is None else Preprocessing("as they are", layout=args.layout)
+    mean, std = numbers("mean", args.mean), numbers("std", args.std)
+    return Preprocessing("as given", mean, std, args.layout)
+
+
+def _tell(
+    domain: str, found: list[Inspection], lines_of: Callable[[Inspection], list[str]]
+) -> None:
+    data = found[0].data
+    shape = "x".join(map(str, data.shape))
+    print(
+        f"{data.title}: looked at {len(data)} inputs of {shape}, values from "
+        f"{data.images.min():g} to {data.images.max():g}; valid inputs: {domain}"
+    )
+    for one in found:
+        shape = "x".join(map(str, one.network.input_shape))
+        print(
+            f"{one.network.name}: {shape} -> {one.network.output_size} classes. Right when fed with values"
+        )
+        print("\n".join(lines_of(one)[1:]))
+
+
+def _write(path: Path, text: str, *, force: bool) -> None:
+    from radii.experiments import Experiment
+
+    try:
+        with path.open("w" if force else "x", encoding="utf-8") as stream:
+            stream.write(text)
+    except FileExistsError:
+        raise ExperimentError(f"{path} is there already: --force replaces it") from None
+    except OSError as error:
+        raise ExperimentError(f"{path}: cannot be written ({error.strerror})") from None
+    Experiment.from_options(Experiment.options_of(path))  # a file that cannot be read is our bug
