@@ -153,9 +153,7 @@ def _tell(
     )
     for one in found:
         shape = "x".join(map(str, one.network.input_shape))
-        print(
-            f"{one.network.name}: {shape} -> {one.network.output_size} classes. Right when fed with values"
-        )
+        print(f"{one.network.name}: {shape} -> {one.network.output_size} classes, right when fed")
         print("\n".join(lines_of(one)[1:]))
 
 
