@@ -1,0 +1,103 @@
+"""`radii ensemble`: verdicts, attacks, curves, what is kept, and bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from conftest import dense_model
+from radii.cli import main
+
+
+@pytest.fixture
+def flags(tmp_path: Path) -> list[str]:
+    """Two classifiers, one fooled left of -1 and one right of 1, and two points between."""
+    for name, slope in (("left", -1.0), ("right", 1.0)):
+        model = dense_model((np.array([[0.0, 0.0], [slope, 0.0]]), np.array([1.0, 0.0])))
+        onnx.save(model, tmp_path / f"{name}.onnx")
+    images = np.array([[0.0, 0.0], [0.5, 0.0]], np.float32)
+    np.savez(tmp_path / "points.npz", images=images, labels=np.zeros(2, int))
+    networks = [str(tmp_path / f"{name}.onnx") for name in ("left", "right")]
+    return [
+        *("--networks", *networks),
+        *("--data", str(tmp_path / "points.npz")),
+        *("--domain", "-4:4", "--jobs", "1"),
+    ]
+
+
+def told(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
+    held = json.loads(capsys.readouterr().out)
+    assert isinstance(held, dict)
+    return held
+
+
+def test_verify_attack_and_curve(
+    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = ["--out", str(tmp_path / "kept")]
+    assert (
+        main(["ensemble", "verify", *flags, *kept, "--eps", "2", "--alpha", "0.5", "--json"]) == 1
+    )
+    found = told(capsys)
+    assert found["robust"] is False
+    assert (
+        main(["ensemble", "verify", *flags, *kept, "--eps", "2", "--alpha", "0.6", "--json"]) == 0
+    )
+    found = told(capsys)
+    assert (found["robust"], found["exact"]) == (True, "1/2")
+    assert {tuple(each["classifiers"]) for each in found["impossible"]} == {(0, 1)}  # type: ignore[attr-defined]
+    saved = tmp_path / "attack.npz"
+    arguments = ["--eps", "2", "--json", "--save", str(saved)]
+    assert main(["ensemble", "attack", *flags, *kept, *arguments]) == 0
+    found = told(capsys)
+    assert (found["achieved"], found["questions"]) == ("1/2", 0)  # all facts were kept
+    with np.load(saved) as held:
+        assert held["probabilities"].sum() == pytest.approx(1)
+        assert held["perturbed"].shape[1:] == (2, 2)
+        assert np.abs(held["perturbed"] - held["points"]).max() <= 2
+    curve = ["--grid", "0:2:0.5", "--alpha", "0.5", "--json"]
+    assert main(["ensemble", "curve", *flags, *kept, *curve]) == 0
+    found = told(capsys)
+    assert [each["exact"] for each in found["curve"]] == ["0", "0", "1/2", "1/2"]  # type: ignore[attr-defined]
+    assert found["critical"] == {"alpha": 0.5, "lower": 0.5, "upper": 1.0}
+
+
+def test_tables(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ensemble", "verify", *flags, "--eps", "0.25"]) == 0
+    shown = capsys.readouterr().out
+    assert "value 0, exactly" in shown
+    assert "(crown)" in shown
+    assert main(["ensemble", "attack", *flags, "--eps", "0.25"]) == 0
+    assert "achieves 0" in capsys.readouterr().out
+    assert main(["ensemble", "curve", *flags, "--grid", "0:0.5:0.25", "--alpha", "1"]) == 0
+    assert "broken: nowhere" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--alpha", "0"], "alpha 0 must be above 0 and at most 1"),
+        (["--alpha", "1.5"], "alpha 1.5"),
+        (["--eps", "-1"], "eps -1"),
+        (["--norm", "l3"], "norm 'l3'"),
+        (["--verifier", "nobody"], "verifier 'nobody'"),
+        (["--timeout", "0"], "timeout 0"),
+        (["--budget", "0"], "--budget 0"),
+        (["--mean", "0", "--mean", "0", "--mean", "0"], "--mean was given 3 times"),
+        (["--mean", "x"], "--mean x"),
+        (["--norm", "l2", "--verifier", "milp"], "l2"),
+        (["--data", "nothing.npz"], "nothing.npz"),
+        (["--networks", "nothing.onnx"], "nothing.onnx"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    arguments: list[str], words: str, flags: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ensemble", "verify", *flags, "--eps", "1", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
