@@ -23,6 +23,7 @@ RUNNING = [
             "attacks",
             "bounds",
             "distributions",
+            "ensembles",
             "figures",
             "global",
             "training",

@@ -27,7 +27,16 @@ _HOMES = {
     "robustness_distribution": "radii.api",
 }
 _MODULES = frozenset(
-    {"attacks", "datasets", "distributions", "metrics", "properties", "training", "verifiers"}
+    {
+        "attacks",
+        "datasets",
+        "distributions",
+        "ensembles",
+        "metrics",
+        "properties",
+        "training",
+        "verifiers",
+    }
 )
 
 __all__ = [
@@ -45,6 +54,7 @@ __all__ = [
     "attacks",
     "datasets",
     "distributions",
+    "ensembles",
     "from_torch",
     "load_network",
     "metrics",
@@ -55,7 +65,16 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from radii import attacks, datasets, distributions, metrics, properties, training, verifiers
+    from radii import (
+        attacks,
+        datasets,
+        distributions,
+        ensembles,
+        metrics,
+        properties,
+        training,
+        verifiers,
+    )
     from radii.api import robustness_distribution
     from radii.balls import Domain, Norm
     from radii.brackets import Bracket
