@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from radii.training.architectures import ARCHITECTURES, Normalize, Residual, architecture
+from radii.training.bayesian import BayesianNetwork, Convergence, train_bayesian
 from radii.training.cards import Card
 from radii.training.checkpoints import Epoch, saved_weights
 from radii.training.loop import Observer
+from radii.training.posterior import Hamiltonian
 from radii.training.pruning import Pruned, PruningRound, prune
 from radii.training.regime import REGIMES, Ramp, Regime, Step, parse_regime
 from radii.training.runs import Trained, train
@@ -15,8 +17,11 @@ from radii.training.tuning import Trial, Tuned, tune
 __all__ = [
     "ARCHITECTURES",
     "REGIMES",
+    "BayesianNetwork",
     "Card",
+    "Convergence",
     "Epoch",
+    "Hamiltonian",
     "Normalize",
     "Observer",
     "Pruned",
@@ -34,5 +39,6 @@ __all__ = [
     "prune",
     "saved_weights",
     "train",
+    "train_bayesian",
     "tune",
 ]
