@@ -43,7 +43,7 @@ for regime in $REGIMES; do
 done
 for data in fashion gtsrb; do
     for property in sr:delta=10 scr:eta=0.52 lr:L=10; do
-        radii attack $(networks $data 100 $REGIMES) --data "$(images $data)" --domain 0:1 \
+        radii attack $(networks $data 100 $REGIMES) --data "$(images $data)[0:100]" --domain 0:1 \
             --property $property --grid 0.002:0.302:0.002 --out "attacks/$data-${property%%:*}"
     done
 done
