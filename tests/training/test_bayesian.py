@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from radii import datasets
+from radii.cli import main
 from radii.errors import InputError
 from radii.properties import probabilities
 from radii.training import BayesianNetwork, Hamiltonian, architecture, train_bayesian
@@ -108,3 +109,15 @@ def test_bad_settings(options: dict[str, object]) -> None:
 def test_too_many_members(digits: datasets.Dataset) -> None:
     with pytest.raises(InputError, match="members 13 must be between 1 and all 12 samples"):
         train_bayesian("dense:5", digits, how=SHORT, members=13)
+
+
+def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["train", "--data", "digits:train[0:60]", "--arch", "dense:5", "--out", str(tmp_path)]
+    sampling = ["--bayesian", "hmc", "--samples", "4", "--warmup", "2", "--steps", "2"]
+    assert main([*flags, *sampling, "--members", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "the mean of 2 members" in told
+    assert "DID NOT CONVERGE" in told
+    assert main([*flags, *sampling, "--epochs", "3"]) == 2
+    assert "--epochs has no meaning with --bayesian" in capsys.readouterr().err
+    assert main([*flags, "--bayesian", "gibbs"]) == 2

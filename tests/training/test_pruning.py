@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import torch
 
 from radii import datasets
+from radii.cli import main
 from radii.errors import InputError
 from radii.training import architecture, prune
 from radii.training.pruning import smaller_masks
@@ -85,3 +87,14 @@ def test_masked_weights_never_come_back() -> None:
 def test_bad_input(digits: datasets.Dataset, strength: float, rounds: int) -> None:
     with pytest.raises(InputError, match="pruning"):
         prune("dense:20", digits, strength=strength, rounds=rounds, **OPTIONS)
+
+
+def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["train", "--data", "digits:train[0:200]", "--arch", "dense:8", "--epochs", "1"]
+    pruning = ["--prune", "0.75", "--rounds", "2", "--rewind", "--out", str(tmp_path)]
+    assert main([*flags, *pruning]) == 0
+    told = json.loads((tmp_path / "pruning.json").read_text())
+    assert told["rewinds"] is True
+    assert told["rounds"][-1]["kept_share"] == pytest.approx(0.25, abs=0.01)
+    assert main([*flags, "--prune", "1.5", "--out", str(tmp_path / "other")]) == 2
+    assert "pruning strength 1.5" in capsys.readouterr().err

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli import train_bayesian
 from radii.errors import DataError, TrainingError
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ EPILOG = """examples:
   radii train --data digits:train --arch dense:30-clamp --epochs 100 --out small
   radii train --data cifar10:train --arch resnet_4b --regime fgsm:eps=8/255 --epochs 15 \\
       --rate 0.01 --rate-step 3 --rate-factor 0.5 --out resnet
+  radii train --data mnist:train --arch net_256x2 --prune 0.9 --rounds 3 --out pruned
+  radii train --data mnist:train[0:1000] --arch dense:64 --bayesian hmc --out bayesian
   radii run --network DIR/network.onnx --data mnist:test[0:100] --domain 0:1 --out results
 
 The same command again continues a run that was cut off, to the same weights. DIR holds
@@ -100,6 +103,15 @@ def add_parser(subparsers: Any) -> None:
         metavar="NAME",
         help="what is best on held-out training images: accuracy and pgd (default) or crown",
     )
+    pruning = parser.add_argument_group("a pruned network")
+    pruning.add_argument(
+        "--prune", type=float, metavar="S", help="remove this share of the weights, such as 0.9"
+    )
+    pruning.add_argument(
+        "--rounds", type=int, default=1, metavar="N", help="each trained again (1)"
+    )
+    pruning.add_argument("--rewind", action="store_true", help="each round from the first weights")
+    train_bayesian.add_flags(parser)
     parser.add_argument("--json", action="store_true", help="print the card as JSON")
     parser.set_defaults(run=run)
 
@@ -109,31 +121,36 @@ def run(args: argparse.Namespace) -> int:
 
     from radii.balls import Domain
     from radii.cli.training_progress import TrainingProgress
-    from radii.training import train
+    from radii.training import prune, train
 
     if args.threads < 1:
         raise TrainingError(f"--threads {args.threads} must be at least 1")
     data, test = _data(args.data, args.test)
     torch.set_num_threads(args.threads)
+    if args.bayesian is not None:
+        return train_bayesian.run(args, data, test)
     given = {name: getattr(args, name) for name in _SETTINGS if getattr(args, name) is not None}
     regime = args.regime
     if args.tune is not None:
         regime, best = _tuned(args, data, given)
         given |= best
     with TrainingProgress() as progress:
-        trained = train(
-            args.arch,
-            data,
-            regime=regime,
-            test=test,
-            out=args.out,
-            domain=Domain.parse(args.domain),
-            mean=_numbers("mean", args.mean),
-            std=_numbers("std", args.std),
-            eps=None if args.eps is None else _number("eps", args.eps),
-            observer=progress,
+        options: dict[str, Any] = {
+            "regime": regime,
+            "test": test,
+            "out": args.out,
+            "domain": Domain.parse(args.domain),
+            "mean": _numbers("mean", args.mean),
+            "std": _numbers("std", args.std),
+            "eps": None if args.eps is None else _number("eps", args.eps),
+            "observer": progress,
             **given,
-        )
+        }
+        if args.prune is None:
+            trained = train(args.arch, data, **options)
+        else:
+            how = {"strength": args.prune, "rounds": args.rounds, "rewind": args.rewind}
+            trained = prune(args.arch, data, **how, **options).trained
     print(trained.card.as_json() if args.json else _summary(trained, args.out))
     return 0
 
