@@ -25,7 +25,7 @@ def flags(tmp_path: Path) -> list[str]:
     return [
         *("--networks", *networks),
         *("--data", str(tmp_path / "points.npz")),
-        *("--domain", "-4:4", "--jobs", "1"),
+        *("--domain=-4:4", "--jobs", "1"),
     ]
 
 
@@ -66,15 +66,19 @@ def test_verify_attack_and_curve(
     assert found["critical"] == {"alpha": 0.5, "lower": 0.5, "upper": 1.0}
 
 
-def test_tables(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ensemble", "verify", *flags, "--eps", "0.25"]) == 0
     shown = capsys.readouterr().out
     assert "value 0, exactly" in shown
     assert "(crown)" in shown
-    assert main(["ensemble", "attack", *flags, "--eps", "0.25"]) == 0
+    page = tmp_path / "page.html"
+    assert main(["ensemble", "attack", *flags, "--eps", "0.25", "--report", str(page)]) == 0
     assert "achieves 0" in capsys.readouterr().out
-    assert main(["ensemble", "curve", *flags, "--grid", "0:0.5:0.25", "--alpha", "1"]) == 0
+    assert "<h2>Who is fooled with whom</h2>" in page.read_text()
+    asked = ["--grid", "0:0.5:0.25", "--alpha", "1", "--report", str(page)]
+    assert main(["ensemble", "curve", *flags, *asked]) == 0
     assert "broken: nowhere" in capsys.readouterr().out
+    assert "<polyline" in page.read_text()
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,8 @@ Float64 = npt.NDArray[np.float64]
 ENTRIES_AT_ONCE = 1 << 22
 """How many numbers a batch of gradients may hold at one node: 32 MB in float64."""
 
-REMEMBERED = 4
-"""How many networks' fusions are kept: a worker rarely alternates between more."""
+REMEMBERED = 16
+"""How many networks' fusions are kept: a worker rarely alternates between more, ensembles do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from radii.cli.options import add_json_flag
 from radii.errors import ExperimentError, SpecificationError
 
 if TYPE_CHECKING:
-    from radii.ensembles import Measurement, Study
+    from radii.ensembles import RandomizedAttack, Study
     from radii.networks import Network
 
 __all__ = ["add_parser"]
@@ -68,6 +68,8 @@ def add_parser(subparsers: Any) -> None:
             verb.add_argument(
                 "--save", type=Path, metavar="FILE.npz", help="keep the perturbed points"
             )
+        if name != "verify":
+            verb.add_argument("--report", type=Path, metavar="FILE.html", help="write a page")
         verb.set_defaults(run=globals()[f"_{name}"])
 
 
@@ -187,7 +189,11 @@ def _attack(args: argparse.Namespace) -> int:
         found = study.value(args.eps, budget=_budget(args))
         attack = study.attack(found)
         if args.save is not None:
-            _save(args.save, study, found)
+            _save(args.save, study, attack)
+        if args.report is not None:
+            from radii.cli.ensemble_page import write_attack_page
+
+            write_attack_page(args.report, study, found, attack)
         if args.json:
             print_json({**told_value(study, found, None), **told_attack(study, attack)})
         else:
@@ -195,10 +201,9 @@ def _attack(args: argparse.Namespace) -> int:
     return 0
 
 
-def _save(path: Path, study: Study, found: Measurement) -> None:
+def _save(path: Path, study: Study, attack: RandomizedAttack) -> None:
     import numpy as np
 
-    attack = study.attack(found)
     try:
         np.savez(
             path,
@@ -222,6 +227,10 @@ def _curve(args: argparse.Namespace) -> int:
         critical = None
         if args.alpha is not None:
             critical = study.critical(values, args.alpha, budget=_budget(args))
+        if args.report is not None:
+            from radii.cli.ensemble_page import write_curve_page
+
+            write_curve_page(args.report, study, curve)
         if args.json:
             print_json(told_curve(study, curve, critical))
         else:

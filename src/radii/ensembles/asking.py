@@ -10,8 +10,10 @@ from radii.balls import Norm
 from radii.ensembles.ensemble import Ensemble, Point
 from radii.ensembles.measuring import Question
 from radii.ensembles.proving import Finding, decide_jointly
+from radii.errors import RadiiError
 from radii.execution import Request, Staff, Stopped
 from radii.networks import Network
+from radii.verdicts import Verdict
 from radii.verifiers import Limits, Verifier
 
 __all__ = ["Inline", "Workers", "make_answerer"]
@@ -37,9 +39,15 @@ class Inline:
         point = self.points[question.place]
         ball = self.ensemble.ball(point, self.norm, question.eps)
         limits = Limits(question.seconds, self.memory_bytes)
-        return decide_jointly(
-            self.ensemble, point, ball, question.classifiers, self.verifier, limits
-        )
+        try:
+            return decide_jointly(
+                self.ensemble, point, ball, question.classifiers, self.verifier, limits
+            )
+        except RadiiError:
+            raise
+        except Exception as error:  # a missing answer, as from a worker that died
+            stopped = Stopped(Verdict.ERROR, f"{type(error).__name__}: {error}")
+            return _missing(question, stopped, self.verifier)
 
     def __enter__(self) -> Self:
         return self
@@ -60,6 +68,18 @@ def make_answerer(
 
     torch.set_num_threads(1)
     return Inline(Ensemble(networks), points, norm, verifier, memory_bytes).answer
+
+
+def _missing(question: Question, stopped: Stopped, verifier: Verifier) -> Finding:
+    return Finding(
+        question.classifiers,
+        question.eps,
+        stopped.verdict,
+        verifier.name,
+        verifier.version,
+        question.seconds,
+        message=stopped.message,
+    )
 
 
 class Workers:
@@ -92,21 +112,10 @@ class Workers:
         requests = [Request((question,), question.seconds) for question in questions]
         for request, answer in self._staff.answers(requests):
             question: Question = request.arguments[0]
-            yield (
-                question,
-                self._missing(question, answer) if isinstance(answer, Stopped) else answer,
-            )
-
-    def _missing(self, question: Question, stopped: Stopped) -> Finding:
-        return Finding(
-            question.classifiers,
-            question.eps,
-            stopped.verdict,
-            self._verifier.name,
-            self._verifier.version,
-            question.seconds,
-            message=stopped.message,
-        )
+            if isinstance(answer, Stopped):
+                yield question, _missing(question, answer, self._verifier)
+            else:
+                yield question, answer
 
     def __enter__(self) -> Self:
         return self

@@ -16,7 +16,8 @@ from radii.verdicts import Verdict
 __all__ = ["Facts"]
 
 ENOUGH = 0.9
-"""A query that was given up after this part of the time limit is not asked again within it."""
+"""A question that timed out after this part of the limit is not asked again within it; one that
+ended otherwise without an answer would end so again."""
 
 
 @dataclass(slots=True)
@@ -77,7 +78,7 @@ class Facts:
             finding.classifiers == classifiers
             and finding.eps == eps
             and finding.verdict.is_missing
-            and (finding.verdict is Verdict.UNKNOWN or finding.seconds >= ENOUGH * seconds)
+            and (finding.verdict is not Verdict.TIMEOUT or finding.seconds >= ENOUGH * seconds)
             for finding in self.findings
         )
 

@@ -90,10 +90,14 @@ class Measurement:
         return self.lower == self.upper
 
     def is_robust(self, alpha: float) -> bool | None:
-        """Whether the value is below alpha; None if the bracket does not tell."""
-        if self.upper < alpha:
+        """Whether the value is below alpha; None if the bracket does not tell.
+
+        Alpha is the decimal that it is written as: 0.4 is 2/5, whatever its float64.
+        """
+        limit = Fraction(str(alpha))
+        if self.upper < limit:
             return True
-        return False if self.lower >= alpha else None
+        return False if self.lower >= limit else None
 
 
 @dataclass(slots=True)

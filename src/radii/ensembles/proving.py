@@ -25,6 +25,9 @@ __all__ = ["CROWN", "Finding", "decide_jointly", "proven_alone"]
 CROWN = "crown"
 """The name of who proves that one classifier alone is right in the whole ball, by its bounds."""
 
+REMEMBERED = 1024
+"""Rivals that are remembered: of a few classifiers at some hundred points."""
+
 PROOF_MARGIN = 1e-6
 """The least that bounds must exceed, in units of the scores: as for the native verifier."""
 
@@ -99,8 +102,26 @@ def _alone(classifier: int, ball: Ball, margin: float, started: float) -> Findin
     return Finding(1 << classifier, ball.eps, Verdict.ROBUST, CROWN, __version__, seconds, margin)
 
 
+_rivals: dict[tuple[object, ...], tuple[Float64, float]] = {}
+
+
 def possible_rivals(classifier: Classifier, label: int, ball: Ball) -> tuple[Float64, float]:
-    """The rivals that bounds do not exclude, and the margin by which they exclude the others."""
+    """The rivals that bounds do not exclude, and the margin by which they exclude the others.
+
+    The last few are remembered: sets of classifiers share their members.
+    """
+    scores = classifier.scores
+    of_classifier = scores.fingerprint, classifier.has_floor, classifier.slack, label
+    of_ball = ball.center.tobytes(), ball.eps, ball.norm, ball.domain.key()
+    key = *of_classifier, *of_ball
+    known = _rivals.pop(key, None) or _possible_rivals(classifier, label, ball)
+    _rivals[key] = known
+    while len(_rivals) > REMEMBERED:
+        _rivals.pop(next(iter(_rivals)))
+    return known
+
+
+def _possible_rivals(classifier: Classifier, label: int, ball: Ball) -> tuple[Float64, float]:
     scores = classifier.scores
     rows = classifier.rivals(label)
     own = Ball(ball.center.reshape(scores.input_shape), ball.eps, ball.norm, scores.domain)

@@ -69,6 +69,9 @@ class Records:
         try:
             directory.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(path, timeout=1.0, isolation_level=None)
+        except (OSError, sqlite3.DatabaseError) as error:
+            raise StoreError(f"{path}: cannot be opened: {error}") from None
+        try:
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("BEGIN EXCLUSIVE")
@@ -79,11 +82,13 @@ class Records:
             connection.execute("COMMIT")
             records = cls(connection, str(path))
             records._begin(_description(ensemble, points, norm))
-        except sqlite3.OperationalError as error:
+        except sqlite3.DatabaseError as error:
+            connection.close()
             reason = "in use by another run" if "locked" in str(error) else str(error)
             raise StoreError(f"{path}: cannot be opened: {reason}") from None
-        except (OSError, sqlite3.DatabaseError) as error:
-            raise StoreError(f"{path}: cannot be opened: {error}") from None
+        except StoreError:
+            connection.close()
+            raise
         return records
 
     def facts(self, points: Sequence[Point]) -> list[Facts]:

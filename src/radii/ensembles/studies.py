@@ -28,7 +28,7 @@ from radii.ensembles.records import Records
 from radii.ensembles.sets import is_within
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network
-from radii.verifiers import Verifier
+from radii.verifiers import Verifier, VnnComp
 
 __all__ = ["CriticalEps", "Impossible", "RandomizedAttack", "Study", "check_alpha"]
 
@@ -106,6 +106,11 @@ class Study:
         measure = Norm.parse(norm)
         if not timeout > 0:
             raise SpecificationError(f"timeout {timeout:g} must be a number of seconds above 0")
+        if isinstance(chosen, VnnComp):
+            raise UnsupportedQuery(
+                f"verifier '{chosen.name}' reads ONNX files, but a question about several networks "
+                "is in none: choose native or milp"
+            )
         for classifier in ensemble.classifiers:
             reason = chosen.unsupported(classifier.scores, measure)
             if reason is not None:
