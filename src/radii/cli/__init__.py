@@ -16,6 +16,7 @@ from radii.cli import (
     audit,
     card,
     compare,
+    completion,
     cycle,
     data,
     demo,
@@ -62,6 +63,7 @@ COMMANDS = (
     ensemble,
     data,
     doctor,
+    completion,
 )
 
 EPILOG = """examples:

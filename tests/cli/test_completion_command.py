@@ -1,0 +1,102 @@
+"""The completion scripts, in the shells that are here."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from radii import search
+from radii.balls import Norm
+from radii.cli import build_parser, main
+from radii.cli.completion import VALUES, commands_of
+
+
+@pytest.fixture
+def script(
+    request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Path:
+    shell = request.param
+    if shutil.which(shell) is None:
+        pytest.skip(f"the shell {shell} is not here")
+    assert main(["completion", shell]) == 0
+    path = tmp_path / "script"
+    path.write_text(capsys.readouterr().out)
+    return path
+
+
+def completed(script: Path, folder: Path, *words: str) -> list[str]:
+    """What bash would offer for the last of the words."""
+    code = (
+        'source "$1"; shift; COMP_WORDS=(radii "$@"); COMP_CWORD=$#; compopt() { :; }; _radii; '
+        "printf '%s\\n' \"${COMPREPLY[@]}\""
+    )
+    done = subprocess.run(
+        ["bash", "-c", code, "bash", str(script), *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=folder,
+    )
+    assert done.stderr == ""
+    return [line for line in done.stdout.splitlines() if line]
+
+
+@pytest.mark.parametrize("script", ["bash"], indirect=True)
+def test_bash(script: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    (folder / "my results.toml").touch()
+
+    def offered(*words: str) -> list[str]:
+        return completed(script, folder, *words)
+
+    assert offered("ser") == ["serve"]
+    assert {"run", "show", "doctor", "init"} <= set(offered(""))
+    assert offered("run", "--nor") == ["--norm"]
+    assert offered("run", "--norm", "l") == ["linf", "l2", "l1"]
+    assert offered("run", "my") == ["my results.toml"]
+    assert offered("run", "--network", "my") == ["my results.toml"]
+    assert offered("run", "--seed", "") == [], "a number is no file"
+    assert offered("data", "ge") == ["get"]
+    assert offered("data", "get", "--via", "") != []
+    assert offered("data", "get", "--fo") == ["--force"]
+    assert offered("completion", "z") == ["zsh"]
+
+
+@pytest.mark.parametrize("script", ["bash", "zsh", "fish"], indirect=True)
+def test_each_shell_can_read_its_script(script: Path, request: pytest.FixtureRequest) -> None:
+    shell = request.node.callspec.params["script"]
+    done = subprocess.run([shell, "-n", str(script)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_everything_is_in_it(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    text = capsys.readouterr().out
+    for command in commands_of(build_parser()):
+        assert f"{command.place}" in text
+        for option in command.options:
+            for name in option.names:
+                assert (name if shell != "fish" else name.lstrip("-")) in text
+
+
+def test_values_are_those_that_are_known() -> None:
+    assert set(VALUES["--norm"]) == {norm.value for norm in Norm}
+    assert set(VALUES["--search"]) <= {kind.name for kind in search.SEARCHES}
+
+
+def test_nested_commands_and_choices_are_found() -> None:
+    parser = argparse.ArgumentParser()
+    below = parser.add_subparsers().add_parser("outer").add_subparsers().add_parser("inner")
+    below.add_argument("--kind", choices=["a", "b"])
+    below.add_argument("place", metavar="DIR")
+    found = {command.words: command for command in commands_of(parser)}
+    inner = found["outer", "inner"]
+    assert inner.takes_files
+    assert inner.options[-1].values == ("a", "b")
+    assert list(found["outer",].commands) == ["inner"]
