@@ -14,6 +14,7 @@ from radii.guarantees.planning import (
     reachable_error,
 )
 from radii.guarantees.populations import Population, Range, Sample
+from radii.guarantees.repetition import RepeatedEstimates, repeat_estimates
 from radii.guarantees.sequential import Goal, SequentialEstimate
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Method",
     "Population",
     "Range",
+    "RepeatedEstimates",
     "Sample",
     "SamplePlan",
     "SequentialEstimate",
@@ -35,5 +37,6 @@ __all__ = [
     "plan_samples",
     "reachable_confidence",
     "reachable_error",
+    "repeat_estimates",
     "robustness_curve",
 ]

@@ -28,6 +28,7 @@ from radii.plots.fits import (
 from radii.plots.gaps import draw_gaps, gap_summaries
 from radii.plots.ks_matrices import draw_ks_matrix, ks_matrices
 from radii.plots.leads import draw_leads
+from radii.plots.repetition import draw_repetition
 from radii.plots.robust_accuracy import (
     RobustAccuracyCurve,
     draw_robust_accuracy,
@@ -71,6 +72,7 @@ __all__ = [
     "draw_ks_matrix",
     "draw_leads",
     "draw_qq",
+    "draw_repetition",
     "draw_robust_accuracy",
     "draw_run_times",
     "draw_scatter",
