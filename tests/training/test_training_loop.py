@@ -127,9 +127,11 @@ def test_killed_and_run_again_ends_with_the_same_weights(digits: Dataset, tmp_pa
     process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path)])
     checkpoint = tmp_path / "checkpoint.pt"
     limit = time.monotonic() + 120
-    while not checkpoint.exists() and process.poll() is None and time.monotonic() < limit:
-        time.sleep(0.01)
-    time.sleep(0.05)
+    written: set[int] = set()  # the first state is written before any batch
+    while len(written) < 4 and process.poll() is None and time.monotonic() < limit:
+        if checkpoint.exists():
+            written.add(checkpoint.stat().st_mtime_ns)
+        time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     saved = torch.load(checkpoint, weights_only=True)["progress"]

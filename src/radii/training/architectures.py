@@ -25,6 +25,10 @@ CLAMP = 100.0
 """Outputs of the networks for Marabou are kept in [-100, 100], since it takes no softmax."""
 
 
+MOST_CLASSES = 100_000
+"""More are labels gone wrong, and more outputs than memory holds."""
+
+
 class Residual(nn.Module):
     """body(x) + shortcut(x)."""
 
@@ -75,8 +79,10 @@ def architecture(
 
     `mean` and `std` put a normalisation in front.
     """
-    if classes < 2:
-        raise SpecificationError(f"architecture '{name}': needs 2 classes or more, not {classes}")
+    if not 2 <= classes <= MOST_CLASSES:
+        raise SpecificationError(
+            f"architecture '{name}': needs from 2 to {MOST_CLASSES} classes, not {classes}"
+        )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         layers = _layers(name.strip().lower(), input_shape, classes)
@@ -113,7 +119,7 @@ def _layers(name: str, shape: Shape, classes: int) -> list[nn.Module]:
     raise SpecificationError(f"architecture '{name}' is not one of {GENERAL}, {known}")
 
 
-GENERAL = "dense:30, dense:100-50, dense:30-clamp, relu_3_50, net_256x4, mnist_nn, mnist_net"
+GENERAL = "dense:30, dense:100-50, dense:30-clamp, relu_3_50, net_256x4, gtsrb_6_256"
 
 
 class _TooSmall(Exception):

@@ -93,7 +93,7 @@ class Card:
         """`card.json` and `card.md`."""
         for name, text in ((JSON_NAME, self.as_json()), (MARKDOWN_NAME, self.markdown())):
             with replacing(directory / name) as path:
-                path.write_text(text, "utf-8")
+                path.write_text(text, "utf-8", errors="backslashreplace")  # names of files
 
     @classmethod
     def read(cls, directory: Path) -> Card:

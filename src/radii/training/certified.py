@@ -108,9 +108,11 @@ def _loss(
 
 def _bounds(module: nn.Module, images: Tensor) -> ModuleBounds:
     """Traced the first time it is asked for."""
-    if module not in _TRACED:
-        _TRACED[module] = ModuleBounds(module, tuple(images.shape[1:]))
-    return _TRACED[module]
+    shape = tuple(images.shape[1:])
+    found = _TRACED.get(module)
+    if found is None or found.input_shape != shape:
+        found = _TRACED[module] = ModuleBounds(module, shape)
+    return found
 
 
 def _check(regime: IntervalTraining | CrownIntervalTraining) -> None:

@@ -15,6 +15,7 @@ class ModuleBounds:
     """Bounds on what a module computes, by its parameters of the moment."""
 
     def __init__(self, module: nn.Module, input_shape: Shape) -> None:
+        self.input_shape = input_shape
         self._steps = traced(module, input_shape)
 
     def enclosed(self, inputs: Tensor, low: Tensor, high: Tensor) -> Enclosure:

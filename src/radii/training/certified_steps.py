@@ -169,13 +169,12 @@ class Convolution(_Linear):
 
     def _adjoint(self, rows: Tensor, weight: Tensor, shape: torch.Size) -> Tensor:
         held = self.layer
-        assert not isinstance(held.padding, str)
         back: Tensor = conv2d_input(  # type: ignore[no-untyped-call]
             (rows.shape[0], *shape),
             weight,
             rows,
             held.stride,
-            held.padding,
+            0 if held.padding == "valid" else held.padding,
             held.dilation,
             held.groups,
         )

@@ -8,7 +8,7 @@ import os
 import pickle
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,12 +96,8 @@ class Checkpoint:
             module.load_state_dict(saved["module"])
             optimizer.restore(saved["optimizer"])
             _set_generators(saved["generators"])
-            progress = saved["progress"]
-            history = [Epoch(**epoch) for epoch in progress.pop("history")]
-            if len(history) != progress["epoch"]:
-                raise ValueError("its epochs are not those of its history")
-            return Progress(**progress, history=history)
-        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            return _progress(saved["progress"])
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise TrainingError(
                 f"{self.path}: is not the checkpoint of this module ({_first_line(error)}); choose "
                 "another directory, or remove the file to begin anew"
@@ -176,6 +172,19 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.replace(path)
     except (OSError, RuntimeError) as error:  # torch says of a full disk RuntimeError
         raise TrainingError(f"{path}: cannot be written ({_first_line(error)})") from None
+    finally:
+        with suppress(OSError):  # half a file would only keep a full disk full
+            partial.unlink(missing_ok=True)
+
+
+def _progress(saved: dict[str, Any]) -> Progress:
+    history = [Epoch(**epoch) for epoch in saved.pop("history")]
+    found = Progress(**saved, history=history)
+    if [epoch.number for epoch in history] != list(range(1, found.epoch + 1)):
+        raise ValueError("its epochs are not those of its history")
+    if not (isinstance(found.batches, int) and found.batches >= 0 and found.seconds >= 0):
+        raise ValueError("its progress makes no sense")
+    return found
 
 
 def _generators() -> list[Tensor]:

@@ -99,6 +99,7 @@ class Loop:
             try:
                 if progress.epoch == progress.batches == 0:
                     self.checkpoint.take(self.module, optimizer, progress)
+                    self.checkpoint.write()  # a directory that takes no files is found out now
                 while progress.epoch < settings.epochs:
                     self._epoch(optimizer, progress)
             finally:
@@ -118,20 +119,23 @@ class Loop:
         spent = progress.seconds
         for number in range(progress.batches, self._batches):
             chosen = order[number * settings.batch : (number + 1) * settings.batch]
-            loss = regime.loss(
-                Step(
-                    module,
-                    self.images.index_select(0, chosen),
-                    self.labels.index_select(0, chosen),
-                    low,
-                    high,
-                    (before + number) / total,
-                )
+            step = Step(
+                module,
+                self.images.index_select(0, chosen),
+                self.labels.index_select(0, chosen),
+                low,
+                high,
+                (before + number) / total,
             )
-            value = loss.item()
-            if not math.isfinite(value):
-                raise TrainingError(self._diverged(value, progress.epoch, number))
-            optimizer.step(torch.autograd.grad(loss, self._parameters, materialize_grads=True))
+            try:
+                loss = regime.loss(step)
+                value = loss.item()
+                if not math.isfinite(value):
+                    raise TrainingError(self._diverged(value, progress.epoch, number))
+                gradients = torch.autograd.grad(loss, self._parameters, materialize_grads=True)
+            except (RuntimeError, ValueError) as error:
+                raise TrainingError(self._failed(error)) from error
+            optimizer.step(gradients)
             self._mask()
             progress.loss += value
             progress.batches = number + 1
@@ -196,6 +200,13 @@ class Loop:
     def _mask(self) -> None:
         for parameter, mask in self._masked:
             parameter.mul_(mask)
+
+    def _failed(self, error: Exception) -> str:
+        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        return (
+            f"{type(self.module).__name__}: cannot be trained by '{self.regime.name}' in batches "
+            f"of {self.settings.batch} ({first})"
+        )
 
     def _diverged(self, value: float, epoch: int, batch: int) -> str:
         kept = self.checkpoint.path

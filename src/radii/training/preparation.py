@@ -75,6 +75,10 @@ def _check(module: nn.Module, data: Dataset, test: Dataset | None, name: str) ->
             f"{extent(data.shape)}"
         )
     parameter = next(module.parameters())
+    if parameter.dtype not in (torch.float32, torch.float64):
+        raise NetworkError(
+            f"{name}: has weights of {parameter.dtype}; train it in torch.float32 or torch.float64"
+        )
     image = torch.from_numpy(data.first(1).images).to(parameter)
     try:
         with torch.no_grad(), evaluating(module):
@@ -84,6 +88,8 @@ def _check(module: nn.Module, data: Dataset, test: Dataset | None, name: str) ->
         raise NetworkError(
             f"{name}: cannot take images of {extent(data.shape)} ({first})"
         ) from None
+    if not isinstance(outputs, Tensor):
+        raise NetworkError(f"{name}: gives a {type(outputs).__name__}, not one row of scores")
     if outputs.dim() != 2 or len(outputs) != 1:
         raise NetworkError(
             f"{name}: gives an output of shape {tuple(outputs.shape)} for one image, not one row "

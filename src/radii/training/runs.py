@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import platform
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -98,6 +99,9 @@ def train(
         _load(built, start, title)
     on = material(built, title, data, test, domain)
     chosen.check(built, on.images[:1])
+    label = name or f"{title}-{chosen.name}"
+    if isinstance(module, nn.Module):  # nobody trains for hours what cannot be exported then
+        from_torch(module, input_shape=data.shape, domain=domain, name=label)
     kept = fitting_masks(built, masks or {})
     purpose = {
         "architecture": title,
@@ -106,6 +110,8 @@ def train(
         "masks": digest(*(mask.cpu().numpy() for mask in kept.values()))[:12],
         "start": digest(*(t.cpu().numpy() for t in (start or {}).values()))[:12],
     }
+    if isinstance(module, nn.Module):
+        purpose["module"] = hashlib.sha256(repr(module).encode()).hexdigest()[:12]
     if mean is not None or std is not None:
         purpose["normalisation"] = f"{np.asarray(mean).tolist()} {np.asarray(std).tolist()}"
     directory = None if out is None else Path(out)
@@ -121,7 +127,6 @@ def train(
             masks=kept,
             observer=observer,
         ).run()
-        label = name or f"{title}-{chosen.name}"
         network = from_torch(built, input_shape=data.shape, domain=domain, name=label)
         trained = Trained(built, network, _card(built, title, how, on, progress, network))
         if directory is not None:

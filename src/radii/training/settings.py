@@ -5,11 +5,16 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 from radii.errors import TrainingError
 from radii.training.optimizers import OPTIMIZERS
 
 __all__ = ["Settings"]
+
+
+LARGEST_SEED = 2**32 - 1
+"""As of numpy's generators; what is derived from it still fits into torch's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +44,18 @@ class Settings:
                 f"optimizer '{self.optimizer}' is not one of {', '.join(OPTIMIZERS)}"
             )
         for name, least in (("epochs", 1), ("batch", 1), ("rate_step", 0), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise TrainingError(f"{name} {getattr(self, name)} must be at least {least}")
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Integral):
+                raise TrainingError(f"{name} {value!r} must be a whole number")
+            object.__setattr__(self, name, int(value))
+            if value < least:
+                raise TrainingError(f"{name} {value} must be at least {least}")
+        if self.seed > LARGEST_SEED:
+            raise TrainingError(f"seed {self.seed} must be at most {LARGEST_SEED}")
+        for name in ("rate", "rate_factor", "momentum", "weight_decay", "eps"):
+            if not isinstance(getattr(self, name), Real):
+                raise TrainingError(f"{name} {getattr(self, name)!r} must be a number")
+            object.__setattr__(self, name, float(getattr(self, name)))
         for name in ("rate", "rate_factor", "eps"):
             if not 0 < getattr(self, name) < math.inf:
                 raise TrainingError(f"{name} {getattr(self, name):g} must be above 0")

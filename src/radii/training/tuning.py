@@ -21,6 +21,8 @@ import numpy as np
 from radii.balls import Ball, Norm
 from radii.datasets import Dataset
 from radii.errors import MissingExtra, TrainingError
+from radii.training.checkpoints import claimed
+from radii.training.preparation import digest
 from radii.training.regime import Regime, parse_regime
 from radii.training.runs import Trained, train
 
@@ -92,18 +94,19 @@ def tune(
     purpose = {
         "architecture": architecture,
         "regime": chosen.spec,
-        "data": f"{data.title}, {len(data)} images",
+        "data": f"{data.title} ({digest(data.images, data.labels)[:12]})",
         "objective": f"{objective} at {chosen.radius if eps is None else eps}",
         "epochs": epochs,
         "seed": seed,
         "settings": {name: str(value) for name, value in sorted(settings.items())},
     }
-    with _quiet():
+    with _quiet(), claimed(directory):
         study = _study(directory, purpose)
         while len(done := _ended(study)) < trials:
             study.sampler = _sampler(seed + len(done))  # the same after a kill
-            asked = study.ask()
-            combination = _combination(asked, chosen, epochs)
+            with _kept(directory):
+                asked = study.ask()
+                combination = _combination(asked, chosen, epochs)
             score = _score(
                 architecture,
                 training,
@@ -116,7 +119,8 @@ def tune(
                 epochs=epochs,
                 **{**settings, **_of_loop(combination)},
             )
-            study.tell(asked, score)
+            with _kept(directory):
+                study.tell(asked, score)
             if on_trial is not None:
                 on_trial(Trial(len(done), combination, score))
         best = max(done[:trials], key=lambda trial: trial.score)
@@ -205,27 +209,39 @@ def _study(directory: Path, purpose: dict[str, Any]) -> optuna.Study:
     from optuna.storages import JournalStorage
     from optuna.storages.journal import JournalFileBackend
 
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
+    with _kept(directory):
+        # Nobody else searches here: a lock that is there was left by a kill.
+        (directory / f"{FILE_NAME}.lock").unlink(missing_ok=True)
         storage = JournalStorage(JournalFileBackend(str(directory / FILE_NAME)))
         study = optuna.create_study(
             study_name="tuning", storage=storage, direction="maximize", load_if_exists=True
         )
-    except (OSError, ValueError, KeyError) as error:
-        raise TrainingError(
-            f"{directory / FILE_NAME}: cannot be used for a search ({error})"
-        ) from None
-    known = study.user_attrs.get("purpose")
-    if known is None:
-        study.set_user_attr("purpose", purpose)
-    elif known != purpose:
+        known = study.user_attrs.get("purpose")
+        if known is None:
+            study.set_user_attr("purpose", purpose)
+            known = purpose
+    if known != purpose:
         different = ", ".join(name for name in purpose if purpose[name] != known.get(name))
         raise TrainingError(
             f"{directory}: holds another search (other {different}); choose another directory"
         )
-    for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
-        study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
+    with _kept(directory):
+        for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
+            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
     return study
+
+
+@contextmanager
+def _kept(directory: Path) -> Iterator[None]:
+    """Around what optuna reads and writes: full disks and damaged files, in a sentence."""
+    try:
+        yield
+    except Exception as error:  # it fails on damaged files in more ways than it documents
+        first = next(iter(str(error).strip().splitlines()), "")
+        raise TrainingError(
+            f"{directory / FILE_NAME}: cannot be used for a search ({type(error).__name__}"
+            + (f": {first})" if first else ")")
+        ) from None
 
 
 def _ended(study: optuna.Study) -> list[Trial]:
