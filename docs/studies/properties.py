@@ -34,7 +34,7 @@ def satisfaction(results: Path) -> None:
         for data in DATA:
             measured = Distribution.from_store(results / "proofs" / f"{data}-{kind}").by_network()
             for regime in CONSTRAINTS:
-                share = measured[f"{data}-30-{regime}"].robust_accuracy(EPS)
+                share = measured[f"{data}-30-{regime}.onnx"].robust_accuracy(EPS)
                 gap = share.not_refuted - share.proven
                 row.append(f"{share.proven:.1%}" + (f" (+{gap:.1%} undecided)" if gap else ""))
         rows.append(row)
@@ -67,7 +67,7 @@ def security(results: Path, folder: Path) -> None:
             measured = Distribution.from_store(place).by_network()
             for eps in ATTACKED_AT:
                 shares = (
-                    measured[f"{data}-100-{regime}"].robust_accuracy(eps).not_refuted
+                    measured[f"{data}-100-{regime}.onnx"].robust_accuracy(eps).not_refuted
                     for regime in REGIMES
                 )
                 rows.append([data, kind.upper(), f"{eps:g}", *(f"{share:.0%}" for share in shares)])

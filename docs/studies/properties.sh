@@ -39,7 +39,10 @@ done
 REGIMES="standard augmentation-uniform augmentation-fgsm pgd sr scr lr"
 for regime in $REGIMES; do
     train "fashion-100-$regime" fashion-mnist 100 $FASHION_EPOCHS $regime
-    train "gtsrb-100-$regime" gtsrb10.npz 100 $GTSRB_EPOCHS $regime
+    case $regime in # at eps = 0.1, 800 dark images teach these two nothing but one constant answer
+    pgd | augmentation-fgsm) train "gtsrb-100-$regime" gtsrb10.npz 100 $GTSRB_EPOCHS $regime:eps=0.03 ;;
+    *) train "gtsrb-100-$regime" gtsrb10.npz 100 $GTSRB_EPOCHS $regime ;;
+    esac
 done
 for data in fashion gtsrb; do
     for property in sr:delta=10 scr:eta=0.52 lr:L=10; do

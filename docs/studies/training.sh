@@ -16,7 +16,7 @@ train() { # kind, architecture, epochs
 measure() { # kind
     local networks=""
     for regime in $REGIMES; do networks="$networks --network nets/mnist-$1-${regime%%:*}.onnx"; done
-    radii run $networks --data "mnist:test[0:50]" --domain 0:1 --grid mnist --budget 20 --out "brackets/$1"
+    radii run $networks --data "mnist:test[0:40]" --domain 0:1 --grid mnist --budget 10 --out "brackets/$1"
 }
 
 train dense relu_3_50 8
