@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from radii import search
 from radii.balls import Norm
-from radii.cli import build_parser, main
+from radii.cli import build_parser, data, main
 from radii.cli.completion import VALUES, commands_of
+from radii.datasets.acquisition import Via
+from radii.datasets.catalogue import CATALOGUE
 
 
 @pytest.fixture
@@ -100,3 +103,14 @@ def test_nested_commands_and_choices_are_found() -> None:
     assert inner.takes_files
     assert inner.options[-1].values == ("a", "b")
     assert list(found["outer",].commands) == ["inner"]
+
+
+def test_names_in_help_are_those_of_the_catalogue() -> None:
+    assert [known.name for known in CATALOGUE] == list(data.NAMES)
+    assert [via.value for via in Via] == list(data.VIA)
+
+
+def test_help_loads_no_numpy() -> None:
+    code = "import sys; from radii.cli import build_parser; build_parser(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "numpy" not in done.stdout.split()
