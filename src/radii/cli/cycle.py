@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import shlex
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
-from radii.errors import ExperimentError
+from radii.errors import ExperimentError, InputError
 
 if TYPE_CHECKING:
     from radii import experiments, training
@@ -110,15 +111,22 @@ def run(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
         return 130
+    places = [args.out / f"round-{one.number}" / "results" for one in ended]
+    page = _written(args.out, places)
     if args.json:
         _print_json(ended)
     else:
-        _print(cycle, ended, args.out)
+        _print(cycle, ended, places, page)
     return 0 if ended[-1].is_met else 1
 
 
 def _described(args: argparse.Namespace) -> Cycle:
     from radii.cycle import Cycle
+
+    for name in ("eps", "later_epochs"):
+        value = getattr(args, name)
+        if value is not None and not value > 0:
+            raise ExperimentError(f"--{name.replace('_', '-')} {value:g} must be above 0")
 
     def given(names: Sequence[str]) -> dict[str, Any]:
         return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
@@ -163,12 +171,19 @@ def _print_json(ended: Sequence[Round]) -> None:
     print_json({"met": ended[-1].is_met, "rounds": told})
 
 
-def _print(cycle: Cycle, ended: Sequence[Round], out: Path) -> None:
-    """The rounds in a table, how they compare, and the report."""
+def _written(out: Path, places: Sequence[Path]) -> Path:
+    """The report of all rounds."""
+    from radii.report import make_payload, write_report
+
+    page = out / "report.html"
+    write_report(make_payload(places, title=f"{out.name}: {len(places)} rounds"), page)
+    return page
+
+
+def _print(cycle: Cycle, ended: Sequence[Round], places: Sequence[Path], page: Path) -> None:
+    """The rounds in a table, and how they compare."""
     from rich.console import Console
     from rich.table import Table
-
-    from radii.report import make_payload, write_report
 
     table = Table(title=f"{cycle.test}, eps {cycle.eps:g}", title_justify="left")
     names = ("round", "trained on", "counterexamples", "accuracy", "proven", "not refuted", "")
@@ -185,13 +200,12 @@ def _print(cycle: Cycle, ended: Sequence[Round], out: Path) -> None:
         )
     console = Console(highlight=False)
     console.print(table)
-    places = [out / f"round-{one.number}" / "results" for one in ended]
     if len(ended) > 1:
         _compare(console, (places[0], places[-1]))
-    page = out / "report.html"
-    write_report(make_payload(places, title=f"{out.name}: {len(ended)} rounds"), page)
-    console.print(f"All rounds: {page}")
-    console.print(f"Statistics between them: radii compare {' '.join(map(str, places))}")
+    console.print(f"All rounds: {page}", markup=False)
+    if len(ended) > 1:
+        named = " ".join(shlex.quote(str(place)) for place in places)
+        console.print(f"Statistics between them: radii compare {named}", markup=False)
     for outcome in ended[-1].outcomes:
         console.print(f"{'met' if outcome.is_met else 'NOT MET'}: {outcome.reason}", markup=False)
 
@@ -201,6 +215,10 @@ def _compare(console: Any, places: Sequence[Path]) -> None:
     from radii.cli.comparing import Options, compare_groups
     from radii.cli.sources import read_distributions
 
-    compared = compare_groups(read_distributions(places), Options(by="network", inputs="all"))
+    try:
+        compared = compare_groups(read_distributions(places), Options(by="network", inputs="all"))
+    except InputError as error:  # as when a round classifies no image correctly
+        console.print(f"The first and the last round are not compared: {error}.", markup=False)
+        return
     for found in compared.comparisons:
         console.print(f"{found.dominance}", markup=False)

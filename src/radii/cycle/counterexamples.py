@@ -84,10 +84,13 @@ def read(directory: Path) -> Found | None:
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as held:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
             return Found(held["images"], held["labels"], *map(int, held["counts"]))
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path}: cannot be read as counterexamples ({error})") from None
+    except Exception as error:  # numpy fails on damaged files in more ways than it documents
+        raise StoreError(
+            f"{path}: cannot be read as counterexamples ({type(error).__name__}); remove it to "
+            "seek them anew"
+        ) from None
 
 
 def joined(data: Dataset, rounds: Sequence[Found]) -> Dataset:

@@ -67,7 +67,7 @@ class Cycle:
         for name in ("attacked", "verified"):
             if getattr(self, name) < 0:
                 raise ExperimentError(f"{name} {getattr(self, name)} must be 0 images or more")
-        settings = {
+        settings: dict[str, Any] = {
             "regime": training.parse_regime(self.regime).spec,
             "later_regime": training.parse_regime(self.later_regime or self.regime).spec,
             "later_epochs": self.later_epochs or self.epochs,
@@ -78,6 +78,7 @@ class Cycle:
                 else {"grid": _grid(required, eps), **self.measuring}
             ),
         }
+        _check_reach(required, settings["measuring"]["grid"])
         for name, value in settings.items():
             object.__setattr__(self, name, value)
         Domain.parse(self.domain)
@@ -141,6 +142,8 @@ class Cycle:
             return
         try:
             known = json.loads(path.read_text("utf-8"))
+            if not isinstance(known, dict):
+                raise ValueError("it is no object")
         except (OSError, ValueError) as error:
             raise ExperimentError(f"{path}: cannot be read as a cycle ({error})") from None
         mine = json.loads(self.as_json())
@@ -154,10 +157,27 @@ class Cycle:
             )
 
 
+def _spoken(required: Sequence[Requirement]) -> list[float]:
+    """Every eps that the requirements speak about."""
+    spoken = [one.arguments["eps"] for one in required if "eps" in one.arguments]
+    return spoken + [one.limit for one in required if one.measure in ON_RADII]
+
+
+def _check_reach(required: Sequence[Requirement], grid: str) -> None:
+    """Nothing is proven above the grid: no round could meet what is asked there."""
+    furthest = Grid.parse(grid).values[-1]
+    proven = [one for one in required if one.is_proven and one.relation in (">", ">=")]
+    beyond = [eps for eps in _spoken(proven) if eps > furthest]
+    if beyond:
+        raise ExperimentError(
+            f"the requirements speak about eps {max(beyond):g}, but grid {grid} ends at "
+            f"{furthest:g}"
+        )
+
+
 def _implied_eps(required: Sequence[Requirement]) -> float:
     """The largest eps that the requirements speak about."""
-    spoken = [one.arguments["eps"] for one in required if "eps" in one.arguments]
-    spoken += [one.limit for one in required if one.measure in ON_RADII]
+    spoken = _spoken(required)
     if not spoken or max(spoken) <= 0:
         raise ExperimentError(
             "the requirements name no eps: say with --eps how far counterexamples may be"

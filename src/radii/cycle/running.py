@@ -17,6 +17,7 @@ from radii.cycle.description import Cycle
 from radii.cycle.rounds import Data, Round, folder, read_round
 from radii.datasets import Dataset
 from radii.errors import DataError, ExperimentError
+from radii.training.checkpoints import claimed
 
 __all__ = ["Observer", "read_rounds", "run_cycle"]
 
@@ -61,13 +62,14 @@ def run_cycle(
         raise ExperimentError(f"a budget of {rounds} rounds and {seconds:g} s leaves nothing to do")
     directory, watched = Path(out), observer or _Silent()
     data = _load(cycle)
-    cycle.claim(directory)
-    ended = read_rounds(directory)
-    run = _Run(cycle, directory, data, jobs, watched)
-    while not (ended and ended[-1].is_met) and len(ended) < rounds:
-        if ended and sum(one.seconds for one in ended) >= seconds:
-            break
-        ended.append(run.round(len(ended)))
+    with claimed(directory):
+        cycle.claim(directory)
+        ended = read_rounds(directory)
+        run = _Run(cycle, directory, data, jobs, watched)
+        while not (ended and ended[-1].is_met) and len(ended) < rounds:
+            if ended and sum(one.seconds for one in ended) >= seconds:
+                break
+            ended.append(run.round(len(ended)))
     return tuple(ended)
 
 
