@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -74,6 +76,33 @@ def test_sr_on_probabilities(are_given: bool, outputs: np.ndarray, delta: float)
     assert np.array_equal(requirement.holds(seen, 0.0)[clear], (excess > 0)[clear])
 
 
+@given(st.floats(-1e6, 1e6, width=32), st.floats(-1e6, 1e6, width=32), st.floats(1e-30, 1e6))
+def test_sr_is_exact_for_floats_even_if_delta_is_tiny(y: float, moved: float, delta: float) -> None:
+    requirement = parse(f"sr:delta={delta!r}").at(Anchor(0, np.array([y])))
+    assert requirement.holds([[y]], 0.0)[0]
+    is_near = abs(Fraction(moved) - Fraction(y)) < Fraction(delta)
+    assert requirement.holds([[moved]], 0.0)[0] == is_near
+    edge = y + delta
+    is_near = abs(Fraction(edge) - Fraction(y)) < Fraction(delta)
+    assert requirement.holds([[edge]], 0.0)[0] == is_near
+
+
+def test_sr_counts_probabilities_that_float32_rounds_to_0_and_1() -> None:
+    anchor = Anchor(0, np.array([1.0, 0.0]), outputs_are_probabilities=True)
+    for spec in ("sr:delta=1", "sr:delta=1,on=probabilities"):
+        assert parse(spec).at(anchor).holds([[1.0, 0.0], [0.0, 1.0]], 0.0).tolist() == [True, False]
+
+
+def test_sr_on_probabilities_of_a_confident_network() -> None:
+    reference = np.array([800.0, 0.0, 1.0])
+    requirement = parse("sr:delta=1e-12,on=probabilities").at(Anchor(0, reference))
+    assert requirement.holds([reference, [30.0, 0.0, 1.0], [20.0, 0.0, 1.0]], 0.0).tolist() == [
+        True,
+        True,
+        False,
+    ]
+
+
 def test_scr_of_probabilities_is_linear() -> None:
     requirement = parse("scr:eta=0.6").at(Anchor(1, np.zeros(3), outputs_are_probabilities=True))
     assert isinstance(requirement, LinearRequirement)
@@ -128,6 +157,8 @@ def test_specs_round_trip(spec: str) -> None:
         ("lr:L=0", "L must be above 0, but is 0"),
         ("lr:L=1,on=probabilities", "on can be outputs"),
         ("lr:delta=1", "'lr' needs L"),
+        ("sr:delta=1e-17,on=probabilities", "at least 1e-12 on probabilities, but is 1e-17"),
+        ("one-to-one:²", "is not one of"),
         ("sr:delta=1,eta=3", "'sr' has no parameter 'eta'"),
         ("cr:of=truth", "of can be label or prediction"),
         ("sl:delta=1", "is not one of"),

@@ -8,6 +8,7 @@ import pytest
 from radii.balls import Norm
 from radii.networks import Network
 from radii.properties import (
+    LipschitzRequirement,
     LipschitzRobustness,
     OneToAny,
     Property,
@@ -16,7 +17,7 @@ from radii.properties import (
     log_odds,
     resolution,
 )
-from radii.queries import Instance, Query
+from radii.queries import Instance, Query, Specification
 from radii.testing.networks import Family, instance_at, random_network
 from radii.verdicts import Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, Verifier
@@ -56,6 +57,20 @@ def grid_around(instance: Instance, eps: float) -> tuple[np.ndarray, np.ndarray]
     distances = np.array([instance.norm.length(p - ball.center.ravel()) for p in points])
     inside = distances <= eps
     return points[inside], distances[inside]
+
+
+@pytest.mark.parametrize("verifier", VERIFIERS, ids=lambda v: v.name)
+def test_a_slope_from_another_reference_is_broken_at_the_input(verifier: Verifier) -> None:
+    network = tiny(0)
+    instance = at_random(network, 0, LipschitzRobustness(1.0))
+    elsewhere = LipschitzRequirement(1.0, np.asarray(instance.outputs, np.float64) + 1, 1e-4)
+    for eps in (0.0, 0.1):
+        answer, witness = verifier.decide(
+            network, Specification(instance.ball(eps), elsewhere), Limits(SECONDS)
+        )
+        assert answer.verdict is Verdict.NOT_ROBUST
+        assert witness is not None
+    assert decided(verifier, network, instance, 0.0).verdict is Verdict.ROBUST
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -79,3 +79,26 @@ def test_the_network_in_front_of_its_softmax() -> None:
     assert isinstance(specification.requirement, SoftmaxRequirement)
     compared = replace(instance, property=OneToAny())
     assert asked_of_logits(network, Query(compared, EPS).specification) is None
+
+
+def test_probabilities_that_saturate() -> None:
+    """Far apart, float32 has probabilities of exactly 0 and 1: a change of 1 is possible."""
+    sketch = Sketch([1, 2], dtype=np.float32)
+    outputs = sketch.apply("Gemm", "x", sketch.constant(200 * np.eye(2)))
+    network = sketch.network(sketch.apply("Softmax", outputs, axis=1), domain=(0.0, 1.0))
+    for on_probabilities in (False, True):
+        wanted = StandardRobustness(1.0, on_probabilities=on_probabilities)
+        instance = instance_at(network, [1.0, 0.0], property=wanted)
+        result = BranchAndBound().verify(network, Query(instance, 1.0), Limits(20.0))
+        assert result.verdict is Verdict.NOT_ROBUST
+
+
+def test_changes_beyond_0_and_1_do_not_matter() -> None:
+    network = softmax_network(0)
+    instance = asked(network, StandardRobustness(0.7))
+    found = asked_of_logits(network, Query(instance, EPS).specification)
+    assert found is not None
+    requirement = found[1].requirement
+    assert isinstance(requirement, SoftmaxRequirement)
+    assert all(0 < bound.level < 1 for bound in requirement.bounds)
+    assert len(requirement.bounds) < 2 * network.output_size

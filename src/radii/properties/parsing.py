@@ -32,7 +32,7 @@ def parse(spec: str) -> Property:
     name, _, argument = spec.partition(":")
     if name == "one-to-any" and not argument:
         return OneToAny()
-    if name == "one-to-one" and argument.isdigit():
+    if name == "one-to-one" and argument.isdecimal():
         return OneToOne(int(argument))
     if name not in ("cr", "scr", "sr", "lr"):
         raise SpecificationError(f"property '{spec}' is not one of {', '.join(FORMS)}")

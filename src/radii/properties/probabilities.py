@@ -8,22 +8,15 @@ not saturate where p_i is nearly 0 or 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from radii.properties._base import (
-    Anchor,
-    Float64,
-    Halfspaces,
-    LinearRequirement,
-    Requirement,
-)
+from radii.properties._base import Float64, Requirement
 
-__all__ = ["ProbabilityBound", "SoftmaxRequirement", "log_odds", "probabilities", "requirement_on"]
+__all__ = ["ProbabilityBound", "SoftmaxRequirement", "log_odds", "probabilities"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +76,3 @@ def probabilities(outputs: npt.ArrayLike) -> Float64:
     values = np.asarray(outputs, np.float64)
     powers = np.exp(values - values.max(axis=-1, keepdims=True))
     return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
-
-
-def requirement_on(anchor: Anchor, bounds: Sequence[ProbabilityBound]) -> Requirement:
-    """Bounds on the probabilities: of the outputs themselves where they are probabilities."""
-    if not anchor.outputs_are_probabilities:
-        return SoftmaxRequirement(tuple(bounds))
-    return LinearRequirement(tuple(_broken(bound, anchor.outputs.size) for bound in bounds))
-
-
-def _broken(bound: ProbabilityBound, outputs: int) -> Halfspaces:
-    """y_index <= level, or y_index >= level for a ceiling."""
-    sign = -1.0 if bound.is_ceiling else 1.0
-    row = np.zeros(outputs)
-    row[bound.index] = sign
-    return Halfspaces(row, np.array([-sign * bound.level]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 
@@ -19,10 +20,12 @@ from radii.properties.probabilities import (
     ProbabilityBound,
     SoftmaxRequirement,
     probabilities,
-    requirement_on,
 )
 
 __all__ = ["StandardRobustness"]
+
+LEAST_SHARE = 1e-12
+"""The least delta on probabilities: float64 has them, up to 1, to some 1e-16."""
 
 
 class StandardRobustness(Property):
@@ -35,6 +38,11 @@ class StandardRobustness(Property):
     def __init__(self, delta: float, *, on_probabilities: bool = False) -> None:
         if not 0 < delta < math.inf:
             raise SpecificationError(f"property 'sr': delta must be above 0, but is {delta}")
+        if on_probabilities and delta < LEAST_SHARE:
+            raise SpecificationError(
+                f"property 'sr': delta must be at least {LEAST_SHARE:g} on probabilities, "
+                f"but is {delta}"
+            )
         self.delta = float(delta)
         self.on_probabilities = on_probabilities
 
@@ -54,12 +62,12 @@ class StandardRobustness(Property):
         return LinearRequirement
 
     def at(self, anchor: Anchor) -> Requirement:
-        if self.on_probabilities:
-            if anchor.outputs.size < 2:
-                raise SpecificationError(
-                    "property 'sr' on probabilities needs a network with at least two outputs"
-                )
-            return requirement_on(anchor, self._bounds(anchor))
+        if self.on_probabilities and anchor.outputs.size < 2:
+            raise SpecificationError(
+                "property 'sr' on probabilities needs a network with at least two outputs"
+            )
+        if self.on_probabilities and not anchor.outputs_are_probabilities:
+            return SoftmaxRequirement(self._bounds(anchor))
         return LinearRequirement(
             tuple(
                 self._moved(anchor, index, sign)
@@ -69,19 +77,30 @@ class StandardRobustness(Property):
         )
 
     def _moved(self, anchor: Anchor, index: int, sign: float) -> Halfspaces:
-        """sign * (y_index - its reference) >= delta."""
+        """sign * (y_index - its reference) >= delta.
+
+        The threshold is rounded up: then floats are beyond it exactly if they moved by delta, also
+        where delta is less than the spacing of floats at the reference.
+        """
         row = np.zeros(anchor.outputs.size)
         row[index] = -sign
-        return Halfspaces(row, np.array([self.delta + sign * anchor.outputs[index]]))
+        return Halfspaces(
+            row, np.array([_sum_rounded_up(self.delta, sign * anchor.outputs[index])])
+        )
 
-    def _bounds(self, anchor: Anchor) -> list[ProbabilityBound]:
+    def _bounds(self, anchor: Anchor) -> tuple[ProbabilityBound, ...]:
         """On both sides of each probability, where any probability can get there."""
-        are_given = anchor.outputs_are_probabilities
-        reference = anchor.outputs if are_given else probabilities(anchor.outputs)
         bounds = []
-        for index, middle in enumerate(reference.tolist()):
+        for index, middle in enumerate(probabilities(anchor.outputs).tolist()):
             if middle - self.delta > 0:
                 bounds.append(ProbabilityBound(index, middle - self.delta))
             if middle + self.delta < 1:
                 bounds.append(ProbabilityBound(index, middle + self.delta, is_ceiling=True))
-        return bounds
+        return tuple(bounds)
+
+
+def _sum_rounded_up(a: float, b: float) -> float:
+    """The least float64 that is not below a + b; both are finite."""
+    nearest = a + b
+    is_below = math.isfinite(nearest) and Fraction(nearest) < Fraction(a) + Fraction(b)
+    return math.nextafter(nearest, math.inf) if is_below else nearest

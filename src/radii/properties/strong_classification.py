@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from radii.errors import SpecificationError
-from radii.properties._base import Anchor, LinearRequirement, Property, Requirement, number_text
+from radii.properties._base import (
+    Anchor,
+    Halfspaces,
+    LinearRequirement,
+    Property,
+    Requirement,
+    number_text,
+)
 from radii.properties.classification import check_class
-from radii.properties.probabilities import ProbabilityBound, SoftmaxRequirement, requirement_on
+from radii.properties.probabilities import ProbabilityBound, SoftmaxRequirement
 
 __all__ = ["StrongClassification"]
 
@@ -38,4 +47,8 @@ class StrongClassification(Property):
         check_class(anchor.label, anchor, "label")
         if anchor.outputs.size < 2:
             raise SpecificationError("property 'scr' needs a network with at least two outputs")
-        return requirement_on(anchor, [ProbabilityBound(anchor.label, self.eta)])
+        if not anchor.outputs_are_probabilities:
+            return SoftmaxRequirement((ProbabilityBound(anchor.label, self.eta),))
+        row = np.zeros(anchor.outputs.size)
+        row[anchor.label] = 1.0
+        return LinearRequirement((Halfspaces(row, np.array([-self.eta])),))

@@ -98,11 +98,15 @@ class _Attempt:
 
     def answer(self) -> Answer:
         eps = self.ball.eps
-        if eps <= self.shells.proven:
+        if 0 < eps <= self.shells.proven:
             return Answer(Verdict.ROBUST, margin=self.shells.margin)
-        for candidate in (centre_of(self.ball), self._ahead()):
-            if self._is_broken(candidate):
-                return Answer(Verdict.NOT_ROBUST, candidate)
+        if self._is_broken(centre_of(self.ball)):
+            return Answer(Verdict.NOT_ROBUST, centre_of(self.ball))
+        if eps == 0:  # the ball is this one point, and it has been replayed
+            return Answer(Verdict.ROBUST)
+        ahead = steepest_ahead(self.network, self.specification)
+        if ahead is not None:
+            return Answer(Verdict.NOT_ROBUST, ahead.input)
         self._prove_core(eps)
         if self.shells.proven < eps:
             seconds = min(ATTACK_SECONDS, ATTACK_SHARE * self.limits.remaining)
@@ -110,10 +114,6 @@ class _Attempt:
             if witness is not None:
                 return Answer(Verdict.NOT_ROBUST, witness.input)
         return self._grow(eps)
-
-    def _ahead(self) -> Array | None:
-        witness = steepest_ahead(self.network, self.specification)
-        return None if witness is None else witness.input
 
     def _prove_core(self, eps: float) -> None:
         """Slopes on smaller and smaller balls, from the whole one down to what is proven."""

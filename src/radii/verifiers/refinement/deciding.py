@@ -28,6 +28,7 @@ from radii.verifiers._base import Answer, Limits
 from radii.verifiers.case import check_bounded
 from radii.verifiers.refinement.ceilings import Tangents, log_sum_exp
 from radii.verifiers.refinement.floors import (
+    Cell,
     differences,
     first_cell,
     halfspaces_of_rivals,
@@ -117,21 +118,25 @@ class _Refinement:
             told = self.ask(rivals)
         if rivals and told.verdict is not Verdict.ROBUST:
             return self.open(told)
+        known = None if rivals else told  # of the first cell
         for _ in range(MOST_QUERIES):
             if not cells or self.found is not None:
                 return Answer(Verdict.ROBUST)
             cell = cells.pop()
-            shape = cell.polyhedron(rows)
-            told = Answer(Verdict.ROBUST) if shape is None else self.ask([shape])
+            told, known = known or self._about(cell, rows), None
             if told.verdict is Verdict.ROBUST or self.found is not None:
                 continue
             if told.candidate is None:
                 return self.open(told)
             point = rows @ self.outputs(told.candidate)
-            if float(cell.gaps(point).sum()) < FINEST:
+            if not float(cell.gaps(point).sum()) >= FINEST:  # also where it is NaN
                 return self.open(None)
             cells.extend(cell.divided(point))
         return self.open(None)
+
+    def _about(self, cell: Cell, rows: Float64) -> Answer:
+        shape = cell.polyhedron(rows)
+        return Answer(Verdict.ROBUST) if shape is None else self.ask([shape])
 
     def _settle_ceiling(self, rows: Float64, low: Float64, top: float) -> Answer:
         if not np.isfinite(low).all():
@@ -146,7 +151,7 @@ class _Refinement:
             if told.candidate is None:
                 return self.open(told)
             point = rows @ self.outputs(told.candidate)
-            if log_sum_exp(point) < top + FINEST:
+            if not log_sum_exp(point) >= top + FINEST:  # also where it is NaN
                 return self.open(None)
             tangents.add(point)
         return self.open(None)

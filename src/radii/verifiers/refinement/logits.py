@@ -33,12 +33,19 @@ def asked_of_logits(
     if not violations or not network.outputs_are_probabilities:
         return None
     slack = SOFTMAX_ULPS * float(np.finfo(network.input_dtype).eps)
-    bounds = [_bound(polyhedron, slack) for polyhedron in violations]
+    reachable = [polyhedron for polyhedron in violations if not _is_out_of_reach(polyhedron, slack)]
+    bounds = [_bound(polyhedron, slack) for polyhedron in reachable]
     logits = None if None in bounds else _without_softmax(network)
     if logits is None:
         return None
     requirement = SoftmaxRequirement(tuple(bound for bound in bounds if bound is not None))
     return logits, Specification(specification.region, requirement, specification.inputs)
+
+
+def _is_out_of_reach(polyhedron: Halfspaces, slack: float) -> bool:
+    """Whether no probabilities lie in it, by one of its rows alone: each is between 0 and 1."""
+    least = np.minimum(polyhedron.matrix, 0).sum(axis=1) + polyhedron.offset
+    return bool(np.any(least > slack * (1 + np.abs(polyhedron.matrix).sum(axis=1))))
 
 
 def _bound(polyhedron: Halfspaces, slack: float) -> ProbabilityBound | None:
