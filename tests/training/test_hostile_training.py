@@ -203,3 +203,38 @@ def test_a_search_is_of_these_images_and_of_one_process(tmp_path: Path) -> None:
         (tmp_path / "tuning.log").write_text(damaged)
         with pytest.raises(TrainingError, match="cannot be used for a search"):
             tune("dense:2", first, out=tmp_path, trials=1, epochs=1)
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--objective", "crown"], "--objective has no use without --tune"),
+        (["--rounds", "2"], "--rounds has no use without --prune"),
+        (["--threads", "100000000000"], "--threads 100000000000 must be from 1 to"),
+    ],
+)
+def test_flags_that_would_be_ignored(
+    flags: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", "--data", "digits:train[0:50]", "--arch", "dense:4", "--epochs", "1"]
+    assert main([*command, "--out", str(tmp_path / "run"), *flags]) == 2
+    error = capsys.readouterr().err
+    assert told in error and error.count("\n") == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_loss_that_does_not_keep_the_class_is_warned_about(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["train", "--data", "digits:train[0:50]", "--arch", "dense:4", "--epochs", "1"]
+    regime = "scr:eta=0.4,steps=1"
+    assert main([*command, "--out", str(tmp_path / "run"), "--regime", regime]) == 0
+    assert "use eta > 0.5" in capsys.readouterr().err
+
+
+def test_images_that_were_trained_on_are_not_held_out(digits: Dataset) -> None:
+    tests = datasets.load("digits", "test").first(10)
+    assert train("dense:4", digits, test=tests, epochs=1).card.held_out
+    card = train("dense:4", digits, test=digits.first(10), epochs=1).card
+    assert not card.held_out
+    assert "some of which it was trained on" in card.markdown()

@@ -36,6 +36,8 @@ architectures:  dense:30, dense:100-50, dense:30-clamp, relu_3_50, net_256x4, mn
                 gtsrb_cnn_deep_game, gtsrb_cnn_vnncomp23; for images and classes of any data set
 """
 
+MOST_THREADS = 1024
+
 _SETTINGS = (
     "epochs",
     "batch",
@@ -99,7 +101,6 @@ def add_parser(subparsers: Any) -> None:
     )
     search.add_argument(
         "--objective",
-        default="pgd",
         metavar="NAME",
         help="what is best on held-out training images: accuracy and pgd (default) or crown",
     )
@@ -107,9 +108,7 @@ def add_parser(subparsers: Any) -> None:
     pruning.add_argument(
         "--prune", type=float, metavar="S", help="remove this share of the weights, such as 0.9"
     )
-    pruning.add_argument(
-        "--rounds", type=int, default=1, metavar="N", help="each trained again (1)"
-    )
+    pruning.add_argument("--rounds", type=int, metavar="N", help="each trained again (1)")
     pruning.add_argument("--rewind", action="store_true", help="each round from the first weights")
     train_bayesian.add_flags(parser)
     parser.add_argument("--json", action="store_true", help="print the card as JSON")
@@ -117,14 +116,21 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    try:
+        return _trained(args)
+    except KeyboardInterrupt:
+        print(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
+        return 130
+
+
+def _trained(args: argparse.Namespace) -> int:
     import torch
 
     from radii.balls import Domain
     from radii.cli.training_progress import TrainingProgress
     from radii.training import prune, train
 
-    if args.threads < 1:
-        raise TrainingError(f"--threads {args.threads} must be at least 1")
+    _check_flags(args)
     data, test = _data(args.data, args.test)
     torch.set_num_threads(args.threads)
     if args.bayesian is not None:
@@ -134,6 +140,7 @@ def run(args: argparse.Namespace) -> int:
     if args.tune is not None:
         regime, best = _tuned(args, data, given)
         given |= best
+    _warn(regime)
     with TrainingProgress() as progress:
         options: dict[str, Any] = {
             "regime": regime,
@@ -149,10 +156,29 @@ def run(args: argparse.Namespace) -> int:
         if args.prune is None:
             trained = train(args.arch, data, **options)
         else:
-            how = {"strength": args.prune, "rounds": args.rounds, "rewind": args.rewind}
+            rounds = 1 if args.rounds is None else args.rounds
+            how = {"strength": args.prune, "rounds": rounds, "rewind": args.rewind}
             trained = prune(args.arch, data, **how, **options).trained
     print(trained.card.as_json() if args.json else _summary(trained, args.out))
     return 0
+
+
+def _check_flags(args: argparse.Namespace) -> None:
+    """Refuse what would be ignored."""
+    if not 1 <= args.threads <= MOST_THREADS:
+        raise TrainingError(f"--threads {args.threads} must be from 1 to {MOST_THREADS}")
+    for flag, needed in (("objective", "tune"), ("rounds", "prune"), ("rewind", "prune")):
+        if getattr(args, flag) not in (None, False) and getattr(args, needed) is None:
+            raise TrainingError(f"--{flag} has no use without --{needed}")
+
+
+def _warn(regime: str) -> None:
+    """Tell what a property in the loss does not promise."""
+    from radii.training import parse_regime
+
+    asked = getattr(parse_regime(regime), "property", None)
+    if asked is not None and asked.warning is not None:
+        print(f"radii: {asked.warning}", file=sys.stderr)
 
 
 def _tuned(
@@ -177,7 +203,7 @@ def _tuned(
         out=args.out / "tuning",
         trials=args.tune,
         regime=args.regime,
-        objective=args.objective,
+        objective=args.objective or "pgd",
         eps=None if args.eps is None else _number("eps", args.eps),
         domain=Domain.parse(args.domain),
         mean=_numbers("mean", args.mean),
@@ -218,7 +244,7 @@ def _numbers(name: str, text: str | None) -> list[float] | None:
 
 def _summary(trained: Trained, out: Path) -> str:
     card = trained.card
-    where = card.tested.title if card.held_out else f"{card.tested.title}, which it was trained on"
+    where = card.tested.title + (f", {card.overlap}" if card.overlap else "")
     return (
         f"{out / card.network}: accuracy {card.accuracy:.4f} on {card.tested.images} images of "
         f"{where}; {card.robust_accuracy:.4f} under PGD at eps {card.settings.eps:.4g} "

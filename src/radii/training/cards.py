@@ -29,7 +29,7 @@ class DataSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """Accuracies are shares of the images of `tested`, the held-out ones if there were any.
+    """Accuracies are shares of the images of `tested`, none of which was trained on if `held_out`.
 
     `robust_accuracy` is the share of the first `attacked` of them that PGD of `attack_steps` steps
     did not break: an upper bound, no proof. `seconds` are wall time without tests.
@@ -54,6 +54,14 @@ class Card:
     largest_difference: float
     versions: dict[str, str]
 
+    @property
+    def overlap(self) -> str:
+        """What to say of tested images that were trained on; empty if there are none."""
+        if self.held_out:
+            return ""
+        some = "" if self.tested == self.data else "some of "
+        return f"{some}which it was trained on"
+
     def as_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
 
@@ -71,8 +79,7 @@ class Card:
             + (f", weight decay {settings.weight_decay:g}" if settings.weight_decay else ""),
             "seed": str(settings.seed),
             "time": f"{self.seconds:.1f} s",
-            "tested on": _shown(tested)
-            + ("" if self.held_out else ", **which it was trained on**"),
+            "tested on": _shown(tested) + (f", **{self.overlap}**" if self.overlap else ""),
             "accuracy": f"{self.accuracy:.4f}",
             f"accuracy under PGD, eps {settings.eps:g}": f"{self.robust_accuracy:.4f} of the first "
             f"{self.attacked} images, {self.attack_steps} steps; an upper bound of the robust "

@@ -28,7 +28,7 @@ Bounds = Domain | tuple[npt.ArrayLike, npt.ArrayLike]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """Images and labels to train on, and those to test on: other ones if it `is_held_out`."""
+    """Images and labels to train on, and those to test on: all others if it `is_held_out`."""
 
     images: Tensor
     labels: Tensor
@@ -53,7 +53,15 @@ def material(
         holdout = Holdout(images, labels, low, high)
         return Material(images, labels, holdout, summary, summary, False)
     holdout = Holdout(*_tensors(test, like), low, high)
-    return Material(images, labels, holdout, summary, _summary(test), True)
+    return Material(images, labels, holdout, summary, _summary(test), _is_apart(test, data))
+
+
+def _is_apart(test: Dataset, data: Dataset) -> bool:
+    """No image of one is an image of the other. Splits of one data set are known to be."""
+    if test.name == data.name and {test.split, data.split} == {"train", "test"}:
+        return True
+    known = {hash(image.tobytes()) for image in test.images}
+    return not any(hash(image.tobytes()) in known for image in data.images)
 
 
 def fitting_masks(module: nn.Module, masks: Mapping[str, Tensor]) -> dict[str, Tensor]:
