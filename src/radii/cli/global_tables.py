@@ -99,7 +99,8 @@ def show_result(args: argparse.Namespace, found: GlobalRobustness) -> None:
           f"{found.estimate.sampling_width:.4f}, open brackets "
           f"{found.estimate.bracket_width:.4f}")  # fmt: skip
     if found.attacked is not None:
-        print(f"  attack only {_mathematically(found.attacked)}: {_attack_words(found)}")
+        told = f"{_seen(found.attacked)}, {_mathematically(found.attacked)}"
+        print(f"  attack only {told}: {_attack_words(found)}")
     if found.threshold is not None:
         print(f"  decision    {found.measure} >= {found.threshold:g}: {_decision(found)}")
 
