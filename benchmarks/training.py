@@ -53,7 +53,8 @@ def main(options: Options) -> None:
         rows,
     )
     print(
-        "  radii's epochs include their tests (accuracy, PGD) and a checkpoint; plain ones do not"
+        "  radii's epochs include their tests (accuracy, PGD) and the first checkpoint; plain ones "
+        "do not"
     )
 
 
