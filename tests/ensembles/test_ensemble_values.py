@@ -16,7 +16,9 @@ from radii.ensembles import Listed, Study, solve
 from radii.ensembles.sets import maximal
 from radii.errors import InputError
 from radii.networks import Network
+from radii.queries import Specification
 from radii.testing.networks import Family, random_network
+from radii.verifiers import Answer, Enumeration, Limits
 
 LEFT = half_plane([-1.0, 0.0], 1.0)  # fooled where x <= -1
 RIGHT = half_plane([1.0, 0.0], 1.0)  # fooled where x >= 1
@@ -160,6 +162,25 @@ def test_workers_and_resuming(tmp_path: Path) -> None:
         Study.open(networks, data, norm="linf", out=tmp_path)
     with pytest.raises(InputError, match="another list of networks"):
         Study.open(networks[:2], data, norm="l1", out=tmp_path)
+
+
+class Interrupted(Enumeration):
+    """Somebody presses Ctrl-C at the first question."""
+
+    def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_keeps_its_facts(tmp_path: Path) -> None:
+    points = [point([0, 0])]
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Study.open([LEFT, RIGHT], points, verifier=Interrupted(), out=tmp_path) as study,
+    ):
+        study.value(2.0)
+    with Study.open([LEFT, RIGHT], points, verifier="enumeration", out=tmp_path) as study:
+        assert study.fooled(2.0) == ((0b01, 0b10),)
+        assert study.value(2.0).lower == study.value(2.0).upper == Fraction(1, 2)
 
 
 def test_bad_input() -> None:
