@@ -18,6 +18,7 @@ from radii.cli import main
 from radii.datasets import Dataset
 from radii.errors import InputError, NetworkError, TrainingError
 from radii.training import Settings, train, tune
+from radii.training.certified_bounds import ModuleBounds
 from radii.training.checkpoints import claimed, replacing
 
 
@@ -238,3 +239,13 @@ def test_images_that_were_trained_on_are_not_held_out(digits: Dataset) -> None:
     card = train("dense:4", digits, test=digits.first(10), epochs=1).card
     assert not card.held_out
     assert "some of which it was trained on" in card.markdown()
+
+
+def test_a_convolution_whose_padding_is_named() -> None:
+    module = nn.Sequential(nn.Conv2d(1, 2, 3, padding="valid"), nn.ReLU(), nn.Flatten())
+    inputs = torch.rand(2, 1, 4, 4)
+    found = ModuleBounds(module, (1, 4, 4)).enclosed(inputs, inputs - 0.1, inputs + 0.1)
+    labels = torch.tensor([0, 1])
+    outputs = module(inputs)
+    margins = outputs.gather(1, labels[:, None]) - outputs
+    assert bool((found.crown_margins(labels) <= margins + 1e-5).all())
