@@ -90,31 +90,37 @@ def card(evidence: Sequence[Evidence], *, eps: Sequence[float] = (), level: floa
 
 
 def _found(name: str, part: Distribution, source: Evidence) -> Iterator[str]:
-    right = int(part.correct.sum())
+    right = int(part.holds.sum())
     data = source.experiment.get("source") or source.place.name
     plain = name.removesuffix(".onnx")
     if _is_published(part):
         yield f"{data} has results of {plain} for {right} inputs that it classifies correctly."
     else:
-        yield f"{plain} classifies {right} of {len(part)} inputs ({data}) correctly."
+        yield (
+            f"{plain} classifies {right} of {len(part)} inputs ({data}) correctly."
+            if part.is_about_label
+            else f"{_property(part)} holds for {plain} at {right} of {len(part)} inputs ({data})."
+        )
     change = CHANGES.get(str(source.experiment.get("norm")), "the change is at most eps")
     proven = "provably" if source.is_measured else "by published claims"
     low, high = part.median()
+    stays = "the answer {} stays right" if part.is_about_label else "the property {} holds"
     if low > 0:
         yield (
-            f"For half of these inputs the answer {proven} stays right under every change within "
-            f"{low:.4g} ({change}); the median radius is {known_interval(low, high)}."
+            f"For half of these inputs {stays.format(proven)} under every change within {low:.4g} "
+            f" ({change}); the median radius is {known_interval(low, high)}."
         )
     else:
         yield (
-            "For less than half of these inputs a radius above 0 is known in which the answer "
-            f"{proven} stays right ({change})."
+            "For less than half of these inputs a radius above 0 is known in which "
+            f"{stays.format(proven)} ({change})."
         )
-    witnessed = part.correct & np.isfinite(part.upper)
+    witnessed = part.holds & np.isfinite(part.upper)
     if witnessed.any():
         row = int(np.argmin(np.where(witnessed, part.upper, math.inf)))
+        broken = "a correct answer" if part.is_about_label else "the property"
         yield (
-            f"The smallest change known to break a correct answer is {part.upper[row]:.4g} "
+            f"The smallest change known to break {broken} is {part.upper[row]:.4g} "
             f"(input {part.column('input')[row]})."
         )
 
@@ -137,6 +143,8 @@ def _table(part: Distribution, eps: Sequence[float], level: float) -> Iterator[s
         "The share of correctly classified inputs whose answer stays right within eps"
         if _is_published(part)
         else "Robust accuracy: the share of inputs whose answer is right and stays so within eps"
+        if part.is_about_label
+        else "Constraint satisfaction: the share of inputs for which the property holds within eps"
     )
     yield f"{share_of}. Confidence is for each eps alone."
 
@@ -177,9 +185,10 @@ def _limitations(part: Distribution, source: Evidence, level: float) -> Iterator
     no_witness = int(np.isinf(part.upper).sum())
     if no_witness:
         yield f"For {no_witness} inputs no counterexample is known."
-    nothing = int(((part.lower == 0) & part.correct).sum())
+    nothing = int(((part.lower == 0) & part.holds).sum())
     if nothing:
-        yield f"For {nothing} correctly classified inputs nothing is proven."
+        which = "correctly classified inputs" if part.is_about_label else "inputs where it holds"
+        yield f"For {nothing} {which} nothing is proven."
     if measured.missing:
         yield f"{measured.missing} of {measured.queries} questions were left without an answer."
     if not source.is_measured:
@@ -204,6 +213,11 @@ def _method(part: Distribution, source: Evidence) -> Iterator[str]:
         yield f"Every counterexample was replayed on {', '.join(source.replayed_on)}."
     seconds = float(np.nansum(part.column("seconds")))
     yield f"Time: {seconds:.0f} s for {len(part)} inputs."
+
+
+def _property(part: Distribution) -> str:
+    names = dict.fromkeys(part.column("property").tolist())
+    return f"The property {' or '.join(names)}"
 
 
 def _is_published(part: Distribution) -> bool:

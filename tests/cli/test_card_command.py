@@ -47,6 +47,26 @@ def test_a_run_is_described(run: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "published claims" not in text
 
 
+def test_other_properties_are_not_called_answers(
+    linear_file: Path, points_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All four inputs have SR, right or wrong."""
+    planned = plan(
+        [load_network(linear_file, domain=(0, 1))],
+        datasets.load_spec(str(points_file)),
+        Settings(grid="0.01:0.5:0.02", property="sr:delta=0.2"),
+    )
+    with Store.create_or_open(tmp_path / "out") as store:
+        planned.run(store)
+    assert main(["card", str(tmp_path / "out"), "--eps", "0.05"]) == 0
+    text = capsys.readouterr().out
+    assert "The property sr:delta=0.2 holds for linear at 4 of 4 inputs" in text
+    assert "the property provably holds under every change within" in text
+    assert "Constraint satisfaction: the share of inputs" in text
+    assert "correct" not in text
+    assert "| 0 | 100.0 % | 100.0 % |" in text
+
+
 def test_claims_are_called_claims(tmp_path: Path) -> None:
     made = Distribution.from_arrays(
         lower=np.linspace(0.01, 0.1, 10), upper=np.inf, network="net", split="train"

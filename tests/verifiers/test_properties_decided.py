@@ -22,7 +22,7 @@ from radii.testing.networks import Family, instance_at, random_network
 from radii.verdicts import Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, Verifier
 
-SECONDS = 60.0
+SECONDS = 300.0
 FAMILIES = (Family.DENSE, Family.CLIPPED, Family.LEAKY, Family.RESIDUAL)
 VERIFIERS: tuple[Verifier, ...] = (BranchAndBound(), Milp())
 POINTS = 161

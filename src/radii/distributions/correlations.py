@@ -78,7 +78,7 @@ def _aligned(distribution: Distribution, side: Side) -> Float64:
     rows = {name: place for place, name in enumerate(distribution.networks)}
     row = np.array([rows[str(name)] for name in distribution.network])
     aligned = np.full((len(rows), int(places.max()) + 1), np.nan)
-    right = distribution.correct
+    right = distribution.holds
     aligned[row[right], places[right]] = side_values(distribution, side)[right]
     return aligned
 

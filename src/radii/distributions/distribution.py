@@ -159,8 +159,13 @@ class Distribution:
 
         For the class of the label that is `correct`; SR and LR hold at misclassified inputs, too.
         """
-        is_about_label = np.char.startswith(self._columns["property"], "one-to-")
-        return np.where(is_about_label, self.correct, self.upper > 0)
+        is_of_class = np.char.startswith(self._columns["property"], "one-to-")
+        return np.where(is_of_class, self.correct, self.upper > 0)
+
+    @cached_property
+    def is_about_label(self) -> bool:
+        """Whether every property is that the label's class stays: holding is being right then."""
+        return bool(np.char.startswith(self._columns["property"], "one-to-").all())
 
     @property
     def label(self) -> npt.NDArray[np.int64]:
@@ -215,8 +220,11 @@ class Distribution:
         if self.holds.all():
             return self
         if not self.holds.any():
-            is_about_label = self._columns["property"][0].startswith("one-to-")
-            why = "is classified correctly" if is_about_label else "has the property as it stands"
+            why = (
+                "is classified correctly"
+                if self.is_about_label
+                else "has the property as it stands"
+            )
             raise DataError(f"{', '.join(self.networks)}: no input {why}")
         return self.select(self.holds)
 

@@ -61,7 +61,7 @@ def paired_on(a: Distribution, b: Distribution, inputs: Inputs = "correct") -> P
         return Pair(a, b, False)
     first, second = a.select(order_a), b.select(order_b)
     if inputs == "correct":
-        both = first.correct & second.correct
+        both = first.holds & second.holds
         first, second = first.select(both), second.select(both)
     return Pair(first, second, True)
 

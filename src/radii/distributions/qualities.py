@@ -20,7 +20,8 @@ __all__ = ["Quality", "quality", "quality_table"]
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """The measures of the papers' tables. Shares and gaps are over correctly classified inputs.
+    """The measures of the papers' tables. Shares and gaps are over the inputs that `holds` counts:
+    correctly classified ones, or with another property those at which it holds as they stand.
 
     An input is `unsolved` if nothing is proven and nothing witnessed. The `mean_gap` is over inputs
     with a witness; NaN if there is none. A `critical` termination is a missing answer between
@@ -47,7 +48,7 @@ class Quality:
 
 
 def quality(distribution: Distribution) -> Quality:
-    right = distribution.correct
+    right = distribution.holds
     lower, upper = distribution.lower[right], distribution.upper[right]
     gaps = (upper - lower)[np.isfinite(upper)]
     critical = distribution.column("critical")[right]

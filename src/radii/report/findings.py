@@ -44,12 +44,13 @@ def ranking(distribution: Distribution) -> str:
 
 
 def _accuracy(distribution: Distribution, eps: float) -> str:
+    share = "accuracy" if distribution.is_about_label else "the share that keeps the property"
     falls = [
-        f"{name} from {part.correct.mean():.3f} to {part.robust_accuracy(eps)}"
+        f"{name} from {part.holds.mean():.3f} to {part.robust_accuracy(eps)}"
         for name, part in distribution.by_network().items()
     ]
     return (
-        f"When every pixel may change by {eps:g}, accuracy falls to [proven, not refuted]: "
+        f"When every pixel may change by {eps:g}, {share} falls to [proven, not refuted]: "
         f"{', '.join(falls)}."
     )
 

@@ -155,6 +155,7 @@ def _add_rows(columns: Block, measured: Distribution, inputs: Sequence[int]) -> 
     columns.add("network", _codes(measured, measured.networks), "u2")
     columns.add("position", measured.column("input"), "i4")
     columns.add("input", inputs, "i4")
+    columns.add("holds", measured.holds, "u1")
     for name, kind in ROW_COLUMNS.items():
         columns.add(name, measured.column(name), kind)
 
@@ -191,7 +192,7 @@ def _networks(sources: Sequence[Source], counted: Distribution) -> list[dict[str
                     "experiment": place,
                     "inputs": len(part),
                     "instances": len(measured),
-                    "accuracy": float(part.correct.mean()),
+                    "accuracy": float(part.holds.mean()),
                     "median": [_finite(end) for end in median],
                     "half_width": dkw_half_width(len(part), LEVEL),
                     "class_margins": _class_margins(part),

@@ -65,22 +65,27 @@ def _subject(sources: Sequence[Source], counted: Distribution) -> str:
 
 
 def _first_to_break(measured: Distribution) -> list[str]:
-    right = measured.correct & np.isfinite(measured.upper)
-    wrong = int((~measured.correct).sum())
+    right = measured.holds & np.isfinite(measured.upper)
+    wrong = int((~measured.holds).sum())
+    kept, broken = (
+        ("a correctly classified input", "misclassified")
+        if measured.is_about_label
+        else ("an input with the property", "without the property")
+    )
     told = []
     if right.any():
         row = int(np.argmin(np.where(right, measured.upper, np.inf)))
         becomes = int(measured.column("witness_class")[row])
         seen = f" and becomes {becomes}" if becomes >= 0 else ""
         told.append(
-            "The closest counterexample to a correctly classified input is "
+            f"The closest counterexample to {kept} is "
             f"{measured.upper[row]:.3g} away: input {measured.column('input')[row]} "
             f"of class {measured.label[row]} breaks {measured.network[row]}{seen}."
         )
     if wrong:
         told.append(
             f"{_count(wrong, 'instance')} of {len(measured):,} "
-            f"{'is' if wrong == 1 else 'are'} misclassified without any change, with radius 0."
+            f"{'is' if wrong == 1 else 'are'} {broken} without any change, with radius 0."
         )
     return told
 

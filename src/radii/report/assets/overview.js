@@ -50,14 +50,14 @@ function accuracySection(model) {
   on("theme", update);
   update();
   return section("accuracy", "Robust accuracy at ε",
-    "The share of all inputs that are classified correctly and stay so for every change up to ε. Solid is proven; hatched is neither proven nor refuted; what is missing has a counterexample.",
+    "The share of all inputs that are right and stay so for every change up to ε: classified correctly, or with the property that was asked for. Solid is proven; hatched is neither proven nor refuted; what is missing has a counterexample.",
     list, accuracyTable(model).element);
 }
 
 function accuracyBar(model, network, place) {
   const proven = el("div", { class: "proven" });
   const open = el("div", { class: "open-share" });
-  const plainMark = el("div", { class: "tick", title: `Accuracy without any change: ${percent(network.accuracy)}`, style: { left: `${100 * network.accuracy}%` } });
+  const plainMark = el("div", { class: "tick", title: `Without any change: ${percent(network.accuracy)}`, style: { left: `${100 * network.accuracy}%` } });
   const value = el("span", { class: "value" });
   const name = el("span", { class: "name" }, network.name);
   const element = el("div", { class: "bar-row" }, name, el("div", { class: "bar" }, proven, open, plainMark), value);

@@ -97,7 +97,7 @@ function correlationTable(model) {
       { title: "Network", isText: true, value: (r) => model.networks[r.i].name },
       { title: "and", isText: true, value: (r) => model.networks[r.j].name },
       { title: "Correlation", value: (r) => r.value, text: (r) => (r.value === null ? "–" : r.value.toFixed(2)),
-        help: "Spearman's rank correlation of proven radii, on inputs that both classify correctly" },
+        help: "Spearman's rank correlation of proven radii, on inputs that are right as they stand for both" },
     ],
   });
   return el("div", {}, el("h3", {}, "Are the same inputs hard for both?"), table.element);

@@ -91,8 +91,8 @@ function pointLines(model, row) {
 }
 
 function boxShapes(model, place, at, rows) {
-  const { lower, upper, correct } = model.rows;
-  const right = rows.filter((r) => correct[r]);
+  const { lower, upper, holds } = model.rows;
+  const right = rows.filter((r) => holds[r]);
   if (right.length < 4) return [];
   const lows = Float64Array.from(right, (r) => lower[r]).sort();
   const highs = Float64Array.from(right, (r) => upper[r]).sort();

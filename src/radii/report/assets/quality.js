@@ -19,7 +19,7 @@ function qualitySection(model) {
   ].filter((column, place) => place === 0 || model.networks.some((_, i) => column.value(i) !== null));
   const table = dataTable({ name: "quality", caption: "Quality of the measurement", rows: model.networks.map((_, i) => i), columns });
   return section("quality", "How well is it known?",
-    "A small gap means that proofs and counterexamples nearly meet. Missing answers never move a bracket; they leave it wide. Shares and gaps are of correctly classified inputs.",
+    "A small gap means that proofs and counterexamples nearly meet. Missing answers never move a bracket; they leave it wide. Shares and gaps are of inputs that are right as they stand: correctly classified, or with the property that was asked for.",
     table.element);
 }
 

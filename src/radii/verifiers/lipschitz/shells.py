@@ -56,6 +56,9 @@ FIRST_RATIO = 2.0
 ATTACK_SECONDS, ATTACK_SHARE = 1.0, 0.1
 """For the attack once slopes leave the answer open, and of the time that is left."""
 
+SHELL_SHARE = 0.25
+"""Of the time that is left, for one shell: near the radius of its query a thinner one is easier."""
+
 
 @dataclass(slots=True)
 class Shells:
@@ -164,7 +167,7 @@ class _Attempt:
                 continue
             if self._is_broken(told.candidate):
                 return Answer(Verdict.NOT_ROBUST, told.candidate)
-            if told.candidate is None and told.verdict is not Verdict.UNKNOWN:
+            if told.verdict in (Verdict.MEMOUT, Verdict.ERROR, Verdict.CANCELLED):
                 return Answer(told.verdict, message=told.message)
             if outer <= shells.proven * THINNEST:
                 message = f"outputs come within tolerance of the bound at distance {outer:.4g}"
@@ -180,7 +183,8 @@ class _Attempt:
         near = StandardRobustness(delta).at(Anchor(0, requirement.reference))
         assert isinstance(near, LinearRequirement)
         asked = Specification(replace(self.ball, eps=outer), near, self.specification.inputs)
-        return self.decide(self.network, asked, self.limits)
+        share = self.limits.within(SHELL_SHARE * self.limits.remaining)
+        return self.decide(self.network, asked, share)
 
     def _is_broken(self, candidate: Array | None) -> bool:
         return check_witness(self.network, self.specification, candidate) is not None
