@@ -133,6 +133,7 @@ def test_killed_and_resumed_equals_undisturbed(
     db.close()
 
 
+@pytest.mark.slow
 def test_interrupted_ends_cleanly_and_keeps_what_was_found(
     relu_file: Path, relu_points_file: Path, tmp_path: Path
 ) -> None:

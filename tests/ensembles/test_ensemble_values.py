@@ -64,7 +64,10 @@ def on_a_grid(networks: list[Network], centre: list[float], eps: float, norm: No
 
 
 @pytest.mark.parametrize("norm", list(Norm))
-@pytest.mark.parametrize(("count", "eps"), [(3, 1.33), (4, 1.2), (5, 1.6)])
+@pytest.mark.parametrize(
+    ("count", "eps"),
+    [(3, 1.33), (4, 1.2), pytest.param(5, 1.6, marks=pytest.mark.slow)],
+)
 def test_linear_classifiers_in_the_plane(count: int, eps: float, norm: Norm) -> None:
     networks = spokes(count)
     expected = on_a_grid(networks, [0.1, 0.05], eps, norm)

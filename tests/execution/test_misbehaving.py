@@ -104,6 +104,7 @@ def test_cancelled_work_stops_within_a_second(network: Network, instances: list[
     assert run.cases[0].search.bracket.upper <= 0.11 + 1e-6
 
 
+@pytest.mark.slow
 def test_wall_time_falls_and_work_grows_with_k(network: Network, instances: list[Instance]) -> None:
     walls, works = [], []
     for k in (1, 4):

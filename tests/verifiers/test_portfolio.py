@@ -88,6 +88,7 @@ def test_limits_end_all_members(cancelled: bool, network: Network, instance: Ins
     assert result.verdict is (Verdict.CANCELLED if cancelled else Verdict.TIMEOUT)
 
 
+@pytest.mark.slow
 def test_a_member_that_somebody_ended_is_replaced(network: Network, instance: Instance) -> None:
     portfolio = Portfolio([BranchAndBound(), Milp()])
     for verifier in portfolio.members:
