@@ -15,7 +15,10 @@ import pytest
 
 from radii.cli import main
 
-CODE = "import sys; from radii.cli import main; sys.exit(main(sys.argv[1:]))"
+CODE = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "  # a shell's &
+    "from radii.cli import main; sys.exit(main(sys.argv[1:]))"
+)
 
 
 def test_it_prints_an_address_and_ends_with_ctrl_c(
