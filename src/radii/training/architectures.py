@@ -100,38 +100,101 @@ def _layers(name: str, shape: Shape, classes: int) -> list[nn.Module]:
         return _dense(shape, [width] * (depth - 1), classes)
     if found := re.fullmatch(r"(?:mnist-)?net_(\d{1,5})x(\d{1,2})", name):
         return _dense(shape, [int(found[1])] * int(found[2]), classes)
+    if found := re.fullmatch(r"dense:([\d-]+)@([a-z]+)", name):
+        return _dense(shape, _sizes(name, found[1]), classes, _activation(name, found[2]))
+    if found := re.fullmatch(r"conv:([\dx-]+)(?:\+([\d-]+))?(?:@([a-z]+))?", name):
+        kernels = [_sizes(name, layer, "x") for layer in found[1].split("-")]
+        widths = _sizes(name, found[2]) if found[2] else []
+        return _strided(name, shape, kernels, widths, classes, _activation(name, found[3]))
     if found := re.fullmatch(r"(?:dense:|mlp-)([1-9]\d{0,4}(?:-[1-9]\d{0,4})*)(-clamp)?", name):
         layers = _dense(shape, [int(width) for width in found[1].split("-")], classes)
         return [*layers, nn.Hardtanh(-CLAMP, CLAMP)] if found[2] else layers
     if name in ARCHITECTURES:
-        if len(shape) != 3:
-            raise SpecificationError(
-                f"architecture '{name}' takes images (channels, height, width), "
-                f"not inputs of shape {shape}"
-            )
-        try:
-            return ARCHITECTURES[name](shape, classes)
-        except _TooSmall:
-            raise SpecificationError(
-                f"architecture '{name}': images of {shape[1]}x{shape[2]} pixels are too small"
-            ) from None
+        return _of_images(name, shape, lambda: ARCHITECTURES[name](shape, classes))
     known = ", ".join(ARCHITECTURES)
     raise SpecificationError(f"architecture '{name}' is not one of {GENERAL}, {known}")
 
 
-GENERAL = "dense:30, dense:100-50, dense:30-clamp, relu_3_50, net_256x4, gtsrb_6_256"
+GENERAL = (
+    "dense:30, dense:100-50, dense:30-clamp, dense:64-64@tanh, conv:8x5-16x5+64@relu, relu_3_50, "
+    "net_256x4, gtsrb_6_256"
+)
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "relu": nn.ReLU,
+    "tanh": nn.Tanh,
+    "sigmoid": nn.Sigmoid,
+}
+"""What stands behind the @ of a name."""
+
+
+def _activation(name: str, given: str | None) -> type[nn.Module]:
+    if given is not None and given not in ACTIVATIONS:
+        known = ", ".join(ACTIVATIONS)
+        raise SpecificationError(
+            f"architecture '{name}': activation '{given}' is not one of {known}"
+        )
+    return ACTIVATIONS[given or "relu"]
+
+
+def _sizes(name: str, text: str, separator: str = "-") -> list[int]:
+    parts = text.split(separator)
+    if not all(re.fullmatch(r"[1-9]\d{0,4}", part) for part in parts):
+        raise SpecificationError(f"architecture '{name}': '{text}' is not a list of sizes above 0")
+    return [int(part) for part in parts]
+
+
+def _of_images(name: str, shape: Shape, build: Callable[[], list[nn.Module]]) -> list[nn.Module]:
+    """What `build` returns, where inputs are images and large enough for it."""
+    if len(shape) != 3:
+        raise SpecificationError(
+            f"architecture '{name}' takes images (channels, height, width), "
+            f"not inputs of shape {shape}"
+        )
+    try:
+        return build()
+    except _TooSmall:
+        raise SpecificationError(
+            f"architecture '{name}': images of {shape[1]}x{shape[2]} pixels are too small"
+        ) from None
+
+
+def _strided(
+    name: str,
+    shape: Shape,
+    kernels: Sequence[Sequence[int]],
+    widths: Sequence[int],
+    classes: int,
+    activation: type[nn.Module],
+) -> list[nn.Module]:
+    """Convolutions of FILTERSxKERNEL, each of which halves the sides, then dense layers."""
+    if any(len(layer) != 2 for layer in kernels):
+        raise SpecificationError(f"architecture '{name}': a convolution is FILTERSxKERNEL, as 8x5")
+
+    def build() -> list[nn.Module]:
+        grown = _Growing(shape)
+        for filters, kernel in kernels:
+            grown.conv(filters, kernel, 2, kernel // 2).then(activation())
+        return grown.dense(widths, classes, activation)
+
+    return _of_images(name, shape, build)
 
 
 class _TooSmall(Exception):
     """No pixel is left after a layer."""
 
 
-def _dense(shape: Shape, widths: Sequence[int], classes: int) -> list[nn.Module]:
-    """Flatten, then dense layers with ReLU between them."""
+def _dense(
+    shape: Shape,
+    widths: Sequence[int],
+    classes: int,
+    activation: type[nn.Module] = nn.ReLU,
+) -> list[nn.Module]:
+    """Flatten, then dense layers with an activation between them."""
     layers: list[nn.Module] = [nn.Flatten()]
     size = math.prod(shape)
     for width in widths:
-        layers += [nn.Linear(size, width), nn.ReLU()]
+        layers += [nn.Linear(size, width), activation()]
         size = width
     return [*layers, nn.Linear(size, classes)]
 
@@ -152,7 +215,11 @@ class _Growing:
         return self._now(self.shape[0], 2, 2, 0)
 
     def relu(self) -> _Growing:
-        self.layers.append(nn.ReLU())
+        return self.then(nn.ReLU())
+
+    def then(self, layer: nn.Module) -> _Growing:
+        """A layer that keeps the shape."""
+        self.layers.append(layer)
         return self
 
     def norm(self) -> _Growing:
@@ -169,8 +236,10 @@ class _Growing:
         self.shape = body.shape
         return self
 
-    def dense(self, widths: Sequence[int], classes: int) -> list[nn.Module]:
-        return [*self.layers, *_dense(self.shape, widths, classes)]
+    def dense(
+        self, widths: Sequence[int], classes: int, activation: type[nn.Module] = nn.ReLU
+    ) -> list[nn.Module]:
+        return [*self.layers, *_dense(self.shape, widths, classes, activation)]
 
     def _now(self, filters: int, kernel: int, stride: int, padding: int) -> _Growing:
         sides = tuple((s + 2 * padding - kernel) // stride + 1 for s in self.shape[1:])
