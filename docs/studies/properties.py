@@ -29,7 +29,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def satisfaction(results: Path) -> None:
     """Table 1: proven shares, and what stayed undecided where something did."""
     rows = []
-    for kind in ("cr", "sr", "lr", "scr"):
+    for kind in ("cr", "sr", "lr"):
         row = [kind.upper()]
         for data in DATA:
             measured = Distribution.from_store(results / "proofs" / f"{data}-{kind}").by_network()

@@ -7,6 +7,7 @@ source=$(realpath "$1")
 mkdir -p "$2/nets" && cd "$2"
 CLASSES=1,2,4,5,9,10,12,13,25,38 # ten classes with many images in the full set
 FASHION_EPOCHS=15 GTSRB_EPOCHS=300
+declare -A ATTACKED=([fashion]=50 [gtsrb]=20) # images a network and property
 
 train() { # name, data, hidden units, epochs, regime
     radii train --data "$2:train" --arch "dense:$3-clamp" --regime "$5" --epochs "$4" --out "nets/$1"
@@ -29,7 +30,7 @@ for regime in standard scr sr lr; do
     train "gtsrb-30-$regime" gtsrb10.npz 30 $GTSRB_EPOCHS $regime
 done
 for data in fashion gtsrb; do
-    for property in cr sr:delta=10 lr:L=10 scr:eta=0.52; do
+    for property in cr sr:delta=10 lr:L=10; do
         radii run $(networks $data 30 standard scr sr lr) --data "$(images $data)" --domain 0:1 \
             --property $property --grid 0.1:0.11:0.1 --search binary --timeout 30 --out "proofs/$data-${property%%:*}"
     done
@@ -46,7 +47,7 @@ for regime in $REGIMES; do
 done
 for data in fashion gtsrb; do
     for property in sr:delta=10 scr:eta=0.52 lr:L=10; do
-        radii attack $(networks $data 100 $REGIMES) --data "$(images $data)[0:100]" --domain 0:1 \
+        radii attack $(networks $data 100 $REGIMES) --data "$(images $data)[0:${ATTACKED[$data]}]" --domain 0:1 \
             --property $property --grid 0.002:0.302:0.002 --out "attacks/$data-${property%%:*}"
     done
 done
