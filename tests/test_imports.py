@@ -49,6 +49,7 @@ LAYERS = (
     "plots",
     "report",
     "training",
+    "studies",
     "cards",
     "cycle",
     "demo",

@@ -34,6 +34,7 @@ from radii.cli import (
     run,
     serve,
     show,
+    study,
     train,
     verify,
 )
@@ -62,6 +63,7 @@ COMMANDS = (
     train,
     cycle,
     ensemble,
+    study,
     data,
     doctor,
     completion,

@@ -36,6 +36,12 @@ from radii.plots.robust_accuracy import (
 )
 from radii.plots.run_times import RunTimes, draw_run_times, run_times
 from radii.plots.style import COLUMN_WIDTH, TEXT_WIDTH, save_figure
+from radii.plots.tradeoff import (
+    TradeoffPoint,
+    draw_hyper_parameters,
+    draw_proof_gaps,
+    draw_tradeoff,
+)
 
 __all__ = [
     "COLUMN_WIDTH",
@@ -52,6 +58,7 @@ __all__ = [
     "RunTimes",
     "Scatter",
     "SpreadCurve",
+    "TradeoffPoint",
     "as_picture",
     "box_summaries",
     "claims_of",
@@ -69,14 +76,17 @@ __all__ = [
     "draw_fairness",
     "draw_fits",
     "draw_gaps",
+    "draw_hyper_parameters",
     "draw_ks_matrix",
     "draw_leads",
+    "draw_proof_gaps",
     "draw_qq",
     "draw_repetition",
     "draw_robust_accuracy",
     "draw_run_times",
     "draw_scatter",
     "draw_targets",
+    "draw_tradeoff",
     "ecdf_curves",
     "fitted_groups",
     "gap_summaries",

@@ -1,0 +1,174 @@
+"""`radii study`: many networks made and measured, and what they have in common."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from radii.errors import ExperimentError
+
+__all__ = ["add_parser"]
+
+EPILOG = """examples:
+  radii study tradeoff --preset mnist-small --jobs 2 --out mnist
+  radii study tradeoff --description study.toml --out results
+  radii study tradeoff --data digits:train --test digits:test --eps 0.05 \\
+      --grid "deterministic depth=1,2 width=8,16 activation=relu,tanh epochs=5" \\
+      --grid "pruned width=16 strength=0.5,0.9" --out small
+  radii study show mnist
+  radii study show mnist --measure 1-D --csv networks.csv --figures figures
+
+The same command again continues a study that was cut off; `show` also reads one that still runs.
+
+presets:  fashion-small, mnist-small
+grids:    deterministic, pruned, bayesian, each with depth, width, activation (relu, tanh,
+          sigmoid), convolutions, filters, kernel, seed; rate and epochs; strength and rounds
+          (pruned); step, steps and samples (bayesian); all combinations, or count=N of them
+"""
+
+_SETTINGS: dict[str, tuple[type, str, str]] = {
+    "data": (str, "SPEC", "images to train on, such as mnist:train[0:5000]"),
+    "test": (str, "SPEC", "images to measure on, such as mnist:test"),
+    "eps": (str, "EPS", "radius of the balls, such as 0.05 or 8/255"),
+    "error": (float, "E", "of R and D as attacked (0.05)"),
+    "samples": (int, "N", "inputs attacked, in place of an error"),
+    "confidence": (float, "C", "of all intervals (0.95)"),
+    "attack": (str, "NAME", "fgsm (default) or pgd"),
+    "proof_inputs": (int, "N", "inputs given to the verifier (50); 0: no proofs"),
+    "proof_timeout": (float, "S", "seconds of the verifier an input (1)"),
+    "verifier": (str, "NAME", "native"),
+    "seed": (int, "N", "of all that is drawn (0)"),
+}
+
+
+def add_parser(subparsers: Any) -> None:
+    """Register `study` with its commands; each sets `run`, a function of the arguments."""
+    parser = subparsers.add_parser(
+        "study",
+        help="make and measure many networks",
+        description="Make and measure many networks, and say what they have in common.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_tradeoff(commands)
+    show = commands.add_parser("show", help="tables and figures of a study, finished or not")
+    show.add_argument("directory", type=Path, metavar="DIR", help="where a study is kept")
+    show.add_argument("--confidence", type=float, metavar="C", help="of correlations (0.95)")
+    _add_output(show)
+    show.set_defaults(run=_show)
+
+
+def _add_tradeoff(commands: Any) -> None:
+    tradeoff = commands.add_parser(
+        "tradeoff",
+        help="robustness against accuracy",
+        description="Train the networks of a grid and measure accuracy, R and D of each.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    tradeoff.add_argument("--preset", metavar="NAME", help="mnist-small or fashion-small")
+    tradeoff.add_argument("--description", type=Path, metavar="FILE", help="a study in TOML")
+    tradeoff.add_argument(
+        "--grid", action="append", default=[], metavar="GRID", help="networks to add; see below"
+    )
+    for name, (kind, metavar, text) in _SETTINGS.items():
+        flag = f"--{name.replace('_', '-')}"
+        tradeoff.add_argument(flag, type=kind, metavar=metavar, help=text)
+    tradeoff.add_argument("--jobs", type=int, metavar="N", help="networks at once (all cores)")
+    tradeoff.add_argument("--out", required=True, type=Path, metavar="DIR", help="where it is kept")
+    _add_output(tradeoff)
+    tradeoff.set_defaults(run=_tradeoff)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--measure", metavar="NAME", default="R", help="of effects: R (default), 1-D or 'proven R'"
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="a line a network")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="draw all figures there")
+    parser.add_argument("--format", default="png", metavar="SUFFIX", help="png (default), pdf, svg")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def _tradeoff(args: argparse.Namespace) -> int:
+    from radii.cli import study_tables
+    from radii.cli.progress import ProgressBar
+    from radii.machine import usable_cores
+    from radii.studies import Study, run_study
+
+    study_tables.check(args)
+    study = Study.from_tables(_tables(args))
+    jobs = usable_cores() if args.jobs is None else args.jobs
+    try:
+        with ProgressBar() as bar:
+            members = run_study(study, args.out, jobs=jobs, progress=bar.counted)
+    except KeyboardInterrupt:
+        print(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
+        return 130
+    study_tables.show(args, study, members, study.confidence)
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    from radii.cli import study_tables
+    from radii.studies import Study, read_members
+
+    study_tables.check(args)
+    study = Study.read(args.directory)
+    confidence = study.confidence if args.confidence is None else args.confidence
+    study_tables.show(args, study, read_members(args.directory), confidence)
+    return 0
+
+
+def _tables(args: argparse.Namespace) -> dict[str, Any]:
+    """A preset or a file, with flags in place of its settings and beside its grids."""
+    from radii.studies import preset_tables, read_tables
+
+    if args.preset is not None and args.description is not None:
+        raise ExperimentError("--preset and --description: a study is one of them")
+    tables: dict[str, Any] = {}
+    if args.preset is not None:
+        tables = preset_tables(args.preset)
+    elif args.description is not None:
+        tables = read_tables(args.description)
+    for name in _SETTINGS:
+        if getattr(args, name) is not None:
+            tables[name] = getattr(args, name)
+    for text in args.grid:
+        kind, grid = _grid(text)
+        held = tables.setdefault(kind, [])
+        if not isinstance(held, list):
+            raise ExperimentError(f"'{kind}' must be a list of tables: [[{kind}]]")
+        held.append(grid)
+    return tables
+
+
+def _grid(text: str) -> tuple[str, dict[str, Any]]:
+    """`KIND name=value,value ...`."""
+    from radii.studies import KINDS
+
+    kind, *words = text.split() or [""]
+    if kind not in KINDS:
+        raise ExperimentError(f"--grid '{text}' must begin with one of {', '.join(KINDS)}")
+    grid: dict[str, Any] = {}
+    for word in words:
+        name, equals, values = word.partition("=")
+        if not equals or not values or name in grid:
+            raise ExperimentError(
+                f"--grid '{text}': '{word}' is not of the form name=value,value, once for a name"
+            )
+        parsed = [_value(value) for value in values.split(",")]
+        grid[name] = parsed[0] if name == "count" and len(parsed) == 1 else parsed
+    return kind, grid
+
+
+def _value(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
