@@ -13,16 +13,16 @@ train() { # kind, architecture, epochs
     done
 }
 
-measure() { # kind
+measure() { # kind, images
     local networks=""
     for regime in $REGIMES; do networks="$networks --network nets/mnist-$1-${regime%%:*}.onnx"; done
-    radii run $networks --data "mnist:test[0:40]" --domain 0:1 --grid mnist --budget 10 --out "brackets/$1"
+    radii run $networks --data "mnist:test[0:$2]" --domain 0:1 --grid mnist --budget 10 --out "brackets/$1"
 }
 
 train dense relu_3_50 8
 train conv convSmall 4
-measure dense
-measure conv
+measure dense 40
+measure conv 25
 for kind in dense conv; do
     radii compare "brackets/$kind" --inputs all --eps 0.02,0.05,0.1
     radii show "brackets/$kind" --statistics
