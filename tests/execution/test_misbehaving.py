@@ -73,6 +73,7 @@ class Driven:
         return {result.verdict for _, question, result in self.told if question.eps == eps}
 
 
+@pytest.mark.slow
 def test_each_misbehaviour_is_its_missing_answer_and_harms_nobody_else(
     network: Network, instances: list[Instance]
 ) -> None:

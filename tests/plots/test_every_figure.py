@@ -138,7 +138,10 @@ def test_claims_against_witnesses(options: FigureOptions) -> None:
     check_nothing_is_cut_or_covered(figure_of("claims", claimed_and_attacked(), options))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(kind, marks=() if kind == "ecdf" else pytest.mark.slow) for kind in KINDS],
+)
 def test_files_in_every_format(kind: str, tmp_path: Path) -> None:
     figure = figure_of(kind, SUITED.get(kind, many)(), COLUMN)
     starts = {".pdf": b"%PDF", ".png": b"\x89PNG", ".svg": b"<?xml"}

@@ -189,6 +189,7 @@ def test_names_and_options() -> None:
         verifiers.get("portfolio:native,vnncomp")
 
 
+@pytest.mark.slow
 def test_in_a_worker_it_gives_the_brackets_of_native(
     relu_file: Path, relu_points_file: Path
 ) -> None:
