@@ -105,6 +105,7 @@ def run_command(described: dict[str, str], out: Path) -> subprocess.Popen[bytes]
     return subprocess.Popen([*command, "run", *flags, "--out", str(out)], stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_equals_undisturbed(
     relu_file: Path, relu_points_file: Path, tmp_path: Path
 ) -> None:

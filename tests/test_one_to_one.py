@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import radii
 from radii import demo
@@ -12,6 +13,7 @@ GRID = "0.01:0.6:0.01"
 INPUTS = 3
 
 
+@pytest.mark.slow
 def test_the_smallest_over_targets_is_the_one_to_any_radius() -> None:
     network = demo.load_network("mlp-standard")
     digits = radii.datasets.load("digits", split="test").first(INPUTS)

@@ -86,6 +86,7 @@ def test_a_run_that_is_complete_does_not_wait(plan: Plan, tmp_path: Path) -> Non
     assert observer.said == []
 
 
+@pytest.mark.slow
 def test_the_run_says_that_it_is_paused(
     linear_file: Path, points_file: Path, tmp_path: Path
 ) -> None:

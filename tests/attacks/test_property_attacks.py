@@ -75,6 +75,7 @@ def cases(spec: str, norm: Norm, count: int = 2) -> list[tuple[Network, Instance
     ("spec", "norm"),
     [*((spec, Norm.LINF) for spec in ASKED), *((s, n) for s in OTHERS for n in (Norm.L2, Norm.L1))],
 )
+@pytest.mark.slow
 def test_minimum_norm_is_as_close_as_a_grid(spec: str, norm: Norm) -> None:
     for network, instance in cases(spec, norm):
         closest, _ = closest_on_grid(network, instance, EPS)

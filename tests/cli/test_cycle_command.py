@@ -15,6 +15,7 @@ BASE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_budget_ends_first_with_1_and_an_easy_requirement_with_0(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
