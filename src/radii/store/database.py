@@ -1,161 +1,46 @@
-"""Where an experiment's results live: one SQLite file in its directory. Only this module knows SQL.
-
-A result is on disk when `record` returns. The file can be read while a run writes it.
-"""
+"""The database of one experiment. Only this module and `tables` know SQL."""
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
 import sqlite3
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
-import numpy as np
-
-from radii.brackets import Bracket, Disagreement, Measurement, weigh
+from radii.brackets import Disagreement, Measurement, weigh
 from radii.errors import StoreError
 from radii.pausing import PauseFlag
 from radii.queries import Instance
 from radii.search import Kind, Question
-from radii.verdicts import Array, Proof, Result, Verdict, Witness
+from radii.store.locks import LOCK_NAME, is_taken
+from radii.store.rows import (
+    Answer,
+    Answered,
+    Record,
+    Subject,
+    array_of,
+    instance_row,
+    measurement_of,
+    query_row,
+    result_of,
+    witness_row,
+)
+from radii.store.tables import MIGRATIONS, SCHEMA, SCHEMA_VERSION
+from radii.verdicts import Result
 
-__all__ = [
-    "FILE_NAME",
-    "SCHEMA_VERSION",
-    "Answer",
-    "Record",
-    "Store",
-    "Subject",
-    "written_since",
-]
+__all__ = ["FILE_NAME", "Store"]
 
 FILE_NAME = "radii.sqlite"
-LOCK_NAME = ".lock"
-LOCK_PAUSES = (0.0, 0.02, 0.1)  # seconds before each attempt
-SCHEMA_VERSION = 2
-
-SCHEMA = """
-CREATE TABLE meta (
-    name TEXT PRIMARY KEY,
-    value TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE networks (
-    fingerprint TEXT PRIMARY KEY,
-    name TEXT NOT NULL,
-    path TEXT NOT NULL
-);
-CREATE TABLE instances (
-    key TEXT PRIMARY KEY,
-    position INTEGER NOT NULL UNIQUE,
-    network TEXT NOT NULL REFERENCES networks (fingerprint),
-    input_index INTEGER NOT NULL,
-    label INTEGER NOT NULL,
-    predicted INTEGER NOT NULL,
-    correct INTEGER NOT NULL,
-    property TEXT NOT NULL,
-    target INTEGER,
-    norm TEXT NOT NULL,
-    dtype TEXT NOT NULL,
-    shape TEXT NOT NULL,
-    input BLOB NOT NULL,
-    outputs BLOB NOT NULL
-);
-CREATE TABLE queries (
-    id INTEGER PRIMARY KEY,
-    instance TEXT NOT NULL REFERENCES instances (key),
-    kind TEXT NOT NULL,
-    eps REAL NOT NULL,
-    verdict TEXT NOT NULL,
-    seconds REAL NOT NULL,
-    verifier TEXT NOT NULL,
-    version TEXT NOT NULL,
-    proof_eps REAL,
-    proof_margin REAL,
-    message TEXT NOT NULL,
-    ended_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
-    cpu_seconds REAL,  -- NULL: not measured
-    added_seconds REAL  -- to the wall time of the instance; NULL: all of `seconds`
-);
-CREATE INDEX queries_of_instance ON queries (instance);
-CREATE TABLE witnesses (
-    query INTEGER PRIMARY KEY REFERENCES queries (id),
-    distance REAL NOT NULL,
-    predicted INTEGER NOT NULL,
-    dtype TEXT NOT NULL,
-    shape TEXT NOT NULL,
-    input BLOB NOT NULL,
-    outputs BLOB NOT NULL,
-    replayed_on TEXT NOT NULL
-);
-CREATE TABLE brackets (
-    instance TEXT PRIMARY KEY REFERENCES instances (key),
-    lower REAL NOT NULL,
-    upper REAL NOT NULL  -- Infinity without a witness
-);
-"""
-
-MIGRATIONS = {
-    1: """
-    ALTER TABLE queries ADD COLUMN cpu_seconds REAL;
-    ALTER TABLE queries ADD COLUMN added_seconds REAL;
-    """,
-}
-"""What makes a store of each older version one of the next."""
-
-Answered = tuple[Question, Result]
 
 MEASURED = (
     "SELECT i.key, i.dtype, i.shape, i.input, n.name, n.fingerprint, i.input_index, i.label,"
     " i.predicted, i.correct, i.property, i.target FROM instances i"
     " JOIN networks n ON n.fingerprint = i.network"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """An instance before anything was asked; `digest` is equal for equal inputs."""
-
-    key: str
-    digest: str
-    columns: tuple[Any, ...]
-
-    def measured(self, answered: Sequence[Answered]) -> Measurement:
-        """Its measurement, given all its answers."""
-        return _measurement(self.columns, answered)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A result as it was reported. Later ones have larger numbers; `ended_at` is in UTC."""
-
-    number: int
-    key: str
-    ended_at: str
-    question: Question
-    result: Result
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Record:
-    """Everything a store holds about one instance; `answered` in the order it was reported."""
-
-    key: str
-    measurement: Measurement
-    input: Array
-    answered: tuple[Answered, ...]
-
-    @property
-    def disagreements(self) -> tuple[Disagreement, ...]:
-        """Claims of proofs that a replayed witness contradicts."""
-        return weigh(result for _, result in self.answered)[1]
 
 
 class Store:
@@ -179,7 +64,7 @@ class Store:
             lock = (directory / LOCK_NAME).open("w")
         except OSError as error:
             raise StoreError(f"{directory}: cannot be written ({error.strerror})") from None
-        if not _is_locked(lock):
+        if not is_taken(lock):
             lock.close()
             raise StoreError(f"{directory}: another run is writing here; wait or stop it")
         is_new = not (directory / FILE_NAME).exists()
@@ -287,7 +172,7 @@ class Store:
             )
             self._db.executemany(
                 f"INSERT INTO instances VALUES ({', '.join('?' * 14)})",
-                [_instance_row(place, instance) for place, instance in enumerate(instances)],
+                [instance_row(place, instance) for place, instance in enumerate(instances)],
             )
         self._unused.clear()
 
@@ -318,37 +203,16 @@ class Store:
                 )
 
     def _insert_result(self, key: str, question: Question, result: Result) -> None:
-        proof, witness = result.proof, result.witness
         cursor = self._db.execute(
             "INSERT INTO queries (instance, kind, eps, verdict, seconds, verifier, version,"
             " proof_eps, proof_margin, message, cpu_seconds, added_seconds)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                key,
-                question.kind.value,
-                question.eps,
-                result.verdict.value,
-                result.seconds,
-                result.verifier,
-                result.version,
-                proof.eps if proof else None,
-                proof.margin if proof else None,
-                result.message,
-                result.cpu_seconds,
-                result.added_seconds,
-            ),
+            f" VALUES ({', '.join('?' * 12)})",
+            query_row(key, question, result),
         )
-        if witness is not None:
+        if result.witness is not None:
             self._db.execute(
-                "INSERT INTO witnesses VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    cursor.lastrowid,
-                    witness.distance,
-                    witness.predicted,
-                    *_array_columns(witness.input),
-                    witness.outputs.astype(np.float64).tobytes(),
-                    witness.replayed_on,
-                ),
+                f"INSERT INTO witnesses VALUES ({', '.join('?' * 8)})",
+                witness_row(cursor.lastrowid, result.witness),
             )
 
     def results(self, keys: Sequence[str] | None = None) -> dict[str, list[Answered]]:
@@ -365,7 +229,7 @@ class Store:
         with _explained(self._place):
             for key, kind, eps, *columns in self._db.execute(query + " ORDER BY q.id", keys or ()):
                 question = Question(Kind(kind), eps)
-                answered[key].append((question, _result(question, columns)))
+                answered[key].append((question, result_of(question, columns)))
         return answered
 
     def measurements(self) -> list[Measurement]:
@@ -377,7 +241,7 @@ class Store:
                 " i.correct, i.property, i.target FROM instances i"
                 " JOIN networks n ON n.fingerprint = i.network ORDER BY i.position"
             ).fetchall()
-        return [_measurement(columns, results[key]) for key, *columns in rows]
+        return [measurement_of(columns, results[key]) for key, *columns in rows]
 
     def records(self, keys: Iterable[str] | None = None) -> Iterator[Record]:
         """One record an instance, in the order of the selection or of `keys`.
@@ -397,7 +261,9 @@ class Store:
     def _record(self, row: Sequence[Any]) -> Record:
         key, dtype, shape, data, *columns = row
         answered = tuple(self.results([key])[key])
-        return Record(key, _measurement(columns, answered), _array(dtype, shape, data), answered)
+        return Record(
+            key, measurement_of(columns, answered), array_of(dtype, shape, data), answered
+        )
 
     def subjects(self) -> Iterator[Subject]:
         """The instances, in the order of the selection, without what was asked of them."""
@@ -419,7 +285,7 @@ class Store:
         with _explained(self._place):
             for number, key, ended_at, kind, eps, *columns in self._db.execute(query, (after,)):
                 question = Question(Kind(kind), eps)
-                yield Answer(number, key, ended_at, question, _result(question, columns))
+                yield Answer(number, key, ended_at, question, result_of(question, columns))
 
     def first_answer_at(self) -> str:
         """When the first result was reported, in UTC; empty while there is none."""
@@ -440,132 +306,6 @@ class Store:
             for key, network, index in rows
             for disagreement in weigh(result for _, result in results[key])[1]
         ]
-
-
-def written_since(directory: Path) -> float | None:
-    """When the run began that has this directory's store open, in seconds since 1970.
-
-    None: no run has it open now.
-    """
-    try:
-        with (directory / LOCK_NAME).open() as lock:
-            began = os.fstat(lock.fileno()).st_mtime
-            try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return began
-    except OSError:  # there is no lock, or it may not be read
-        return None
-    return None
-
-
-def _is_locked(lock: IO[str]) -> bool:
-    """Take the lock, unless another run has it or has just removed its file.
-
-    Who only looks whether it is taken has it for an instant, so it is tried more than once.
-    """
-    for pause in LOCK_PAUSES:
-        time.sleep(pause)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return os.path.samestat(os.fstat(lock.fileno()), Path(lock.name).stat())
-        except OSError:
-            continue
-    return False
-
-
-def _instance_row(position: int, instance: Instance) -> tuple[object, ...]:
-    return (
-        instance.key,
-        position,
-        instance.network,
-        instance.index,
-        instance.label,
-        instance.predicted,
-        int(instance.correct),
-        instance.property.spec,
-        instance.property.target,
-        instance.norm.value,
-        *_array_columns(instance.input),
-        np.asarray(instance.outputs, np.float64).tobytes(),
-    )
-
-
-def _array_columns(array: Array) -> tuple[str, str, bytes]:
-    """An array as dtype, shape and bytes; read back by `_array`."""
-    return str(array.dtype), json.dumps(array.shape), np.ascontiguousarray(array).tobytes()
-
-
-def _array(dtype: str, shape: str, data: bytes) -> Array:
-    return np.frombuffer(data, dtype=np.dtype(dtype)).reshape(json.loads(shape))
-
-
-def _result(question: Question, columns: Sequence[Any]) -> Result:
-    verdict, seconds, verifier, version, proof_eps, margin, message, *times, distance = columns[:10]
-    rest = columns[10:]
-    # A search for the radius is asked up to an eps and answers at the one that it could prove.
-    is_lower = question.kind is Kind.RADIUS and proof_eps is not None
-    eps = proof_eps if is_lower else question.eps
-    witness = None
-    if distance is not None:
-        predicted, dtype, shape, data, outputs, replayed_on = rest
-        witness = Witness(
-            _array(dtype, shape, data), distance, predicted, np.frombuffer(outputs), replayed_on
-        )
-    proof = None if proof_eps is None else Proof(proof_eps, margin)
-    return Result(
-        Verdict(verdict), eps, verifier, version, seconds, proof, witness, message, *times
-    )
-
-
-def _measurement(columns: Sequence[Any], answered: Sequence[Answered]) -> Measurement:
-    network, fingerprint, index, label, predicted, correct, spec, target = columns
-    results = [result for _, result in answered]
-    bracket: Bracket
-    bracket, _ = weigh(results)
-    closest = min(
-        (r.witness for r in results if r.witness is not None),
-        key=lambda witness: witness.distance,
-        default=None,
-    )
-    tried = [result for question, result in answered if question.kind is not Kind.REPLAY]
-    proofs = [result for question, result in answered if question.kind in (Kind.PROVE, Kind.RADIUS)]
-    return Measurement(
-        network=network,
-        fingerprint=fingerprint,
-        input=index,
-        label=label,
-        predicted=predicted,
-        correct=bool(correct),
-        property=spec,
-        target=target,
-        bracket=bracket,
-        witness_class=None if closest is None else _class_of(closest, label, spec),
-        seconds=sum(result.own_seconds for result in results),
-        queries=len(tried),
-        missing=sum(r.verdict.is_missing and r.verdict is not Verdict.CANCELLED for r in proofs),
-        cancelled=sum(result.verdict is Verdict.CANCELLED for result in tried),
-        timeouts=sum(result.verdict is Verdict.TIMEOUT for result in tried),
-        memouts=sum(result.verdict is Verdict.MEMOUT for result in tried),
-        cpu_seconds=_total(result.cpu_seconds for result in tried),
-    )
-
-
-def _total(amounts: Iterable[float | None]) -> float | None:
-    """The sum of what was measured; None if one was not."""
-    known = list(amounts)
-    return None if None in known else sum(amount or 0.0 for amount in known)
-
-
-def _class_of(witness: Witness, label: int, spec: str) -> int:
-    """The class a witness goes to: the largest output but the label's, which it may only tie.
-
-    What breaks another property than that of the label's class may leave the class as it is.
-    """
-    others = witness.outputs.copy()
-    if spec.startswith("one-to-"):
-        others[label] = -np.inf
-    return int(np.argmax(others))
 
 
 @contextmanager
