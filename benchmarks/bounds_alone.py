@@ -52,7 +52,12 @@ class Crown(GridVerifier):
         return Answer(Verdict.UNKNOWN)
 
     def climb(
-        self, network: Network, instance: Instance, values: Sequence[float], limits: Limits
+        self,
+        network: Network,
+        instance: Instance,
+        values: Sequence[float],
+        limits: Limits,
+        report: Callable[[RadiusAnswer], None],
     ) -> RadiusAnswer:
         proven, failed = -1, len(values)
         while proven + 1 < failed and limits.expired is None:
@@ -73,10 +78,15 @@ class AlphaCrown(Crown):
     name: ClassVar[str] = "alpha-CROWN alone"
 
     def climb(
-        self, network: Network, instance: Instance, values: Sequence[float], limits: Limits
+        self,
+        network: Network,
+        instance: Instance,
+        values: Sequence[float],
+        limits: Limits,
+        report: Callable[[RadiusAnswer], None],
     ) -> RadiusAnswer:
         begun = time.monotonic()
-        lower = super().climb(network, instance, values, limits).lower
+        lower = super().climb(network, instance, values, limits, report).lower
         proven = values.index(lower) if lower else -1
         calls = max(1, len(values).bit_length())
         cost, failed, step = ALPHA_COST * (time.monotonic() - begun) / calls, len(values), 1

@@ -16,7 +16,7 @@ from radii.attacks import Attack
 from radii.balls import Norm
 from radii.execution import Executor, Inline, LocalWorkers, Task, Toolbox
 from radii.networks import Network, load_network
-from radii.queries import Instance, Query
+from radii.queries import Grid, Instance, Query
 from radii.search import Kind
 from radii.selection import select
 from radii.testing.simulated import (
@@ -27,9 +27,10 @@ from radii.testing.simulated import (
     Hopeless,
     Lying,
     Raising,
+    Stumbling,
 )
 from radii.verdicts import Verdict
-from radii.verifiers import Milp, Verifier
+from radii.verifiers import BranchAndBound, Milp, Verifier
 
 SOON = 1.5
 """A second after a limit, and what a busy machine adds to it."""
@@ -111,6 +112,32 @@ def test_a_hang_is_killed_at_its_limit(network: Network, instance: Instance) -> 
         _, (result,) = executor.wait()
         assert result.verdict is Verdict.TIMEOUT
         assert 0.5 <= result.seconds < 0.5 + SOON
+
+
+@pytest.mark.parametrize(("dies", "reason"), [(False, "time limit"), (True, "signal 9")])
+def test_what_was_proven_before_a_kill_counts(
+    network: Network, instance: Instance, dies: bool, reason: str
+) -> None:
+    grid = Grid(0.02, 0.2, 0.02)
+    verifier = Stumbling(Milp(), dies=dies)
+    tools = Toolbox({network.fingerprint: network}, None, verifier, grid=grid)
+    with LocalWorkers(tools, jobs=1) as executor:
+        executor.submit(Task(0, instance.network, Kind.RADIUS, (Query(instance, 0.2),), 1.0))
+        _, (result,) = executor.wait()
+    assert result.verdict is Verdict.ROBUST
+    assert result.proof is not None
+    assert (result.eps, result.proof.eps) == (0.04, 0.04)
+    assert reason in result.message
+
+
+def test_a_climb_tells_how_far_it_has_come(network: Network, instance: Instance) -> None:
+    said = []
+    values = list(Grid(0.02, 0.2, 0.02))
+    result = BranchAndBound().certify(network, instance, values, on_progress=said.append)
+    proofs = [found.proof.eps for found in said if found.proof is not None]
+    assert proofs == sorted(proofs)
+    assert result.proof is not None
+    assert proofs[-1] == result.proof.eps
 
 
 def test_a_cooperating_verifier_answers_itself(network: Network, instance: Instance) -> None:

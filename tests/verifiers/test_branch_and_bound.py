@@ -23,6 +23,8 @@ from radii.verdicts import Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
 from radii.verifiers.branch_and_bound.duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.branch_and_bound.frontier import Frontier
+from radii.verifiers.branch_and_bound.memory import Memory
+from radii.verifiers.branch_and_bound.nodes import Nodes
 from radii.verifiers.branch_and_bound.radius import Patience
 from radii.verifiers.branch_and_bound.reduction import reduce
 from radii.verifiers.branch_and_bound.tree import Tree
@@ -169,6 +171,24 @@ def test_a_frontier_proves_what_a_fresh_tree_proves(seed: int) -> None:
     beyond = reduce(form, Query(instance, 1.3 * exact.upper).specification.region, violations)
     with pytest.raises(ValueError, match="not within"):
         left.within(beyond)
+
+
+def test_a_node_without_splits_outlives_those_beside_it() -> None:
+    """Nodes that were bounded together with split ones, which are then closed."""
+    network = random_network(Family.DENSE, 3, units=30)
+    instance = random_instance(network, 3)
+    violations = instance.requirement.violations
+    assert violations is not None
+    reduction = reduce(relu_form(fuse(network)), instance.ball(0.4), violations)
+    tree = Tree(reduction, margin=1e-6, is_over=lambda: False, check=lambda _: False)
+    root = tree.open.pick(torch.tensor([0]))
+    memory = Memory(Nodes.join(tree.branched(root), root))
+    last = torch.tensor([2])
+    memory.pick(last)
+    tightened, _ = tree.tightened(root, memory, root.is_open_unit)
+    assert bool((tightened.lower >= root.lower).all())
+    assert bool((tightened.upper <= root.upper).all())
+    assert bool((tightened.lower > root.lower).any())
 
 
 def headed_network(final: str) -> Network:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # they need torch, and who only passes tasks on does not
     from radii.networks import Network
     from radii.verifiers import Limits, Verifier
 
-__all__ = ["Equipment", "Executor", "Task", "Toolbox", "missing_results"]
+__all__ = ["Equipment", "Executor", "SoFar", "Task", "Toolbox", "missing_results"]
 
 
 def _never() -> bool:
@@ -54,42 +54,57 @@ class Toolbox:
     grid: Grid | None = None
     memory_bytes: int | None = None
 
-    def answer(self, task: Task, cancelled: Callable[[], bool] = _never) -> list[Result]:
-        """The results of a task, in the order of its queries; `cancelled` is asked meanwhile."""
+    def answer(
+        self,
+        task: Task,
+        cancelled: Callable[[], bool] = _never,
+        so_far: Callable[[list[Result]], None] = lambda _: None,
+    ) -> list[Result]:
+        """The results of a task, in the order of its queries; `cancelled` is asked meanwhile.
+
+        `so_far` is told what a proof has come to, as far as verifiers say so.
+        """
         network = self.networks[task.network]
         if task.kind is Kind.ATTACK:
             if self.attack is None:
                 raise ValueError("an attack was asked for, but none was chosen")
             before = family_seconds()
-            results = self.attack.attack(network, task.queries, seed=self.seed)
-            share = (family_seconds() - before) / max(1, len(results))
-            return [replace(result, cpu_seconds=share) for result in results]
+            attacked = self.attack.attack(network, task.queries, seed=self.seed)
+            share = (family_seconds() - before) / max(1, len(attacked))
+            return [replace(result, cpu_seconds=share) for result in attacked]
         if self.verifier is None:
             raise ValueError("a proof was asked for, but no verifier was chosen")
         from radii.verifiers import Limits
 
-        results = []
+        results: list[Result] = []
         for query in task.queries:
             before = family_seconds()
             limits = Limits(
                 task.seconds, self.memory_bytes, cancelled, cpu_seconds=task.cpu_seconds
             )
             if task.kind is Kind.RADIUS:
-                result = self._certified(self.verifier, network, query, limits)
+                result = self._certified(
+                    self.verifier, network, query, limits, lambda found: so_far([*results, found])
+                )
             else:
                 result = self.verifier.verify(network, query, limits)
             results.append(replace(result, cpu_seconds=family_seconds() - before))
         return results
 
     def _certified(
-        self, verifier: Verifier, network: Network, query: Query, limits: Limits
+        self,
+        verifier: Verifier,
+        network: Network,
+        query: Query,
+        limits: Limits,
+        on_progress: Callable[[Result], None],
     ) -> Result:
         from radii.verifiers import GridVerifier
 
         if not isinstance(verifier, GridVerifier) or self.grid is None:
             raise ValueError(f"verifier '{verifier.name}' does not search for a radius")
         values = [value for value in self.grid if 0 < value <= query.eps]
-        return verifier.certify(network, query.instance, values, limits)
+        return verifier.certify(network, query.instance, values, limits, on_progress)
 
     def name_of(self, kind: Kind) -> tuple[str, str]:
         """Name and version of what answers questions of this kind."""
@@ -131,6 +146,13 @@ class Equipment:
     def name_of(self, kind: Kind) -> tuple[str, str]:
         """As a toolbox's."""
         return self.names[kind]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SoFar:
+    """What a worker says of a task that it goes on with: results of its first queries."""
+
+    results: list[Result]
 
 
 def missing_results(

@@ -20,11 +20,18 @@ OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "std::bad_alloc")
 class Inline(Executor):
     """Limits hold only as far as the verifier cooperates.
 
-    `cancelled` is asked whether to stop the task that runs, beside `cancel` from another thread.
+    `cancelled` is asked whether to stop the task that runs, beside `cancel` from another thread;
+    `so_far` is told what its results are before it has ended.
     """
 
-    def __init__(self, toolbox: Toolbox, cancelled: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        cancelled: Callable[[], bool] = lambda: False,
+        so_far: Callable[[list[Result]], None] = lambda _: None,
+    ) -> None:
         self._toolbox = toolbox
+        self._so_far = so_far
         self._tasks: deque[Task] = deque()
         self._cancelled = cancelled
         self._cancelled_numbers: set[int] = set()
@@ -48,7 +55,7 @@ class Inline(Executor):
 
         try:
             with _one_thread():
-                return task, self._toolbox.answer(task, is_cancelled)
+                return task, self._toolbox.answer(task, is_cancelled, self._so_far)
         except Exception as error:
             verdict, message = _missing(error)
         seconds, cpu = time.perf_counter() - started, family_seconds() - cpu_started

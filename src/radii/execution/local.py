@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import wait
 
 from radii.errors import RadiiError
-from radii.execution._base import Equipment, Executor, Task, Toolbox, missing_results
+from radii.execution._base import Equipment, Executor, SoFar, Task, Toolbox, missing_results
 from radii.execution.guarding import DYING_SECONDS
 from radii.execution.processes import GRACE_SECONDS, WATCH_SECONDS, Child
 from radii.subordinate import CANCEL, READY
@@ -97,7 +97,7 @@ class LocalWorkers(Executor):
         self._busy.clear()
 
     def _collect(self, worker: _Worker) -> tuple[Task, list[Result]] | None:
-        """What a worker sent: None if it only says that it is ready."""
+        """What a worker sent: None if it only says that it is ready, or how far it has come."""
         try:
             message = worker.child.connection.recv()
         except (EOFError, OSError):
@@ -105,6 +105,9 @@ class LocalWorkers(Executor):
         if message == READY:
             self._failed_starts = 0
             worker.begin()
+            return None
+        if isinstance(message, SoFar):
+            worker.so_far = message.results
             return None
         self._busy.remove(worker)
         if worker.keeps_too_much(self._equipment.memory_bytes):
@@ -150,10 +153,25 @@ class LocalWorkers(Executor):
         return self._lost(worker, Verdict.TIMEOUT, "killed: it overran its time limit")
 
     def _lost(self, worker: _Worker, verdict: Verdict, message: str) -> tuple[Task, list[Result]]:
+        """What is left of a task that is killed: what it had proven before, and missing answers."""
         task, seconds, cpu = worker.current_task, worker.seconds, worker.cpu_seconds
         worker.child.kill()
         self._busy.remove(worker)
-        return task, missing_results(self._equipment, task, verdict, seconds, message, cpu)
+        missing = missing_results(self._equipment, task, verdict, seconds, message, cpu)
+        known = zip(worker.so_far, missing, strict=False)
+        proven = [_with_effort(result, instead) for result, instead in known]
+        return task, [*proven, *missing[len(proven) :]]
+
+
+def _with_effort(found: Result, missing: Result) -> Result:
+    """What was found, and why there is not more; a verdict only where there was a proof."""
+    return replace(
+        found,
+        verdict=found.verdict if found.proof is not None else missing.verdict,
+        seconds=missing.seconds,
+        cpu_seconds=missing.cpu_seconds,
+        message=missing.message,
+    )
 
 
 @dataclass(slots=True, eq=False)
@@ -169,6 +187,7 @@ class _Worker:
     cpu_before: float = 0.0
     cpu_seconds: float | None = 0.0
     killed_at: float = float("inf")
+    so_far: list[Result] = field(default_factory=list)
 
     @classmethod
     def start(cls, equipment: Equipment) -> _Worker:
@@ -183,6 +202,7 @@ class _Worker:
     def give(self, task: Task) -> None:
         self.task = task
         self.is_cancelled = False
+        self.so_far = []
         self.began_at = time.monotonic()
         self.killed_at = self.began_at + START_SECONDS
         if self.is_ready:

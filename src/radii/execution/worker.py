@@ -58,10 +58,11 @@ def _answer_tasks(equipment: Equipment, connection: Connection) -> None:
     import torch
 
     torch.set_num_threads(1)
+    from radii.execution._base import SoFar
     from radii.execution.inline import Inline
 
     is_cancelled = Cancelled(connection)
-    inline = Inline(equipment.unpack(), cancelled=is_cancelled)
+    inline = Inline(equipment.unpack(), is_cancelled, lambda r: connection.send(SoFar(r)))
     connection.send(READY)
     while True:
         message = connection.recv()

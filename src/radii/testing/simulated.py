@@ -10,16 +10,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from radii.attacks import Attack
 from radii.balls import Ball
 from radii.errors import SpecificationError
 from radii.networks import Network
-from radii.queries import Query, Specification
+from radii.queries import Instance, Query, Specification
 from radii.verdicts import Array, Verdict
-from radii.verifiers import Answer, Limits, Verifier
+from radii.verifiers import Answer, GridVerifier, Limits, RadiusAnswer, Verifier
 
 __all__ = [
     "Cooperating",
@@ -33,6 +33,7 @@ __all__ = [
     "Scripted",
     "Segfaulting",
     "Slow",
+    "Stumbling",
     "hang",
     "hoard",
     "refuse",
@@ -144,6 +145,36 @@ class Slow(_Simulated):
                 return Answer(expired)
             time.sleep(0.01)
         return self.verifier.run(network, specification, limits)
+
+
+class Stumbling(GridVerifier, _Simulated):
+    """Climbs two values as another verifier proves them, says so, then hangs or dies."""
+
+    name: ClassVar[str] = "stumbling"
+
+    def __init__(self, verifier: Verifier, *, dies: bool = False) -> None:
+        self.verifier = verifier
+        self.dies = dies
+
+    def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        return self.verifier.run(network, specification, limits)
+
+    def climb(
+        self,
+        network: Network,
+        instance: Instance,
+        values: Sequence[float],
+        limits: Limits,
+        report: Callable[[RadiusAnswer], None],
+    ) -> RadiusAnswer:
+        for eps in values[:2]:
+            answer = self.run(network, Query(instance, eps).specification, limits)
+            if answer.verdict is Verdict.ROBUST:
+                report(RadiusAnswer(eps, margin=answer.margin))
+        if self.dies:
+            os.kill(os.getpid(), signal.SIGKILL)
+        hang()
+        return RadiusAnswer(0.0)
 
 
 class Cooperating(_Simulated):

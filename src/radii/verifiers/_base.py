@@ -211,9 +211,18 @@ class GridVerifier(Verifier):
 
     @abstractmethod
     def climb(
-        self, network: Network, instance: Instance, values: Sequence[float], limits: Limits
+        self,
+        network: Network,
+        instance: Instance,
+        values: Sequence[float],
+        limits: Limits,
+        report: Callable[[RadiusAnswer], None],
     ) -> RadiusAnswer:
-        """The largest of the increasing values it can prove, and any witness met on the way."""
+        """The largest of the increasing values it can prove, and any witness met on the way.
+
+        `report` is told whenever more is proven or a closer witness is met: what was said is kept
+        if the process is killed.
+        """
 
     @final
     def certify(
@@ -222,28 +231,41 @@ class GridVerifier(Verifier):
         instance: Instance,
         values: Sequence[float],
         limits: Limits | None = None,
+        on_progress: Callable[[Result], None] = lambda _: None,
     ) -> Result:
         """ROBUST at the largest value that could be proven; a missing answer if none could.
 
-        A witness that was met comes along in either case.
+        A witness that was met comes along in either case. `on_progress` gets the result so far,
+        whenever it is better than before.
         """
         self._check_supported(network, instance.norm, instance.requirement)
         started = time.perf_counter()
+
+        def as_result(answer: RadiusAnswer) -> Result:
+            is_proven = 0 < answer.lower < answer.upper
+            return Result(
+                verdict=Verdict.ROBUST if is_proven else answer.stopped or Verdict.UNKNOWN,
+                eps=answer.lower if is_proven else values[-1],
+                verifier=self.name,
+                version=self.version,
+                seconds=time.perf_counter() - started,
+                proof=Proof(answer.lower, answer.margin) if is_proven else None,
+                witness=answer.witness,
+                message=answer.message,
+            )
+
+        so_far = RadiusAnswer(0.0)
+
+        def report(answer: RadiusAnswer) -> None:
+            nonlocal so_far
+            so_far = answer
+            on_progress(as_result(answer))
+
         try:
-            answer = self.climb(network, instance, values, limits or Limits())
+            answer = self.climb(network, instance, values, limits or Limits(), report)
         except MemoryError:
-            answer = RadiusAnswer(0.0, stopped=Verdict.MEMOUT, message="out of memory")
-        is_proven = 0 < answer.lower < answer.upper
-        return Result(
-            verdict=Verdict.ROBUST if is_proven else answer.stopped or Verdict.UNKNOWN,
-            eps=answer.lower if is_proven else values[-1],
-            verifier=self.name,
-            version=self.version,
-            seconds=time.perf_counter() - started,
-            proof=Proof(answer.lower, answer.margin) if is_proven else None,
-            witness=answer.witness,
-            message=answer.message,
-        )
+            answer = replace(so_far, stopped=Verdict.MEMOUT, message="out of memory")
+        return as_result(answer)
 
 
 class RadiusVerifier(Verifier):

@@ -12,7 +12,7 @@ counts is computed from them once more in float64, less its own rounding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -326,7 +326,8 @@ def improve(
 ) -> tuple[Multipliers, Tensor]:
     """The best multipliers met in some steps of ascent, and their values, which are not proven."""
     relaxed = _Relaxation.of(rows.lower, rows.upper)
-    parts = [part.clone() for part in chosen.parts()]
+    known = chosen if rows.signs is not None else replace(chosen, beta=None)
+    parts = [part.clone() for part in known.parts()]
     best = [part.clone() for part in parts]
     best_values = rows.lower.new_full((len(rows),), -torch.inf)
     moments = [torch.zeros_like(part) for part in parts]

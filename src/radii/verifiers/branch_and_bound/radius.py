@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from radii.verdicts import Verdict, Witness
 from radii.verifiers.branch_and_bound.frontier import Frontier
@@ -43,9 +43,12 @@ class Patience:
 
     seconds: float
     last_share: float = GOAL_SHARE
-    started: float = field(default_factory=time.monotonic)
+    started: float | None = None
 
     def is_hopeless(self, closed_share: float) -> bool:
+        """Its time begins with the first question: the root's bounds are none of the tree's."""
+        if self.started is None:
+            self.started = time.monotonic()
         if math.isinf(self.seconds):
             return False
         spent = (time.monotonic() - self.started) / max(self.seconds, 1e-9)
@@ -70,6 +73,7 @@ class Climb:
         self.frontiers: dict[int, Frontier] = {}
         self.margin = 0.0
         self.last_seconds = 0.0
+        self.on_progress: Callable[[], None] = lambda: None
 
     @property
     def lower(self) -> float:
@@ -80,8 +84,9 @@ class Climb:
     def is_closed(self) -> bool:
         return self.proven >= self.goal
 
-    def run(self) -> None:
-        """Until the goal is proven or the time is over."""
+    def run(self, on_progress: Callable[[], None] = lambda: None) -> None:
+        """Until the goal is proven or the time is over; tells when a side has moved."""
+        self.on_progress = on_progress
         while not self.is_closed and self.remaining() > 0:
             verdict = self._try(self.goal, Patience(self.remaining()))
             if verdict.is_missing:
@@ -136,6 +141,7 @@ class Climb:
         started = time.monotonic()
         attempt = self.prove(self.values[index], frontier, patience, branches)
         verdict = attempt.answer.verdict
+        before = self.proven, self.witness
         if verdict is Verdict.ROBUST:
             self.last_seconds = time.monotonic() - started
             self.proven = max(self.proven, index)
@@ -149,4 +155,6 @@ class Climb:
             self.witness = witness
             while self.goal >= 0 and self.values[self.goal] >= witness.distance:
                 self.goal -= 1
+        if self.proven > before[0] or self.witness is not before[1]:
+            self.on_progress()
         return verdict

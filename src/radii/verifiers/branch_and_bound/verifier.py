@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -99,7 +99,12 @@ class BranchAndBound(GridVerifier):
         return by_units(network, specification, limits, device=self.device, attacks=True).answer
 
     def climb(
-        self, network: Network, instance: Instance, values: Sequence[float], limits: Limits
+        self,
+        network: Network,
+        instance: Instance,
+        values: Sequence[float],
+        limits: Limits,
+        report: Callable[[RadiusAnswer], None],
     ) -> RadiusAnswer:
         shells = Shells()
 
@@ -143,7 +148,7 @@ class BranchAndBound(GridVerifier):
             return replace(attempt, witness=shortened(network, specification, attempt.witness))
 
         climb = Climb(values, nearest, lambda: 0.0 if limits.expired else limits.remaining)
-        climb.run()
+        climb.run(lambda: report(RadiusAnswer(climb.lower, climb.witness, margin=climb.margin)))
         return RadiusAnswer(
             lower=climb.lower,
             witness=climb.witness,
