@@ -234,12 +234,13 @@ def test_a_store_of_the_first_version_is_read_and_continued(tmp_path: Path) -> N
     with Store.create_or_open(fresh) as store:
         fill(store)
     with sqlite3.connect(old / FILE_NAME) as db:
-        for column in ("cpu_seconds", "added_seconds"):
+        for column in ("cpu_seconds", "added_seconds", "allowed_seconds"):
             db.execute(f"ALTER TABLE queries DROP COLUMN {column}")
         db.execute("PRAGMA user_version = 1")
     db.close()
     with Store.open(old) as store:
         assert store.results()[keys[0]][1] == PROVEN
+        assert store.results()[keys[0]][1][1].allowed_seconds is None
         (first, *_) = store.measurements()
         assert (first.seconds, first.cpu_seconds, first.bracket) == (2.0, None, Bracket(0.2, 0.25))
     assert version_of(old) == 1, "reading must not change the file"

@@ -66,7 +66,8 @@ class Result:
 
     `cpu_seconds` counts all processes that worked on it, None where nobody measured it.
     `added_seconds` is what the query added to the wall time of its instance, whose queries may run
-    side by side; None: all of `seconds`.
+    side by side; None: all of `seconds`. `allowed_seconds` is the wall time that it had where that
+    was not the run's own limit, as when a run has a budget.
     """
 
     verdict: Verdict
@@ -79,6 +80,7 @@ class Result:
     message: str = ""
     cpu_seconds: float | None = None
     added_seconds: float | None = None
+    allowed_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if self.verdict is Verdict.ROBUST and (self.proof is None or self.proof.eps < self.eps):

@@ -6,7 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
-    "Case": "scheduling",
+    "Agenda": "cases",
+    "Case": "cases",
     "Cluster": "nodes",
     "Executor": "_base",
     "Inline": "inline",
@@ -22,6 +23,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Agenda",
     "Case",
     "Cluster",
     "Executor",
@@ -39,12 +41,13 @@ __all__ = [
 
 if TYPE_CHECKING:
     from radii.execution._base import Executor, Task, Toolbox
+    from radii.execution.cases import Agenda, Case
     from radii.execution.cluster import RayWorkers
     from radii.execution.guarding import Stopped, guarded
     from radii.execution.inline import Inline
     from radii.execution.local import LocalWorkers
     from radii.execution.nodes import Cluster
-    from radii.execution.scheduling import Case, drive
+    from radii.execution.scheduling import drive
     from radii.execution.staff import Request, Staff
 
 

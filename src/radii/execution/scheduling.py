@@ -2,7 +2,8 @@
 
 Earlier cases go first, so that a run that is cut off has whole brackets and not a little of each:
 while there is room, the earliest case that has a question asks it, and then its next one, as many
-side by side as its search allows; the room that is left goes to the cases after it.
+side by side as its search allows; the room that is left goes to the cases after it. An agenda may
+change that order, and what questions may take.
 """
 
 from __future__ import annotations
@@ -12,49 +13,20 @@ import itertools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from radii.execution._base import Executor, Task
-from radii.queries import Instance, Query
-from radii.search import Kind, Question, Search
+from radii.execution.cases import Agenda, Case
+from radii.queries import Query
+from radii.search import Kind, Question
 from radii.verdicts import Result, Verdict
 
-__all__ = ["Case", "drive"]
+__all__ = ["drive"]
 
 PAUSE_SECONDS = 0.2
 """How often a run that is paused looks whether it may go on."""
 
-Told = Sequence[tuple["Case", Question, Result]]
-
-
-@dataclass(slots=True, eq=False)
-class Case:
-    """One instance on its way to a bracket. `spent` counts the wall seconds in which at least one
-    of its queries ran.
-
-    Cases of one network with the same `batch` are attacked together.
-    """
-
-    instance: Instance
-    search: Search
-    batch: int
-    spent: float = 0.0
-    _busy: list[tuple[float, float]] = field(default_factory=list)
-
-    def spend(self, result: Result, now: float) -> Result:
-        """Count the time of a result that ends now, once where queries ran side by side."""
-        begin, end, added = now - result.seconds, now, result.seconds
-        apart = []
-        for start, stop in self._busy:
-            if stop < begin or start > end:
-                apart.append((start, stop))
-            else:
-                added -= min(stop, now) - max(start, now - result.seconds)
-                begin, end = min(begin, start), max(end, stop)
-        self._busy = [*apart, (begin, end)]
-        added = max(0.0, added)
-        self.spent += added
-        return replace(result, added_seconds=added)
+Told = Sequence[tuple[Case, Question, Result]]
 
 
 def drive(
@@ -69,8 +41,9 @@ def drive(
     clock: Callable[[], float] = time.monotonic,
     is_paused: Callable[[], bool] = lambda: False,
     on_held: Callable[[bool], None] = lambda _: None,
+    agenda: Agenda | None = None,
 ) -> None:
-    """Run every search to its end, or to its budget.
+    """Run every search to its end, or to its budget, or as far as the agenda wants.
 
     `on_results` gets the results that ended together, before the searches learn of them: what it
     has stored is never asked again. A query whose answer another one implies is cancelled.
@@ -80,7 +53,9 @@ def drive(
     """
     limits = _Limits(timeout, cpu_timeout, budget)
     pause = _Pause(is_paused, on_held)
-    _Drive(cases, executor, limits, on_results, on_finished, clock, pause).run()
+    agenda = agenda or Agenda()
+    agenda.begin(cases)
+    _Drive(cases, executor, limits, on_results, on_finished, clock, pause, agenda).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,16 +79,21 @@ class _Limits:
     cpu_timeout: float
     budget: float
 
-    def seconds(self, case: Case, kind: Kind) -> float:
-        """The wall time a task may take. A radius may use up the case's budget, if it has one."""
+    def seconds(self, case: Case, kind: Kind, allowed: float | None) -> float:
+        """The wall time a query may take: as the agenda says, or by the run's own limits.
+
+        Then a radius may use up the case's budget, if it has one.
+        """
         left = self.budget - case.spent
         match kind:
+            case Kind.PROVE | Kind.RADIUS if allowed is not None:
+                return min(allowed, left)
             case Kind.PROVE:
                 return min(self.timeout, left)
             case Kind.RADIUS:
                 return left if left < math.inf else self.timeout
             case _:
-                return math.inf
+                return math.inf if allowed is None else allowed
 
     def cpu_seconds(self, kind: Kind) -> float:
         return self.cpu_timeout if kind in (Kind.PROVE, Kind.RADIUS) else math.inf
@@ -123,10 +103,14 @@ class _Limits:
 class _Running:
     task: Task
     asked: list[tuple[Case, Question]]
+    allowed_seconds: float | None = None
     is_cancelled: bool = False
 
     def checked(self, result: Result) -> Result:
-        """A solver that stopped though nobody had cancelled it would be asked again for ever."""
+        """With the time that it had; a solver that stopped though nobody had cancelled it would be
+        asked again for ever.
+        """
+        result = replace(result, allowed_seconds=self.allowed_seconds)
         if result.verdict is not Verdict.CANCELLED or self.is_cancelled:
             return result
         message = f"it stopped as if it had been cancelled; {result.message}".rstrip("; ")
@@ -143,6 +127,7 @@ class _Drive:
         on_finished: Callable[[Case], None],
         clock: Callable[[], float],
         pause: _Pause,
+        agenda: Agenda,
     ) -> None:
         self.cases = cases
         self.executor = executor
@@ -151,12 +136,15 @@ class _Drive:
         self.on_finished = on_finished
         self.clock = clock
         self.pause = pause
+        self.agenda = agenda
         self.position = {id(case): place for place, case in enumerate(cases)}
         self.batches: dict[tuple[str, int], list[Case]] = {}
         for case in cases:
             self.batches.setdefault((case.instance.network, case.batch), []).append(case)
-        self.waiting = list(range(len(cases)))  # a heap: the earliest case first
-        self.idle = set(self.waiting)  # an entry of the heap that is not in here is stale
+        # A heap: the earliest case first, unless the agenda says otherwise.
+        self.waiting = [(agenda.rank(case), place) for place, case in enumerate(cases)]
+        heapq.heapify(self.waiting)
+        self.idle = set(range(len(cases)))  # an entry of the heap that is not in here is stale
         self.running: dict[int, _Running] = {}
         self.numbers = itertools.count()
 
@@ -176,13 +164,19 @@ class _Drive:
     def _next_task(self) -> Task | None:
         """None: nothing is left to ask, or the run is asked to pause."""
         while self.waiting:
-            place = heapq.heappop(self.waiting)
+            if self.agenda.is_over():
+                self.waiting.clear()
+                return None
+            rank, place = heapq.heappop(self.waiting)
             if place not in self.idle:
                 continue
             case = self.cases[place]
             if self._has_question(case) and self.pause.is_wanted():
-                heapq.heappush(self.waiting, place)
+                heapq.heappush(self.waiting, (rank, place))
                 return None
+            if not self.agenda.admits(case):
+                self.idle.discard(place)
+                continue
             question = self._ask(case)
             if question is None:
                 continue
@@ -202,14 +196,18 @@ class _Drive:
             self._wake(case)  # it may have another one
             return question
         self.idle.discard(self.position[id(case)])
-        if not case.search.outstanding:
+        if case.search.outstanding:
+            return None
+        if case.spent < self.limits.budget and self.agenda.renews(case):
+            self._wake(case)
+        else:
             self.on_finished(case)
         return None
 
     def _wake(self, case: Case) -> None:
         """Let the case ask again when its turn comes."""
         self.idle.add(self.position[id(case)])
-        heapq.heappush(self.waiting, self.position[id(case)])
+        heapq.heappush(self.waiting, (self.agenda.rank(case), self.position[id(case)]))
 
     def _companions(self, first: Case, question: Question) -> Iterator[tuple[Case, Question]]:
         """The other cases of the batch that are waiting to ask for the same attack."""
@@ -222,15 +220,17 @@ class _Drive:
 
     def _task(self, asked: list[tuple[Case, Question]]) -> Task:
         first, question = asked[0]
+        allowed = self.agenda.seconds(first, question.kind)
+        seconds = self.limits.seconds(first, question.kind, allowed)
         task = Task(
             number=next(self.numbers),
             network=first.instance.network,
             kind=question.kind,
             queries=tuple(Query(case.instance, q.eps) for case, q in asked),
-            seconds=self.limits.seconds(first, question.kind),
+            seconds=seconds if question.kind is not Kind.ATTACK else seconds / len(asked),
             cpu_seconds=self.limits.cpu_seconds(question.kind),
         )
-        self.running[task.number] = _Running(task, asked)
+        self.running[task.number] = _Running(task, asked, None if allowed is None else seconds)
         return task
 
     def _settle(self, task: Task, results: list[Result]) -> None:

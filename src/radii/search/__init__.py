@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from radii.errors import SpecificationError
 from radii.queries import Grid
 from radii.search._base import Kind, Question, Search
@@ -40,8 +42,24 @@ def get(name: str) -> type[Search]:
     )
 
 
-def make(name: str, grid: Grid, *, k: int | None = None, cuts: str | None = None) -> Search:
-    """A search called `name`; `k` and `cuts` only for those that have them, as they default."""
+def make(
+    name: str,
+    grid: Grid,
+    *,
+    k: int | None = None,
+    cuts: str | None = None,
+    seconds: float = math.inf,
+) -> Search:
+    """A search called `name`; `k` and `cuts` only for those that have them, as they default.
+
+    `seconds` is what its questions may take; see `Search.allow`.
+    """
+    made = _made(name, grid, k, cuts)
+    made.allow(seconds)
+    return made
+
+
+def _made(name: str, grid: Grid, k: int | None, cuts: str | None) -> Search:
     kind = get(name)
     if k is not None and kind.default_k is None:
         raise SpecificationError(f"k {k}: search '{name}' asks one question at a time")

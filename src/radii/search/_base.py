@@ -4,10 +4,14 @@ The driver calls `ask` whenever it could start something, starts what it returns
 with each result as it ends; then it cancels what `settled` says nobody needs any more. A resumed
 run tells the stored results first. The search holds what was told and derives everything else from
 it, so the same results in any order leave the same bracket.
+
+A run with a budget gives questions little time first and more later. A search is told how much by
+`allow`: what was cut short with less is then open again, and what it found is kept.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
@@ -40,6 +44,23 @@ class Question:
     eps: float
 
 
+SPENT_SHARE = 0.25
+"""Who stopped before this part of the allowed time had a reason of its own: more would not help."""
+
+
+def is_cut_short(question: Question, result: Result, seconds: float) -> bool:
+    """Whether the question had less time than `seconds`, and might be answered better with them."""
+    allowed, verdict = result.allowed_seconds, result.verdict
+    if allowed is None or allowed >= seconds:
+        return False
+    if question.kind is Kind.ATTACK:
+        return verdict is Verdict.TIMEOUT
+    is_decided = not verdict.is_missing and question.kind is not Kind.RADIUS
+    if is_decided or verdict in (Verdict.MEMOUT, Verdict.ERROR):
+        return False
+    return result.seconds >= SPENT_SHARE * allowed
+
+
 @lru_cache(maxsize=4)
 def _values(grid: Grid) -> tuple[float, ...]:
     """Kept, because many searches share a grid and look at it all the time."""
@@ -50,7 +71,7 @@ class Search(ABC):
     """Narrows one instance's bracket by asking questions about grid values.
 
     `default_k` is how many questions run at once unless told otherwise, None where there is no
-    choice.
+    choice. `seconds` is what a question may take: see `allow`.
     """
 
     name: ClassVar[str]
@@ -62,7 +83,9 @@ class Search(ABC):
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
         self.values = _values(grid)
+        self.seconds = math.inf
         self.told: dict[Question, Result] = {}
+        self.cut_short: list[tuple[Question, Result]] = []
         self.outstanding: set[Question] = set()
         self.bracket = Bracket()
         self.disagreements: tuple[Disagreement, ...] = ()
@@ -85,13 +108,35 @@ class Search(ABC):
     def tell(self, question: Question, result: Result) -> None:
         """Take in a result, also one that was never asked for, as of a misclassified input.
 
-        A cancelled question may be asked again; any other is settled.
+        A cancelled question may be asked again, and one that was cut short; any other is settled.
         """
         self.outstanding.discard(question)
         if result.verdict is Verdict.CANCELLED:
             return
-        self.told[question] = result
-        self.bracket, self.disagreements = weigh(self.told.values())
+        if is_cut_short(question, result, self.seconds):
+            self.cut_short.append((question, result))
+        else:
+            if question in self.told:  # in another run, with less time; what it found counts
+                self.cut_short.append((question, self.told[question]))
+            self.told[question] = result
+        known = (*self.told.values(), *(result for _, result in self.cut_short))
+        self.bracket, self.disagreements = weigh(known)
+
+    @final
+    def allow(self, seconds: float) -> None:
+        """From now on questions may take so long; those that had less may be asked again."""
+        answered = [*self.cut_short, *self.told.items()]
+        self.seconds = seconds
+        self.told, self.cut_short = {}, []
+        for question, result in answered:
+            self.tell(question, result)
+
+    @final
+    def gains_from_time(self) -> bool:
+        """Something that was told might be answered better with more time."""
+        return any(
+            is_cut_short(question, result, math.inf) for question, result in self.told.items()
+        )
 
     @final
     def settled(self) -> set[Question]:

@@ -205,8 +205,8 @@ class Store:
     def _insert_result(self, key: str, question: Question, result: Result) -> None:
         cursor = self._db.execute(
             "INSERT INTO queries (instance, kind, eps, verdict, seconds, verifier, version,"
-            " proof_eps, proof_margin, message, cpu_seconds, added_seconds)"
-            f" VALUES ({', '.join('?' * 12)})",
+            " proof_eps, proof_margin, message, cpu_seconds, added_seconds, allowed_seconds)"
+            f" VALUES ({', '.join('?' * 13)})",
             query_row(key, question, result),
         )
         if result.witness is not None:
@@ -220,7 +220,8 @@ class Store:
         query = (
             "SELECT q.instance, q.kind, q.eps, q.verdict, q.seconds, q.verifier, q.version,"
             " q.proof_eps, q.proof_margin, q.message, q.cpu_seconds, q.added_seconds,"
-            " w.distance, w.predicted, w.dtype, w.shape, w.input, w.outputs, w.replayed_on"
+            " q.allowed_seconds, w.distance, w.predicted, w.dtype, w.shape, w.input, w.outputs,"
+            " w.replayed_on"
             " FROM queries q LEFT JOIN witnesses w ON w.query = q.id"
         )
         if keys is not None:
@@ -279,7 +280,8 @@ class Store:
         query = (
             "SELECT q.id, q.instance, q.ended_at, q.kind, q.eps, q.verdict, q.seconds, q.verifier,"
             " q.version, q.proof_eps, q.proof_margin, q.message, q.cpu_seconds, q.added_seconds,"
-            " w.distance, w.predicted, 'float32', '[0]', x'', w.outputs, w.replayed_on"
+            " q.allowed_seconds, w.distance, w.predicted, 'float32', '[0]', x'', w.outputs,"
+            " w.replayed_on"
             " FROM queries q LEFT JOIN witnesses w ON w.query = q.id WHERE q.id > ? ORDER BY q.id"
         )
         with _explained(self._place):

@@ -103,6 +103,7 @@ def query_row(key: str, question: Question, result: Result) -> tuple[object, ...
         result.message,
         result.cpu_seconds,
         result.added_seconds,
+        result.allowed_seconds,
     )
 
 
@@ -130,8 +131,8 @@ def array_of(dtype: str, shape: str, data: bytes) -> Array:
 
 def result_of(question: Question, columns: Sequence[Any]) -> Result:
     """The result in the columns of `queries` from the verdict on, with those of its witness."""
-    verdict, seconds, verifier, version, proof_eps, margin, message, *times, distance = columns[:10]
-    rest = columns[10:]
+    verdict, seconds, verifier, version, proof_eps, margin, message, *times, distance = columns[:11]
+    rest = columns[11:]
     # A search for the radius is asked up to an eps and answers at the one that it could prove.
     is_lower = question.kind is Kind.RADIUS and proof_eps is not None
     eps = proof_eps if is_lower else question.eps

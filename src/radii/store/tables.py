@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["MIGRATIONS", "SCHEMA", "SCHEMA_VERSION"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 
 SCHEMA = """
 CREATE TABLE meta (
@@ -46,7 +46,8 @@ CREATE TABLE queries (
     message TEXT NOT NULL,
     ended_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
     cpu_seconds REAL,  -- NULL: not measured
-    added_seconds REAL  -- to the wall time of the instance; NULL: all of `seconds`
+    added_seconds REAL,  -- to the wall time of the instance; NULL: all of `seconds`
+    allowed_seconds REAL  -- wall seconds that it had; NULL: the limit of the experiment
 );
 CREATE INDEX queries_of_instance ON queries (instance);
 CREATE TABLE witnesses (
@@ -71,5 +72,6 @@ MIGRATIONS = {
     ALTER TABLE queries ADD COLUMN cpu_seconds REAL;
     ALTER TABLE queries ADD COLUMN added_seconds REAL;
     """,
+    2: "ALTER TABLE queries ADD COLUMN allowed_seconds REAL;",
 }
 """What makes a store of each older version one of the next."""

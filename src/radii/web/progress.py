@@ -90,8 +90,9 @@ def _searches(experiment: dict[str, Any], count: int) -> list[Search | None]:
     if not name or not values:
         return [None] * count
     grid = Grid.parse(str(values))
-    options = {"k": experiment.get("k"), "cuts": experiment.get("cuts")}
-    return [search.make(str(name), grid, **options) for _ in range(count)]
+    k, cuts = experiment.get("k"), experiment.get("cuts")
+    seconds = float(experiment.get("budget") or experiment.get("timeout") or math.inf)
+    return [search.make(str(name), grid, k=k, cuts=cuts, seconds=seconds) for _ in range(count)]
 
 
 def _seconds(moment: str) -> float:
