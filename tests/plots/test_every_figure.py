@@ -36,8 +36,8 @@ TEXT = FigureOptions(
 
 
 def check_nothing_is_cut_or_covered(figure: Figure) -> None:
-    """Draw; all is on the page, no legend lies on axes, no two names of an axis overlap."""
-    figure.canvas.draw()
+    """Lay out; all is on the page, no legend lies on axes, no two names of an axis overlap."""
+    figure.draw_without_rendering()
     page = figure.bbox.padded(3)
     titles = [t for t in (figure._suptitle, figure._supxlabel, figure._supylabel) if t]
     around = [axes.get_tightbbox() for axes in figure.axes]
@@ -108,7 +108,7 @@ def figure_of(kind: str, distribution: Distribution, options: FigureOptions) -> 
 @pytest.mark.parametrize("options", [COLUMN, TEXT], ids=["column", "text"])
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("targets", "claims")])
 def test_measured_results(kind: str, options: FigureOptions) -> None:
-    if kind == "gains" and not options.eps:
+    if kind in ("gains", "convergence") and not options.eps:
         pytest.skip("needs an eps")
     check_nothing_is_cut_or_covered(figure_of(kind, many(), options))
 
@@ -151,17 +151,21 @@ def test_files_in_every_format(kind: str, tmp_path: Path) -> None:
         assert path.read_bytes().startswith(start)
 
 
+@pytest.fixture(scope="module")
+def published() -> Distribution:
+    return read_results(SHARED_DATA / "jair" / "published_results.csv").distribution
+
+
 @needs_shared_data
 @pytest.mark.parametrize(
     "kind", [kind for kind in KINDS if kind not in ("targets", "closest", "claims")]
 )
-def test_published_results(kind: str) -> None:
-    found = read_results(SHARED_DATA / "jair" / "published_results.csv").distribution
-    options = COLUMN
-    if kind in ("leads", "gains"):
+def test_published_results(kind: str, published: Distribution) -> None:
+    found = published
+    if kind in ("leads", "gains", "convergence"):
         two = found.column("network") == "mnist_nn"
         found = found.select(two | (found.column("network") == "mnist-net_256x2"))
-    check_nothing_is_cut_or_covered(figure_of(kind, found, options))
+    check_nothing_is_cut_or_covered(figure_of(kind, found, COLUMN))
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +173,7 @@ def digits() -> Distribution:
     """Two networks of the demo on its first digits; few, and on a coarse grid."""
     from radii import demo
 
-    data = radii.datasets.load("digits", split="test").first(6)
+    data = radii.datasets.load("digits", split="test").first(3)
     return Distribution.union(
         radii.robustness_distribution(
             demo.load_network(name), data, grid="0.05:0.6:0.05", jobs=1
@@ -183,7 +187,9 @@ def test_embedded_digits(kind: str, digits: Distribution) -> None:
     try:
         figure = figure_of(kind, digits, COLUMN)
     except InputError as error:
-        assert kind in ("fit", "qq", "correlations", "scatter"), error  # six inputs may be too few
+        assert kind in ("fit", "qq", "correlations", "scatter", "convergence"), (
+            error
+        )  # three inputs may be too few
         return
     check_nothing_is_cut_or_covered(figure)
 

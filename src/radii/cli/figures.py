@@ -208,6 +208,21 @@ def _gains(distribution: Distribution, options: FigureOptions) -> Figure:
     return draw_class_gains(distribution, *_two_networks(distribution), eps, width=options.width)
 
 
+def _convergence(distribution: Distribution, options: FigureOptions) -> Figure:
+    from radii.plots import draw_convergence
+
+    eps = _first(options.eps)
+    if eps is None:
+        raise DataError("robust accuracy is estimated at one eps: name it with --eps")
+    return draw_convergence(
+        distribution,
+        eps,
+        by=options.groups,
+        confidence=options.confidence or 0.95,
+        width=options.width,
+    )
+
+
 def _first(eps: tuple[float, ...]) -> float | None:
     return eps[0] if eps else None
 
@@ -241,4 +256,5 @@ KINDS: dict[str, Kind] = {
     "ks": Kind("Kolmogorov-Smirnov matrix of classes; --by network, target", _ks),
     "fairness": Kind("spread of robust recall between classes over eps", _fairness),
     "gains": Kind("which classes gain from one network to another at --eps", _gains),
+    "convergence": Kind("estimates of R at --eps from samples of planned size", _convergence),
 }

@@ -28,7 +28,7 @@ from radii.plots.fits import (
 from radii.plots.gaps import draw_gaps, gap_summaries
 from radii.plots.ks_matrices import draw_ks_matrix, ks_matrices
 from radii.plots.leads import draw_leads
-from radii.plots.repetition import draw_repetition
+from radii.plots.repetition import draw_convergence, draw_repetition
 from radii.plots.robust_accuracy import (
     RobustAccuracyCurve,
     draw_robust_accuracy,
@@ -70,6 +70,7 @@ __all__ = [
     "draw_classes",
     "draw_closest_targets",
     "draw_constraints",
+    "draw_convergence",
     "draw_correlations",
     "draw_counterexamples",
     "draw_ecdf",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from radii.errors import DataError
+from radii.plots.groups import groups_of
 from radii.plots.style import (
     COLOURS,
     LABEL_SIZE,
@@ -21,12 +22,50 @@ from radii.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from radii.distributions import Distribution
     from radii.guarantees import RepeatedEstimates
 
-__all__ = ["draw_repetition"]
+__all__ = ["draw_convergence", "draw_repetition"]
+
+ERRORS = (0.5, 0.4, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.04, 0.03, 0.02)
 
 SPREAD = 0.25
 """How far the dots of one error stand apart, in steps between errors."""
+
+
+def draw_convergence(
+    distribution: Distribution,
+    eps: float,
+    *,
+    by: Sequence[str] = ("network",),
+    confidence: float = 0.95,
+    repeats: int = 50,
+    width: float = TEXT_WIDTH,
+) -> Figure:
+    """Estimates of robust accuracy at an eps, from many samples of the inputs that were measured.
+
+    Those by proof count what is proven, those by attack what is not refuted. Errors that need more
+    inputs than there are, are left out.
+    """
+    from radii.guarantees import plan_samples, repeat_estimates
+
+    groups = groups_of(distribution, by)
+    smallest = min(len(group.distribution) for group in groups)
+    errors = [error for error in ERRORS if plan_samples(error, confidence).samples <= smallest]
+    if not errors:
+        raise DataError(f"{smallest} inputs are too few: {ERRORS[0]:g} is the largest error drawn")
+    series = {}
+    for group in groups:
+        name = f"{group.name}, " if len(groups) > 1 else ""
+        sides = {
+            "by proof": group.distribution.lower >= eps,
+            "by attack": group.distribution.upper > eps,
+        }
+        for way, values in sides.items():
+            series[name + way] = repeat_estimates(
+                values, errors=errors, confidence=confidence, repeats=repeats
+            )
+    return draw_repetition(series, measure=f"R({eps:g})", width=width)
 
 
 def draw_repetition(
