@@ -74,7 +74,7 @@ EPILOG = """examples:
   radii run --network net.onnx --data mnist:test[0:100] --domain 0:1 --out results
   radii show results
   radii report results
-  radii COMMAND --help      every command has examples
+  radii run --help      every command has examples
 """
 
 

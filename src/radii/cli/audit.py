@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["add_parser"]
 
 EPILOG = """examples:
-  radii audit published.csv --networks networks/ --data mnist:train[0:50] --domain 0:1
+  radii audit published.csv --networks networks/ --data digits:test --domain 0:1
   radii audit published.csv --networks a.onnx b.onnx --data images.npz --domain 0:1 --out audit
-  radii audit published.csv --networks nets/ --data mnist:test --split test --domain 0:1 --json
+  radii audit published.csv --networks nets/ --data digits:test --split test --domain 0:1 --json
   radii audit results --networks net.onnx --data digits:test --domain 0:1    the --out of a run
 
 The folder --out then holds audit.csv, a row a claim, and witnesses/*.npz, one a refuted claim;

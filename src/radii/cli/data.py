@@ -39,7 +39,13 @@ def add_parser(subparsers: Any) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     names = ", ".join(NAMES)
 
-    get = commands.add_parser("get", help="put a set in place", description=f"NAME: {names}.")
+    get = commands.add_parser(
+        "get",
+        help="put a set in place",
+        description=f"NAME: {names}.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     get.add_argument("name", metavar="NAME", help=names)
     get.add_argument(
         "--from",
@@ -60,12 +66,22 @@ def add_parser(subparsers: Any) -> None:
     get.add_argument("--force", action="store_true", help="replace a set that is in place")
     get.set_defaults(run=_get)
 
-    listing = commands.add_parser("list", help="which sets are in place")
+    listing = commands.add_parser(
+        "list",
+        help="which sets are in place",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     listing.add_argument("--json", action="store_true", help="print JSON instead of a table")
     listing.set_defaults(run=_list)
 
     add_convert(commands)
-    check = commands.add_parser("check", help="compare sets in place with their checksums")
+    check = commands.add_parser(
+        "check",
+        help="compare sets in place with their checksums",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     check.add_argument("names", metavar="NAME", nargs="*", help="all that are in place if none")
     check.add_argument("--json", action="store_true", help="print JSON instead of a table")
     check.set_defaults(run=_check)

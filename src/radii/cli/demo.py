@@ -22,7 +22,7 @@ GRID = "0.005:0.6:0.005"
 
 EPILOG = """examples:
   radii demo                           results, figures and report in ./radii-demo
-  radii demo --inputs 10 --out small   fewer inputs
+  radii demo --inputs 3 --out small    fewer inputs
   radii show radii-demo --instances    every bracket of the demo: it is an ordinary experiment
 """
 

@@ -12,17 +12,16 @@ from radii.errors import ExperimentError
 __all__ = ["add_parser"]
 
 EPILOG = """examples:
-  radii study tradeoff --preset mnist-small --jobs 2 --out mnist
-  radii study tradeoff --description study.toml --out results
-  radii study tradeoff --data digits:train --test digits:test --eps 0.05 \\
-      --grid "deterministic depth=1,2 width=8,16 activation=relu,tanh epochs=5" \\
-      --grid "pruned width=16 strength=0.5,0.9" --out small
-  radii study show mnist
-  radii study show mnist --measure 1-D --csv networks.csv --figures figures
+  radii study tradeoff --data digits:train[0:300] --test digits:test --eps 0.05 --samples 20 \\
+      --proof-inputs 5 --grid "deterministic width=8,16 activation=relu,tanh epochs=3" \\
+      --grid "pruned width=16 strength=0.5 epochs=2" --out small
+  radii study tradeoff --description study.toml --out study
+  radii study show small
+  radii study show small --measure 1-D --csv networks.csv --figures figures
 
 The same command again continues a study that was cut off; `show` also reads one that still runs.
 
-presets:  fashion-small, mnist-small
+presets:  mnist-small, fashion-small: hours, as in --preset mnist-small --jobs 2 --out mnist
 grids:    deterministic, pruned, bayesian, each with depth, width, activation (relu, tanh,
           sigmoid), convolutions, filters, kernel, seed; rate and epochs; strength and rounds
           (pruned); step, steps and samples (bayesian); all combinations, or count=N of them
@@ -54,7 +53,12 @@ def add_parser(subparsers: Any) -> None:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_tradeoff(commands)
-    show = commands.add_parser("show", help="tables and figures of a study, finished or not")
+    show = commands.add_parser(
+        "show",
+        help="tables and figures of a study, finished or not",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     show.add_argument("directory", type=Path, metavar="DIR", help="where a study is kept")
     show.add_argument("--confidence", type=float, metavar="C", help="of correlations (0.95)")
     _add_output(show)

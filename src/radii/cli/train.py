@@ -23,7 +23,7 @@ EPILOG = """examples:
   radii train --data cifar10:train --arch resnet_4b --regime fgsm:eps=8/255 --epochs 15 \\
       --rate 0.01 --rate-step 3 --rate-factor 0.5 --out resnet
   radii train --data mnist:train --arch net_256x2 --prune 0.9 --rounds 3 --out pruned
-  radii train --data mnist:train[0:1000] --arch dense:64 --bayesian hmc --out bayesian
+  radii train --data digits:train[0:300] --arch dense:16 --bayesian hmc --out bayesian
   radii run --network DIR/network.onnx --data mnist:test[0:100] --domain 0:1 --out results
 
 The same command again continues a run that was cut off, to the same weights. DIR holds
