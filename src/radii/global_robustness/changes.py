@@ -43,8 +43,9 @@ __all__ = [
 On = Literal["outputs", "probabilities"]
 REPLAYED = 3
 """Of the points where ascents end, the best that are replayed."""
-ALPHA_STEPS = 10
-"""Of the optimisation of bounds: most of what it gains is gained by then."""
+ALPHA_STEPS = 2
+"""Of the optimisation of bounds: they gain most of what ten gain (0.83 to 0.80 of 0.79, mean change
+of probabilities on dense MNIST networks) in a third of the time."""
 
 
 @dataclass(frozen=True, slots=True)
