@@ -22,6 +22,7 @@ _HOMES = {
     "Norm": "radii.balls",
     "Query": "radii.queries",
     "Verdict": "radii.verdicts",
+    "from_foolbox": "radii.networks",
     "from_torch": "radii.networks",
     "load_network": "radii.networks",
     "robustness_distribution": "radii.api",
@@ -55,6 +56,7 @@ __all__ = [
     "datasets",
     "distributions",
     "ensembles",
+    "from_foolbox",
     "from_torch",
     "load_network",
     "metrics",
@@ -80,7 +82,7 @@ if TYPE_CHECKING:
     from radii.brackets import Bracket
     from radii.datasets import Dataset
     from radii.distributions import Distribution
-    from radii.networks import Network, from_torch, load_network
+    from radii.networks import Network, from_foolbox, from_torch, load_network
     from radii.queries import Grid, Instance, Query
     from radii.verdicts import Verdict
 

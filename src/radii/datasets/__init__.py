@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from radii.datasets.dataset import Dataset, from_arrays
+from radii.datasets.given import as_dataset
 from radii.datasets.sources import load, load_spec, read
 from radii.datasets.specs import Spec
 
-__all__ = ["Dataset", "Spec", "from_arrays", "load", "load_spec", "read"]
+__all__ = ["Dataset", "Spec", "as_dataset", "from_arrays", "load", "load_spec", "read"]

@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 from radii.networks.exporting import from_torch
+from radii.networks.foolbox_models import from_foolbox
+from radii.networks.given import as_network
 from radii.networks.graph import Graph, Node
 from radii.networks.network import Network, load_network
 from radii.networks.operators import Kind, Operator
 
-__all__ = ["Graph", "Kind", "Network", "Node", "Operator", "from_torch", "load_network"]
+__all__ = [
+    "Graph",
+    "Kind",
+    "Network",
+    "Node",
+    "Operator",
+    "as_network",
+    "from_foolbox",
+    "from_torch",
+    "load_network",
+]
