@@ -7,12 +7,13 @@ JOBS ?= 2
 # Bytecode is kept: tests start hundreds of processes, and compiling radii is a third of each start.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test test-all check format bench package clean
+.PHONY: help demo test test-all check format docs bench package clean
 help:
 	@echo "make demo      robustness distributions of four small networks, in under a minute"
 	@echo "make test      the tests, in under ten minutes on two cores"
 	@echo "make test-all  the slow checks too"
 	@echo "make check     ruff, formatting and mypy --strict: what CI's lint step runs"
+	@echo "make docs      the documentation site, in site/"
 	@echo "make bench     the benchmarks; ratios measured in one run"
 	@echo "make package   an sdist, and the wheel built from it, in dist/"
 
@@ -20,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		-e '.[foolbox,gurobi,marabou,ray,smt,train]' build hypothesis mypy playwright pytest pytest-xdist ruff 'setuptools>=77'
+		-e '.[docs,foolbox,gurobi,marabou,ray,smt,train]' build hypothesis ipykernel mypy nbclient playwright pytest pytest-xdist ruff 'setuptools>=77'
 	touch $@
 
 demo: $(READY)
@@ -41,6 +42,9 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 bench: $(READY)
 	$(BIN)/python -m benchmarks
 
@@ -49,4 +53,4 @@ package: $(READY)
 	$(BIN)/python -m build --outdir dist .
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

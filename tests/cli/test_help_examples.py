@@ -1,0 +1,295 @@
+"""Every command's help has examples, and every one of them runs.
+
+The files that they name are stand-ins: linear classifiers of digits, and for the published sets
+digits enlarged to the size of their images. Work is done in this process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import re
+import shlex
+import shutil
+import tarfile
+import threading
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from conftest import dense_model
+from radii import datasets
+from radii.cli import build_parser, main
+from radii.datasets import acquisition, catalogue, from_arrays, sources
+from radii.datasets.formats import Split
+from radii.web import LiveServer
+
+SLOW = ("radii demo", "radii doctor", "radii cycle", "--bayesian", "radii study tradeoff")
+"""Commands whose examples take ten seconds or more; `radii demo --inputs 3` is quick enough."""
+
+MAY_SAY_NO = ("radii gate", "radii cycle", "radii ensemble verify", "--decide")
+"""Checks: exit code 1 is an answer."""
+
+STUDY = """
+data = "digits:train[0:100]"
+test = "digits:test[0:60]"
+eps = 0.05
+samples = 8
+proof_inputs = 4
+deterministic = [{width = 5, activation = ["relu", "tanh"], epochs = 1}]
+"""
+
+VERONA = ("networks", "images")
+
+PROPERTY = "".join(f"(declare-const X_{i} Real)\n(assert (<= 0 X_{i} 1))\n" for i in range(64))
+PROPERTY += "".join(f"(declare-const Y_{i} Real)\n" for i in range(10)) + "(assert (<= Y_0 Y_1))\n"
+
+
+def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from parsers(below)
+
+
+def examples(parser: argparse.ArgumentParser) -> list[str]:
+    """The commands below `examples:`, without what is said about them."""
+    section = re.search(r"examples:\n((?:  .*\n)+)", (parser.epilog or "") + "\n")
+    if section is None:
+        return []
+    lines = re.sub(r"\\\n\s*", "", section.group(1)).splitlines()
+    inner = [re.sub(r'^eval "\$\((.*)\)".*', r"\1", line.strip()) for line in lines]
+    return [re.split(r"\s{2,}", line)[0] for line in inner]
+
+
+ALL = sorted({example for parser in parsers(build_parser()) for example in examples(parser)})
+
+
+def marked(example: str) -> pytest.param:
+    is_slow = any(part in example for part in SLOW) and "--inputs 3" not in example
+    return pytest.param(example, id=example, marks=[pytest.mark.slow] if is_slow else [])
+
+
+def test_every_command_has_examples_of_itself() -> None:
+    for parser in parsers(build_parser()):
+        own = [example for example in examples(parser) if example.startswith(parser.prog)]
+        assert own, f"{parser.prog} --help has no example"
+
+
+@cache
+def digits(split: str) -> tuple[np.ndarray, np.ndarray]:
+    data = datasets.load("digits", split)
+    return data.images, data.labels
+
+
+def enlarged(name: str, split: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Digits as uint8 images of the size of a published set's."""
+    images, labels = (array[:count] for array in digits(split))
+    channels, size, _ = catalogue.named(name).shape
+    factor = size // 8
+    large = np.kron(images, np.ones((1, channels, factor, factor)))
+    large = np.pad(large, ((0, 0), (0, 0), *[((size - 8 * factor) // 2,) * 2] * 2))
+    return np.uint8(255 * large), labels
+
+
+def write_classifier(path: Path, images: np.ndarray, labels: np.ndarray) -> None:
+    """Nearest mean of a class, as one dense layer on flat inputs."""
+    flat = images.reshape(len(images), -1)
+    means = np.stack([flat[labels == digit].mean(axis=0) for digit in range(10)])
+    onnx.save(dense_model((means, -(means**2).sum(axis=1) / 2)), path)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the examples name, where nothing depends on the example."""
+    here = tmp_path_factory.mktemp("base")
+    images, labels = digits("train")
+    for name, part in (("a", slice(0, 400)), ("b", slice(400, 800)), ("c", slice(800, 1200))):
+        write_classifier(here / f"{name}.onnx", images[part], labels[part])
+    shutil.copy(here / "a.onnx", here / "net.onnx")
+    for folder in ("networks", "nets"):
+        (here / folder).mkdir()
+        for name in "ab":
+            shutil.copy(here / f"{name}.onnx", here / folder)
+    flags = "--domain 0:1 --grid 0.02:0.4:0.02"
+    runs = {
+        "results": "--network a.onnx --network b.onnx --data digits:test[0:20]",
+        "of-net": "--network net.onnx --data digits:test[0:20]",
+        "train": "--network a.onnx --data digits:train[0:20]",
+        "test": "--network a.onnx --data digits:test[0:20]",
+        "adversarial": "--network b.onnx --data digits:test[0:20]",
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        patch.setattr("radii.experiments.default_jobs", lambda: 0)
+        for out, what in runs.items():
+            assert main(["run", *shlex.split(f"{what} {flags} --out {out}")]) == 0
+        shutil.copytree("test", "standard")
+        shutil.copytree("results", "radii-demo")
+        (here / "verona_experiment").mkdir()
+        for out in ("published.csv", "result_df.csv", "verona_experiment/result_df.csv"):
+            assert main(["export", "results", "--format", "verona", "-o", out]) == 0
+    toml = 'networks = ["net.onnx"]\ndata = "digits:test[0:20]"\ndomain = "0:1"\n'
+    (here / "experiment.toml").write_text(toml + 'grid = "0.01:0.5:0.01"\n')
+    (here / "study.toml").write_text(STUDY)
+    (here / "property.vnnlib").write_text(PROPERTY)
+    (here / "property.vnnlib.gz").write_bytes(gzip.compress(PROPERTY.encode()))
+    np.savez(here / "images.npz", images=images[:20], labels=labels[:20])
+    (here / "net.onnx.gz").write_bytes(gzip.compress((here / "net.onnx").read_bytes()))
+    write_foreign(here)
+    return here
+
+
+def write_foreign(here: Path) -> None:
+    """A benchmark of VNN-COMP, and the data of a VERONA experiment."""
+    import torch
+
+    for place in ("bench/onnx", "bench/vnnlib", *(f"verona_experiment/data/{n}" for n in VERONA)):
+        (here / place).mkdir(parents=True)
+    shutil.copy(here / "a.onnx", here / "bench/onnx")
+    shutil.copy(here / "property.vnnlib", here / "bench/vnnlib")
+    (here / "bench/instances.csv").write_text("onnx/a.onnx,vnnlib/property.vnnlib,60\n")
+    data = here / "verona_experiment/data"
+    shutil.copy(here / "a.onnx", data / "networks")
+    torch.save(torch.tensor(digits("test")[0][0]), data / "images/digit_0.pt")
+    label = digits("test")[1][0]
+    (data / "image_labels.csv").write_text(f",image,label\n0,digit_0.pt,{label}\n")
+
+
+@pytest.fixture
+def stand_ins(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory of the example's own, with the published sets as small as it allows."""
+    here = tmp_path / "here"
+    shutil.copytree(base, here)
+    monkeypatch.chdir(here)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("RADII_DATA", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr("radii.experiments.default_jobs", lambda: 0)
+    return here
+
+
+def arrange(example: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What depends on the example: sizes, and results that are not there yet."""
+    counts = [int(n) for n in re.findall(r"\[(?:random )?(?:\d*:)?(\d+)\]", example)]
+    loaded = datasets.load
+
+    def load(name: str, split: str = "test") -> datasets.Dataset:
+        if name == "digits":
+            return loaded(name, split)
+        return from_arrays(*enlarged(name, split, max([40, *counts])), name=name, split=split)
+
+    monkeypatch.setattr(sources, "load", load)
+    for name in ("mnist", "cifar10"):
+        if name in example:
+            images, labels = enlarged(name, "train", 400)
+            for network in here.glob("*.onnx"):
+                write_classifier(network, images / 255, labels)
+    out = re.search(r"(?:--out|-o) (\S+)", example)
+    if out and (here / out.group(1)).is_dir():
+        shutil.rmtree(here / out.group(1))
+    elif out:
+        (here / out.group(1)).unlink(missing_ok=True)
+    if example.startswith("radii init"):
+        (here / "experiment.toml").unlink()
+    if "DIR/network.onnx" in example:
+        (here / "DIR").mkdir()
+        shutil.copy(here / "net.onnx", here / "DIR" / "network.onnx")
+    if "net.onnx" in example and (here / "results").is_dir() and "experiment" not in example:
+        shutil.rmtree(here / "results")
+        (here / "of-net").rename(here / "results")
+    if "--data images --" in example:
+        write_pictures(here / "images")
+
+
+def write_pictures(folder: Path) -> None:
+    from PIL import Image
+
+    for place, (image, label) in enumerate(zip(*digits("test"), strict=True)):
+        if place == 40:
+            break
+        (folder / str(label)).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.uint8(255 * image[0])).save(folder / str(label) / f"{place}.png")
+
+
+def write_published_sets(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small sets in their official layouts, in ~/Downloads and where downloads come from."""
+    known = tuple(replace(published, files={}) for published in catalogue.CATALOGUE)
+    monkeypatch.setattr(catalogue, "CATALOGUE", known)
+    downloads = home / "Downloads"
+    downloads.mkdir()
+    official = home / "official"
+    official.mkdir()
+    for split in ("train", "test"):
+        for name, place in (("mnist", official), ("cifar10", downloads)):
+            images, labels = enlarged(name, split, 50)
+            content = Split(images, labels.astype(np.uint8))
+            catalogue.named(name).stored.write(place, split, content)
+    with tarfile.open(downloads / "cifar-10-binary.tar.gz", "w:gz") as archive:
+        for file in sorted(downloads.glob("*.bin")):
+            archive.add(file, f"cifar-10-batches-bin/{file.name}")
+            file.unlink()
+    arrays = {}
+    for split in ("train", "test"):
+        images, labels = enlarged("gtsrb", split, 50)
+        arrays |= {f"x_{split}": images.transpose(0, 2, 3, 1), f"y_{split}": labels}
+    np.savez(downloads / "gtsrb.npz", **arrays)
+
+    def fetch(known: catalogue.PublishedSet, directory: Path, progress: object) -> None:
+        shutil.copytree(official, directory, dirs_exist_ok=True)
+
+    monkeypatch.setattr(acquisition, "fetch_official", fetch)
+
+
+def answer_one_request(server: LiveServer, **_: object) -> None:
+    """Serve as long as one browser needs to get the page; then Ctrl-C."""
+    got = []
+
+    def ask() -> None:
+        with urllib.request.urlopen(server.address, timeout=20) as response:
+            got.append(response.status)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    server.handle_request()
+    asking.join()
+    assert got == [200]
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("example", [marked(example) for example in ALL])
+def test_example(
+    example: str,
+    stand_ins: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    arrange(example, stand_ins, monkeypatch)
+    if example.startswith("radii data get"):
+        write_published_sets(stand_ins.parent, monkeypatch)
+    if example.startswith("radii serve"):
+        monkeypatch.setattr(LiveServer, "serve_forever", answer_one_request)
+        monkeypatch.setattr("webbrowser.open", lambda address: True)
+    if example == "radii init":
+        answers = iter(["net.onnx", "digits", "30"])
+        monkeypatch.setattr("sys.stdin", type("Terminal", (), {"isatty": lambda _: True})())
+        monkeypatch.setattr("builtins.input", lambda _: next(answers))
+    if example.startswith("radii study show"):
+        assert main(["study", "tradeoff", "--description", "study.toml", "--out", "small"]) == 0
+    words = shlex.split(re.split(r" >>? ", example)[0].replace("~", str(stand_ins.parent)))
+    try:
+        code = main(words[1:])
+    except SystemExit as ended:  # --help
+        code = int(ended.code or 0)
+    told = capsys.readouterr()
+    allowed = {0, 1} if any(part in example for part in MAY_SAY_NO) else {0}
+    assert code in allowed, told.err
+    assert told.out or (stand_ins / words[-1]).exists() or "--out" in words or "-o" in words

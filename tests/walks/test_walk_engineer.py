@@ -1,0 +1,70 @@
+"""The first hour of an engineer: a torch model, and a build that fails when it gets fragile.
+
+What docs/networks.md and docs/gate.md show: the module becomes an ONNX file that is checked against
+it, a run measures it, the gate requires, and the card goes into the log of the build.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import radii
+from radii.cli import main
+
+MEAN, STD = 0.3, 0.35
+RUN = "run --network model.onnx --data images.npz --domain 0:1 --grid 0.01:0.3:0.01 --timeout 30"
+
+
+@pytest.fixture
+def module() -> nn.Module:
+    """The engineer's model: it sees normalised images of digits."""
+    torch.manual_seed(0)
+    data = radii.datasets.load("digits", split="train")
+    images = (torch.tensor(data.images) - MEAN) / STD
+    labels = torch.tensor(data.labels)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, 10))
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(60):
+        optimizer.zero_grad()
+        torch.autograd.backward(nn.functional.cross_entropy(model(images), labels))
+        optimizer.step()
+    return model.eval()
+
+
+def test_from_a_module_to_a_check(
+    module: nn.Module,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("radii.experiments.default_jobs", lambda: 0)  # in this process
+    network = radii.from_torch(module, input_shape=(1, 8, 8), domain=(0, 1), mean=MEAN, std=STD)
+    Path("model.onnx").write_bytes(network.onnx_bytes)
+    test = radii.datasets.load("digits", split="test").first(12)
+    np.savez("images.npz", images=test.images, labels=test.labels)
+    with torch.no_grad():
+        logits = module((torch.tensor(test.images) - MEAN) / STD)
+    right = int((logits.argmax(1).numpy() == test.labels).sum())
+
+    assert main([*RUN.split(), "--out", "results"]) == 0
+    capsys.readouterr()
+    assert main(["gate", "results", "--require", "accuracy >= 0.7", "--json"]) == 0
+    outcome = json.loads(capsys.readouterr().out)
+    assert outcome
+    assert main(["gate", "results", "--require", f"accuracy >= {(right + 1) / 12}"]) == 1
+    assert f"{right} of 12" in capsys.readouterr().out
+
+    assert main(["gate", "results", "--require", "robust_accuracy(0.25) >= 0.9"]) == 1
+    assert "NOT MET" in capsys.readouterr().out
+    assert main(["gate", "results", "--require", "robust_accuracy(lots) >= 0.9"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+    assert main(["card", "results", "-o", "ROBUSTNESS.md"]) == 0
+    assert "model" in Path("ROBUSTNESS.md").read_text()
