@@ -26,10 +26,10 @@ EPILOG = """measured at each eps, over all inputs:
 
 examples:
   radii metrics --network net.onnx --data digits:test[0:50] --domain 0:1 --eps 0.05,0.1
-  radii metrics --network net.onnx --data mnist:test[0:200] --domain 0:1 --property sr:delta=10 \\
+  radii metrics --network net.onnx --data mnist:test[0:20] --domain 0:1 --property sr:delta=10 \\
       --eps 0.1 --out results
   radii metrics results --eps 0.02:0.2:0.02 --samples 0 --csv curves.csv    a run that is there
-  radii metrics --network net.onnx --data mnist:test[0:200] --domain 0:1 --property lr:L=10 \\
+  radii metrics --network net.onnx --data mnist:test[0:20] --domain 0:1 --property lr:L=10 \\
       --search attack-only --eps 0.1                security only: nothing is proven
 """
 

@@ -24,7 +24,7 @@ EPILOG = """examples:
       --rate 0.01 --rate-step 3 --rate-factor 0.5 --out resnet
   radii train --data mnist:train --arch net_256x2 --prune 0.9 --rounds 3 --out pruned
   radii train --data digits:train[0:300] --arch dense:16 --bayesian hmc --out bayesian
-  radii run --network DIR/network.onnx --data mnist:test[0:100] --domain 0:1 --out results
+  radii run --network DIR/network.onnx --data mnist:test[0:20] --domain 0:1 --out results
 
 The same command again continues a run that was cut off, to the same weights. DIR holds
 network.onnx, card.json, card.md and checkpoint.pt.
