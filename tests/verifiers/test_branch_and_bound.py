@@ -21,6 +21,7 @@ from radii.testing.networks import Family, instance_at, random_instance, random_
 from radii.testing.verifiers import VerifierConformance
 from radii.verdicts import Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
+from radii.verifiers.branch_and_bound import proving
 from radii.verifiers.branch_and_bound.duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.branch_and_bound.frontier import Frontier
 from radii.verifiers.branch_and_bound.memory import Memory
@@ -29,8 +30,11 @@ from radii.verifiers.branch_and_bound.radius import Patience
 from radii.verifiers.branch_and_bound.reduction import reduce
 from radii.verifiers.branch_and_bound.tree import Tree
 
-SEEDED = range(105)
+SEEDED = range(100)
 LONG = range(2000)
+NEAR = ((0.9, 0.999), (1.001, 1.1))
+"""Factors of the exact radius, below and above it."""
+FAR_TOO = ((0.5, *NEAR[0]), (*NEAR[1], 2.0))
 
 
 class TestBranchAndBound(VerifierConformance):
@@ -42,12 +46,16 @@ def oracle(norm: Norm) -> RadiusVerifier:
     return Enumeration(max_units=40) if norm is Norm.L2 else Milp()
 
 
-def agrees_with_the_exact_radius(seed: int) -> None:
+def agrees_with_the_exact_radius(
+    seed: int,
+    factors: tuple[tuple[float, ...], tuple[float, ...]] = FAR_TOO,
+    *,
+    units: int = 30,
+) -> None:
     """Never ROBUST above the exact radius, never NOT_ROBUST below it; decided away from it."""
     family = list(Family)[seed % len(Family)]
     norm = list(Norm)[seed // len(Family) % 3]
-    units = 10 if norm is Norm.L2 else 30
-    network = random_network(family, seed, units=units)
+    network = random_network(family, seed, units=10 if norm is Norm.L2 else units)
     instance = random_instance(network, seed, norm=norm)
     if seed % 5 == 0:
         rival = (instance.label + 1) % network.output_size
@@ -56,14 +64,15 @@ def agrees_with_the_exact_radius(seed: int) -> None:
         return
     exact = oracle(norm).radius(network, instance, Limits(60.0))
     native = BranchAndBound()
-    for factor in (0.5, 0.9, 0.999):
+    below, above = factors
+    for factor in below:
         result = native.verify(network, Query(instance, factor * exact.lower), Limits(60.0))
         assert result.verdict is not Verdict.NOT_ROBUST
         if factor <= 0.9 and norm is not Norm.L2 and exact.lower > 0:
             assert result.verdict is Verdict.ROBUST
     if exact.witness is None:
         return
-    for factor in (1.001, 1.1, 2.0):
+    for factor in above:
         result = native.verify(network, Query(instance, factor * exact.upper), Limits(60.0))
         assert result.verdict is not Verdict.ROBUST
         if factor >= 1.1:
@@ -72,6 +81,12 @@ def agrees_with_the_exact_radius(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDED)
 def test_agrees_with_the_exact_radius(seed: int) -> None:
+    agrees_with_the_exact_radius(seed, NEAR, units=20)
+
+
+@pytest.mark.parametrize("seed", range(0, 105, 7))
+def test_agrees_where_crown_is_tried_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proving, "LARGE", 0)
     agrees_with_the_exact_radius(seed)
 
 

@@ -16,7 +16,7 @@ from radii.balls import Ball, Box
 from radii.bounds.affine_maps import Layer, LayeredNetwork, layered, slack
 from radii.bounds.curves import Curves
 from radii.bounds.enclosure import Interval
-from radii.bounds.fusion import fuse
+from radii.bounds.fusion import Fusion, fuse
 from radii.bounds.linear import LinearBounds, Rows, State, backward, joined
 from radii.bounds.maxima import Maxima
 from radii.bounds.relaxations import Constants, PiecewiseLinear, Relaxation
@@ -39,7 +39,7 @@ FEWEST_ROWS = 128
 
 
 def crown_bounds(
-    network: Network,
+    network: Network | Fusion,
     regions: Sequence[Ball | Box],
     rows: npt.ArrayLike | None = None,
     *,
@@ -51,7 +51,8 @@ def crown_bounds(
     `rows` is (rows, outputs), or (regions, rows, outputs) if each region has its own. The regions
     are boxes or balls; balls in L1 or L2 must all have the same norm. Sound in either type.
     """
-    ready = layered(fuse(network), dtype, device)
+    fusion = network if isinstance(network, Fusion) else fuse(network)
+    ready = layered(fusion, dtype, device)
     supports = Supports.of(regions, dtype, device)
     with torch.no_grad():
         state = propagate(ready, supports)
