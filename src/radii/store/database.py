@@ -43,6 +43,15 @@ MEASURED = (
 )
 
 
+ANSWERED = (
+    "q.kind, q.eps, q.verdict, q.seconds, q.verifier, q.version, q.proof_eps, q.proof_margin,"
+    " q.message, q.cpu_seconds, q.added_seconds, q.allowed_seconds, w.distance, w.predicted"
+)
+WITNESS = "w.dtype, w.shape, w.input, w.outputs, w.replayed_on"
+WITNESS_WITHOUT_INPUT = "'float32', '[0]', x'', w.outputs, w.replayed_on"
+ANSWERS = "FROM queries q LEFT JOIN witnesses w ON w.query = q.id"
+
+
 class Store:
     """The results of one experiment. Use as a context manager."""
 
@@ -217,25 +226,24 @@ class Store:
 
     def results(self, keys: Sequence[str] | None = None) -> dict[str, list[Answered]]:
         """What was answered, by instance key, in the order in which it was reported."""
-        query = (
-            "SELECT q.instance, q.kind, q.eps, q.verdict, q.seconds, q.verifier, q.version,"
-            " q.proof_eps, q.proof_margin, q.message, q.cpu_seconds, q.added_seconds,"
-            " q.allowed_seconds, w.distance, w.predicted, w.dtype, w.shape, w.input, w.outputs,"
-            " w.replayed_on"
-            " FROM queries q LEFT JOIN witnesses w ON w.query = q.id"
-        )
+        query = f"SELECT q.instance, {ANSWERED}, {WITNESS} {ANSWERS}"
         if keys is not None:
             query += f" WHERE q.instance IN ({', '.join('?' * len(keys))})"
+        return self._answered(query, keys or ())
+
+    def _answered(self, query: str, values: Sequence[str] = ()) -> dict[str, list[Answered]]:
         answered: dict[str, list[Answered]] = defaultdict(list)
         with _explained(self._place):
-            for key, kind, eps, *columns in self._db.execute(query + " ORDER BY q.id", keys or ()):
+            for key, kind, eps, *columns in self._db.execute(f"{query} ORDER BY q.id", values):
                 question = Question(Kind(kind), eps)
                 answered[key].append((question, result_of(question, columns)))
         return answered
 
     def measurements(self) -> list[Measurement]:
         """One measurement an instance, in the order of the selection."""
-        results = self.results()
+        results = self._answered(
+            f"SELECT q.instance, {ANSWERED}, {WITNESS_WITHOUT_INPUT} {ANSWERS}"
+        )
         with _explained(self._place):
             rows = self._db.execute(
                 "SELECT i.key, n.name, n.fingerprint, i.input_index, i.label, i.predicted,"
@@ -278,11 +286,8 @@ class Store:
     def answers(self, *, after: int = 0) -> Iterator[Answer]:
         """What was reported after the answer of that number; inputs of witnesses are left out."""
         query = (
-            "SELECT q.id, q.instance, q.ended_at, q.kind, q.eps, q.verdict, q.seconds, q.verifier,"
-            " q.version, q.proof_eps, q.proof_margin, q.message, q.cpu_seconds, q.added_seconds,"
-            " q.allowed_seconds, w.distance, w.predicted, 'float32', '[0]', x'', w.outputs,"
-            " w.replayed_on"
-            " FROM queries q LEFT JOIN witnesses w ON w.query = q.id WHERE q.id > ? ORDER BY q.id"
+            f"SELECT q.id, q.instance, q.ended_at, {ANSWERED}, {WITNESS_WITHOUT_INPUT} {ANSWERS}"
+            " WHERE q.id > ? ORDER BY q.id"
         )
         with _explained(self._place):
             for number, key, ended_at, kind, eps, *columns in self._db.execute(query, (after,)):
@@ -297,16 +302,17 @@ class Store:
 
     def disagreements(self) -> list[tuple[str, int, Disagreement]]:
         """Claims of proofs that a replayed witness contradicts: network, input, and which."""
-        results = self.results()
         with _explained(self._place):
             rows = self._db.execute(
                 "SELECT i.key, n.name, i.input_index FROM instances i"
-                " JOIN networks n ON n.fingerprint = i.network ORDER BY i.position"
+                " JOIN networks n ON n.fingerprint = i.network WHERE i.key IN"
+                " (SELECT q.instance FROM queries q JOIN brackets b ON b.instance = q.instance"
+                " WHERE q.proof_eps >= b.upper) ORDER BY i.position"
             ).fetchall()
         return [
             (network, index, disagreement)
             for key, network, index in rows
-            for disagreement in weigh(result for _, result in results[key])[1]
+            for disagreement in weigh(result for _, result in self.results([key])[key])[1]
         ]
 
 
