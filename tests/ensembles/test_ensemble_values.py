@@ -63,10 +63,13 @@ def on_a_grid(networks: list[Network], centre: list[float], eps: float, norm: No
     return solve([family], len(networks)).lower
 
 
-@pytest.mark.parametrize("norm", list(Norm))
+IN_THE_PLANE = [(3, 1.33, norm) for norm in Norm] + [(4, 1.2, Norm.L1)]
+MORE_IN_THE_PLANE = [(4, 1.2, Norm.LINF), (4, 1.2, Norm.L2)] + [(5, 1.6, norm) for norm in Norm]
+
+
 @pytest.mark.parametrize(
-    ("count", "eps"),
-    [(3, 1.33), (4, 1.2), pytest.param(5, 1.6, marks=pytest.mark.slow)],
+    ("count", "eps", "norm"),
+    IN_THE_PLANE + [pytest.param(*each, marks=pytest.mark.slow) for each in MORE_IN_THE_PLANE],
 )
 def test_linear_classifiers_in_the_plane(count: int, eps: float, norm: Norm) -> None:
     networks = spokes(count)

@@ -23,7 +23,7 @@ from radii.testing.networks import Family, random_network
 from radii.verdicts import Verdict
 from radii.verifiers import Milp
 
-QUICK, ALL = 15, 200
+QUICK, ALL = 8, 200
 SEEDS = [pytest.param(seed, marks=() if seed < QUICK else pytest.mark.slow) for seed in range(ALL)]
 FAMILIES = (Family.DENSE, Family.LEAKY, Family.RESIDUAL, Family.POOLING)
 

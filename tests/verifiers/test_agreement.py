@@ -18,7 +18,7 @@ from radii.verifiers import Limits, Milp
 from radii.verifiers.reach import farthest
 
 NETWORKS = 500
-BY_DEFAULT = 20
+BY_DEFAULT = 12
 SECONDS = 60.0
 
 

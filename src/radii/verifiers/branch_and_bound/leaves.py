@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 from torch import Tensor
 
@@ -69,6 +68,8 @@ def _least_violation(
     rows: Float64, support: Support, region: Ball | Box
 ) -> tuple[Float64, Float64] | None:
     """Minimise t subject to rows @ (steps, 1) <= t over the region: multipliers, and where."""
+    from scipy.optimize import linprog  # a tenth of the start of a worker; few trees get here
+
     low, high = support.down.numpy(), support.up.numpy()
     inputs = len(low)
     matrix = csr_array(np.hstack([rows[:, :inputs], -np.ones((len(rows), 1))]))
