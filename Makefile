@@ -21,7 +21,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
-		-e '.[docs,foolbox,gurobi,marabou,ray,smt,train]' build hypothesis ipykernel mypy nbclient playwright pytest pytest-xdist ruff 'setuptools>=77'
+		-e '.[docs,foolbox,gurobi,marabou,ray,smt,tensorboard,train]' build hypothesis ipykernel keras mypy nbclient playwright pytest pytest-xdist ruff 'setuptools>=77' skl2onnx
 	touch $@
 
 demo: $(READY)

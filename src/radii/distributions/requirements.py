@@ -15,7 +15,7 @@ import math
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,6 +37,8 @@ RELATIONS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     "<": operator.lt,
 }
+
+OPPOSITES = {">=": "<", ">": "<=", "<=": ">", "<": ">="}
 
 FORM = re.compile(
     r"\s*(?:(?P<side>proven|not_refuted)\s+)?(?P<measure>[a-z_]+)\s*(?:\((?P<arguments>[^()]*)\))?"
@@ -76,6 +78,16 @@ class Requirement:
             self._outcome(name, _over_targets(part))
             for name, part in distribution.by_network().items()
         ]
+
+    def opposite(self) -> Requirement:
+        """That the figure lies beyond the limit, whatever the radii within the brackets are.
+
+        Where it is met, this requirement is refuted; where neither is, nothing is decided.
+        """
+        other = OPPOSITES[self.relation]
+        plain = re.sub(r"^(proven|not_refuted) ", "", self.text)
+        text = plain.replace(self.relation, other, 1)
+        return replace(self, text=text, relation=other, is_proven=not self.is_proven)
 
     def _outcome(self, network: str, part: Distribution) -> Outcome:
         if self.level is not None:

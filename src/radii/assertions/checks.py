@@ -1,0 +1,215 @@
+"""Is a network robust enough? One question, three answers: yes, no, or not decided.
+
+The proven side alone says yes and the witnessed side alone says no, as in `radii gate`, whose
+requirements decide here, too. Without a confidence the answer is about the inputs given. With one
+it is about all inputs they stand for: then one claim at most can be wrong (yes, or no), so each is
+made with the whole confidence.
+
+Work ends as soon as the rest cannot change the answer. For many inputs a betting limit looks along
+after each of them, and may end it much earlier; it and the last look share the miss.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from radii import experiments
+from radii.assertions.watching import Enough, Watch
+from radii.datasets import Dataset
+from radii.distributions import Distribution, Requirement, parse_requirement
+from radii.errors import DataError, ExperimentError
+from radii.global_robustness import settings_for
+from radii.guarantees import Goal, Population, SequentialEstimate
+from radii.networks import Network
+from radii.queries import Grid
+from radii.store import Store
+
+__all__ = ["Check", "Decision", "check_robustness"]
+
+SEQUENTIAL_FROM = 200
+"""So many inputs and more are also looked at one after the other; fewer lose more than they win."""
+LAST_LOOK = 0.2
+"""The part of the miss that the look at all inputs gets, where a betting limit looks along."""
+
+
+class Decision(StrEnum):
+    ROBUST = "robust"
+    NOT_ROBUST = "not robust"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """What was decided, the sentence that says why, and the brackets it rests on.
+
+    `brackets` has a row for every input that was given: what was not looked at, because the answer
+    was known, is between 0 and infinity.
+    """
+
+    decision: Decision
+    reason: str
+    requirement: str
+    network: str
+    data: str
+    eps: float
+    timeout: float
+    brackets: Distribution
+
+    @property
+    def statement(self) -> str:
+        """One line: the decision and its reason."""
+        return f"{self.decision}: {self.reason}"
+
+
+def check_robustness(
+    network: Network,
+    data: Dataset,
+    *,
+    eps: float | str,
+    at_least: float = 1.0,
+    confidence: float | None = None,
+    layout: str | None = None,
+    out: Path | str | None = None,
+    jobs: int = 0,
+    **options: Any,
+) -> Check:
+    """Are at least this share of the inputs right, and robust within eps?
+
+    `options` are settings of an experiment (property, norm, timeout, verifier, attack, seed, ...).
+    With `out` the brackets are kept in that directory, and asking again continues there.
+    """
+    options.setdefault("attack", "minimum-norm")  # its witnesses are close: their radii are told
+    try:
+        settings = settings_for(eps, "both", **{"property": "one-to-any", **options})
+    except TypeError as error:
+        raise ExperimentError(f"not an option of a check: {error}") from None
+    requirement = _requirement(eps, at_least, confidence, len(data))
+    sample = data if confidence is None else data.shuffled(settings.seed)
+    plan = experiments.plan((network,), sample, settings, layout=layout, data=data.title)
+    if len(plan.instances) != len(data):
+        raise ExperimentError(
+            f"property '{settings.property}' asks several things of an input; name one"
+        )
+    sequential = None
+    if confidence is not None and len(data) >= SEQUENTIAL_FROM:
+        requirement, sequential = _shared_miss(requirement, at_least, confidence, data.title)
+    at = Grid.parse(settings.grid)[0]
+    watch = Watch(
+        plan.instances,
+        at,
+        enough_proven=_fewest(len(data), lambda count: _is_met(requirement, count, len(data), at)),
+        enough_refuted=_fewest(
+            len(data), lambda count: _is_met(requirement.opposite(), count, len(data), at)
+        ),
+        sequential=sequential,
+    )
+    with Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store:
+        with contextlib.suppress(Enough):
+            plan.run(store, jobs=jobs, observer=watch)
+        brackets = Distribution.from_store(store)
+    decision, reason = _decided(requirement, sequential, brackets, at_least, confidence)
+    return Check(
+        decision,
+        reason,
+        _text(eps, at_least, confidence),
+        network.name,
+        data.title,
+        at,
+        settings.timeout,
+        brackets,
+    )
+
+
+def _text(eps: float | str, at_least: float, confidence: float | None) -> str:
+    level = "" if confidence is None else f" @ {100 * confidence:g}%"
+    return f"robust_accuracy({eps}) >= {at_least}{level}"
+
+
+def _requirement(
+    eps: float | str, at_least: float, confidence: float | None, inputs: int
+) -> Requirement:
+    """What `radii gate` would require; an InputError if no outcome could meet it."""
+    if not 0 < at_least <= 1:
+        raise ExperimentError(f"at_least {at_least} must be a share above 0 and at most 1")
+    if confidence is None:
+        return parse_requirement(_text(eps, at_least, None))
+    if not 0.5 <= confidence < 1:
+        raise ExperimentError(f"confidence {confidence} must be at least 0.5 and below 1")
+    if at_least == 1:
+        raise ExperimentError(
+            "no sample shows that every input is robust: with a confidence, at_least must be "
+            "below 1"
+        )
+    fewest = math.ceil(math.log(1 - confidence) / math.log(at_least) - 1e-9)
+    if inputs < fewest:
+        raise DataError(
+            f"{inputs} inputs cannot show with {100 * confidence:g} % confidence that a share of "
+            f"{at_least:g} is robust, even if all of them are: give at least {fewest}, "
+            "or leave out the confidence"
+        )
+    return parse_requirement(_text(eps, at_least, confidence))
+
+
+def _shared_miss(
+    requirement: Requirement, at_least: float, confidence: float, title: str
+) -> tuple[Requirement, SequentialEstimate]:
+    """The look at all inputs and the betting limits, which together miss as rarely as asked."""
+    miss = 1 - confidence
+    sequential = SequentialEstimate(
+        Goal(threshold=at_least), Population(title), confidence=1 - (1 - LAST_LOOK) * miss
+    )
+    return replace(requirement, level=1 - LAST_LOOK * miss), sequential
+
+
+def _is_met(requirement: Requirement, count: int, inputs: int, eps: float) -> bool:
+    """Whether so many decided inputs meet it, with all others open."""
+    is_decided = np.arange(inputs) < count
+    lower = np.where(is_decided & requirement.is_proven, eps, 0.0)
+    upper = np.where(is_decided & (not requirement.is_proven), eps, np.inf)
+    brackets = Distribution.from_arrays(lower, upper, input=np.arange(inputs))
+    return requirement.check(brackets)[0].is_met
+
+
+def _fewest(inputs: int, is_enough: Callable[[int], bool]) -> int:
+    """The smallest count that is enough, by halving; one more than there are if none is."""
+    low, high = 0, inputs + 1
+    while low < high:
+        middle = (low + high) // 2
+        if middle > inputs or is_enough(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def _decided(
+    requirement: Requirement,
+    sequential: SequentialEstimate | None,
+    brackets: Distribution,
+    at_least: float,
+    confidence: float | None,
+) -> tuple[Decision, str]:
+    estimate = sequential.estimate if sequential is not None and len(sequential) else None
+    told = None if estimate is None else estimate.is_at_least(at_least)
+    if estimate is not None and told is not None:
+        bound = f"at least {estimate.low:.4f}" if told else f"at most {estimate.high:.4f}"
+        reason = (
+            f"{estimate.samples} inputs, one after the other, were enough: with "
+            f"{100 * (confidence or 0):g} % confidence the share is {bound} for all inputs; "
+            f"required is >= {at_least:g}."
+        )
+        return (Decision.ROBUST if told else Decision.NOT_ROBUST), reason
+    met, refuted = (each.check(brackets)[0] for each in (requirement, requirement.opposite()))
+    if met.is_met:
+        return Decision.ROBUST, met.reason
+    if refuted.is_met:
+        return Decision.NOT_ROBUST, refuted.reason
+    return Decision.UNDECIDED, met.reason
