@@ -12,7 +12,7 @@ import hashlib
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,6 +20,7 @@ from radii import __version__, attacks, datasets, properties, search, selection,
 from radii.balls import Domain, Norm
 from radii.errors import DataError, ExperimentError, UnsupportedQuery
 from radii.execution import (
+    Agenda,
     Case,
     Cluster,
     Executor,
@@ -29,7 +30,7 @@ from radii.execution import (
     Toolbox,
     drive,
 )
-from radii.machine import usable_cores
+from radii.machine import memory_share, usable_cores, usable_workers
 from radii.memory import check_room, parse_size
 from radii.networks import Network, load_network
 from radii.queries import Grid, Instance, Query
@@ -86,7 +87,10 @@ class Settings:
         for name in ("timeout", "cpu_timeout", "budget"):
             seconds = getattr(self, name)
             if not isinstance(seconds, int | float) or not seconds > 0:
-                raise ExperimentError(f"{name} {seconds!r} must be a number of seconds above 0")
+                message = f"{name} {seconds!r} must be a number of seconds above 0"
+                if name == "budget" and isinstance(seconds, str):
+                    message += ", for each input; that of the whole run is a flag: --budget 2h"
+                raise ExperimentError(message)
             object.__setattr__(self, name, float(seconds))
         if not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
             raise ExperimentError(f"seed {self.seed!r} must be a whole number from 0 to 2^63 - 1")
@@ -121,7 +125,16 @@ class Settings:
 
     def make_search(self) -> Search:
         """A new search for one instance."""
-        return search.make(self.search, Grid.parse(self.grid), k=self.k, cuts=self.cuts)
+        grid = Grid.parse(self.grid)
+        return search.make(
+            self.search, grid, k=self.k, cuts=self.cuts, seconds=self.proof_seconds()
+        )
+
+    def proof_seconds(self) -> float:
+        """Wall seconds that a question may take unless an agenda says otherwise."""
+        if search.get(self.search).needs_radius and self.budget < math.inf:
+            return self.budget
+        return min(self.timeout, self.budget)
 
     def make_verifier(self) -> verifiers.Verifier:
         """The verifier, with the options that were chosen for it."""
@@ -265,13 +278,14 @@ class Plan:
         jobs: int = 0,
         cluster: Cluster | None = None,
         observer: Observer | None = None,
+        agenda: Agenda | None = None,
     ) -> None:
-        """Measure what the store does not hold yet.
+        """Measure what the store does not hold yet, as far as the agenda wants.
 
         `jobs` 0: in this process, no hard limits; on a cluster, as many as it has room for. While
         the store's pause flag is raised it waits between questions; starting a run lowers it.
         """
-        observer, flag = observer or _Silent(), store.pause_flag
+        observer, flag, agenda = observer or _Silent(), store.pause_flag, agenda or Agenda()
         check_room(self._memory_bytes())  # a worker will hold as much as this process does now
 
         def on_results(told: Sequence[tuple[Case, Question, Result]]) -> None:
@@ -282,6 +296,7 @@ class Plan:
         def on_held(is_held: bool) -> None:
             if flag is not None and is_held:
                 flag.hold()
+            agenda.held(is_held)
             observer.held(is_held)
 
         with self._executor(jobs, cluster) as executor:
@@ -289,7 +304,7 @@ class Plan:
             if flag is not None:
                 flag.lower()
             self._record_misclassified(store)
-            cases = self._cases(store)
+            cases = self.cases(store)
             observer.started(len(cases))
             drive(
                 cases,
@@ -301,13 +316,20 @@ class Plan:
                 on_finished=observer.finished,
                 is_paused=lambda: flag is not None and flag.is_raised,
                 on_held=on_held,
+                agenda=agenda,
             )
 
     def _executor(self, jobs: int, cluster: Cluster | None) -> Executor:
         toolbox = self._toolbox()
         if cluster is not None:
             return RayWorkers(toolbox, cluster.for_device(self.settings.device), jobs or None)
+        if jobs and toolbox.memory_bytes is None:  # rather a MEMOUT than a machine without memory
+            toolbox = replace(toolbox, memory_bytes=memory_share(jobs))
         return LocalWorkers(toolbox, jobs) if jobs else Inline(toolbox)
+
+    def default_jobs(self) -> int:
+        """As many workers as there are cores and memory for, containers' limits included."""
+        return usable_workers(self._memory_bytes())
 
     def _begin(self, store: Store) -> None:
         identity, known = self.identity(), store.experiment()
@@ -346,8 +368,9 @@ class Plan:
                 found.append((instance.key, question, result))
         store.record(found)
 
-    def _cases(self, store: Store) -> list[Case]:
-        answered = store.results()
+    def cases(self, store: Store) -> list[Case]:
+        """Every instance with what the store holds of it told to its search."""
+        answered, own = store.results(), self.settings.proof_seconds()
         counts: dict[str, int] = {}
         cases = []
         for instance in self.instances:
@@ -355,6 +378,8 @@ class Plan:
             counts[instance.network] = place + 1
             case = Case(instance, self.settings.make_search(), batch=place // ATTACK_BATCH)
             for question, result in answered.get(instance.key, ()):
+                if question.kind in (Kind.PROVE, Kind.RADIUS) and result.allowed_seconds is None:
+                    result = replace(result, allowed_seconds=own)
                 case.search.tell(question, result)
                 case.spent += result.own_seconds
             cases.append(case)

@@ -8,11 +8,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["available_bytes", "memory_limit", "usable_cores"]
+from radii.memory import resident_bytes
+
+__all__ = ["available_bytes", "memory_limit", "memory_share", "usable_cores", "usable_workers"]
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
 MEMORY = Path("/proc/meminfo")
+
+WORKERS_SHARE = 0.9
+"""Of the memory, for all workers together."""
+
+GROWTH = 1.5
+"""A worker holds at least so many times what this process holds with everything loaded."""
 
 UNLIMITED = 1 << 60
 """Bytes beyond which a limit is none: older kernels write a huge number for it."""
@@ -40,6 +48,29 @@ def memory_limit() -> int | None:
     ]
     total = _meminfo("MemTotal")
     return min([*limits, *([total] if total is not None else [])], default=None)
+
+
+def usable_workers(each: int | None = None) -> int:
+    """Worker processes for which there are cores and memory; never less than one.
+
+    `each` is the memory of one in bytes; None: as this process holds now, and half as much again.
+    """
+    held, limit = each or GROWTH * (resident_bytes() or 0), memory_limit()
+    if limit is None or not held:
+        return usable_cores()
+    return max(1, min(usable_cores(), int(WORKERS_SHARE * limit / held)))
+
+
+def memory_share(workers: int) -> int | None:
+    """Bytes that each of so many workers may hold so that all fit; None where that is not known.
+
+    None also where a worker could hardly start with so little.
+    """
+    limit, held = memory_limit(), GROWTH * (resident_bytes() or 0)
+    if limit is None:
+        return None
+    share = int(WORKERS_SHARE * limit / workers)
+    return share if share > held else None
 
 
 def available_bytes() -> int | None:

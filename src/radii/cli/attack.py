@@ -6,13 +6,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from radii.cli.events import add_logging_flags
 from radii.cli.options import add_experiment_flags, add_json_flag
 from radii.cli.run import execute
 
 __all__ = ["add_parser"]
 
 EPILOG = """examples:
-  radii attack --network net.onnx --data mnist:train[0:50] --domain 0:1
+  radii attack --network net.onnx --data mnist:train[0:20] --domain 0:1
   radii attack --network net.onnx --data images.npz --domain 0:1 --norm l2 --grid 0.1:5:0.1
 """
 
@@ -28,6 +29,7 @@ def add_parser(subparsers: Any) -> None:
     add_experiment_flags(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep the results here")
     add_json_flag(parser)
+    add_logging_flags(parser)
     parser.set_defaults(run=run)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ __all__ = [
     "add_machine_flags",
     "cluster_from",
     "experiment_from",
+    "take_run_budget",
 ]
 
 _SETTINGS = (
@@ -32,7 +34,7 @@ _SETTINGS = (
     "device",
     "tool",
 )
-_NUMBERS = ("k", "timeout", "cpu_timeout", "budget", "seed")
+_NUMBERS = ("k", "timeout", "cpu_timeout", "seed")
 
 
 def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +104,12 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--cpu-timeout", type=float, metavar="S", help="CPU seconds a query (no limit)"
     )
-    how.add_argument("--budget", type=float, metavar="S", help="wall seconds an instance (none)")
+    how.add_argument(
+        "--budget",
+        metavar="S|2h",
+        help="a number: wall seconds of each input (none); with a unit (30s, 10m, 2h): of the "
+        "whole run, spent where it narrows the distribution most",
+    )
     add_machine_flags(how)
     how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
     _add_cluster_flags(parser.add_argument_group("where to measure"))
@@ -170,4 +177,36 @@ def experiment_from(args: argparse.Namespace, **fixed: str) -> Experiment:
         value = getattr(args, name)
         if value is not None:
             options[name] = value
+    if args.budget is not None:
+        options["budget"] = _seconds_of_an_input(args.budget)
     return Experiment.from_options({**options, **fixed})
+
+
+def _seconds_of_an_input(budget: str) -> float:
+    try:
+        return float(budget)
+    except ValueError:
+        raise ExperimentError(
+            f"--budget {budget} must be a number of wall seconds for each input; "
+            "a budget of the whole is for radii run and radii attack"
+        ) from None
+
+
+def take_run_budget(args: argparse.Namespace) -> float | None:
+    """Seconds of the whole run, taken out of the arguments; None without such a budget.
+
+    A plain number stays in them: it is of each input, and a part of the experiment.
+    """
+    from radii.planning import parse_duration
+
+    if args.budget is None:
+        return None
+    with suppress(ValueError):
+        float(args.budget)
+        return None
+    try:
+        seconds = parse_duration(args.budget)
+    except ExperimentError as error:
+        raise ExperimentError(f"--budget {error}") from None
+    args.budget = None
+    return seconds

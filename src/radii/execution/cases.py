@@ -69,6 +69,9 @@ class Agenda:
         """Wall seconds for a question of this kind in place of the run's own limit; None: that."""
         return None
 
+    def held(self, is_held: bool) -> None:
+        """The run is paused, or goes on."""
+
     def renews(self, case: Case) -> bool:
         """The case got something new to ask; if not, it is finished."""
         return False

@@ -144,7 +144,8 @@ class _Drive:
         # A heap: the earliest case first, unless the agenda says otherwise.
         self.waiting = [(agenda.rank(case), place) for place, case in enumerate(cases)]
         heapq.heapify(self.waiting)
-        self.idle = set(range(len(cases)))  # an entry of the heap that is not in here is stale
+        # By place, its rank: an entry of the heap that is not the same here is stale.
+        self.idle = {place: rank for rank, place in self.waiting}
         self.running: dict[int, _Running] = {}
         self.numbers = itertools.count()
 
@@ -168,14 +169,14 @@ class _Drive:
                 self.waiting.clear()
                 return None
             rank, place = heapq.heappop(self.waiting)
-            if place not in self.idle:
+            if self.idle.get(place) != rank:
                 continue
             case = self.cases[place]
             if self._has_question(case) and self.pause.is_wanted():
                 heapq.heappush(self.waiting, (rank, place))
                 return None
             if not self.agenda.admits(case):
-                self.idle.discard(place)
+                del self.idle[place]
                 continue
             question = self._ask(case)
             if question is None:
@@ -195,7 +196,7 @@ class _Drive:
         if question is not None:
             self._wake(case)  # it may have another one
             return question
-        self.idle.discard(self.position[id(case)])
+        self.idle.pop(self.position[id(case)], None)
         if case.search.outstanding:
             return None
         if case.spent < self.limits.budget and self.agenda.renews(case):
@@ -206,8 +207,9 @@ class _Drive:
 
     def _wake(self, case: Case) -> None:
         """Let the case ask again when its turn comes."""
-        self.idle.add(self.position[id(case)])
-        heapq.heappush(self.waiting, (self.agenda.rank(case), self.position[id(case)]))
+        place, rank = self.position[id(case)], self.agenda.rank(case)
+        self.idle[place] = rank
+        heapq.heappush(self.waiting, (rank, place))
 
     def _companions(self, first: Case, question: Question) -> Iterator[tuple[Case, Question]]:
         """The other cases of the batch that are waiting to ask for the same attack."""
