@@ -41,6 +41,12 @@ def dense_model(*layers: tuple[np.ndarray, np.ndarray]) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
 
 
+def work_in_this_process(patch: pytest.MonkeyPatch) -> None:
+    """Commands do without worker processes, whose start costs seconds each."""
+    patch.setattr("radii.experiments.default_jobs", lambda: 0)
+    patch.setattr("radii.experiments.Plan.default_jobs", lambda _: 0)
+
+
 def write_linear(directory: Path) -> Path:
     """Two inputs, two classes: y0 - y1 = x0 - x1, so the Linf radius is (x0 - x1) / 2."""
     path = directory / "linear.onnx"

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from conftest import work_in_this_process
 from radii.cli import main
 
 PAGE = Path(__file__).parents[1] / "docs" / "tutorial.md"
@@ -66,7 +67,7 @@ def executed() -> Iterator[tuple[str, str]]:
 def test_every_output_is_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr("radii.experiments.default_jobs", lambda: 0)
+    work_in_this_process(monkeypatch)
     shown = 0
     for text, told in executed():
         assert_shown(text, told)

@@ -23,7 +23,7 @@ import numpy as np
 import onnx
 import pytest
 
-from conftest import dense_model
+from conftest import dense_model, work_in_this_process
 from radii import datasets
 from radii.cli import build_parser, main
 from radii.datasets import acquisition, catalogue, from_arrays, sources
@@ -121,14 +121,14 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     flags = "--domain 0:1 --grid 0.02:0.4:0.02"
     runs = {
         "results": "--network a.onnx --network b.onnx --data digits:test[0:20]",
-        "of-net": "--network net.onnx --data digits:test[0:20]",
-        "train": "--network a.onnx --data digits:train[0:20]",
-        "test": "--network a.onnx --data digits:test[0:20]",
-        "adversarial": "--network b.onnx --data digits:test[0:20]",
+        "of-net": "--network net.onnx --data digits:test[0:8]",
+        "train": "--network a.onnx --data digits:train[0:8]",
+        "test": "--network a.onnx --data digits:test[0:8]",
+        "adversarial": "--network b.onnx --data digits:test[0:8]",
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
-        patch.setattr("radii.experiments.default_jobs", lambda: 0)
+        work_in_this_process(patch)
         for out, what in runs.items():
             assert main(["run", *shlex.split(f"{what} {flags} --out {out}")]) == 0
         shutil.copytree("test", "standard")
@@ -173,7 +173,7 @@ def stand_ins(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("RADII_DATA", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr("radii.experiments.default_jobs", lambda: 0)
+    work_in_this_process(monkeypatch)
     return here
 
 

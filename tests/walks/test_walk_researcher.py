@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from conftest import work_in_this_process
 from radii import datasets, demo
 from radii.cli import main
 
@@ -29,7 +30,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         Image.fromarray(np.uint8(255 * image[0])).save(folder / f"{number:02d}.png")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("radii.experiments.default_jobs", lambda: 0)  # in this process
+    work_in_this_process(monkeypatch)
     return tmp_path
 
 

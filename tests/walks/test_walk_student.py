@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from conftest import SHARED_DATA, needs_shared_data
+from conftest import SHARED_DATA, needs_shared_data, work_in_this_process
 from radii.cli import main
 from radii.distributions import Distribution
 
@@ -25,7 +25,7 @@ def test_from_published_results_to_a_figure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("radii.experiments.default_jobs", lambda: 0)  # in this process
+    work_in_this_process(monkeypatch)
     published = str(PAPER / "published_results.csv")
     assert main(["import", published, "-o", "published.csv", "--split", "train"]) == 0
     told = capsys.readouterr()
