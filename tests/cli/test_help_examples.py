@@ -27,10 +27,17 @@ from conftest import dense_model, work_in_this_process
 from radii import datasets
 from radii.cli import build_parser, main
 from radii.datasets import acquisition, catalogue, from_arrays, sources
-from radii.datasets.formats import Split
 from radii.web import LiveServer
 
-SLOW = ("radii demo", "radii doctor", "radii cycle", "--bayesian", "radii study tradeoff")
+SLOW = (
+    "radii demo",
+    "radii doctor",
+    "radii cycle",
+    "radii study",
+    "--bayesian",
+    "resnet_4b",
+    "--kind all",
+)
 """Commands whose examples take ten seconds or more; `radii demo --inputs 3` is quick enough."""
 
 MAY_SAY_NO = ("radii gate", "radii cycle", "radii ensemble verify", "--decide")
@@ -92,6 +99,8 @@ def digits(split: str) -> tuple[np.ndarray, np.ndarray]:
 def enlarged(name: str, split: str, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Digits as uint8 images of the size of a published set's."""
     images, labels = (array[:count] for array in digits(split))
+    if name == "gtsrb":
+        labels = np.arange(len(labels)) % 43
     channels, size, _ = catalogue.named(name).shape
     factor = size // 8
     large = np.kron(images, np.ones((1, channels, factor, factor)))
@@ -141,7 +150,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "study.toml").write_text(STUDY)
     (here / "property.vnnlib").write_text(PROPERTY)
     (here / "property.vnnlib.gz").write_bytes(gzip.compress(PROPERTY.encode()))
-    np.savez(here / "images.npz", images=images[:20], labels=labels[:20])
+    images, labels = (array[:20] for array in digits("test"))
+    np.savez(here / "images.npz", images=images, labels=labels)
     (here / "net.onnx.gz").write_bytes(gzip.compress((here / "net.onnx").read_bytes()))
     write_foreign(here)
     return here
@@ -222,26 +232,17 @@ def write_pictures(folder: Path) -> None:
 
 def write_published_sets(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small sets in their official layouts, in ~/Downloads and where downloads come from."""
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "datasets")
+    import official_files
+
     known = tuple(replace(published, files={}) for published in catalogue.CATALOGUE)
     monkeypatch.setattr(catalogue, "CATALOGUE", known)
-    downloads = home / "Downloads"
-    downloads.mkdir()
-    official = home / "official"
-    official.mkdir()
-    for split in ("train", "test"):
-        for name, place in (("mnist", official), ("cifar10", downloads)):
-            images, labels = enlarged(name, split, 50)
-            content = Split(images, labels.astype(np.uint8))
-            catalogue.named(name).stored.write(place, split, content)
+    official, downloads = home / "official", home / "Downloads"
+    official_files.write_mnist(official)
+    official_files.write_gtsrb(downloads)
+    official_files.write_cifar_batches(home / "cifar-10-batches-bin")
     with tarfile.open(downloads / "cifar-10-binary.tar.gz", "w:gz") as archive:
-        for file in sorted(downloads.glob("*.bin")):
-            archive.add(file, f"cifar-10-batches-bin/{file.name}")
-            file.unlink()
-    arrays = {}
-    for split in ("train", "test"):
-        images, labels = enlarged("gtsrb", split, 50)
-        arrays |= {f"x_{split}": images.transpose(0, 2, 3, 1), f"y_{split}": labels}
-    np.savez(downloads / "gtsrb.npz", **arrays)
+        archive.add(home / "cifar-10-batches-bin", "cifar-10-batches-bin")
 
     def fetch(known: catalogue.PublishedSet, directory: Path, progress: object) -> None:
         shutil.copytree(official, directory, dirs_exist_ok=True)
