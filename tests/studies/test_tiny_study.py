@@ -81,7 +81,14 @@ def test_show_reads_a_finished_study(
     assert (figures / "tradeoff.png").stat().st_size > 0
     assert (figures / "proof-gaps.png").exists()
     assert main(["study", "show", str(finished), "--json"]) == 0
-    assert len(json.loads(capsys.readouterr().out)["networks"]) == 4
+    accuracies = [row["accuracy"] for row in json.loads(capsys.readouterr().out)["networks"]]
+    assert len(accuracies) == 4
+    best = ["study", "show", str(finished), "--json", "--least-accuracy", str(max(accuracies))]
+    assert main(best) == 0
+    kept = json.loads(capsys.readouterr().out)["networks"]
+    assert len(kept) == accuracies.count(max(accuracies))
+    assert main([*best[:-1], "1.5"]) == 2
+    assert "between 0 and 1" in capsys.readouterr().err
 
 
 def test_the_command_continues_and_refuses_another_study(

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from radii.errors import ExperimentError
+from radii.errors import DataError, ExperimentError
+
+if TYPE_CHECKING:
+    from radii.studies import Member
 
 __all__ = ["add_parser"]
 
@@ -18,6 +22,7 @@ EPILOG = """examples:
   radii study tradeoff --description study.toml --out study
   radii study show small
   radii study show small --measure 1-D --csv networks.csv --figures figures
+  radii study show small --least-accuracy 0.1            without those that learned nothing
 
 The same command again continues a study that was cut off; `show` also reads one that still runs.
 
@@ -61,6 +66,9 @@ def add_parser(subparsers: Any) -> None:
     )
     show.add_argument("directory", type=Path, metavar="DIR", help="where a study is kept")
     show.add_argument("--confidence", type=float, metavar="C", help="of correlations (0.95)")
+    show.add_argument(
+        "--least-accuracy", type=float, metavar="A", help="leave out networks that learned less"
+    )
     _add_output(show)
     show.set_defaults(run=_show)
 
@@ -123,8 +131,24 @@ def _show(args: argparse.Namespace) -> int:
     study_tables.check(args)
     study = Study.read(args.directory)
     confidence = study.confidence if args.confidence is None else args.confidence
-    study_tables.show(args, study, read_members(args.directory), confidence)
+    members = _learned(read_members(args.directory), args.least_accuracy)
+    study_tables.show(args, study, members, confidence)
     return 0
+
+
+def _learned(members: Sequence[Member], least: float | None) -> Sequence[Member]:
+    """Those with this accuracy; how many are left out is said."""
+    if least is None:
+        return members
+    if not 0 <= least <= 1:
+        raise DataError(f"--least-accuracy {least:g} must be between 0 and 1")
+    kept = [member for member in members if member.accuracy >= least]
+    if not kept:
+        raise DataError(f"no network of the study has an accuracy of {least:g}")
+    if len(kept) < len(members):
+        left = len(members) - len(kept)
+        print(f"radii: {left} networks below accuracy {least:g} are left out", file=sys.stderr)
+    return kept
 
 
 def _tables(args: argparse.Namespace) -> dict[str, Any]:
