@@ -30,7 +30,7 @@ from radii.execution import (
     Toolbox,
     drive,
 )
-from radii.machine import memory_share, usable_cores, usable_workers
+from radii.machine import memory_share, usable_workers
 from radii.memory import check_room, parse_size
 from radii.networks import Network, load_network
 from radii.queries import Grid, Instance, Query
@@ -329,7 +329,8 @@ class Plan:
 
     def default_jobs(self) -> int:
         """As many workers as there are cores and memory for, containers' limits included."""
-        return usable_workers(self._memory_bytes())
+        memory = self._memory_bytes()
+        return default_jobs() if memory is None else min(default_jobs(), usable_workers(memory))
 
     def _begin(self, store: Store) -> None:
         identity, known = self.identity(), store.experiment()
@@ -460,5 +461,5 @@ def plan(
 
 
 def default_jobs() -> int:
-    """As many workers as this process may use cores."""
-    return usable_cores()
+    """As many workers as there are cores, and memory if each needs what this process holds now."""
+    return usable_workers()

@@ -97,11 +97,12 @@ def test_the_budget_ends_the_run_and_cuts_what_is_under_way() -> None:
     assert run.executor.now == pytest.approx(110.0, abs=10)
 
 
-def test_an_attack_that_the_budget_ends_is_made_again() -> None:
-    run = Run([Hardness(0.1, 0.1, attack_seconds=30.0)])
-    run.go(spending(10))
+@pytest.mark.parametrize("seconds", [10.0, 100.0])
+def test_an_attack_that_the_budget_ends_is_made_again(seconds: float) -> None:
+    run = Run([Hardness(0.1, 0.1, attack_seconds=3 * seconds)])
+    run.go(spending(seconds))
     assert not run.asked(0)
-    run.go(spending(100))
+    run.go(spending(10 * seconds))
     assert len(run.asked(0, Kind.ATTACK)) == 2
     assert is_closed(run.cases[0].search)
 

@@ -51,10 +51,10 @@ SPENT_SHARE = 0.25
 def is_cut_short(question: Question, result: Result, seconds: float) -> bool:
     """Whether the question had less time than `seconds`, and might be answered better with them."""
     allowed, verdict = result.allowed_seconds, result.verdict
+    if allowed is not None and question.kind is Kind.ATTACK:
+        return verdict is Verdict.TIMEOUT  # it was stopped: attacks have no limit of their own
     if allowed is None or allowed >= seconds:
         return False
-    if question.kind is Kind.ATTACK:
-        return verdict is Verdict.TIMEOUT
     is_decided = not verdict.is_missing and question.kind is not Kind.RADIUS
     if is_decided or verdict in (Verdict.MEMOUT, Verdict.ERROR):
         return False
@@ -119,8 +119,12 @@ class Search(ABC):
             if question in self.told:  # in another run, with less time; what it found counts
                 self.cut_short.append((question, self.told[question]))
             self.told[question] = result
-        known = (*self.told.values(), *(result for _, result in self.cut_short))
-        self.bracket, self.disagreements = weigh(known)
+        self.bracket, self.disagreements = weigh(self.results)
+
+    @property
+    def results(self) -> list[Result]:
+        """All that was told, what was cut short included."""
+        return [*self.told.values(), *(result for _, result in self.cut_short)]
 
     @final
     def allow(self, seconds: float) -> None:
