@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
@@ -64,6 +65,9 @@ def test_it_prints_table_and_findings(finished: Finished) -> None:
     for name in demo.NETWORKS:
         assert name in finished.printed
     assert "When every pixel may change by 0.1" in finished.printed
+    times = re.search(r"The table took ([\d.]+) s, all of it ([\d.]+) s\.\n$", finished.printed)
+    assert times is not None
+    assert 0 < float(times[1]) <= float(times[2])
     assert str(finished.directory / "ecdf.png") in finished.printed.replace("\n", "")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    started = time.perf_counter()
     from radii.cli.progress import ProgressBar
     from radii.cli.show import print_store
     from radii.experiments import default_jobs
@@ -77,7 +79,11 @@ def run(args: argparse.Namespace) -> int:
             )
             return 130
         print_store(store, as_json=args.json)
+        tabled = time.perf_counter()
         _explain(plan, store, args.out, quiet=args.json)
+    if not args.json:
+        seconds = tabled - started, time.perf_counter() - started
+        print("The table took {:.1f} s, all of it {:.1f} s.".format(*seconds))
     return 0
 
 
