@@ -13,25 +13,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_machine_flags
-from radii.errors import InputError, NetworkError, SpecificationError
+from radii.errors import InputError, SpecificationError
 from radii.memory import parse_size
 
 if TYPE_CHECKING:
     from radii.networks import Network
     from radii.vnnlib import Problem, Verification
 
-__all__ = ["add_parser"]
+__all__ = ["Found", "add_parser", "decided_in_time"]
 
 DESCRIPTION = """Is there an input that, with the network's output, satisfies the VNN-LIB file?
 
 The first line says sat, unsat, unknown or timeout. After sat follows the counterexample:
 ((X_0 value) ... (Y_0 value) ...), inputs in row-major order, outputs as ONNX Runtime gives them.
-Every one of these answers exits with 0; bad input exits with 2."""
+Every one of these answers exits with 0; bad input exits with 2.
+
+With --instances, every line of a VNN-COMP list (onnx,vnnlib,timeout) is decided, and --out gets a
+line of results for each: category, onnx, vnnlib, prepare time, result, run time. Run it again to go
+on. A line that cannot be used gets the result error, and the exit code is 2."""
 
 EPILOG = """examples:
   radii verify net.onnx property.vnnlib
   radii verify net.onnx property.vnnlib.gz --timeout 300 --out result.txt
   radii verify net.onnx property.vnnlib --json
+  radii verify --instances bench/instances.csv --out bench/results.csv
 """
 
 
@@ -43,12 +48,28 @@ def add_parser(subparsers: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("network", type=Path, metavar="NET.onnx", help="ONNX file, may be gzipped")
     parser.add_argument(
-        "property", type=Path, metavar="PROP.vnnlib", help="VNN-LIB 1.0 or 2.0, may be gzipped"
+        "network", nargs="?", type=Path, metavar="NET.onnx", help="ONNX file, may be gzipped"
     )
-    parser.add_argument("--timeout", type=float, metavar="S", help="wall seconds for all (none)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the answer here too")
+    parser.add_argument(
+        "property",
+        nargs="?",
+        type=Path,
+        metavar="PROP.vnnlib",
+        help="VNN-LIB 1.0 or 2.0, may be gzipped",
+    )
+    parser.add_argument(
+        "--instances", type=Path, metavar="LIST.csv", help="instead: a VNN-COMP list of instances"
+    )
+    parser.add_argument(
+        "--category", metavar="NAME", help="of the results of a list (the name of its folder)"
+    )
+    parser.add_argument(
+        "--timeout", type=float, metavar="S", help="wall seconds for all (none); of a list, at most"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="write the answer here too; of a list: results.csv"
+    )
     parser.add_argument("--verifier", default="native", metavar="NAME", help="what proves (native)")
     add_machine_flags(parser)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the attack (0)")
@@ -61,6 +82,15 @@ def run(args: argparse.Namespace) -> int:
     seconds = math.inf if args.timeout is None else args.timeout
     if not seconds > 0:
         raise InputError(f"--timeout {args.timeout} must be a number of seconds above 0")
+    if args.instances is not None:
+        if args.network is not None:
+            raise InputError(f"give {args.network} or --instances, not both")
+        from radii.cli.verify_instances import run_instances
+
+        return run_instances(args)
+    if args.property is None or args.category is not None:
+        missing = "--category is for --instances" if args.category else "a property is missing"
+        raise InputError(f"{missing}: radii verify NET.onnx PROP.vnnlib, or --instances LIST.csv")
     memory = None if args.memory is None else parse_size(args.memory)
     if args.out is not None:
         _check_writable(args.out)
@@ -70,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
     problem = read_problem(args.property)  # before the slow imports: most mistakes are here
     work = (args, problem, started, seconds, memory)
     is_limited = memory is not None or seconds < math.inf
-    found = _decided_in_time(*work) if is_limited else decide(*work)
+    found = decided_in_time(*work) if is_limited else decide(*work)
     if found.message and found.replayed_on is None:
         print(f"radii: {found.message}", file=sys.stderr)
     answer = str(found.verification)
@@ -115,7 +145,7 @@ def decide(
     )
 
 
-def _decided_in_time(
+def decided_in_time(
     args: argparse.Namespace, problem: Problem, started: float, seconds: float, memory: int | None
 ) -> Found:
     """`decide` in a process that is ended at its limits, whatever it is doing then."""
@@ -138,9 +168,9 @@ def _network(path: Path, problem: Problem) -> Network:
 
     from radii.balls import Domain
     from radii.networks import Network
-    from radii.networks.models import parse_model, signature
+    from radii.networks.models import read_model, signature
 
-    model = parse_model(_content(path), path.name, directory=path.parent)
+    model = read_model(path)
     shape = signature(model, path.name).input_shape
     boxes = [specification.region.box() for specification in problem.specifications(shape)]
     domain = Domain(np.zeros(shape), np.zeros(shape))
@@ -149,19 +179,6 @@ def _network(path: Path, problem: Problem) -> Network:
         domain = Domain(np.minimum.reduce(low), np.maximum.reduce(high))
     name = path.name.removesuffix(".gz").removesuffix(".onnx")
     return Network.from_bytes(model.SerializeToString(), domain=domain, name=name)
-
-
-def _content(path: Path) -> bytes:
-    import gzip
-    import zlib
-
-    try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise NetworkError(f"{path} is a damaged gzip file; fetch it again") from None
-    except OSError as error:
-        raise NetworkError(f"{path} cannot be read: {error.strerror}") from None
 
 
 def _object(args: argparse.Namespace, answer: Found, seconds: float) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,9 +39,13 @@ _FLOATS: dict[int, np.dtype[np.floating]] = {
 
 
 def read_model(path: Path) -> onnx.ModelProto:
-    """The model in a file, with its external weights inside."""
+    """The model in a file, which may be gzipped, with its external weights inside."""
     try:
         content = path.read_bytes()
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise NetworkError(f"{path} is a damaged gzip file; fetch it again") from None
     except OSError as error:
         raise NetworkError(f"{path}: cannot be read: {error.strerror or error}") from None
     return parse_model(content, path.name, directory=path.parent)

@@ -1,0 +1,169 @@
+"""`radii verify --instances`: a VNN-COMP list of instances, decided one after the other.
+
+The list has a line `onnx,vnnlib,timeout` for each instance, with paths relative to the list. The
+results have VNN-COMP's columns and no header: category, onnx, vnnlib, prepare time, result, run
+time. A counterexample lies beside them, as NET_PROP.counterexample.gz.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import json
+import math
+import sys
+import time
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from radii.cli.verify import Found, decided_in_time
+from radii.cli.verify_results import Row, Rows
+from radii.errors import InputError, NetworkError, RadiiError, SpecificationError
+from radii.memory import parse_size
+
+__all__ = ["run_instances"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedInstance:
+    """A line of the list, with paths as they stand there; `wrong` says why it is no instance."""
+
+    line: int
+    onnx: str
+    vnnlib: str
+    seconds: float = math.inf
+    wrong: str = ""
+
+
+def run_instances(args: argparse.Namespace) -> int:
+    """Exit code 2 if a line of the list could not be used: its result is `error`."""
+    memory = None if args.memory is None else parse_size(args.memory)
+    listed = _read(args.instances, args.timeout)
+    category = args.category or args.instances.resolve().parent.name
+    rows = Rows(args.out or Path("results.csv"), [(each.onnx, each.vnnlib) for each in listed])
+    names = _counterexample_names(listed)
+    told = sys.stderr if args.json else sys.stdout
+    open_ = [place for place in range(len(listed)) if rows[place] is None]
+    if len(open_) < len(listed):
+        print(f"{rows.path}: {len(listed) - len(open_)} results are kept", file=told)
+    for place in open_:
+        row, message = _decided(args, listed[place], category, memory, rows.folder / names[place])
+        rows.put(place, row)
+        shown = f"[{place + 1}/{len(listed)}] {row.onnx} {row.vnnlib}: {row.result}"
+        print(f"{shown}, {row.run_seconds:.2f} s", file=told, flush=True)
+        if message:
+            print(f"radii: line {listed[place].line}: {message}", file=sys.stderr)
+    rows.close()
+    counts = Counter(row.result for row in rows.all())
+    if args.json:
+        print(json.dumps({"results": [row.as_object() for row in rows.all()]}))
+    else:
+        print(f"{rows.path}: " + ", ".join(f"{n} {result}" for result, n in sorted(counts.items())))
+    return 2 if counts["error"] else 0
+
+
+def _decided(
+    args: argparse.Namespace,
+    listed: ListedInstance,
+    category: str,
+    memory: int | None,
+    counterexample: Path,
+) -> tuple[Row, str]:
+    """One instance's row, and what there is to say about it. Preparing is reading the property."""
+    started = prepared = time.monotonic()
+    result, message = "error", listed.wrong
+    try:
+        if not message:
+            from radii.vnnlib import read_problem
+
+            folder = args.instances.parent
+            network = _existing(folder / listed.onnx, NetworkError)
+            problem = read_problem(_existing(folder / listed.vnnlib, SpecificationError))
+            one = argparse.Namespace(**{**vars(args), "network": network})
+            prepared = time.monotonic()
+            found = decided_in_time(one, problem, prepared, listed.seconds, memory)
+            result = found.verification.outcome.value
+            message = "" if found.replayed_on else found.message
+            _keep(found, counterexample)
+    except RadiiError as error:
+        message = " ".join(str(error).split())
+    ended = time.monotonic()
+    row = Row(category, listed.onnx, listed.vnnlib, prepared - started, result, ended - prepared)
+    return row, message
+
+
+def _keep(found: Found, path: Path) -> None:
+    """The values alone, as VNN-COMP's checker reads them."""
+    word, _, values = str(found.verification).partition("\n")
+    if word != "sat" or not values:
+        path.unlink(missing_ok=True)
+        return
+    try:
+        path.write_bytes(gzip.compress((values + "\n").encode(), mtime=0))
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _existing(path: Path, error: type[InputError]) -> Path:
+    """The file, or the gzipped one beside it, as benchmarks are shipped."""
+    packed = path.with_name(path.name + ".gz")
+    if not path.is_file() and packed.is_file():
+        return packed
+    if not path.is_file():
+        raise error(f"{path} does not exist")
+    return path
+
+
+def _read(path: Path, most: float | None) -> list[ListedInstance]:
+    try:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
+        lines = [(n, row) for n, row in enumerate(csv.reader(text.splitlines()), 1) if any(row)]
+    except OSError as error:
+        raise SpecificationError(f"{path} cannot be read: {error.strerror or error}") from None
+    except (EOFError, zlib.error, UnicodeDecodeError, csv.Error):
+        raise SpecificationError(f"{path} is not a list of instances in CSV") from None
+    if not lines:
+        raise SpecificationError(f"{path} lists no instance")
+    return [_instance(number, [cell.strip() for cell in row], most) for number, row in lines]
+
+
+def _instance(number: int, cells: list[str], most: float | None) -> ListedInstance:
+    onnx, vnnlib, limit, *more = [*cells, "", "", ""][: max(3, len(cells))]
+    seconds, wrong = math.inf, ""
+    if more or not onnx or not vnnlib:
+        wrong = f"'{','.join(cells)}' is not of the form onnx,vnnlib,timeout"
+    elif limit:
+        try:
+            seconds = float(limit)
+        except ValueError:
+            seconds = math.nan
+        if not seconds > 0:
+            wrong = f"timeout '{limit}' is not a number of seconds above 0"
+    elif most is None:
+        wrong = "no timeout is given: add it to the line, or give --timeout"
+    return ListedInstance(number, onnx, vnnlib, min(seconds, most or math.inf), wrong)
+
+
+def _counterexample_names(listed: list[ListedInstance]) -> list[str]:
+    """NET_PROP; where that is not unique, with the property's folder in front, or the line."""
+    plain = [f"{_stem(each.onnx)}_{_stem(each.vnnlib)}" for each in listed]
+    pairs = {(name, each.onnx, each.vnnlib) for name, each in zip(plain, listed, strict=True)}
+    often = Counter(name for name, _, _ in pairs)
+    longer = [
+        name if often[name] == 1 else f"{Path(each.vnnlib).parent.name}_{name}"
+        for name, each in zip(plain, listed, strict=True)
+    ]
+    pairs = {(name, each.onnx, each.vnnlib) for name, each in zip(longer, listed, strict=True)}
+    often = Counter(name for name, _, _ in pairs)
+    return [
+        f"{name if often[name] == 1 else f'{name}_line_{each.line}'}.counterexample.gz"
+        for name, each in zip(longer, listed, strict=True)
+    ]
+
+
+def _stem(path: str) -> str:
+    return Path(path.removesuffix(".gz")).stem
