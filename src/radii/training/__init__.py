@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from radii.training.architectures import ARCHITECTURES, Normalize, Residual, architecture
 from radii.training.bayesian import BayesianNetwork, Convergence, train_bayesian
+from radii.training.callbacks import RobustnessLog
 from radii.training.cards import Card
 from radii.training.checkpoints import Epoch, saved_weights
 from radii.training.loop import Observer
@@ -29,6 +30,7 @@ __all__ = [
     "Ramp",
     "Regime",
     "Residual",
+    "RobustnessLog",
     "Settings",
     "Step",
     "Trained",
