@@ -151,7 +151,6 @@ def test_models_and_data_in_other_forms(linear_file: Path) -> None:
         {"eps": 0.1, "at_least": 1.5},
         {"eps": 0.1, "at_least": 0.9, "confidence": 0.3},
         {"eps": 0.1, "confidence": 0.95},
-        {"eps": 0.1, "property": "one-to-one"},
         {"eps": 0.1, "verifier": "nobody"},
         {"eps": 0.1, "colour": "red"},
     ],

@@ -18,6 +18,7 @@ from radii.cli import (
     card,
     compare,
     completion,
+    convert,
     cycle,
     data,
     demo,
@@ -55,6 +56,7 @@ COMMANDS = (
     gate,
     export,
     import_,
+    convert,
     attack,
     global_,
     metrics,
@@ -71,7 +73,7 @@ COMMANDS = (
 
 EPILOG = """examples:
   radii demo
-  radii run --network net.onnx --data mnist:test[0:100] --domain 0:1 --out results
+  radii run --network net.onnx --data mnist:test[0:20] --domain 0:1 --out results
   radii show results
   radii report results
   radii run --help      every command has examples

@@ -1,4 +1,4 @@
-"""`radii data convert`: a data set made from another, as one .npz file."""
+"""`radii data convert`, also `radii convert data`: a data set made from another."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ __all__ = ["add_convert"]
 EPILOG = """examples:
   radii data convert gtsrb --grey --size 48 --classes 1,2,3,4,5,7,8,9,10,12 --out gtsrb10.npz
   radii data convert mnist:test[0:500] --size 14 --out small.npz
+  radii data convert digits:test[0:20] --out pictures          a folder a class, PNG
+  radii data convert digits:test[0:20] --out table.csv         a row an image: label,x0,x1,...
 
 Without a split in SPEC, train and test are both converted. Chosen classes are numbered anew, in
-the order given. Values between 0 and 1 are stored in 8 bits.
+the order given. In .npz and PNG, values between 0 and 1 are stored in 8 bits; in .csv as they are.
 """
 
 
-def add_convert(commands: Any) -> None:
+def add_convert(commands: Any, name: str = "convert", command: str = "data convert") -> None:
     parser = commands.add_parser(
-        "convert",
-        help="grey, resize, choose classes",
-        description="Make a data set from another and store it as one .npz file.",
-        epilog=EPILOG,
+        name,
+        help="a data set: to .npz, .csv or pictures; grey, resize, choose classes",
+        description="Make a data set from another: one .npz or .csv file, or a folder of PNGs.",
+        epilog=EPILOG.replace("data convert", command),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("data", metavar="SPEC", help="mnist:train[0:100], file.npz, a folder")
     parser.add_argument("--grey", action="store_true", help="colours to shades of grey")
     parser.add_argument("--size", type=int, metavar="N", help="resize to NxN pixels, bilinearly")
     parser.add_argument("--classes", metavar="C[,C...]", help="only these, numbered anew")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE.npz")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE|FOLDER")
     parser.set_defaults(run=_convert)
 
 
 def _convert(args: argparse.Namespace) -> int:
-    from radii.datasets.conversion import convert, save_npz
+    from radii.datasets.conversion import convert, save
     from radii.datasets.images import extent
 
-    if args.out.suffix.lower() != ".npz":
-        raise DataError(f"--out {args.out} must end in .npz")
     classes = None if args.classes is None else _labels(args.classes)
     parts = [
         convert(part, grey=args.grey, side=args.size, classes=classes) for part in _parts(args.data)
     ]
-    save_npz(args.out, parts)
+    save(args.out, parts)
     counts = ", ".join(f"{len(part)} {part.split or 'images'}" for part in parts)
     print(f"{args.out}: {counts}, of {extent(parts[0].shape)}")
     return 0

@@ -14,6 +14,7 @@ from radii.datasets.formats import recognise
 from radii.datasets.formats.folder import read_folder
 from radii.datasets.formats.npz import read_npz
 from radii.datasets.formats.table import read_csv
+from radii.datasets.formats.verona import is_verona, read_verona
 from radii.datasets.images import Stack
 from radii.datasets.specs import Spec, exists
 from radii.errors import DataError
@@ -54,7 +55,7 @@ def load_spec(spec: str | Spec) -> Dataset:
 
 
 def read(path: str | Path, split: str | None = None) -> Dataset:
-    """A data set from files: .npz, .csv, a published set's own layout, or a folder of pictures.
+    """A data set from files: .npz, .csv, a published set's own layout, VERONA's, or pictures.
 
     `split` chooses one where the files hold several; without it, the test split if there is one.
     """
@@ -69,6 +70,10 @@ def read(path: str | Path, split: str | None = None) -> Dataset:
         _refuse_split(path, split)
         features, labels = read_csv(path)
         return from_arrays(features, labels, name=path.name)
+    if is_verona(path):
+        _refuse_split(path, split)
+        tensors, labels, numbers = read_verona(path)
+        return Dataset(tensors, labels, name=path.resolve().name, indices=numbers)
     if path.is_dir() or path.name.lower().endswith(ARCHIVE_SUFFIXES):
         published = _read_layout(path, split)
         return _read_pictures(path, split) if published is None else published
@@ -107,4 +112,5 @@ def _read_pictures(path: Path, split: str | None) -> Dataset:
 
 def _refuse_split(path: Path, split: str | None) -> None:
     if split is not None:
-        raise DataError(f"{path}: a .csv file has no splits, so '{split}' cannot be chosen")
+        what = "a folder of VERONA's images" if path.is_dir() else "a .csv file"
+        raise DataError(f"{path}: {what} has no splits, so '{split}' cannot be chosen")

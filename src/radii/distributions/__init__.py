@@ -44,7 +44,7 @@ from radii.distributions.stochastic_order import Dominance, Stretch, dominance
 from radii.distributions.summaries import Summary, summary, summary_table
 from radii.distributions.targets import closest_targets, over_targets
 from radii.distributions.two_samples import TestResult
-from radii.distributions.verona import verona_frame
+from radii.distributions.verona import verona_frame, write_verona_folder
 
 __all__ = [
     "FAMILIES",
@@ -107,4 +107,5 @@ __all__ = [
     "target_recall",
     "turnbull",
     "verona_frame",
+    "write_verona_folder",
 ]

@@ -105,6 +105,7 @@ def _restored(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _columns_of_folder(folder: Path, distrust: bool, notes: list[str]) -> dict[str, Any]:
     """VERONA's folder: its queries if they were kept, with labels from its result file."""
+    folder = _run_within(folder)
     results = next(_result_files(folder), None)
     queries = sorted((folder / "tmp").glob("*/*/epsilons_df.csv"))
     if not queries:
@@ -117,6 +118,18 @@ def _columns_of_folder(folder: Path, distrust: bool, notes: list[str]) -> dict[s
     if results is not None:
         columns |= _labels(results, read_table(results), columns)
     return columns
+
+
+def _run_within(folder: Path) -> Path:
+    """The folder itself, or the one run that the folder of a VERONA experiment holds."""
+    if next(_result_files(folder), None) is not None or (folder / "tmp").is_dir():
+        return folder
+    below = [place for part in ("*", "results/*") for place in sorted(folder.glob(part))]
+    runs = [place for place in below if (place / "results" / "result_df.csv").is_file()]
+    if len(runs) > 1:
+        names = ", ".join(str(run) for run in runs[:4])
+        raise DataError(f"{folder}: holds {len(runs)} runs; name one of them ({names})")
+    return runs[0] if runs else folder
 
 
 def _result_files(folder: Path) -> Iterator[Path]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from radii.distributions.distribution import Distribution
+from radii.errors import StoreError
 from radii.queries import Grid
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "verona_frame"]
+__all__ = ["COLUMNS", "verona_frame", "write_verona_folder"]
 
 COLUMNS = (
     "image_id",
@@ -51,6 +53,43 @@ def verona_frame(
         if m.correct
     ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def write_verona_folder(
+    folder: Path, distribution: Distribution, *, grid: Grid, split: str, training: str = "unknown"
+) -> int:
+    """VERONA's folder of an experiment, with what is known at values of the grid; how many results.
+
+    `tmp` holds what the brackets rest on: UNSAT at what is proven, SAT at the first value of the
+    grid with a counterexample.
+    """
+    import pandas as pd
+
+    if folder.exists() and any(folder.iterdir()):
+        raise StoreError(f"{folder}: is not empty; name a new folder")
+    frame = verona_frame(distribution, grid=grid, split=split, training=training)
+    if frame.empty:
+        raise StoreError(f"{folder}: there is no correctly classified input to write")
+    frame["smallest_sat_value"] = frame["smallest_sat_value"].astype(float)
+    frame["network_path"] = frame["network_path"].str.removesuffix(".onnx") + ".onnx"
+    frame["tmp_path"] = [
+        f"tmp/{Path(name).stem}/image_{number}"
+        for name, number in zip(frame["network_path"], frame["image_id"], strict=True)
+    ]
+    try:
+        (folder / "results").mkdir(parents=True, exist_ok=True)
+        frame.to_csv(folder / "results" / "result_df.csv")
+        for row in frame.itertuples():
+            facts = [(row.epsilon_value, "UNSAT"), (row.smallest_sat_value, "SAT")]
+            known = [(eps, told) for eps, told in facts if eps > 0]  # NaN and 0 are no facts
+            place = folder / row.tmp_path
+            place.mkdir(parents=True, exist_ok=True)
+            table = pd.DataFrame(known, columns=["epsilon_value", "result"])
+            table["time"], table["verifier"] = row.total_time / max(1, len(known)), "radii"
+            table.to_csv(place / "epsilons_df.csv")
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from None
+    return len(frame)
 
 
 def _grid_value_from(grid: Grid, upper: float) -> float | None:

@@ -47,6 +47,9 @@ def from_foolbox(model: Any, *, input_shape: tuple[int, ...], name: str = "foolb
 class _Preprocessed(nn.Module):
     """The torch module within a foolbox model, behind what foolbox does to inputs before it."""
 
+    mean: Tensor | None
+    std: Tensor | None
+
     def __init__(self, model: Any, name: str) -> None:
         super().__init__()
         inner, scale, shift = model, 1.0, 0.0

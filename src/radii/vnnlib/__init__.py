@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from radii.vnnlib.benchmarks import write_benchmark
 from radii.vnnlib.problems import Problem, parse_problem, read_problem
 from radii.vnnlib.results import Outcome, Verification, parse_verification
 from radii.vnnlib.writing import query_text, specification_text
@@ -15,4 +16,5 @@ __all__ = [
     "query_text",
     "read_problem",
     "specification_text",
+    "write_benchmark",
 ]

@@ -1,0 +1,183 @@
+"""`radii convert`: networks, data, experiments and results, from one form to another."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from radii.cli.data_convert import add_convert
+from radii.cli.options import add_experiment_flags, experiment_from
+from radii.errors import ExperimentError, StoreError
+
+__all__ = ["add_parser"]
+
+EPILOG = """examples:
+  radii convert network net.onnx --mean 0.13 --std 0.31 --out plain.onnx
+  radii convert data digits:test[0:20] --out pictures
+  radii convert vnnlib experiment.toml --eps 0.02 --out bench
+  radii convert verona verona_experiment --domain 0:1 --out experiment.toml
+  radii convert results results --out as_verona
+
+results of others: radii import; tables of brackets: radii export
+"""
+
+NETWORK = """examples:
+  radii convert network net.onnx.gz --out plain.onnx
+  radii convert network net.onnx --mean 0.13 --std 0.31 --out plain.onnx
+
+One file with everything in it: weights from files beside it, the normalisation as its first nodes.
+Other tools then measure eps in the units that radii does.
+"""
+
+VNNLIB = """examples:
+  radii convert vnnlib experiment.toml --eps 0.01,0.02 --out bench
+  radii convert vnnlib --network net.onnx --data digits:test[0:9] --domain 0:1 --eps 8/255 \\
+                       --timeout 300 --out bench
+  radii verify --instances bench/instances.csv --out bench/results.csv
+
+A folder in VNN-COMP's form: onnx/, vnnlib/, instances.csv (onnx,vnnlib,timeout). sat means that
+the input is not robust at that eps. Misclassified inputs, which need no proof, are left out.
+"""
+
+VERONA = """examples:
+  radii convert verona verona_experiment --domain 0:1 --out experiment.toml
+  radii run experiment.toml --out results
+
+Networks are those of its data/networks (or networks.csv), images those of data/images, with the
+labels of data/image_labels.csv; the grid is its list of epsilons, if these are evenly spaced.
+"""
+
+RESULTS = """examples:
+  radii convert results results --out as_verona
+
+results/result_df.csv and tmp/NETWORK/image_N/epsilons_df.csv, with values of the grid. One row a
+fact: UNSAT at what is proven, SAT at the first grid value with a counterexample. radii import reads
+it again.
+"""
+
+
+def add_parser(subparsers: Any) -> None:
+    parser = subparsers.add_parser(
+        "convert",
+        help="networks, data, experiments and results in other forms",
+        description="Turn what you have into what another tool reads, or the other way round.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(title="commands", metavar="WHAT", required=True)
+
+    network = _command(commands, "network", "an ONNX file: one file, normalised", NETWORK)
+    network.add_argument("network", type=Path, metavar="NET.onnx", help="may be gzipped")
+    network.add_argument("--mean", metavar="M[,M...]", help="subtracted, per channel")
+    network.add_argument("--std", metavar="S[,S...]", help="divided by, per channel")
+    network.add_argument("--out", type=Path, required=True, metavar="FILE.onnx")
+    network.set_defaults(run=_network)
+
+    add_convert(commands, "data", "convert data")
+
+    vnnlib = _command(commands, "vnnlib", "an experiment as a VNN-COMP benchmark", VNNLIB)
+    add_experiment_flags(vnnlib)
+    vnnlib.add_argument("--eps", required=True, metavar="E[,E...]", help="such as 0.02 or 8/255")
+    vnnlib.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    vnnlib.set_defaults(run=_vnnlib)
+
+    verona = _command(commands, "verona", "a VERONA experiment as one of radii", VERONA)
+    verona.add_argument("folder", type=Path, metavar="FOLDER", help="with data/networks and so on")
+    verona.add_argument("--domain", required=True, metavar="LOW:HIGH", help="valid inputs: 0:1")
+    verona.add_argument("--out", type=Path, required=True, metavar="EXPERIMENT.toml")
+    verona.set_defaults(run=_verona)
+
+    results = _command(commands, "results", "a run as a VERONA experiment folder", RESULTS)
+    results.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
+    results.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    results.set_defaults(run=_results)
+
+
+def _command(commands: Any, name: str, told: str, epilog: str) -> argparse.ArgumentParser:
+    made: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=told,
+        description=told[0].upper() + told[1:] + ".",
+        epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return made
+
+
+def _network(args: argparse.Namespace) -> int:
+    from radii.experiments import numbers
+    from radii.networks import load_network
+
+    mean, std = (
+        None if told is None else numbers(name, told)
+        for name, told in (("mean", args.mean), ("std", args.std))
+    )
+    # The domain is no part of the file; loading compares both runtimes on points of it.
+    network = load_network(args.network, domain=(0, 1), mean=mean, std=std)
+    _write(args.out, network.onnx_bytes)
+    shape = "x".join(map(str, network.input_shape))
+    print(f"{args.out}: {shape} -> {network.output_size}, fingerprint {network.fingerprint[:12]}")
+    return 0
+
+
+def _vnnlib(args: argparse.Namespace) -> int:
+    from radii.experiments import prepare
+    from radii.global_robustness import one_value_grid
+    from radii.queries import Query
+    from radii.vnnlib import write_benchmark
+
+    at = [one_value_grid(part)[0] for part in args.eps.split(",")]
+    plan = prepare(experiment_from(args))
+    asked = [instance for instance in plan.instances if instance.holds]
+    networks = {network.fingerprint: network for network in plan.networks}
+    queries = (Query(instance, eps) for instance in asked for eps in at)
+    count = write_benchmark(args.out, networks, queries, timeout=plan.settings.timeout)
+    left_out = len(plan.instances) - len(asked)
+    note = f" ({left_out} misclassified inputs are left out)" if left_out else ""
+    print(f"{args.out / 'instances.csv'}: {count} instances of {len(networks)} networks{note}")
+    return 0
+
+
+def _verona(args: argparse.Namespace) -> int:
+    from radii.experiments import Experiment
+    from radii.verona import find_experiment
+
+    found = find_experiment(args.folder)
+    text = found.as_toml(domain=args.domain, beside=args.out.resolve().parent)
+    _write(args.out, text.encode())
+    Experiment.from_options(Experiment.options_of(args.out))  # what was written can be read
+    print(f"{args.out}: {len(found.networks)} networks, images of {found.data}")
+    print(f"  radii run {args.out} --out results")
+    for place in found.results:
+        print(f"  radii import {place} -o {place.name}.csv")
+    return 0
+
+
+def _results(args: argparse.Namespace) -> int:
+    from radii.distributions import Distribution, write_verona_folder
+    from radii.queries import Grid
+    from radii.store import Store
+
+    with Store.open(args.directory) as store:
+        experiment = store.experiment()
+        if experiment is None:
+            raise StoreError(f"{args.directory}: no experiment was begun here")
+        distribution = Distribution(store.measurements())
+    count = write_verona_folder(
+        args.out, distribution, grid=Grid.parse(experiment["grid"]), split=experiment["split"]
+    )
+    left_out = len(distribution) - count
+    note = f" ({left_out} misclassified inputs are left out, as VERONA does)" if left_out else ""
+    print(f"{args.out}: {count} results{note}")
+    return 0
+
+
+def _write(path: Path, content: bytes) -> None:
+    if path.is_dir():
+        raise ExperimentError(f"--out {path} is a folder; name a file")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        raise ExperimentError(f"--out {path} cannot be written: {error.strerror}") from None
