@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from benchmarks import published
 from benchmarks.measuring import GRID, TOGETHER
@@ -18,26 +18,16 @@ from benchmarks.records import Options, Record
 from benchmarks.tables import show
 from radii.attacks import MinimumNorm
 from radii.brackets import weigh
-from radii.execution import Agenda, Case, Inline, Task, Toolbox, drive
+from radii.execution import Agenda, Case, Toolbox, drive
 from radii.networks import Network
 from radii.planning import Spending, total_width
 from radii.search import Kind, Native, Question
+from radii.testing.cpu_time import OnCpuTime
 from radii.verdicts import Result
 from radii.verifiers import BranchAndBound
 
 NETWORK, IMAGES, BUDGET = "mnist_relu_3_50", 50, 20.0
 TENTH = 0.1
-
-
-class OnCpuTime(Inline):
-    """Limits and durations are CPU seconds."""
-
-    def submit(self, task: Task) -> None:
-        super().submit(replace(task, seconds=math.inf, cpu_seconds=task.seconds))
-
-    def wait(self) -> tuple[Task, list[Result]]:
-        task, results = super().wait()
-        return task, [replace(result, seconds=result.cpu_seconds or 0.0) for result in results]
 
 
 @dataclass(slots=True)
