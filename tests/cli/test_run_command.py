@@ -17,10 +17,17 @@ import numpy as np
 import pytest
 
 from conftest import write_linear
+from radii.balls import Domain, Norm
 from radii.cli import main
-from radii.cli.events import Terminated
-from radii.experiments import Plan
+from radii.cli.events import EventLog, Terminated
+from radii.execution import Case
+from radii.experiments import Plan, Settings
+from radii.properties import OneToAny
+from radii.queries import Grid, Instance
+from radii.search import Kind, Native, Question
 from radii.store import FILE_NAME
+from radii.testing.simulated import Raising
+from radii.verdicts import Proof, Result, Verdict, Witness
 
 COUNT = 60
 
@@ -166,26 +173,37 @@ def test_events_of_several_runs_are_appended_to_a_file(
     assert all(one["stored"] for one in second if one["event"] == "instance")
 
 
-def test_events_tell_failures_disagreements_and_the_end_of_a_budget(
+def test_events_tell_failures_and_the_end_of_a_budget(
     flags: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from radii.experiments import Settings
-    from radii.testing.simulated import Lying, Raising
-
-    run = ["run", *flags[:-1], f"{flags[-1]}2", "--log-format", "json", "--verifier", "milp"]
+    run = ["run", *flags, "--log-format", "json", "--verifier", "milp", "--json"]
     monkeypatch.setattr(Settings, "make_verifier", lambda _: Raising())
-    assert main([*run, "--json"]) == 0
+    assert main([*run, "--budget", "0.001s"]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("{")]
+    assert json.loads(lines[-1])["reason"] == "budget"
+    assert main(run) == 0
     failures = [one for one in events(capsys.readouterr().err) if one["event"] == "failure"]
     assert failures
     assert {one["verdict"] for one in failures} == {"ERROR"}
-    monkeypatch.setattr(Settings, "make_verifier", lambda _: Lying())
-    assert main(["run", *flags, "--log-format", "json", "--search", "binary", "--quiet"]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    found = [json.loads(line) for line in lines if line.startswith("{")]
-    told = [one["message"] for one in found if one["event"] == "disagreement"]
-    assert any("but a replayed witness lies at distance" in message for message in told)
-    assert found[-1]["disagreements"] == len(told)
-    assert any(line.startswith("DISAGREEMENT linear.onnx") for line in lines), "quiet or not"
+    assert "ZeroDivisionError" in failures[0]["message"]
+
+
+def test_events_tell_a_disagreement_once(capsys: pytest.CaptureFixture[str]) -> None:
+    point, outputs = np.array([0.5, 0.1], np.float32), np.array([1.0, 0.0])
+    domain = Domain(np.float64(0), np.float64(1))
+    about = Instance("n", 7, point, 0, outputs, OneToAny(), Norm.LINF, domain)
+    case, question = Case(about, Native(Grid.parse("mnist")), 0), Question(Kind.RADIUS, 0.3)
+    witness = Witness(point, 0.1, 1, outputs[::-1], "test")
+    found = Result(Verdict.NOT_ROBUST, 0.3, "attack", "1", 0.0, witness=witness)
+    claimed = Result(Verdict.ROBUST, 0.2, "liar", "1", 0.0, Proof(0.2, 0.0))
+    with EventLog(None, {"n": "net.onnx"}, {}) as log:
+        case.search.tell(Question(Kind.ATTACK, 0.399), found)
+        log.answered(case, question, claimed)
+        log.answered(case, question, claimed)
+    told, end = events(capsys.readouterr().err)
+    assert (told["event"], told["network"], told["input"]) == ("disagreement", "net.onnx", 7)
+    assert "liar 1 claims a proof at eps 0.2, but a replayed witness lies" in told["message"]
+    assert end["disagreements"] == 1
 
 
 def test_quiet_says_nothing_but_keeps_the_results(
