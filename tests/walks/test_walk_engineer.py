@@ -1,7 +1,7 @@
 """The first hour of an engineer: a torch model, and a build that fails when it gets fragile.
 
-What docs/networks.md and docs/gate.md show: the module becomes an ONNX file that is checked against
-it, a run measures it, the gate requires, and the card goes into the log of the build.
+What docs/networks.md, docs/gate.md and docs/ci.md show: the module becomes an ONNX file that is
+checked against it, a run measures it, the gate and a test require, and the card goes into the log.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from torch import nn
 import radii
 from conftest import work_in_this_process
 from radii.cli import main
+from radii.testing import assert_robust
 
 MEAN, STD = 0.3, 0.35
 RUN = "run --network model.onnx --data images.npz --domain 0:1 --grid 0.01:0.3:0.01 --timeout 30"
@@ -66,6 +67,10 @@ def test_from_a_module_to_a_check(
     assert "NOT MET" in capsys.readouterr().out
     assert main(["gate", "results", "--require", "robust_accuracy(lots) >= 0.9"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
+
+    assert assert_robust("model.onnx", test, eps=0.01, at_least=0.5, domain=(0, 1)).statement
+    with pytest.raises(AssertionError, match=r"not robust at eps 0\.25"):
+        assert_robust("model.onnx", test, eps=0.25, at_least=0.9, domain=(0, 1))
 
     assert main(["card", "results", "-o", "ROBUSTNESS.md"]) == 0
     assert "model" in Path("ROBUSTNESS.md").read_text()
