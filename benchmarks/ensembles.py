@@ -20,7 +20,9 @@ from radii.balls import Norm
 from radii.ensembles import Ensemble, Point, Study
 from radii.ensembles.literature import (
     Outcome,
+    Reply,
     best_deterministic_attacker,
+    reaches,
     solve_milp,
     solve_smt,
     uniform_attacker,
@@ -30,6 +32,8 @@ SHARED = Path(__file__).parents[2] / "shared" / "data"
 BUDGET = 120.0
 DOMAIN = (-1001.0, 1002.0)
 """So wide that no ball of the table is clipped."""
+
+NOT_REPLAYED = "attack, not replayed"
 
 OURS, MILP, MAX_MILP, SMT, UA, BDA = "ours", "MILP", "MaxMILP", "SMT", "UA", "BDA"
 
@@ -201,6 +205,12 @@ def main(options: Options) -> None:
     _show(rows, found, ensembles, budget)
 
 
+def is_not_replayed(record: Record, row: Row) -> bool:
+    """A solver's attack that does not reach alpha when it is replayed on ONNX Runtime."""
+    is_for_alpha = record.method in (MILP, MAX_MILP, SMT)
+    return is_for_alpha and record.answer == Reply.ATTACK and not reaches(record.lower, row.alpha)
+
+
 def _measured(
     name: str, method: Method, ensemble: Ensemble, points: list[Point], row: Row, budget: float
 ) -> Record:
@@ -217,7 +227,8 @@ def _measured(
         upper=upper,
         answer=answer,
     )
-    print(f"  {row.number:2d} {name:8s} {answer:8s} {lower:.4f} {record.seconds:.1f} s", flush=True)
+    told = NOT_REPLAYED if is_not_replayed(record, row) else f"{answer:8s} {lower:.4f}"
+    print(f"  {row.number:2d} {name:8s} {told} {record.seconds:.1f} s", flush=True)
     return record
 
 
@@ -229,8 +240,10 @@ def _show(
 ) -> None:
     def cells(row: Row, method: str) -> tuple[str, float]:
         record = found[row.number, method]
-        value = "robust" if record.answer == "robust" else f"{record.lower:.3f}"
-        return ("-TO-" if record.answer == "timeout" else value), record.seconds
+        known = {"robust": "robust", "timeout": "-TO-"}
+        if is_not_replayed(record, row):
+            return f"{NOT_REPLAYED} ({record.lower:.3f})", record.seconds
+        return known.get(record.answer, f"{record.lower:.3f}"), record.seconds
 
     show(
         f"Table 4 of the paper, {budget:g} s a row and method, one thread; wall seconds",
@@ -260,8 +273,11 @@ def _show(
     for method in METHODS:
         records = [found[row.number, method] for row in rows]
         decided = sum(record.answer != "timeout" for record in records)
+        broken = sum(is_not_replayed(found[row.number, method], row) for row in rows)
+        note = f", {broken} by attacks that do not replay" if broken else ""
         wall, cpu = sum(r.seconds for r in records), sum(r.cpu_seconds for r in records)
-        print(f"  {method:8s} decided {decided} of {len(rows)} in {wall:.1f} s ({cpu:.1f} s CPU)")
+        told = f"decided {decided} of {len(rows)}{note}"
+        print(f"  {method:8s} {told} in {wall:.1f} s ({cpu:.1f} s CPU)")
     ratio = sum(found[row.number, MILP].seconds for row in rows) / sum(
         found[row.number, OURS].seconds for row in rows
     )
