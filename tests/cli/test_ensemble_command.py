@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -33,6 +34,14 @@ def told(capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
     held = json.loads(capsys.readouterr().out)
     assert isinstance(held, dict)
     return held
+
+
+def shown_in(page: Path) -> dict[str, Any]:
+    """What a report is told about its only ensemble."""
+    held = page.read_text().split('id="facts">')[1].split("</script>")[0]
+    (ensemble,) = json.loads(held)["ensembles"]
+    assert isinstance(ensemble, dict)
+    return ensemble
 
 
 def test_verify_attack_and_curve(
@@ -74,11 +83,15 @@ def test_tables(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[
     page = tmp_path / "page.html"
     assert main(["ensemble", "attack", *flags, "--eps", "0.25", "--report", str(page)]) == 0
     assert "achieves 0" in capsys.readouterr().out
-    assert "<h2>Who is fooled with whom</h2>" in page.read_text()
+    assert [value["eps"] for value in shown_in(page)["values"]] == [0.25]
+    kept = ["--out", str(tmp_path / "kept")]
     asked = ["--grid", "0:0.5:0.25", "--alpha", "1", "--report", str(page)]
-    assert main(["ensemble", "curve", *flags, *asked]) == 0
+    assert main(["ensemble", "curve", *flags, *asked, *kept]) == 0
     assert "broken: nowhere" in capsys.readouterr().out
-    assert "<polyline" in page.read_text()
+    assert [value["eps"] for value in shown_in(page)["values"]] == [0.0, 0.25]
+    again = tmp_path / "again.html"
+    assert main(["report", kept[1], "-o", str(again)]) == 0
+    assert shown_in(again) == shown_in(page)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from radii.balls import Norm
 from radii.ensembles import Ensemble, Listed, Point, Study, Unless, decide_jointly, solve
 from radii.ensembles.game import value_of
 from radii.ensembles.literature import (
+    Outcome,
+    Played,
     Reply,
     best_deterministic_attacker,
     solve_milp,
@@ -135,6 +137,18 @@ def test_summing_over_classifiers_misses_the_optimum() -> None:
     assert found.is_optimal
     assert found.played is not None
     assert float(found.played.value) == pytest.approx(0.1, abs=1e-4)
+    assert found.is_replayed
+
+
+def test_an_attack_that_does_not_replay_is_told_apart() -> None:
+    """A solver found an attack for 0.9; on the networks themselves it achieves 1/2."""
+    for value, is_replayed in (
+        (Fraction(1, 2), False),
+        (Fraction(9, 10) - Fraction(1, 10**6), True),
+    ):
+        outcome = Outcome(Reply.ATTACK, 1.0, Played((Fraction(1),), ((),), value), alpha=0.9)
+        assert outcome.is_replayed is is_replayed
+    assert not Outcome(Reply.TIMEOUT, 1.0, alpha=0.9).is_replayed
 
 
 def test_smt() -> None:

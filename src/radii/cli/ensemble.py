@@ -68,8 +68,6 @@ def add_parser(subparsers: Any) -> None:
             verb.add_argument(
                 "--save", type=Path, metavar="FILE.npz", help="keep the perturbed points"
             )
-        if name != "verify":
-            verb.add_argument("--report", type=Path, metavar="FILE.html", help="write a page")
         verb.set_defaults(run=globals()[f"_{name}"])
 
 
@@ -98,6 +96,12 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--seed", type=int, default=0, metavar="N", help="of the attacks (0)")
     how.add_argument(
         "--out", type=Path, metavar="DIR", help="keep all facts; run again to continue"
+    )
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE.html",
+        help="write the page that radii report makes of --out",
     )
     add_json_flag(parser)
 
@@ -167,6 +171,15 @@ def _budget(args: argparse.Namespace) -> float:
     return math.inf if args.budget is None else float(args.budget)
 
 
+def _write_report(args: argparse.Namespace, study: Study) -> None:
+    """Everything that is known of the ensemble, also from earlier runs with the same --out."""
+    if args.report is None:
+        return
+    from radii.report import payload_of, write_report
+
+    write_report(payload_of((), ensembles=[study.known]), args.report)
+
+
 def _verify(args: argparse.Namespace) -> int:
     from radii.cli.ensemble_tables import print_value, told_value
     from radii.cli.json_output import print_json
@@ -174,6 +187,7 @@ def _verify(args: argparse.Namespace) -> int:
     with _study(args) as study:
         found = study.value(args.eps, alpha=args.alpha, budget=_budget(args))
         is_robust = None if args.alpha is None else found.is_robust(args.alpha)
+        _write_report(args, study)
         if args.json:
             print_json(told_value(study, found, args.alpha))
         else:
@@ -190,10 +204,7 @@ def _attack(args: argparse.Namespace) -> int:
         attack = study.attack(found)
         if args.save is not None:
             _save(args.save, study, attack)
-        if args.report is not None:
-            from radii.cli.ensemble_page import write_attack_page
-
-            write_attack_page(args.report, study, found, attack)
+        _write_report(args, study)
         if args.json:
             print_json({**told_value(study, found, None), **told_attack(study, attack)})
         else:
@@ -227,10 +238,7 @@ def _curve(args: argparse.Namespace) -> int:
         critical = None
         if args.alpha is not None:
             critical = study.critical(values, args.alpha, budget=_budget(args))
-        if args.report is not None:
-            from radii.cli.ensemble_page import write_curve_page
-
-            write_curve_page(args.report, study, curve)
+        _write_report(args, study)
         if args.json:
             print_json(told_curve(study, curve, critical))
         else:

@@ -30,7 +30,11 @@ def add_parser(subparsers: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "places", type=Path, nargs="+", metavar="DIR", help="the --out of a run, or a results file"
+        "places",
+        type=Path,
+        nargs="+",
+        metavar="DIR",
+        help="the --out of radii run or radii ensemble, or a results file",
     )
     parser.add_argument(
         "-o", "--output", type=Path, default=Path("report.html"), metavar="FILE", help="report.html"

@@ -9,17 +9,22 @@ from __future__ import annotations
 
 from radii.ensembles.ensemble import Ensemble, Fooling, Point
 from radii.ensembles.game import Listed, Solution, Unless, couple, solve
+from radii.ensembles.known import Known, Play
 from radii.ensembles.measuring import Measurement
 from radii.ensembles.proving import Finding, decide_jointly
+from radii.ensembles.reading import FILE_NAME, read_known
 from radii.ensembles.studies import CriticalEps, RandomizedAttack, Study
 
 __all__ = [
+    "FILE_NAME",
     "CriticalEps",
     "Ensemble",
     "Finding",
     "Fooling",
+    "Known",
     "Listed",
     "Measurement",
+    "Play",
     "Point",
     "RandomizedAttack",
     "Solution",
@@ -27,5 +32,6 @@ __all__ = [
     "Unless",
     "couple",
     "decide_jointly",
+    "read_known",
     "solve",
 ]

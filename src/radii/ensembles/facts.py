@@ -63,6 +63,25 @@ class Facts:
         """The smallest sets that no input within `eps` fools."""
         return minimal(finding.classifiers for finding in self.proofs(eps))
 
+    def certificate(self, eps: float) -> tuple[Finding, ...]:
+        """For each of the smallest sets that no input within `eps` fools, the first proof of it."""
+        proofs = self.proofs(eps)
+        return tuple(
+            next(proof for proof in proofs if proof.classifiers == mask)
+            for mask in minimal(proof.classifiers for proof in proofs)
+        )
+
+    def undecided(self, eps: float) -> tuple[int, ...]:
+        """The sets that were asked about at `eps` without an answer."""
+        asked = {finding.classifiers for finding in self.findings if finding.eps == eps}
+        known, excluded = (*self.witnessed(eps), 0), self.excluded(eps)
+        return tuple(
+            mask
+            for mask in sorted(asked)
+            if not any(is_within(mask, larger) for larger in known)
+            and not any(is_within(smaller, mask) for smaller in excluded)
+        )
+
     @property
     def disagreements(self) -> tuple[Finding, ...]:
         """Claims of proofs that a replayed input contradicts: reported, never believed."""

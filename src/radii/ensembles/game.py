@@ -13,7 +13,7 @@ but for a game whose exact solution has huge denominators.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
@@ -30,6 +30,7 @@ __all__ = [
     "Mix",
     "Solution",
     "Unless",
+    "added_up",
     "couple",
     "solve",
     "value_of",
@@ -147,6 +148,14 @@ def value_of(attack: Sequence[Mix], classifiers: int) -> Fraction:
             for classifier in members(mask):
                 losses[classifier] += probability
     return min(losses) / len(attack)
+
+
+def added_up(shares: Iterable[tuple[int, Fraction]]) -> Mix:
+    """Sets and probabilities as one mix: those of equal sets are added."""
+    total: dict[int, Fraction] = {}
+    for mask, share in shares:
+        total[mask] = total.get(mask, Fraction(0)) + share
+    return total
 
 
 def couple(attack: Sequence[Mix]) -> tuple[Attempt, ...]:

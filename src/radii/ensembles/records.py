@@ -2,6 +2,7 @@
 
 A fact is on disk when `keep_fooling` or `keep_finding` returns, so a run that is killed loses only
 the question it was at. Facts belong to the networks, points and norm that the directory began with.
+Beside them stand the best plays by eps, and what a report needs to name and draw it all.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import Self
 
@@ -18,26 +20,24 @@ import numpy as np
 from radii.balls import Norm
 from radii.ensembles.ensemble import Ensemble, Fooling, Point
 from radii.ensembles.facts import Facts
+from radii.ensembles.known import Play
 from radii.ensembles.proving import Finding
-from radii.ensembles.sets import members, set_of
+from radii.ensembles.reading import FILE_NAME, SCHEMA_VERSION, VERSION, read_facts, read_plays
+from radii.ensembles.sets import members
 from radii.errors import StoreError
-from radii.verdicts import Verdict
 
-__all__ = ["FILE_NAME", "Records"]
-
-FILE_NAME = "ensemble.sqlite"
-SCHEMA_VERSION = 1
+__all__ = ["Records"]
 
 SCHEMA = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE foolings (
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS foolings (
     id INTEGER PRIMARY KEY,
     point INTEGER NOT NULL,
     fooled TEXT NOT NULL,  -- the places of the classifiers, as a JSON list
     distance REAL NOT NULL,
     input BLOB NOT NULL  -- in the networks' own type and shape
 );
-CREATE TABLE findings (
+CREATE TABLE IF NOT EXISTS findings (
     id INTEGER PRIMARY KEY,
     point INTEGER NOT NULL,
     classifiers TEXT NOT NULL,
@@ -50,15 +50,31 @@ CREATE TABLE findings (
     message TEXT NOT NULL,
     ended_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
 );
+CREATE TABLE IF NOT EXISTS networks (place INTEGER PRIMARY KEY, name TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS points (
+    place INTEGER PRIMARY KEY,
+    number INTEGER NOT NULL,  -- in the data set
+    label INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    shape TEXT NOT NULL,
+    input BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS plays (
+    eps REAL PRIMARY KEY,
+    lower TEXT NOT NULL,  -- the bracket of the value when it was measured, as fractions
+    upper TEXT NOT NULL,
+    attack TEXT NOT NULL,  -- [[probability, [the set fooled at each point]]]
+    defence TEXT NOT NULL  -- the weight of each classifier
+);
 """
 
 
 class Records:
     """The facts of one ensemble at some points in one norm. Use as a context manager."""
 
-    def __init__(self, connection: sqlite3.Connection, place: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, directory: Path) -> None:
         self._db = connection
-        self._place = place
+        self.directory = directory
 
     @classmethod
     def create_or_open(
@@ -75,13 +91,12 @@ class Records:
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("BEGIN EXCLUSIVE")
-            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if not tables:
-                for statement in SCHEMA.split(";\n"):
-                    connection.execute(statement)
-            connection.execute("COMMIT")
-            records = cls(connection, str(path))
+            for statement in SCHEMA.split(";\n"):
+                connection.execute(statement)
+            records = cls(connection, directory)
             records._begin(_description(ensemble, points, norm))
+            records._describe(ensemble.names, points)
+            connection.execute("COMMIT")
         except sqlite3.DatabaseError as error:
             connection.close()
             reason = "in use by another run" if "locked" in str(error) else str(error)
@@ -93,20 +108,27 @@ class Records:
 
     def facts(self, points: Sequence[Point]) -> list[Facts]:
         """What is known of each point."""
-        found = [Facts() for _ in points]
-        rows = self._db.execute("SELECT point, fooled, distance, input FROM foolings ORDER BY id")
-        for place, fooled, distance, content in rows:
-            like = points[place].input
-            perturbed = np.frombuffer(content, like.dtype).reshape(like.shape)
-            found[place].foolings.append(Fooling(_mask(fooled), distance, perturbed))
-        rows = self._db.execute(
-            "SELECT point, classifiers, eps, verdict, verifier, version, seconds, margin, message"
-            " FROM findings ORDER BY id"
+        return read_facts(self._db, points)
+
+    def plays(self) -> tuple[Play, ...]:
+        """The best plays, by increasing eps."""
+        return read_plays(self._db)
+
+    def keep_play(self, play: Play, lower: Fraction, upper: Fraction) -> None:
+        """Whatever was kept of this eps came from fewer facts."""
+        attack = [
+            [str(each.probability), [members(mask) for mask in each.sets]] for each in play.attack
+        ]
+        self._db.execute(
+            "INSERT OR REPLACE INTO plays VALUES (?, ?, ?, ?, ?)",
+            (
+                play.eps,
+                str(lower),
+                str(upper),
+                json.dumps(attack),
+                json.dumps([str(weight) for weight in play.defence]),
+            ),
         )
-        for place, classifiers, eps, verdict, *rest in rows:
-            finding = Finding(_mask(classifiers), eps, Verdict(verdict), *rest)
-            found[place].findings.append(finding)
-        return found
 
     def keep_fooling(self, place: int, fooling: Fooling) -> None:
         content = np.ascontiguousarray(fooling.input).tobytes()
@@ -139,16 +161,33 @@ class Records:
 
     def _begin(self, description: dict[str, str]) -> None:
         known = dict(self._db.execute("SELECT name, value FROM meta").fetchall())
-        if not known:
-            self._db.execute("BEGIN")
-            self._db.executemany("INSERT INTO meta VALUES (?, ?)", sorted(description.items()))
-            self._db.execute("COMMIT")
-            return
+        if known.get(VERSION) == "1":
+            known[VERSION] = str(SCHEMA_VERSION)
         for name, value in description.items():
-            if known.get(name) != value:
+            if known and known.get(name) != value:
                 raise StoreError(
-                    f"{self._place}: holds results for another {name}; choose another directory"
+                    f"{self.directory}: holds results for another {name}; choose another directory"
                 )
+        rows = sorted(description.items())
+        self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+    def _describe(self, names: Sequence[str], points: Sequence[Point]) -> None:
+        """What networks are called now, and the points."""
+        self._db.executemany("INSERT OR REPLACE INTO networks VALUES (?, ?)", enumerate(names))
+        self._db.executemany(
+            "INSERT OR IGNORE INTO points VALUES (?, ?, ?, ?, ?, ?)",
+            (
+                (
+                    place,
+                    point.index,
+                    point.label,
+                    point.input.dtype.str,
+                    json.dumps(point.input.shape),
+                    np.ascontiguousarray(point.input).tobytes(),
+                )
+                for place, point in enumerate(points)
+            ),
+        )
 
     def close(self) -> None:
         self._db.close()
@@ -167,7 +206,7 @@ def _description(ensemble: Ensemble, points: Sequence[Point], norm: Norm) -> dic
         digest.update(np.ascontiguousarray(point.input).tobytes())
     networks = [network.fingerprint for network in ensemble.networks]
     return {
-        "version of this file": str(SCHEMA_VERSION),
+        VERSION: str(SCHEMA_VERSION),
         "list of networks": json.dumps(networks),
         "selection of points": digest.hexdigest(),
         "norm": norm.value,
@@ -177,7 +216,3 @@ def _description(ensemble: Ensemble, points: Sequence[Point], norm: Norm) -> dic
 
 def _text(mask: int) -> str:
     return json.dumps(members(mask))
-
-
-def _mask(text: str) -> int:
-    return set_of(json.loads(text))

@@ -9,7 +9,7 @@ with Study.open(networks, data, norm="l1") as study:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -20,12 +20,13 @@ from radii import verifiers
 from radii.balls import Norm
 from radii.datasets import Dataset
 from radii.ensembles.asking import Inline, Workers
+from radii.ensembles.curves import coarse_to_fine, last_that_holds, monotone
 from radii.ensembles.ensemble import Ensemble, Fooling, Point
-from radii.ensembles.game import couple, value_of
+from radii.ensembles.game import added_up, couple, value_of
+from radii.ensembles.known import Known, Play
 from radii.ensembles.measuring import Measurement, Measuring
 from radii.ensembles.proving import Finding
 from radii.ensembles.records import Records
-from radii.ensembles.sets import is_within
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network
 from radii.verifiers import Verifier, VnnComp
@@ -75,9 +76,14 @@ class Study:
     Every value, attack and curve starts from all that is known by then.
     """
 
-    def __init__(self, measuring: Measuring, resources: ExitStack) -> None:
+    def __init__(
+        self, measuring: Measuring, resources: ExitStack, records: Records | None = None
+    ) -> None:
         self._measuring = measuring
         self._resources = resources
+        self._records = records
+        self._place = None if records is None else records.directory
+        self._plays = {} if records is None else {play.eps: play for play in records.plays()}
 
     @classmethod
     def open(
@@ -131,7 +137,7 @@ class Study:
             )
             if records is not None:
                 measuring.facts = records.facts(points)
-            return cls(measuring, stack.pop_all())
+            return cls(measuring, stack.pop_all(), records)
 
     @property
     def ensemble(self) -> Ensemble:
@@ -162,7 +168,9 @@ class Study:
             raise SpecificationError(f"eps {eps:g} must be a finite number >= 0")
         if alpha is not None:
             check_alpha(alpha)
-        return self._measuring.value(eps, alpha=alpha, budget=budget)
+        found = self._measuring.value(eps, alpha=alpha, budget=budget)
+        self._keep(found)
+        return found
 
     def attack(self, found: Measurement) -> RandomizedAttack:
         """The best randomized attack known, its perturbed points replayed on every network."""
@@ -172,7 +180,7 @@ class Study:
             for each in attempts
         )
         played = [
-            _added(
+            added_up(
                 (row[place].fooled, each.probability)
                 for each, row in zip(attempts, perturbed, strict=True)
             )
@@ -186,13 +194,11 @@ class Study:
 
     def impossible(self, eps: float) -> tuple[Impossible, ...]:
         """The certificate of an upper value: the smallest sets that cannot be fooled together."""
-        found = []
-        for place, facts in enumerate(self._measuring.facts):
-            proofs = facts.proofs(eps)
-            for mask in facts.excluded(eps):
-                first = next(proof for proof in proofs if proof.classifiers == mask)
-                found.append(Impossible(place, first))
-        return tuple(found)
+        return tuple(
+            Impossible(place, finding)
+            for place, facts in enumerate(self._measuring.facts)
+            for finding in facts.certificate(eps)
+        )
 
     def fooled(self, eps: float) -> tuple[tuple[int, ...], ...]:
         """For each point the largest sets that a replayed input within `eps` fools."""
@@ -200,20 +206,20 @@ class Study:
 
     def undecided(self, eps: float) -> tuple[tuple[int, ...], ...]:
         """For each point the sets that were asked about at `eps` without an answer."""
-        result = []
-        for facts in self._measuring.facts:
-            asked = {each.classifiers for each in facts.findings if each.eps == eps}
-            known = (*facts.witnessed(eps), 0)
-            excluded = facts.excluded(eps)
-            result.append(
-                tuple(
-                    mask
-                    for mask in sorted(asked)
-                    if not any(is_within(mask, larger) for larger in known)
-                    and not any(is_within(smaller, mask) for smaller in excluded)
-                )
-            )
-        return tuple(result)
+        return tuple(facts.undecided(eps) for facts in self._measuring.facts)
+
+    @property
+    def known(self) -> Known:
+        """All that is known by now, as a report shows it."""
+        return Known(
+            self.ensemble.names,
+            tuple(self.points),
+            self.norm,
+            self.ensemble.domain.key(),
+            tuple(self._measuring.facts),
+            tuple(self._plays[eps] for eps in sorted(self._plays)),
+            self._place,
+        )
 
     def curve(self, values: Iterable[float], *, budget: float = math.inf) -> list[Measurement]:
         """The bracket at each of increasing eps values; `budget` is wall seconds an eps.
@@ -224,7 +230,7 @@ class Study:
         if not increasing:
             return []
         found: dict[int, Measurement] = {}
-        for index in _coarse_to_fine(len(increasing)):
+        for index in coarse_to_fine(len(increasing)):
             below = max((i for i in found if i < index), default=None)
             above = min((i for i in found if i > index), default=None)
             is_flat = (
@@ -238,8 +244,13 @@ class Study:
             found[index] = self.value(increasing[index], budget=share)
         for index, known in found.items():
             if not known.is_exact:  # what was learned at other values may settle it
-                found[index] = self.value(increasing[index], budget=0.0)
-        return _monotone([found[index] for index in range(len(increasing))])
+                again = self.value(increasing[index], budget=0.0)
+                seconds = known.seconds + again.seconds
+                found[index] = replace(again, seconds=seconds, questions=known.questions)
+        curve = monotone([found[index] for index in range(len(increasing))])
+        for each in curve:
+            self._keep(each)
+        return curve
 
     def critical(
         self, values: Iterable[float], alpha: float, *, budget: float = math.inf
@@ -258,13 +269,19 @@ class Study:
                 told[index] = found.is_robust(alpha)
             return told[index]
 
-        robust = _last(len(increasing), lambda index: is_robust(index) is True)
-        safe = _last(len(increasing), lambda index: is_robust(index) is not False)
+        robust = last_that_holds(len(increasing), lambda index: is_robust(index) is True)
+        safe = last_that_holds(len(increasing), lambda index: is_robust(index) is not False)
         return CriticalEps(
             alpha,
             increasing[robust] if robust >= 0 else None,
             increasing[safe + 1] if safe + 1 < len(increasing) else None,
         )
+
+    def _keep(self, found: Measurement) -> None:
+        play = Play(found.eps, couple(found.attained.attack), found.limit.defence)
+        self._plays[found.eps] = play
+        if self._records is not None:
+            self._records.keep_play(play, found.lower, found.upper)
 
     def _perturbed(self, place: int, mask: int, eps: float) -> Fooling:
         known = self._measuring.facts[place].fooling_of(mask, eps)
@@ -282,46 +299,3 @@ class Study:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-
-def _added(shares: Iterable[tuple[int, Fraction]]) -> dict[int, Fraction]:
-    total: dict[int, Fraction] = {}
-    for mask, share in shares:
-        total[mask] = total.get(mask, Fraction(0)) + share
-    return total
-
-
-def _coarse_to_fine(count: int) -> Iterator[int]:
-    """Both ends, then the middle of every gap: so that facts reach far."""
-    waiting = [(0, count - 1)]
-    yield from dict.fromkeys((count - 1, 0))
-    while waiting:
-        first, last = waiting.pop(0)
-        if last - first > 1:
-            middle = (first + last) // 2
-            yield middle
-            waiting += [(first, middle), (middle, last)]
-
-
-def _monotone(found: Sequence[Measurement]) -> list[Measurement]:
-    """Brackets that also use their neighbours': what is attained at an eps is attained beyond."""
-    result = list(found)
-    for index in range(1, len(result)):
-        if result[index].lower < result[index - 1].lower:
-            result[index] = replace(result[index], attained=result[index - 1].attained)
-    for index in range(len(result) - 2, -1, -1):
-        if result[index].upper > result[index + 1].upper:
-            result[index] = replace(result[index], limit=result[index + 1].limit)
-    return result
-
-
-def _last(count: int, holds: Callable[[int], bool]) -> int:
-    """The last index at which a condition holds that, once false, stays false; -1 if nowhere."""
-    low, high = -1, count
-    while high - low > 1:
-        middle = (low + high) // 2
-        if holds(middle):
-            low = middle
-        else:
-            high = middle
-    return low

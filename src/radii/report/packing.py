@@ -25,6 +25,11 @@ class Block:
         self._size = 0
         self.contents: dict[str, dict[str, Any]] = {}
 
+    @property
+    def size(self) -> int:
+        """Bytes, before they are compressed."""
+        return self._size
+
     def add(self, name: str, values: npt.ArrayLike, kind: str) -> None:
         """`kind` is one of `TYPES`; values must fit into it."""
         array = np.asarray(values)

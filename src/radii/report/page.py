@@ -19,7 +19,7 @@ __all__ = ["render_live_page", "render_page", "write_report"]
 SCRIPTS = (
     *("dom", "data", "state", "tables", "cloud", "charts"),
     *("overview", "curves", "points", "pairs", "classes", "targets", "quality"),
-    *("pictures", "detail"),
+    *("pictures", "detail", "ensembles"),
 )
 LIVE_SCRIPTS = ("live", "runs", "closing")
 """In this order, `main` last, they make one script; each uses what others define."""

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,12 +29,16 @@ from radii.distributions import (
 from radii.distributions.columns import NONE
 from radii.errors import DataError
 from radii.queries import Grid
+from radii.report.ensembles import ensemble_sentences, tell_ensembles
 from radii.report.histories import pack_histories
 from radii.report.packing import Block
 from radii.report.pictures import pack_pictures
-from radii.report.reading import read_sources
+from radii.report.reading import read_places
 from radii.report.sources import Source
 from radii.report.summary import are_comparable, notes, summary_sentences
+
+if TYPE_CHECKING:
+    from radii.ensembles import Known
 
 __all__ = ["FORMAT", "PICTURE_BYTES", "Payload", "make_payload", "payload_of", "pictures_of"]
 
@@ -66,23 +70,54 @@ class Payload:
 def make_payload(
     places: Sequence[Path], *, title: str = "", picture_bytes: int = PICTURE_BYTES
 ) -> Payload:
-    """Read experiment directories (or files of published results) for one page."""
-    return payload_of(read_sources(places), title=title, picture_bytes=picture_bytes)
+    """Read directories of experiments and ensembles, or files of published results, for a page."""
+    sources, ensembles = read_places(places)
+    return payload_of(sources, ensembles=ensembles, title=title, picture_bytes=picture_bytes)
 
 
 def payload_of(
-    sources: Sequence[Source], *, title: str = "", picture_bytes: int | None = PICTURE_BYTES
+    sources: Sequence[Source],
+    *,
+    ensembles: Sequence[Known] = (),
+    title: str = "",
+    picture_bytes: int | None = PICTURE_BYTES,
 ) -> Payload:
-    """The payload of experiments that are read already.
+    """The payload of what is read already.
 
     Without `picture_bytes` it has no pictures, and the page asks for those of an input when it
     shows it: see `pictures_of`.
     """
+    columns = Block()
+    if sources:
+        pictures, facts = _measured(sources, columns, picture_bytes)
+    else:
+        pictures, facts = Block(), _nothing(columns)
+    room = (picture_bytes or 0) - pictures.size
+    told, ensemble_notes = tell_ensembles(ensembles, pictures, room) if ensembles else ([], [])
+    facts = {
+        **facts,
+        "format": FORMAT,
+        "version": radii.__version__,
+        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "title": title or _title([*sources, *ensembles]),
+        "ensembles": told,
+        "summary": [*facts["summary"], *ensemble_sentences(ensembles)],
+        "notes": [*facts["notes"], *ensemble_notes],
+        "level": LEVEL,
+        "has_pictures": picture_bytes is not None,
+        "arrays": {"columns": columns.contents, "pictures": pictures.contents},
+    }
+    return Payload(facts, columns.compressed(), pictures.compressed())
+
+
+def _measured(
+    sources: Sequence[Source], columns: Block, picture_bytes: int | None
+) -> tuple[Block, dict[str, Any]]:
+    """Experiments: their pictures and facts; arrays go into the columns."""
     measured = Distribution.union(source.distribution for source in sources)
     counted, target_notes = _counted(measured)
     inputs = _input_numbers(sources)
     pictures = pack_pictures(sources, inputs, limit=picture_bytes or 0)
-    columns = Block()
     _add_rows(columns, measured, inputs)
     _add_counted(columns, counted, measured.networks)
     tables = pack_histories(columns, sources)
@@ -92,11 +127,7 @@ def payload_of(
     columns.add("difference_at", pictures.difference_at, "i4")
     columns.add("difference_scale", pictures.difference_scale, "f4")
     note = "" if picture_bytes is None else pictures.note(picture_bytes)
-    facts = {
-        "format": FORMAT,
-        "version": radii.__version__,
-        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "title": title or _title(sources),
+    return pictures.block, {
         "experiments": [_experiment(source) for source in sources],
         "networks": _networks(sources, counted),
         "classes": sorted({*measured.labels, *_classes(measured)}),
@@ -106,14 +137,18 @@ def payload_of(
         "disagreements": _disagreements(sources),
         "pairs": _pairs(counted) if are_comparable(sources) else [],
         "correlations": _correlations(sources, measured),
-        "level": LEVEL,
         "has_targets": bool(np.any(measured.column("target") != NONE)),
         "shapes": pictures.shapes,
-        "has_pictures": picture_bytes is not None,
         **tables,
-        "arrays": {"columns": columns.contents, "pictures": pictures.block.contents},
     }
-    return Payload(facts, columns.compressed(), pictures.block.compressed())
+
+
+def _nothing(columns: Block) -> dict[str, Any]:
+    """A page without experiments has no rows, and so no other columns."""
+    columns.add("network", [], "u2")
+    columns.add("counted_network", [], "u2")
+    lists = ("experiments", "networks", "classes", "summary", "notes", "disagreements", "shapes")
+    return {"eps": None, **{name: [] for name in lists}}
 
 
 def pictures_of(sources: Sequence[Source], number: int) -> dict[str, Any]:
@@ -263,8 +298,8 @@ def _classes(measured: Distribution) -> set[int]:
     return {*seen, *(int(value) for value in np.unique(measured.column("target")))} - {NONE}
 
 
-def _title(sources: Sequence[Source]) -> str:
-    names = [source.place.resolve().name for source in sources]
+def _title(shown: Sequence[Source | Known]) -> str:
+    names = [one.place.resolve().name if one.place else "ensemble" for one in shown]
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 

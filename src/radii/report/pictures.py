@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -19,7 +19,14 @@ from radii.report.packing import Block
 from radii.report.sources import Source
 from radii.store import Record, Store
 
-__all__ = ["Pictures", "pack_pictures"]
+__all__ = [
+    "Bytes",
+    "Pictures",
+    "flat_difference",
+    "flat_input",
+    "pack_pictures",
+    "pixel_range",
+]
 
 FEWEST_PIXELS = 49
 """A flat input with fewer features is shown as numbers, even if it could be a square."""
@@ -75,7 +82,7 @@ class Pictures:
 
 
 @dataclass(slots=True, eq=False)
-class _Bytes:
+class Bytes:
     """Bytes and numbers, appended; differences of pictures are bytes, all else are floats."""
 
     pixels: list[npt.NDArray[np.uint8]] = field(default_factory=list)
@@ -91,6 +98,12 @@ class _Bytes:
         getattr(self, name).append(flat)
         self.sizes[name] += flat.size
         return at
+
+    def add_to(self, block: Block, prefix: str = "") -> None:
+        """The two arrays, under their names."""
+        for name, kind in (("pixels", "u1"), ("values", "f4")):
+            parts = getattr(self, name)
+            block.add(f"{prefix}{name}", np.concatenate(parts) if parts else [], kind)
 
 
 def pack_pictures(
@@ -118,7 +131,7 @@ def pack_pictures(
         0,
         count,
     )
-    data = _Bytes()
+    data = Bytes()
     upper = np.concatenate([source.distribution.upper for source in sources])
     closest = np.full(count, np.inf)
     known = of_row >= 0
@@ -133,19 +146,17 @@ def pack_pictures(
             _pack_input(packed, data, readers, int(number), rows[number])
     finally:
         readers.close()
-    for name, kind in (("pixels", "u1"), ("values", "f4")):
-        parts = getattr(data, name)
-        packed.block.add(name, np.concatenate(parts) if parts else [], kind)
+    data.add_to(packed.block)
     return packed
 
 
 def _pack_input(
-    packed: Pictures, data: _Bytes, readers: _Readers, number: int, rows: npt.NDArray[np.int64]
+    packed: Pictures, data: Bytes, readers: _Readers, number: int, rows: npt.NDArray[np.int64]
 ) -> None:
     for row in rows:
         record, (low, high) = readers.record(int(row))
         if packed.input_at[number] < 0:
-            shape, flat = _flat_input(record.input, low, high)
+            shape, flat = flat_input(record.input, low, high)
             if shape not in packed.shapes:
                 packed.shapes.append(shape)
             packed.input_shape[number] = packed.shapes.index(shape)
@@ -161,19 +172,13 @@ def _pack_input(
         if witness is None or witness.distance == 0:
             continue
         difference = witness.input.astype(np.float64) - record.input.astype(np.float64)
-        scale = float(np.abs(difference).max())
-        if len(packed.shapes[packed.input_shape[number]]) == 3:
-            steps = np.rint(2 * STEPS * _picture(difference, -scale, scale)).astype(np.uint8)
-            packed.difference_at[row] = data.append("pixels", steps.ravel())
-        else:
-            flat = difference.ravel().astype(np.float32)
-            packed.difference_at[row] = data.append("values", flat)
-        packed.difference_scale[row] = scale
+        is_picture = len(packed.shapes[packed.input_shape[number]]) == 3
+        name, flat, packed.difference_scale[row] = flat_difference(difference, is_picture)
+        packed.difference_at[row] = data.append(name, flat)
 
 
-def _flat_input(
-    values: Array, low: float, high: float
-) -> tuple[list[int], npt.NDArray[np.generic]]:
+def flat_input(values: Array, low: float, high: float) -> tuple[list[int], npt.NDArray[np.generic]]:
+    """Its shape, as in `Pictures`, and its bytes or numbers."""
     if max(np.squeeze(values).shape, default=1) == values.size < FEWEST_PIXELS:
         return [values.size], values.ravel().astype(np.float32)
     try:
@@ -181,6 +186,17 @@ def _flat_input(
     except DataError:
         return [values.size], values.ravel().astype(np.float32)
     return list(picture.shape), np.rint(255 * picture).astype(np.uint8).ravel()
+
+
+def flat_difference(
+    difference: Array, is_picture: bool
+) -> tuple[str, npt.NDArray[np.generic], float]:
+    """Which array of `Bytes` it belongs into, its values there, and the largest change."""
+    scale = float(np.abs(difference).max())
+    if not is_picture:
+        return "values", difference.ravel().astype(np.float32), scale
+    steps = np.rint(2 * STEPS * _picture(difference, -scale, scale)).astype(np.uint8)
+    return "pixels", steps.ravel(), scale
 
 
 def _picture(values: Array, low: float, high: float) -> Array:
@@ -202,7 +218,7 @@ class _Readers:
         self._sources = sources
         self._starts = np.cumsum([0, *(len(source.distribution) for source in sources)])
         self._stores: dict[int, Store] = {}
-        self._ranges = [_pixel_range(source) for source in sources]
+        self._ranges = [pixel_range(source.experiment.get("domain", [])) for source in sources]
 
     def record(self, row: int) -> tuple[Record, tuple[float, float]]:
         place = int(np.searchsorted(self._starts, row, side="right")) - 1
@@ -219,10 +235,10 @@ class _Readers:
             store.close()
 
 
-def _pixel_range(source: Source) -> tuple[float, float] | None:
-    """Black and white: the ends of the input domain; None where it has none."""
+def pixel_range(domains: Iterable[object]) -> tuple[float, float] | None:
+    """Black and white: the ends of input domains, by their keys; None where one has none."""
     ends = []
-    for key in source.experiment.get("domain", []):
+    for key in domains:
         low, _, high = str(key).partition(":")
         try:
             ends += [np.ravel(json.loads(side)) for side in (low, high)]

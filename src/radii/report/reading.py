@@ -6,23 +6,44 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from radii.distributions import Distribution, read_results
 from radii.errors import StoreError
 from radii.report.following import Followed
 from radii.report.sources import Source
+from radii.store import FILE_NAME
 
-__all__ = ["named_apart", "read_sources"]
+if TYPE_CHECKING:
+    from radii.ensembles import Known
+
+__all__ = ["named_apart", "read_places"]
+
+ENSEMBLE_FILE = "ensemble.sqlite"
+"""As `radii.ensembles` calls it, which is loaded only where there is one: it brings PyTorch."""
 
 
-def read_sources(places: Sequence[Path]) -> list[Source]:
-    """Everything but inputs and witnesses, which may be large; no two networks share a name."""
+def read_places(places: Sequence[Path]) -> tuple[list[Source], list[Known]]:
+    """Experiments, without inputs and witnesses, which may be large, and ensembles.
+
+    No two networks of experiments share a name.
+    """
     seen: set[Path] = set()
     for place in places:
         if place.resolve() in seen:
             raise StoreError(f"{place}: the same experiment is given twice")
         seen.add(place.resolve())
-    return named_apart([_read(place) for place in places])
+    ensembles = [place for place in places if (place / ENSEMBLE_FILE).is_file()]
+    others = [place for place in places if place not in ensembles or (place / FILE_NAME).is_file()]
+    return named_apart([_read(place) for place in others]), _read_ensembles(ensembles)
+
+
+def _read_ensembles(places: Sequence[Path]) -> list[Known]:
+    if not places:
+        return []
+    from radii.ensembles import read_known
+
+    return [read_known(place) for place in places]
 
 
 def _read(place: Path) -> Source:
@@ -64,7 +85,8 @@ def named_apart(sources: list[Source]) -> list[Source]:
 def _short_places(places: Sequence[Path]) -> list[str]:
     """The last parts of the paths, as many as tell them apart."""
     parts = [place.resolve().parts for place in places]
-    for kept in range(1, max(map(len, parts)) + 1):
+    short: list[str] = []
+    for kept in range(1, max(map(len, parts), default=0) + 1):
         short = ["/".join(part[-kept:]) for part in parts]
         if len(set(short)) == len(short):
             break

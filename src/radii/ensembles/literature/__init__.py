@@ -8,7 +8,7 @@ simple attackers combine attacks on single classifiers.
 
 from __future__ import annotations
 
-from radii.ensembles.literature._base import Outcome, Played, Reply
+from radii.ensembles.literature._base import Outcome, Played, Reply, reaches
 from radii.ensembles.literature.attackers import best_deterministic_attacker, uniform_attacker
 from radii.ensembles.literature.milp import solve_milp
 from radii.ensembles.literature.smt import solve_smt
@@ -18,6 +18,7 @@ __all__ = [
     "Played",
     "Reply",
     "best_deterministic_attacker",
+    "reaches",
     "solve_milp",
     "solve_smt",
     "uniform_attacker",

@@ -15,9 +15,14 @@ from radii.bounds import fuse
 from radii.bounds.relu_form import ReluForm, relu_form
 from radii.ensembles.classifiers import Float64
 from radii.ensembles.ensemble import Ensemble, Fooling, Point
-from radii.ensembles.game import DENOMINATOR, Mix, value_of
+from radii.ensembles.game import DENOMINATOR, added_up, value_of
 
-__all__ = ["Outcome", "Played", "Reply", "Units", "play", "units_of"]
+__all__ = ["Outcome", "Played", "Reply", "Units", "play", "reaches", "units_of"]
+
+
+ROUNDING = 1e-4
+"""Probabilities are rounded to fractions, by 1e-6 each, and there are tens of them; a network that
+is not fooled where the solver says so costs far more: its probability at one point."""
 
 
 class Reply(StrEnum):
@@ -40,12 +45,29 @@ class Played:
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
     """A reply, with the attack that was found; `is_optimal`: the solver proved that none is better
-    by its own objective."""
+    by its own objective.
+
+    `alpha` is what the solver was asked to reach, and says that its attack does: by its own
+    arithmetic and tolerances. Whether it does on the networks themselves is `is_replayed`.
+    """
 
     reply: Reply
     seconds: float
     played: Played | None = None
     is_optimal: bool = False
+    alpha: float | None = None
+
+    @property
+    def is_replayed(self) -> bool:
+        """There is an attack, and on ONNX Runtime it reaches what it was found for."""
+        if self.played is None:
+            return False
+        return self.alpha is None or reaches(float(self.played.value), self.alpha)
+
+
+def reaches(value: float, alpha: float) -> bool:
+    """Whether a replayed value is that of an attack for alpha, but for rounding."""
+    return value >= alpha - ROUNDING
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,11 +141,10 @@ def play(
             assert found is not None
             row.append(found)
         perturbed.append(tuple(row))
-    mixes: list[Mix] = []
-    for place in range(len(points)):
-        mix: dict[int, Fraction] = {}
-        for weight, row_of in zip(weights, perturbed, strict=True):
-            mask = row_of[place].fooled
-            mix[mask] = mix.get(mask, Fraction(0)) + weight
-        mixes.append(mix)
+    mixes = [
+        added_up(
+            (row[place].fooled, weight) for weight, row in zip(weights, perturbed, strict=True)
+        )
+        for place in range(len(points))
+    ]
     return Played(weights, tuple(perturbed), value_of(mixes, len(ensemble)))

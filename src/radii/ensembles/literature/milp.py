@@ -59,7 +59,7 @@ def solve_milp(
     values = np.array(solver.getSolution().col_value)
     inputs = [[values[columns] for columns in row] for row in model.inputs]
     played = play(ensemble, points, norm, eps, values[model.shares].tolist(), inputs)
-    return Outcome(Reply.ATTACK, spent, played, is_optimal)
+    return Outcome(Reply.ATTACK, spent, played, is_optimal, alpha)
 
 
 class _Model:

@@ -53,7 +53,8 @@ def solve_smt(
         for attack in problem.inputs
     ]
     shares = [_number(model, share) for share in problem.shares]
-    return Outcome(Reply.ATTACK, spent, play(ensemble, points, norm, eps, shares, inputs))
+    played = play(ensemble, points, norm, eps, shares, inputs)
+    return Outcome(Reply.ATTACK, spent, played, alpha=alpha)
 
 
 class _Problem:

@@ -100,7 +100,7 @@ async function loadModel() {
   return model;
 }
 
-// The arrays that hold the pictures of a row's input.
+// The arrays that hold the pictures of a row's input; those of ensembles belong to no row.
 function pictureLoader(model) {
   const { facts, rows } = model;
   const kept = new Map();

@@ -18,9 +18,11 @@ function summarySection(model) {
   const notes = model.facts.notes.length
     ? el("ul", { class: "notes" }, ...model.facts.notes.map((text) => el("li", {}, text))) : null;
   const update = () => { live.textContent = liveSentence(model); };
-  on("eps", update);
-  update();
-  return section("summary", "Summary", null, live, sentences, notes);
+  if (model.networks.length) {
+    on("eps", update);
+    update();
+  }
+  return section("summary", "Summary", null, model.networks.length ? live : null, sentences, notes);
 }
 
 function liveSentence(model) {

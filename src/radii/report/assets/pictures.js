@@ -36,31 +36,41 @@ function paint([height, width, channels], colour) {
 const clipped = (value) => Math.max(0, Math.min(255, value));
 
 function inputPicture(model, arrays, row, shape) {
-  const at = model.rows.input_at[model.rows.input[row]];
+  return paintInput(arrays.pixels, model.rows.input_at[model.rows.input[row]], shape);
+}
+
+function brokenPicture(model, arrays, row, shape) {
+  const { input_at: inputAt, input, difference_at: differenceAt, difference_scale: scales, pixel_range: ranges } = model.rows;
+  return paintBroken(arrays.pixels, inputAt[input[row]], differenceAt[row], scales[row] / ranges[input[row]], shape);
+}
+
+function differencePicture(model, arrays, row, shape) {
+  return paintDifference(arrays.pixels, model.rows.difference_at[row], shape);
+}
+
+function paintInput(pixels, at, shape) {
   return paint(shape, (i, channels) => {
     const from = at + i * channels;
-    return channels === 1 ? [arrays.pixels[from], arrays.pixels[from], arrays.pixels[from], 255] : [...arrays.pixels.subarray(from, from + 3), 255];
+    return channels === 1 ? [pixels[from], pixels[from], pixels[from], 255] : [...pixels.subarray(from, from + 3), 255];
   });
 }
 
-// Differences are bytes around 127; pixel_range is how much of the input's units black to white is.
-function brokenPicture(model, arrays, row, shape) {
-  const { input_at: inputAt, input, difference_at: differenceAt, difference_scale: scales, pixel_range: ranges } = model.rows;
-  const unit = (255 * scales[row]) / (127 * ranges[input[row]]);
-  const value = (k) => clipped(arrays.pixels[inputAt[input[row]] + k] + unit * (arrays.pixels[differenceAt[row] + k] - 127));
+// Differences are bytes around 127; `scale` is the largest one, of what lies between black and white.
+function paintBroken(pixels, at, differenceAt, scale, shape) {
+  const unit = (255 * scale) / 127;
+  const value = (k) => clipped(pixels[at + k] + unit * (pixels[differenceAt + k] - 127));
   return paint(shape, (i, channels) => {
     const k = i * channels;
     return channels === 1 ? [value(k), value(k), value(k), 255] : [value(k), value(k + 1), value(k + 2), 255];
   });
 }
 
-function differencePicture(model, arrays, row, shape) {
-  const at = model.rows.difference_at[row];
+function paintDifference(pixels, at, shape) {
   const paper = isDark() ? [28, 34, 41] : [255, 255, 255];
   const ends = isDark() ? [[79, 179, 232], [255, 138, 76]] : [[0, 114, 178], [213, 94, 0]];
   return paint(shape, (i, channels) => {
     let change = 0;
-    for (let c = 0; c < channels; c++) change += (arrays.pixels[at + i * channels + c] - 127) / 127 / channels;
+    for (let c = 0; c < channels; c++) change += (pixels[at + i * channels + c] - 127) / 127 / channels;
     const end = ends[change > 0 ? 1 : 0];
     const weight = Math.min(1, Math.abs(change));
     return [...paper.map((value, c) => value + weight * (end[c] - value)), 255];

@@ -1,0 +1,113 @@
+"""Reading what `radii ensemble --out` keeps, without its networks: for reports."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from radii.balls import Norm
+from radii.ensembles.ensemble import Fooling, Point
+from radii.ensembles.facts import Facts
+from radii.ensembles.game import Attempt
+from radii.ensembles.known import Known, Play
+from radii.ensembles.proving import Finding
+from radii.ensembles.sets import set_of
+from radii.errors import StoreError
+from radii.verdicts import Verdict
+
+__all__ = [
+    "FILE_NAME",
+    "SCHEMA_VERSION",
+    "VERSION",
+    "read_facts",
+    "read_known",
+    "read_plays",
+]
+
+FILE_NAME = "ensemble.sqlite"
+
+VERSION = "version of this file"
+SCHEMA_VERSION = 2
+"""1 had neither networks, points nor plays: opened for writing, such a file gets them."""
+
+
+def read_known(directory: Path) -> Known:
+    """All that a directory keeps; a StoreError if a run is writing there, or it is none of ours."""
+    path = directory / FILE_NAME
+    if not path.is_file():
+        raise StoreError(f"{directory}: holds no results of radii ensemble")
+    try:
+        address = f"{path.resolve().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True, timeout=1.0)) as database:
+            return _read(database, directory)
+    except (sqlite3.DatabaseError, ValueError, TypeError, KeyError, IndexError) as error:
+        reason = "a run is writing there now" if "locked" in str(error) else f"damaged ({error})"
+        raise StoreError(f"{path}: cannot be read: {reason}") from None
+
+
+def _read(database: sqlite3.Connection, directory: Path) -> Known:
+    told = dict(database.execute("SELECT name, value FROM meta").fetchall())
+    if told.get(VERSION) != str(SCHEMA_VERSION):
+        raise StoreError(
+            f"{directory}: was written by another version of radii; run its command again, which "
+            "asks nothing twice"
+        )
+    names = [name for (name,) in database.execute("SELECT name FROM networks ORDER BY place")]
+    rows = database.execute("SELECT number, label, type, shape, input FROM points ORDER BY place")
+    points = tuple(
+        Point(number, label, np.frombuffer(content, np.dtype(kind)).reshape(json.loads(shape)))
+        for number, label, kind, shape, content in rows
+    )
+    return Known(
+        tuple(names),
+        points,
+        Norm(told["norm"]),
+        told["domain"],
+        tuple(read_facts(database, points)),
+        read_plays(database),
+        directory,
+    )
+
+
+def read_facts(database: sqlite3.Connection, points: Sequence[Point]) -> list[Facts]:
+    """What is known of each point."""
+    found = [Facts() for _ in points]
+    rows = database.execute("SELECT point, fooled, distance, input FROM foolings ORDER BY id")
+    for place, fooled, distance, content in rows:
+        like = points[place].input
+        perturbed = np.frombuffer(content, like.dtype).reshape(like.shape)
+        found[place].foolings.append(Fooling(_mask(fooled), distance, perturbed))
+    rows = database.execute(
+        "SELECT point, classifiers, eps, verdict, verifier, version, seconds, margin, message"
+        " FROM findings ORDER BY id"
+    )
+    for place, classifiers, eps, verdict, *rest in rows:
+        finding = Finding(_mask(classifiers), eps, Verdict(verdict), *rest)
+        found[place].findings.append(finding)
+    return found
+
+
+def read_plays(database: sqlite3.Connection) -> tuple[Play, ...]:
+    """The best plays, by increasing eps."""
+    rows = database.execute("SELECT eps, attack, defence FROM plays ORDER BY eps")
+    return tuple(
+        Play(
+            eps,
+            tuple(
+                Attempt(Fraction(probability), tuple(map(set_of, sets)))
+                for probability, sets in json.loads(attack)
+            ),
+            tuple(Fraction(weight) for weight in json.loads(defence)),
+        )
+        for eps, attack, defence in rows
+    )
+
+
+def _mask(text: str) -> int:
+    return set_of(json.loads(text))
