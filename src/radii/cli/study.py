@@ -142,7 +142,7 @@ def _learned(members: Sequence[Member], least: float | None) -> Sequence[Member]
         return members
     if not 0 <= least <= 1:
         raise DataError(f"--least-accuracy {least:g} must be between 0 and 1")
-    kept = [member for member in members if member.accuracy >= least]
+    kept = [member for member in members if (member.accuracy or 0.0) >= least]
     if not kept:
         raise DataError(f"no network of the study has an accuracy of {least:g}")
     if len(kept) < len(members):
