@@ -2,6 +2,9 @@
 
 For every input: the radius within which its prediction provably holds, and a concrete
 counterexample just outside it. Heavy packages (torch, matplotlib, onnx) load on first use.
+
+PYTEST_DONT_REWRITE: radii brings a pytest plugin, and pytest warns of a package with one that was
+imported before pytest started; this keeps it from doing so.
 """
 
 from __future__ import annotations
