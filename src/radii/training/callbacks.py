@@ -98,7 +98,8 @@ class RobustnessLog:
         import torch
 
         started = time.perf_counter()
-        devices = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
+        on_cuda = torch.cuda.is_available()
+        devices = [torch.cuda.current_device()] if on_cuda else []
         with torch.random.fork_rng(devices=devices), Store.in_memory() as store:
             network = as_network(module, name="module", **self._network)  # type: ignore[arg-type]
             experiments.plan((network,), self.data, self._settings).run(store)
@@ -220,4 +221,4 @@ def _writer(given: Any) -> tuple[Any, bool]:
             stacklevel=3,
         )
         return None, False
-    return SummaryWriter(str(given)), True  # type: ignore[no-untyped-call]
+    return SummaryWriter(str(given)), True
