@@ -21,8 +21,8 @@ def read_distributions(
 ) -> Distribution:
     """All brackets of several places; what cannot be taken at its word goes to standard error.
 
-    Networks of the same name in several places carry the place's name too. `split` names the inputs
-    of places that do not tell it themselves.
+    Networks of the same name in several places carry the place's name too, unless they are one
+    network on several splits. `split` names the inputs of places that do not tell it themselves.
     """
     from radii.distributions import Distribution, read_results
 
@@ -47,7 +47,8 @@ def read_distributions(
         names = {}
         for name in part.networks:
             plain = _plain(name)
-            names[name] = plain if counts[plain] == 1 else f"{plain} ({title})"
+            is_one = counts[plain] == 1 or _is_one_on_several_splits(plain, parts)
+            names[name] = plain if is_one else f"{plain} ({title})"
         named.append(part.labelled(network=names))
     return Distribution.union(named)
 
@@ -65,6 +66,17 @@ def note_published(distribution: Distribution) -> None:
             "so shares are of correctly classified ones",
             file=sys.stderr,
         )
+
+
+def _is_one_on_several_splits(plain: str, parts: Sequence[Distribution]) -> bool:
+    """Whether all networks of that name have one fingerprint, each part on a split of its own."""
+    found = [
+        part.only(network=name) for part in parts for name in part.networks if _plain(name) == plain
+    ]
+    fingerprints = {text for part in found for text in part.column("fingerprint").tolist()}
+    splits = [text for part in found for text in set(part.column("split").tolist())]
+    is_one = len(fingerprints) == 1 and all(fingerprints)
+    return is_one and all(splits) and len(set(splits)) == len(splits)
 
 
 def _plain(network: str) -> str:
