@@ -49,7 +49,11 @@ function ensembleAlarm({ networks, disagreements }) {
     el("ul", {}, ...disagreements.map((one) => el("li", {}, `Input ${one.input}: ${one.by} claimed that nothing within ${number(one.eps)} fools ${namesOf(networks, one.networks)} together.`))));
 }
 
-const namesOf = (networks, places) => places.map((place) => networks[place]).join(" + ") || "nobody";
+function namesOf(networks, places) {
+  if (places.length === networks.length && networks.length > 2) return `all ${networks.length} networks`;
+  return places.map((place) => networks[place]).join(" + ") || "nobody";
+}
+
 const fractionText = ({ text, number: value }) => (text.includes("/") ? `${text} (${number(value)})` : text);
 const valueText = ({ lower, upper }) => (lower.text === upper.text ? `exactly ${fractionText(lower)}` : `between ${fractionText(lower)} and ${fractionText(upper)}`);
 
