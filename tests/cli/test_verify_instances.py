@@ -193,3 +193,60 @@ def test_rows_survive_commas_and_a_place_that_cannot_be_written(tmp_path: Path) 
     (tmp_path / "bytes.csv").write_bytes(b"\xff\n")
     with pytest.raises(StoreError):
         Rows(tmp_path / "bytes.csv", [])
+
+
+def test_a_file_that_is_no_results_is_left_alone(tmp_path: Path) -> None:
+    """One line without an end is not taken for a row that was cut off, unless it is one."""
+    out = tmp_path / "notes.json"
+    for content in ('{"dear": "notes"}', "t,n.onnx,p.vnnlib,0.1,banana,2\n", "x" * 200_000 + "\n"):
+        out.write_text(content)
+        with pytest.raises(StoreError, match=r"not a file of results|not a result"):
+            Rows(out, [("n.onnx", "p.vnnlib")])
+        assert out.read_text() == content
+    out.write_text("t,n.onnx,p.vnnlib,0.1,un")
+    rows = Rows(out, [("n.onnx", "p.vnnlib")])
+    rows.close()
+    assert rows[0] is None
+    assert out.read_text() == ""
+
+
+@pytest.mark.parametrize("name", ["x" * 400, ".", "/", "a\0b"])
+def test_names_that_no_file_has(
+    benchmark: Path,
+    tmp_path: Path,
+    decided: list[float],
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(benchmark)
+    listed(
+        benchmark,
+        f"{name},vnnlib/above.vnnlib,10",
+        f"onnx/same.onnx,{name},10",
+        "onnx/same.onnx,vnnlib/above.vnnlib,10",
+    )
+    assert run(Path("instances.csv"), tmp_path / "r.csv") == 2
+    assert [row[4] for row in results(tmp_path / "r.csv")] == ["error", "error", "unsat"]
+
+
+def test_a_second_try_does_not_take_the_counterexample_away(
+    benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same instance twice, the second time with too little time."""
+
+    def decide(
+        args: object, problem: object, started: float, seconds: float, memory: object
+    ) -> Found:
+        if seconds < 5:
+            return Found(Verification(Outcome.TIMEOUT), "nobody")
+        values = np.zeros(2), np.zeros(2)
+        return Found(Verification(Outcome.SAT, *values), "nobody", replayed_on="here")
+
+    monkeypatch.setattr(verify_instances, "decided_in_time", decide)
+    line = "onnx/same.onnx,vnnlib/above.vnnlib"
+    assert run(listed(benchmark, f"{line},10", f"{line},1"), tmp_path / "r.csv") == 0
+    assert [row[4] for row in results(tmp_path / "r.csv")] == ["sat", "timeout"]
+    kept = tmp_path / "same_above.counterexample.gz"
+    assert kept.exists()
+    assert run(listed(benchmark, f"{line},1"), tmp_path / "again.csv") == 0
+    assert not kept.exists()

@@ -16,6 +16,7 @@ import sys
 import time
 import zlib
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +53,9 @@ def run_instances(args: argparse.Namespace) -> int:
     for place in open_:
         row, message = _decided(args, listed[place], category, memory, rows.folder / names[place])
         rows.put(place, row)
+        same = (rows[other] for other, name in enumerate(names) if name == names[place])
+        if not any(each is not None and each.result == "sat" for each in same):
+            _forget(rows.folder / names[place])
         shown = f"[{place + 1}/{len(listed)}] {row.onnx} {row.vnnlib}: {row.result}"
         print(f"{shown}, {row.run_seconds:.2f} s", file=told, flush=True)
         if message:
@@ -99,22 +103,26 @@ def _keep(found: Found, path: Path) -> None:
     """The values alone, as VNN-COMP's checker reads them."""
     word, _, values = str(found.verification).partition("\n")
     if word != "sat" or not values:
-        path.unlink(missing_ok=True)
         return
     try:
         path.write_bytes(gzip.compress((values + "\n").encode(), mtime=0))
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be written: {error}") from None
+
+
+def _forget(path: Path) -> None:
+    """A counterexample of an earlier run, where no instance of its name is sat any more."""
+    with suppress(OSError, ValueError):  # where no file can be, there is none
+        path.unlink()
 
 
 def _existing(path: Path, error: type[InputError]) -> Path:
     """The file, or the gzipped one beside it, as benchmarks are shipped."""
-    packed = path.with_name(path.name + ".gz")
-    if not path.is_file() and packed.is_file():
-        return packed
-    if not path.is_file():
-        raise error(f"{path} does not exist")
-    return path
+    with suppress(OSError):  # names that are too long
+        for place in (path, Path(f"{path}.gz")):
+            if place.is_file():
+                return place
+    raise error(f"{path} does not exist")
 
 
 def _read(path: Path, most: float | None) -> list[ListedInstance]:

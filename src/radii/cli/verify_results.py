@@ -13,6 +13,8 @@ from radii.errors import InputError, StoreError
 
 __all__ = ["Row", "Rows"]
 
+RESULTS = ("sat", "unsat", "unknown", "timeout", "error")
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -28,6 +30,8 @@ class Row:
     @classmethod
     def parse(cls, cells: Sequence[str]) -> Self:
         category, onnx, vnnlib, prepare, result, run = cells
+        if result not in RESULTS:
+            raise ValueError(f"'{result}' is not one of {', '.join(RESULTS)}")
         return cls(category, onnx, vnnlib, float(prepare), result, float(run))
 
     def __str__(self) -> str:
@@ -65,19 +69,22 @@ class Rows:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             text = path.read_text("utf-8") if path.exists() else ""
-            self._take(text[: text.rfind("\n") + 1], list(instances))
+            self._take(text, list(instances))
             self._rewrite()
             self._stream = path.open("a", encoding="utf-8")
         except OSError as error:
             raise InputError(f"--out {path} cannot be written: {error.strerror}") from None
-        except UnicodeDecodeError:
-            raise StoreError(f"{path} is not a file of results") from None
+        except (UnicodeDecodeError, csv.Error):
+            raise StoreError(f"{path} is not a file of results; choose another --out") from None
 
     def _take(self, text: str, instances: list[tuple[str, str]]) -> None:
+        whole = text[: text.rfind("\n") + 1]
+        if text and not whole and not any(f",{net},{prop}," in text for net, prop in instances):
+            raise StoreError(f"{self.path} is not a file of results; choose another --out")
         places: dict[tuple[str, str], list[int]] = {}
         for place, instance in enumerate(instances):
             places.setdefault(instance, []).append(place)
-        for number, cells in enumerate(csv.reader(text.splitlines()), 1):
+        for number, cells in enumerate(csv.reader(whole.splitlines()), 1):
             try:
                 row = Row.parse(cells)
             except ValueError:
@@ -106,8 +113,11 @@ class Rows:
         """Written at once, so that nothing is lost."""
         self._is_ordered &= all(later is None for later in self._rows[place + 1 :])
         self._rows[place] = row
-        self._stream.write(str(row))
-        self._stream.flush()
+        try:
+            self._stream.write(str(row))
+            self._stream.flush()
+        except OSError as error:
+            raise InputError(f"--out {self.path} cannot be written: {error.strerror}") from None
 
     def close(self) -> None:
         self._stream.close()
