@@ -64,6 +64,34 @@ def test_a_claim_that_an_input_refutes_does_not_count(tmp_path: Path) -> None:
     assert [claim.verifier for claim in known.facts[0].disagreements] == ["liar"]
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        'UPDATE plays SET defence = \'["0", "0"]\'',
+        "UPDATE plays SET defence = '[\"1\"]'",
+        'UPDATE plays SET defence = \'["1/0", "1"]\'',
+        "UPDATE plays SET attack = '[[\"2\", [[0]]]]'",
+        "UPDATE plays SET attack = '[[\"1\", [[0], [1]]]]'",
+        "UPDATE plays SET attack = '[]'",
+        "UPDATE foolings SET distance = 'near'",
+        "UPDATE foolings SET fooled = '[7]'",
+        "DELETE FROM points",
+        "DELETE FROM networks",
+    ],
+)
+def test_damage_is_never_a_value(tmp_path: Path, damage: str) -> None:
+    with Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
+        study.value(2.0)
+    with sqlite3.connect(tmp_path / FILE_NAME) as database:
+        database.execute(damage)
+    database.close()
+    with pytest.raises(StoreError, match="damaged"):
+        read_known(tmp_path)
+    if "1/0" in damage or "near" in damage:
+        with pytest.raises(StoreError, match="damaged"):
+            Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path)
+
+
 def test_a_file_of_version_1_is_carried_on(tmp_path: Path) -> None:
     with Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
         found = study.value(2.0)

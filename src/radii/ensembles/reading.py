@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from radii.ensembles.facts import Facts
 from radii.ensembles.game import Attempt
 from radii.ensembles.known import Known, Play
 from radii.ensembles.proving import Finding
-from radii.ensembles.sets import set_of
+from radii.ensembles.sets import full_set, is_within, set_of
 from radii.errors import StoreError
 from radii.verdicts import Verdict
 
@@ -25,6 +25,7 @@ __all__ = [
     "FILE_NAME",
     "SCHEMA_VERSION",
     "VERSION",
+    "damage_told",
     "read_facts",
     "read_known",
     "read_plays",
@@ -42,11 +43,18 @@ def read_known(directory: Path) -> Known:
     path = directory / FILE_NAME
     if not path.is_file():
         raise StoreError(f"{directory}: holds no results of radii ensemble")
-    try:
+    with damage_told(path):
         address = f"{path.resolve().as_uri()}?mode=ro"
         with closing(sqlite3.connect(address, uri=True, timeout=1.0)) as database:
             return _read(database, directory)
-    except (sqlite3.DatabaseError, ValueError, TypeError, KeyError, IndexError) as error:
+
+
+@contextmanager
+def damage_told(path: Path) -> Iterator[None]:
+    """What goes wrong while a file is read is one sentence about the file."""
+    try:
+        yield
+    except (sqlite3.DatabaseError, ArithmeticError, ValueError, TypeError, LookupError) as error:
         reason = "a run is writing there now" if "locked" in str(error) else f"damaged ({error})"
         raise StoreError(f"{path}: cannot be read: {reason}") from None
 
@@ -64,7 +72,7 @@ def _read(database: sqlite3.Connection, directory: Path) -> Known:
         Point(number, label, np.frombuffer(content, np.dtype(kind)).reshape(json.loads(shape)))
         for number, label, kind, shape, content in rows
     )
-    return Known(
+    known = Known(
         tuple(names),
         points,
         Norm(told["norm"]),
@@ -73,6 +81,31 @@ def _read(database: sqlite3.Connection, directory: Path) -> Known:
         read_plays(database),
         directory,
     )
+    _check(known)
+    return known
+
+
+def _check(known: Known) -> None:
+    """Plays are of these points and networks, and mixes are mixes: else a value would not be one.
+
+    Raises a ValueError that says what is wrong.
+    """
+    if not known.names or not known.points:
+        raise ValueError("it has no networks or no points")
+    everyone = full_set(len(known.names))
+    sets = [each.fooled for facts in known.facts for each in facts.foolings]
+    sets += [each.classifiers for facts in known.facts for each in facts.findings]
+    for play in known.plays:
+        sets += [mask for each in play.attack for mask in each.sets]
+        for mix in ([each.probability for each in play.attack], play.defence):
+            if min(mix, default=-1) < 0 or sum(mix) != 1:
+                raise ValueError(f"a mix at eps {play.eps:g} does not add up to 1")
+        if len(play.defence) != len(known.names):
+            raise ValueError(f"the defence at eps {play.eps:g} is of other networks")
+        if any(len(each.sets) != len(known.points) for each in play.attack):
+            raise ValueError(f"an attack at eps {play.eps:g} is of other points")
+    if not all(is_within(mask, everyone) for mask in sets):
+        raise ValueError("a set has networks that the ensemble does not have")
 
 
 def read_facts(database: sqlite3.Connection, points: Sequence[Point]) -> list[Facts]:
@@ -82,13 +115,13 @@ def read_facts(database: sqlite3.Connection, points: Sequence[Point]) -> list[Fa
     for place, fooled, distance, content in rows:
         like = points[place].input
         perturbed = np.frombuffer(content, like.dtype).reshape(like.shape)
-        found[place].foolings.append(Fooling(_mask(fooled), distance, perturbed))
+        found[place].foolings.append(Fooling(_mask(fooled), float(distance), perturbed))
     rows = database.execute(
         "SELECT point, classifiers, eps, verdict, verifier, version, seconds, margin, message"
         " FROM findings ORDER BY id"
     )
     for place, classifiers, eps, verdict, *rest in rows:
-        finding = Finding(_mask(classifiers), eps, Verdict(verdict), *rest)
+        finding = Finding(_mask(classifiers), float(eps), Verdict(verdict), *rest)
         found[place].findings.append(finding)
     return found
 
@@ -98,7 +131,7 @@ def read_plays(database: sqlite3.Connection) -> tuple[Play, ...]:
     rows = database.execute("SELECT eps, attack, defence FROM plays ORDER BY eps")
     return tuple(
         Play(
-            eps,
+            float(eps),
             tuple(
                 Attempt(Fraction(probability), tuple(map(set_of, sets)))
                 for probability, sets in json.loads(attack)

@@ -22,7 +22,14 @@ from radii.ensembles.ensemble import Ensemble, Fooling, Point
 from radii.ensembles.facts import Facts
 from radii.ensembles.known import Play
 from radii.ensembles.proving import Finding
-from radii.ensembles.reading import FILE_NAME, SCHEMA_VERSION, VERSION, read_facts, read_plays
+from radii.ensembles.reading import (
+    FILE_NAME,
+    SCHEMA_VERSION,
+    VERSION,
+    damage_told,
+    read_facts,
+    read_plays,
+)
 from radii.ensembles.sets import members
 from radii.errors import StoreError
 
@@ -108,11 +115,13 @@ class Records:
 
     def facts(self, points: Sequence[Point]) -> list[Facts]:
         """What is known of each point."""
-        return read_facts(self._db, points)
+        with damage_told(self.directory / FILE_NAME):
+            return read_facts(self._db, points)
 
     def plays(self) -> tuple[Play, ...]:
         """The best plays, by increasing eps."""
-        return read_plays(self._db)
+        with damage_told(self.directory / FILE_NAME):
+            return read_plays(self._db)
 
     def keep_play(self, play: Play, lower: Fraction, upper: Fraction) -> None:
         """Whatever was kept of this eps came from fewer facts."""
