@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,6 +132,25 @@ def test_the_last_look_decides_what_betting_leaves_open(network: Network) -> Non
     assert check.decision is Decision.ROBUST
 
 
+def test_inputs_that_are_just_enough_are_not_looked_at_one_after_the_other(
+    network: Network, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """29 of 29 show 0.9 only if their look has the whole miss: nothing is left for betting."""
+    monkeypatch.setattr(checks, "SEQUENTIAL_FROM", 29)
+    data = with_radii(*[0.3] * 29)
+    check = check_robustness(network, data, eps=0.1, at_least=0.9, confidence=0.95)
+    assert check.decision is Decision.ROBUST
+    assert "with 95 % confidence" in check.reason
+
+
+def test_eps_and_confidence_are_taken_as_they_are(network: Network) -> None:
+    """0.1 in float32 is not 0.1, and 99.99999 % is not 100 %, however they are written."""
+    data = with_radii(*[0.3] * 24)
+    eps: Any = np.float32(0.1)
+    check = check_robustness(network, data, eps=eps, at_least=0.5, confidence=0.9999999)
+    assert check.decision is Decision.ROBUST
+
+
 def test_models_and_data_in_other_forms(linear_file: Path) -> None:
     module = nn.Linear(2, 2, bias=False)
     with torch.no_grad():
@@ -153,6 +173,7 @@ def test_models_and_data_in_other_forms(linear_file: Path) -> None:
         {"eps": 0.1, "confidence": 0.95},
         {"eps": 0.1, "verifier": "nobody"},
         {"eps": 0.1, "colour": "red"},
+        {"eps": 0.1, "jobs": -1},
     ],
 )
 def test_bad_questions_are_refused(network: Network, options: dict[str, object]) -> None:

@@ -285,6 +285,8 @@ class Plan:
         `jobs` 0: in this process, no hard limits; on a cluster, as many as it has room for. While
         the store's pause flag is raised it waits between questions; starting a run lowers it.
         """
+        if jobs < 0:
+            raise ExperimentError(f"jobs {jobs} must be a number of workers, or 0 for none")
         observer, flag, agenda = observer or _Silent(), store.pause_flag, agenda or Agenda()
         check_room(self._memory_bytes())  # a worker will hold as much as this process does now
 

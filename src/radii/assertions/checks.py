@@ -6,7 +6,8 @@ it is about all inputs they stand for: then one claim at most can be wrong (yes,
 made with the whole confidence.
 
 Work ends as soon as the rest cannot change the answer. For many inputs a betting limit looks along
-after each of them, and may end it much earlier; it and the last look share the miss.
+after each of them, and may end it much earlier; it and the last look share the miss, unless the
+inputs are so few for what is asked that the last look needs all of it.
 """
 
 from __future__ import annotations
@@ -91,7 +92,8 @@ def check_robustness(
         settings = settings_for(eps, "both", **{"property": "one-to-any", **options})
     except TypeError as error:
         raise ExperimentError(f"not an option of a check: {error}") from None
-    requirement = _requirement(eps, at_least, confidence, len(data))
+    at = Grid.parse(settings.grid)[0]
+    requirement = _requirement(at, at_least, confidence, len(data))
     sample = data if confidence is None else data.shuffled(settings.seed)
     plan = experiments.plan((network,), sample, settings, layout=layout, data=data.title)
     if len(plan.instances) != len(data):
@@ -100,8 +102,9 @@ def check_robustness(
         )
     sequential = None
     if confidence is not None and len(data) >= SEQUENTIAL_FROM:
-        requirement, sequential = _shared_miss(requirement, at_least, confidence, data.title)
-    at = Grid.parse(settings.grid)[0]
+        last_look, betting = _shared_miss(requirement, at_least, confidence, data.title)
+        if _is_met(last_look, len(data), len(data), at):  # else all of them would not be enough
+            requirement, sequential = last_look, betting
     watch = Watch(
         plan.instances,
         at,
@@ -133,14 +136,13 @@ def _text(eps: float | str, at_least: float, confidence: float | None) -> str:
     return f"robust_accuracy({eps}) >= {at_least}{level}"
 
 
-def _requirement(
-    eps: float | str, at_least: float, confidence: float | None, inputs: int
-) -> Requirement:
+def _requirement(eps: float, at_least: float, confidence: float | None, inputs: int) -> Requirement:
     """What `radii gate` would require; an InputError if no outcome could meet it."""
     if not 0 < at_least <= 1:
         raise ExperimentError(f"at_least {at_least} must be a share above 0 and at most 1")
+    required = parse_requirement(_text(eps, at_least, None))
     if confidence is None:
-        return parse_requirement(_text(eps, at_least, None))
+        return required
     if not 0.5 <= confidence < 1:
         raise ExperimentError(f"confidence {confidence} must be at least 0.5 and below 1")
     if at_least == 1:
@@ -155,7 +157,7 @@ def _requirement(
             f"{at_least:g} is robust, even if all of them are: give at least {fewest}, "
             "or leave out the confidence"
         )
-    return parse_requirement(_text(eps, at_least, confidence))
+    return replace(required, level=confidence)
 
 
 def _shared_miss(
