@@ -12,8 +12,8 @@ from radii.errors import ExperimentError
 from radii.execution import Agenda, Case
 from radii.planning import Estimate, Sampling, estimate
 from radii.queries import Grid
-from radii.search import Kind, Native, Question
-from radii.verdicts import Result, Verdict, Witness
+from radii.search import Kind, Linear, Native, Question
+from radii.verdicts import Proof, Result, Verdict, Witness
 
 
 def sampled(run: Run, **options: float) -> None:
@@ -101,6 +101,21 @@ def test_misclassified_inputs_count_as_closed_and_cost_nothing() -> None:
     assert (network.inputs, network.misclassified) == (40, 20)
     assert found.seconds.middle == pytest.approx(told_of(run).seconds.middle)
     assert network.closed.low > 0.5
+
+
+def test_an_instance_that_has_used_its_budget_is_finished() -> None:
+    """Its search would go on asking, but nobody answers."""
+    cases = [Case(instance(place), Linear(GRID), 0) for place in range(20)]
+    for case in cases[:5]:
+        question = Question(Kind.PROVE, GRID[0])
+        proof = Proof(GRID[0], 1e-6)
+        case.search.tell(question, Result(Verdict.ROBUST, GRID[0], "v", "1", 3.0, proof))
+        case.spent = 3.0
+    found = estimate(cases, {"n": "net"}, jobs=1, limit=3.0, budget=3.0)
+    (network,) = found.networks
+    assert network.finished == 5
+    assert found.seconds.middle == pytest.approx(15 * 3.0)
+    assert network.closed.middle == 0.0
 
 
 def test_nothing_finished_is_refused() -> None:

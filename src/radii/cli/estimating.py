@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -25,7 +26,9 @@ __all__ = ["print_estimate"]
 def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> None:
     """From the instances that are finished, whoever finished them."""
     names = {network.fingerprint: network.name for network in plan.networks}
-    found = estimate(plan.cases(store), names, jobs=jobs, limit=plan.settings.proof_seconds())
+    budget = plan.settings.budget
+    limit = budget if budget < math.inf else plan.settings.proof_seconds()
+    found = estimate(plan.cases(store), names, jobs=jobs, limit=limit, budget=budget)
     if as_json:
         json.dump(dataclasses.asdict(found), sys.stdout, indent=1)
         print()

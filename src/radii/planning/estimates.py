@@ -76,15 +76,22 @@ class _Drawn:
 
 
 def estimate(
-    cases: Sequence[Case], names: dict[str, str], *, jobs: int, limit: float, seed: int = 0
+    cases: Sequence[Case],
+    names: dict[str, str],
+    *,
+    jobs: int,
+    limit: float,
+    budget: float = math.inf,
+    seed: int = 0,
 ) -> Estimate:
     """From cases of which some are finished; `names` are by fingerprint.
 
-    `limit` is what an instance may take at most for its proofs, as far as that is known.
+    `limit` is what an instance may take at most for its proofs, as far as that is known. Who has
+    spent `budget` is finished, whatever is left to ask.
     """
     chance = np.random.default_rng(seed)
     drawn = {
-        name: _drawn([c for c in cases if c.instance.network == fingerprint], limit, chance)
+        name: _drawn([c for c in cases if c.instance.network == fingerprint], limit, budget, chance)
         for fingerprint, name in names.items()
     }
     networks = tuple(
@@ -102,10 +109,15 @@ def estimate(
     return Estimate(networks, jobs, _range(wall, plain))
 
 
-def _drawn(cases: Sequence[Case], limit: float, chance: np.random.Generator) -> _Drawn:
+def _drawn(
+    cases: Sequence[Case], limit: float, budget: float, chance: np.random.Generator
+) -> _Drawn:
+    def is_done(case: Case) -> bool:
+        return case.spent >= budget or case.search.next_question() is None
+
     asked = [case for case in cases if case.instance.holds]
-    done = [case for case in asked if case.search.next_question() is None]
-    rest = [case for case in asked if case.search.next_question() is not None]
+    done = [case for case in asked if is_done(case)]
+    rest = [case for case in asked if not is_done(case)]
     closed = np.array([is_closed(case.search) for case in done], float)
     widths = np.array([_width(case) for case in done])
     known_closed, known_width = closed.sum() + len(cases) - len(asked), widths.sum()
