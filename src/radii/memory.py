@@ -10,7 +10,10 @@ from pathlib import Path
 
 from radii.errors import InputError
 
-__all__ = ["check_room", "parse_size", "resident_bytes", "show_size"]
+__all__ = ["check_room", "is_out_of_memory", "parse_size", "resident_bytes", "show_size"]
+
+OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "std::bad_alloc")
+"""Parts of the messages of torch and of C++ libraries."""
 
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -28,6 +31,12 @@ def resident_bytes(pid: int | None = None) -> int | None:
             return None
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
     return _peak_bytes() if pid is None else _listed_bytes(pid)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether that is what it means; torch says so in words, with a RuntimeError."""
+    words = f"{type(error).__name__}: {error}"
+    return isinstance(error, MemoryError) or any(part in words for part in OUT_OF_MEMORY)
 
 
 def _peak_bytes() -> int | None:

@@ -130,6 +130,22 @@ def test_what_was_proven_before_a_kill_counts(
     assert reason in result.message
 
 
+def test_what_was_proven_before_torch_ran_out_of_memory_counts(
+    network: Network, instance: Instance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """torch says so with a RuntimeError, which is a MEMOUT like any other."""
+
+    def allocate() -> None:
+        raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
+
+    monkeypatch.setattr("radii.testing.simulated.hang", allocate)
+    values = list(Grid(0.02, 0.2, 0.02))
+    result = Stumbling(Milp()).certify(network, instance, values)
+    assert result.proof is not None
+    assert (result.verdict, result.proof.eps) == (Verdict.ROBUST, 0.04)
+    assert result.message == "out of memory"
+
+
 def test_a_climb_tells_how_far_it_has_come(network: Network, instance: Instance) -> None:
     said = []
     values = list(Grid(0.02, 0.2, 0.02))

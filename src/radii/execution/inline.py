@@ -9,12 +9,10 @@ from contextlib import contextmanager
 
 from radii.cputime import family_seconds
 from radii.execution._base import Executor, Task, Toolbox, missing_results
+from radii.memory import is_out_of_memory
 from radii.verdicts import Result, Verdict
 
 __all__ = ["Inline"]
-
-OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "std::bad_alloc")
-"""Parts of the messages of torch and of C++ libraries."""
 
 
 class Inline(Executor):
@@ -66,11 +64,10 @@ class Inline(Executor):
 
 
 def _missing(error: Exception) -> tuple[Verdict, str]:
-    """What an exception leaves of an answer. torch says in words that it is out of memory."""
-    message = f"{type(error).__name__}: {error}"
-    if isinstance(error, MemoryError) or any(words in message for words in OUT_OF_MEMORY):
+    """What an exception leaves of an answer."""
+    if is_out_of_memory(error):
         return Verdict.MEMOUT, "out of memory"
-    return Verdict.ERROR, message
+    return Verdict.ERROR, f"{type(error).__name__}: {error}"
 
 
 @contextmanager

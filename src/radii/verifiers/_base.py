@@ -12,7 +12,7 @@ from typing import ClassVar, final
 from radii.balls import Ball, Norm
 from radii.cputime import cpu_seconds
 from radii.errors import UnsupportedQuery
-from radii.memory import resident_bytes
+from radii.memory import is_out_of_memory, resident_bytes
 from radii.networks import Network
 from radii.properties import LinearRequirement, Requirement
 from radii.queries import Instance, Query, Specification
@@ -263,7 +263,9 @@ class GridVerifier(Verifier):
 
         try:
             answer = self.climb(network, instance, values, limits or Limits(), report)
-        except MemoryError:
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
             answer = replace(so_far, stopped=Verdict.MEMOUT, message="out of memory")
         return as_result(answer)
 
