@@ -100,5 +100,7 @@ def test_what_is_missing_or_too_much_is_said(linear_file: Path) -> None:
     network = as_network(linear_file, input_shape=(2,), domain=(0, 1))
     with pytest.raises(NetworkError, match="own domain"):
         as_network(network, input_shape=(2,), domain=(0, 2))
+    with pytest.raises(NetworkError, match="own domain"):
+        as_network(network, input_shape=(2,), mean=np.zeros(2), std=np.ones(2))
     with pytest.raises(NetworkError, match="type int is not a radii Network"):
         as_network(3, input_shape=(2,), domain=(0, 1))

@@ -37,7 +37,7 @@ def as_network(
     from torch import nn
 
     is_complete = isinstance(model, Network) or is_foolbox_model(model)
-    if is_complete and (domain, mean, std) != (None, None, None):
+    if is_complete and any(each is not None for each in (domain, mean, std)):
         raise NetworkError(
             f"a {type(model).__name__} has its own domain and normalisation: leave out domain, "
             "mean and std"
