@@ -113,6 +113,7 @@ def test_section(alone: Opened) -> None:
     shown = section.inner_text().replace("\xa0", " ")
     assert HOSTILE in shown
     assert "At ε = 0.35 the value is exactly 1/2 (0.5)." in shown
+    assert "a share of at least 1/2 (0.5) of the points" in shown
     assert "For α = 0.5: proven robust up to ε = 0.15; broken from ε = 0.25 on." in shown
     assert table(alone, "defence-0") == [["dark", "1/2 (0.5)"], [HOSTILE, "1/2 (0.5)"]]
     rows = table(alone, "together-0")

@@ -106,7 +106,7 @@ function playOf(model, ensemble, place, chosen, redraw) {
   const answers = value.questions === 1 ? "1 question was" : `${whole(value.questions)} questions were`;
   return [
     el("p", { class: "live" }, `At ε = ${number(value.eps, 6)} the value is ${valueText(value)}.`),
-    el("p", { class: "lead" }, `A replayed attack makes every network err on at least ${percent(value.lower.number)} of the points; with the defence below, no attack expects more than ${percent(value.upper.number)}. ${answers} asked at this ε, in ${duration(value.seconds)}.`),
+    el("p", { class: "lead" }, `A replayed attack makes every network err on a share of at least ${fractionText(value.lower)} of the points, on average over its draws; with the defence below, no attack expects more than ${fractionText(value.upper)}. ${answers} asked at this ε, in ${duration(value.seconds)}.`),
     el("h3", {}, "The defender's mix"), defenceTable(ensemble, value, place),
     el("h3", {}, "Who is fooled with whom"), togetherTable(ensemble, value, place),
     el("h3", {}, "The best randomized attack"), ...attackParts(model, ensemble, value, chosen, redraw),
