@@ -165,6 +165,7 @@ def test_every_block_is_of_a_kind_that_is_checked(page: Path) -> None:
     assert kinds <= {"", "python", "sh", "bash", "console", "text", "toml", "yaml"}
 
 
+@pytest.mark.slow
 def test_verifier_of_the_page_on_extending_passes_its_suite(tmp_path: Path) -> None:
     page = ROOT / "docs" / "extending.md"
     (tmp_path / "test_mine.py").write_text("\n".join(blocks(page, "python")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,13 @@ ALONE = ("quickstart", "pytest_check", "keras_classifier")
 """Runs pytest itself, or chooses a backend for its process; others load torch only once."""
 
 
-@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def as_parameter(path: Path) -> Any:
+    """Keras takes many seconds to be imported."""
+    marks = [pytest.mark.slow] if path.stem == "keras_classifier" else []
+    return pytest.param(path, id=path.stem, marks=marks)
+
+
+@pytest.mark.parametrize("path", [as_parameter(path) for path in EXAMPLES])
 def test_example_runs(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     is_alone = path.stem in ALONE
     printed = run_alone(path, tmp_path) if is_alone else run_here(path, tmp_path, capsys)
