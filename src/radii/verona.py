@@ -22,6 +22,9 @@ from radii.queries import Grid
 
 __all__ = ["VeronaExperiment", "find_experiment"]
 
+DECIMALS = 12
+"""Of epsilons: numpy.arange makes 0.009000000000000001 of 0.009."""
+
 
 @dataclass(frozen=True, slots=True)
 class VeronaExperiment:
@@ -34,10 +37,10 @@ class VeronaExperiment:
 
     @property
     def grid(self) -> Grid | None:
-        """The epsilons, if they are evenly spaced."""
+        """The epsilons, if they are evenly spaced but for the rounding of float64."""
         try:
-            values = sorted({Fraction(told) for told in self.epsilons})
-            steps = {after - before for before, after in itertools.pairwise(values)}
+            values = sorted({round(Fraction(told), DECIMALS) for told in self.epsilons})
+            steps = {after - before for before, after in itertools.pairwise(values)} or set(values)
             if len(steps) != 1:
                 return None
             step = steps.pop()
@@ -47,12 +50,12 @@ class VeronaExperiment:
 
     def as_toml(self, *, domain: str, beside: Path) -> str:
         """An experiment file of radii that is to lie in the folder `beside`."""
-        names = [json.dumps(os.path.relpath(path.resolve(), beside)) for path in self.networks]
+        names = [_quoted(os.path.relpath(path.resolve(), beside)) for path in self.networks]
         lines = [
             "# made from a VERONA experiment by radii convert",
             f"networks = [{', '.join(names)}]",
-            f"data = {json.dumps(os.path.relpath(self.data.resolve(), beside))}",
-            f"domain = {json.dumps(domain)}  # valid inputs",
+            f"data = {_quoted(os.path.relpath(self.data.resolve(), beside))}",
+            f"domain = {_quoted(domain)}  # valid inputs",
         ]
         grid = self.grid
         if grid is not None:
@@ -61,6 +64,13 @@ class VeronaExperiment:
             lines.append(f"# its epsilons are not evenly spaced: {', '.join(self.epsilons)}")
             lines.append('# grid = "START:STOP:STEP"')
         return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A string of TOML, which, unlike JSON, knows no pairs of surrogates."""
+    if not text.isprintable():
+        raise ExperimentError(f"{text!r}: has characters that an experiment file cannot hold")
+    return json.dumps(text, ensure_ascii=False)
 
 
 def find_experiment(folder: Path) -> VeronaExperiment:
@@ -88,7 +98,8 @@ def _networks(folder: Path) -> tuple[Path, ...]:
         try:
             with listed.open(newline="", encoding="utf-8-sig") as stream:
                 rows = list(csv.DictReader(stream))
-            names = [row["architecture"] for row in rows if row.get("network_type") == "onnx"]
+            told = [row["architecture"] for row in rows if row.get("network_type") == "onnx"]
+            names = [name for name in told if name]
         except (OSError, UnicodeDecodeError, csv.Error, KeyError):
             raise ExperimentError(
                 f"{listed}: is not a table with architecture and network_type"
@@ -110,6 +121,6 @@ def _placed(folder: Path, named: Path) -> Path:
 def _epsilons(path: Path) -> tuple[str, ...]:
     try:
         told = json.loads(path.read_text("utf-8"))
-        return tuple(str(value) for value in told.get("epsilon_list", ()))
+        return tuple(str(float(value)) for value in told.get("epsilon_list", ()))
     except (OSError, ValueError, AttributeError, TypeError):
         raise ExperimentError(f"{path}: is not a configuration of VERONA") from None

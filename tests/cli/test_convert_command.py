@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ import torch
 
 from radii.cli import main
 from radii.datasets import load, read
-from radii.distributions import Distribution, read_results
+from radii.distributions import Distribution, read_results, write_verona_folder
 from radii.errors import DataError, ExperimentError, StoreError
 from radii.experiments import Experiment, prepare
 from radii.networks import load_network
@@ -39,6 +41,9 @@ def test_a_network_with_its_normalisation(
     assert network.fingerprint[:12] in printed
     x = np.float32([[0.75, 0.25]])
     np.testing.assert_allclose(network.replay(x), (x - 0.5) / 0.25)
+    content = out.read_bytes()
+    assert main(["convert", "network", str(out), "--mean", "0.5", "--out", str(out)]) == 2
+    assert out.read_bytes() == content
     packed.write_bytes(b"\x1f\x8bnothing")
     assert main(["convert", "network", str(packed), "--out", str(out)]) == 2
 
@@ -87,6 +92,10 @@ def test_vnnlib_states_the_queries(
     elsewhere = str(tmp_path / "other")
     for bad in (["--eps", "soon"], ["--eps", "0.1", "--norm", "l2"]):
         assert main(["convert", "vnnlib", *map(str, flags), *bad, "--out", elsewhere]) == 2
+    alike = ["--eps", "0.1234561,0.1234562", "--out", str(tmp_path / "alike")]
+    on_a_file = ["--eps", "0.1", "--out", str(points_file)]
+    for bad in (alike, on_a_file):
+        assert main(["convert", "vnnlib", *map(str, flags), *bad]) == 2
 
 
 @pytest.fixture
@@ -133,9 +142,21 @@ def test_a_verona_experiment_runs_with_radii(
     table = pd.read_csv(back / "results" / "result_df.csv", index_col=0)
     assert table.original_label.tolist() == [0, 0]
     with pytest.raises(StoreError, match="not empty"):
-        from radii.distributions import write_verona_folder
-
         write_verona_folder(back, found, grid=Grid.parse("0.05:0.2:0.05"), split="")
+
+
+def test_an_input_of_which_nothing_is_known_is_not_lost(tmp_path: Path) -> None:
+    brackets = Distribution.from_arrays(
+        np.array([0.0, 0.1]), np.array([np.inf, 0.2]), input=np.array([3, 5]), network="net"
+    )
+    write_verona_folder(tmp_path / "as", brackets, grid=Grid(0.1, 0.4, 0.1), split="test")
+    again = read_results(tmp_path / "as").distribution
+    assert again.column("input").tolist() == [3, 5]
+    assert again.lower.tolist() == [0.0, 0.1]
+    assert again.upper.tolist() == [np.inf, 0.2]
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="no folder"):
+        write_verona_folder(tmp_path / "file", brackets, grid=Grid(0.1, 0.4, 0.1), split="test")
 
 
 def test_the_results_of_an_experiment_are_found_within_it(verona: Path) -> None:
@@ -187,6 +208,44 @@ def test_tensors_that_are_none_are_refused(verona: Path) -> None:
     torch.save({"a": torch.zeros(2)}, image)
     with pytest.raises(DataError, match="does not hold a tensor"):
         _ = read(verona / "data").images
+    for none in (torch.tensor([1j, 0]), torch.zeros(0), torch.zeros(2).to_sparse()):
+        torch.save(none, image)
+        with pytest.raises(DataError, match="tensor"):
+            _ = read(verona / "data").images
     torch.save(torch.zeros(3), image)
     with pytest.raises(DataError, match="but others are"):
         _ = read(verona / "data").images
+    torch.save(torch.tensor([0.5, 0.25], dtype=torch.bfloat16), image)
+    np.testing.assert_array_equal(read(verona / "data").images[0], [0.5, 0.25])
+    (verona / "data" / "image_labels.csv").write_text("image,label\npoints_7.pt," + "9" * 30)
+    with pytest.raises(DataError, match="table of labels"):
+        read(verona / "data")
+
+
+def test_an_experiment_file_says_what_verona_said(verona: Path) -> None:
+    """Rounding of numpy.arange is no uneven grid, names may be any text, comments are comments."""
+    configuration = next(verona.glob("**/configuration.json"))
+    noisy = np.arange(0.001, 0.4, 0.002).tolist()
+    assert 0.009000000000000001 in noisy
+    configuration.write_text(json.dumps({"epsilon_list": noisy}))
+    assert find_experiment(verona).grid == Grid.parse("0.001:0.401:0.002")
+    configuration.write_text(json.dumps({"epsilon_list": [0.1]}))
+    alone = find_experiment(verona).grid
+    assert alone is not None
+    assert list(alone) == [0.1]
+    configuration.write_text(json.dumps({"epsilon_list": ["0.1\nnorm = 'l2'", 0.7]}))
+    with pytest.raises(ExperimentError, match="not a configuration"):
+        find_experiment(verona)
+    configuration.unlink()
+    smiling = verona.rename(verona.with_name("smile \U0001f600"))
+    text = find_experiment(smiling).as_toml(domain="0:1", beside=verona.parent)
+    assert tomllib.loads(text)["data"] == "smile \U0001f600/data"
+    out = verona.parent / "mine.toml"
+    out.write_text("precious")
+    for domain in ("junk", "0:1"):
+        assert main(["convert", "verona", str(smiling), "--domain", domain, "--out", str(out)]) == 2
+    assert out.read_text() == "precious"
+    listed = smiling / "data" / "networks" / "networks.csv"
+    listed.write_text("network_type,architecture\nonnx\n")
+    with pytest.raises(ExperimentError, match="no network in ONNX"):
+        find_experiment(smiling)

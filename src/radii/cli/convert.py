@@ -52,8 +52,8 @@ RESULTS = """examples:
   radii convert results results --out as_verona
 
 results/result_df.csv and tmp/NETWORK/image_N/epsilons_df.csv, with values of the grid. One row a
-fact: UNSAT at what is proven, SAT at the first grid value with a counterexample. radii import reads
-it again.
+fact: UNSAT at what is proven, SAT at the first grid value with a counterexample, UNKNOWN where
+there is neither. radii import reads it again.
 """
 
 
@@ -115,6 +115,8 @@ def _network(args: argparse.Namespace) -> int:
     )
     # The domain is no part of the file; loading compares both runtimes on points of it.
     network = load_network(args.network, domain=(0, 1), mean=mean, std=std)
+    if args.out.resolve() == args.network.resolve():
+        raise ExperimentError(f"--out {args.out} is the network itself; name another file")
     _write(args.out, network.onnx_bytes)
     shape = "x".join(map(str, network.input_shape))
     print(f"{args.out}: {shape} -> {network.output_size}, fingerprint {network.fingerprint[:12]}")
@@ -140,9 +142,13 @@ def _vnnlib(args: argparse.Namespace) -> int:
 
 
 def _verona(args: argparse.Namespace) -> int:
+    from radii.balls import Domain
     from radii.experiments import Experiment
     from radii.verona import find_experiment
 
+    Domain.parse(args.domain)
+    if args.out.is_file():  # experiments are edited by hand
+        raise ExperimentError(f"--out {args.out} is there already; name another file")
     found = find_experiment(args.folder)
     text = found.as_toml(domain=args.domain, beside=args.out.resolve().parent)
     _write(args.out, text.encode())

@@ -61,12 +61,12 @@ def write_verona_folder(
     """VERONA's folder of an experiment, with what is known at values of the grid; how many results.
 
     `tmp` holds what the brackets rest on: UNSAT at what is proven, SAT at the first value of the
-    grid with a counterexample.
+    grid with a counterexample; UNKNOWN at the first value where neither is known.
     """
     import pandas as pd
 
-    if folder.exists() and any(folder.iterdir()):
-        raise StoreError(f"{folder}: is not empty; name a new folder")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise StoreError(f"{folder}: is not empty, or no folder; name a new one")
     frame = verona_frame(distribution, grid=grid, split=split, training=training)
     if frame.empty:
         raise StoreError(f"{folder}: there is no correctly classified input to write")
@@ -82,10 +82,11 @@ def write_verona_folder(
         for row in frame.itertuples():
             facts = [(row.epsilon_value, "UNSAT"), (row.smallest_sat_value, "SAT")]
             known = [(eps, told) for eps, told in facts if eps > 0]  # NaN and 0 are no facts
+            known = known or [(grid[0], "UNKNOWN")]  # an input without a row would be lost
             place = folder / row.tmp_path
             place.mkdir(parents=True, exist_ok=True)
             table = pd.DataFrame(known, columns=["epsilon_value", "result"])
-            table["time"], table["verifier"] = row.total_time / max(1, len(known)), "radii"
+            table["time"], table["verifier"] = row.total_time / len(known), "radii"
             table.to_csv(place / "epsilons_df.csv")
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from None

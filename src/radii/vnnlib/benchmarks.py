@@ -25,11 +25,11 @@ def write_benchmark(
     `networks` are by fingerprint. Their files are self-contained and include the normalisation, so
     that eps is in the data's units for every tool. sat means: not robust at that eps.
     """
-    if folder.exists() and any(folder.iterdir()):
-        raise StoreError(f"{folder}: is not empty; name a new folder")
     names = _names(networks)
     lines, written = [], set()
     try:
+        if folder.exists() and any(folder.iterdir()):
+            raise StoreError(f"{folder}: is not empty; name a new folder")
         for part in ("onnx", "vnnlib"):
             (folder / part).mkdir(parents=True, exist_ok=True)
         for query in queries:
@@ -39,7 +39,10 @@ def write_benchmark(
                 (folder / onnx).write_bytes(networks[fingerprint].onnx_bytes)
                 written.add(fingerprint)
             vnnlib = f"vnnlib/{names[fingerprint]}_{_called(query)}.vnnlib"
+            if vnnlib in written:
+                raise SpecificationError(f"{folder / vnnlib}: two queries would have this name")
             (folder / vnnlib).write_text(query_text(query))
+            written.add(vnnlib)
             lines.append(f"{onnx},{vnnlib},{timeout:g}\n")
         if not lines:
             raise SpecificationError(f"{folder}: there is no instance to write")

@@ -85,7 +85,7 @@ def _labels(path: Path) -> dict[str, int]:
         return dict(zip(frame["image"][labels.index].astype(str), labels.tolist(), strict=True))
     except KeyError as error:
         raise DataError(f"{path}: column {error} is missing; it needs image and label") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:
         raise DataError(f"{path}: cannot be read as a table of labels ({said(error)})") from None
 
 
@@ -95,14 +95,16 @@ def _loaded(path: Path) -> Float32:
 
     try:
         image: Any = torch.load(path, map_location="cpu", weights_only=True)
+        is_image = isinstance(image, torch.Tensor) and image.dim() and image.numel()
+        if not is_image or image.is_complex():
+            raise DataError(f"{path}: does not hold a tensor of one image")
+        values: Float32 = image.detach().to(torch.float32).numpy()
+    except DataError:
+        raise
     except Exception as error:  # torch fails on other files in more ways than it documents
         raise DataError(f"{path}: cannot be read as a tensor ({said(error)})") from None
-    if not isinstance(image, torch.Tensor) or not image.dim():
-        raise DataError(f"{path}: does not hold a tensor of one image")
-    array = image.detach().numpy()
-    values: Float32 = array.astype(np.float32)
     if not np.isfinite(values).all():
         raise DataError(f"{path}: holds values that are not finite numbers")
-    if array.dtype == np.uint8:
+    if image.dtype == torch.uint8:
         values /= np.float32(255)
     return values
