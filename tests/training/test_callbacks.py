@@ -113,6 +113,14 @@ def test_without_tensorboard_it_says_so_and_goes_on(
     assert log(0, linear()) is not None
 
 
+def test_a_file_that_is_damaged_is_refused(tmp_path: Path) -> None:
+    log = RobustnessLog(DATA, domain=(0, 1), inputs=1)
+    damaged = tmp_path / "log.csv"
+    damaged.write_text(",".join(log.columns) + "\n" + ",".join(["?"] * len(log.columns)) + "\n")
+    with pytest.raises(InputError, match="not a log of numbers"):
+        RobustnessLog(DATA, domain=(0, 1), inputs=1, csv=damaged)
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -120,6 +128,7 @@ def test_without_tensorboard_it_says_so_and_goes_on(
         {"eps": (-1,)},
         {"quantiles": (2,)},
         {"domain": (1, 1)},
+        {"domain": (-np.inf, np.inf)},
         {"colour": "red"},
         {"grid": "1:2"},
     ],

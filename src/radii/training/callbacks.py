@@ -147,9 +147,12 @@ class RobustnessLog:
             raise StoreError(f"{self._csv}: cannot be read as a table ({error})") from None
         if list(frame.columns) != self.columns:
             raise StoreError(f"{self._csv}: is not a log with these columns; name another file")
-        for told in frame.to_dict("records"):
-            row = {str(name): float(value) for name, value in told.items()}
-            self._rows[int(row.pop("epoch"))] = row
+        try:
+            for told in frame.to_dict("records"):
+                row = {str(name): float(value) for name, value in told.items()}
+                self._rows[int(row.pop("epoch"))] = row
+        except ValueError as error:
+            raise StoreError(f"{self._csv}: is not a log of numbers ({error})") from None
 
     def _write(self) -> None:
         if self._csv is None:
@@ -195,9 +198,10 @@ def _settings(
 ) -> Settings:
     low, high = (domain.low, domain.high) if isinstance(domain, Domain) else domain
     if "grid" not in options:
-        width = Fraction(str(float(np.max(np.subtract(high, low)))))
-        if width <= 0:
-            raise InputError("domain: its high end must be above its low end")
+        told = float(np.max(np.subtract(high, low)))
+        if not 0 < told < math.inf:
+            raise InputError("domain: its high end must be above its low end, and both finite")
+        width = Fraction(str(told))
         step = width / STEPS
         options["grid"] = str(Grid(step, width / 2 + step, step))
     try:
