@@ -19,9 +19,9 @@ from radii.queries import Grid, Query, Specification
 from radii.testing.graphs import Sketch
 from radii.testing.networks import Family, instance_at, random_instance, random_network
 from radii.testing.verifiers import VerifierConformance
-from radii.verdicts import Verdict
+from radii.verdicts import Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
-from radii.verifiers.branch_and_bound import proving
+from radii.verifiers.branch_and_bound import proving, verifier
 from radii.verifiers.branch_and_bound.duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.branch_and_bound.frontier import Frontier
 from radii.verifiers.branch_and_bound.memory import Memory
@@ -204,6 +204,33 @@ def test_a_node_without_splits_outlives_those_beside_it() -> None:
     assert bool((tightened.lower >= root.lower).all())
     assert bool((tightened.upper <= root.upper).all())
     assert bool((tightened.lower > root.lower).any())
+
+
+def test_without_memory_for_the_tree_crown_proves_what_it_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    network = random_network(Family.CONVOLUTIONAL, 1, units=30)
+    instance = random_instance(network, 1)
+    violations = instance.requirement.violations
+    assert violations is not None
+    with pytest.raises(MemoryError, match="does not fit"):
+        reduce(relu_form(fuse(network)), instance.ball(0.1), violations, memory_left=lambda: 1e3)
+
+    def no_room(*_: object) -> None:
+        raise MemoryError("a layer does not fit")
+
+    monkeypatch.setattr(verifier, "FEW_INPUTS", 0)
+    monkeypatch.setattr(proving, "LARGE", 0)
+    monkeypatch.setattr(proving, "reduce", no_room)
+    values = list(Grid("0.001", "2", "0.001"))
+    said: list[Result] = []
+    result = BranchAndBound().certify(network, instance, values, Limits(20.0), said.append)
+    exact = Milp().radius(network, instance, Limits(60.0))
+    assert result.proof is not None
+    assert 0 < result.proof.eps <= exact.upper
+    assert [found.eps for found in said] == sorted(found.eps for found in said)
+    above = Query(instance, result.proof.eps + 0.001).specification
+    assert proving.crown_margin(network, above) is None
 
 
 def headed_network(final: str) -> Network:

@@ -25,7 +25,7 @@ from radii.verifiers.branch_and_bound.unwrapping import unwrapped
 from radii.verifiers.case import check_bounded
 from radii.verifiers.replaying import ReplayNoise
 
-__all__ = ["Attempt", "by_inputs", "by_units", "is_piecewise_linear"]
+__all__ = ["Attempt", "by_inputs", "by_units", "crown_margin", "is_piecewise_linear"]
 
 PROOF_MARGIN = 1e-6
 """The least that a proven bound must exceed: far above the rounding of float64."""
@@ -109,7 +109,17 @@ def by_units(
     def is_over() -> bool:
         return limits.expired is not None
 
-    reduction = reduce(form, specification.region, violations, specification.inputs, is_over)
+    try:
+        reduction = reduce(
+            form,
+            specification.region,
+            violations,
+            specification.inputs,
+            is_over,
+            lambda: limits.memory_left,
+        )
+    except MemoryError as error:
+        return Attempt(Answer(Verdict.MEMOUT, message=str(error)))
     tree = Tree(
         reduction,
         margin=margin,
@@ -134,6 +144,15 @@ def by_units(
         return Attempt(Answer(Verdict.ROBUST, margin=margin))
     left = Frontier(tree.left, reduction.names, specification.region)
     return Attempt(Answer(limits.expired or Verdict.UNKNOWN), frontier=left)
+
+
+def crown_margin(network: Network, specification: Specification) -> float | None:
+    """The margin of a proof by CROWN alone; None if it proves nothing, or the network is small."""
+    fusion, violations = without_softmax(fuse(network), specification.requirement.violations or ())
+    if not violations or not _is_large(fusion):
+        return None
+    margin = proof_margin(network, specification, fusion.output)
+    return margin if _crown_suffices(fusion, specification, violations, margin) else None
 
 
 def _is_large(fusion: Fusion) -> bool:

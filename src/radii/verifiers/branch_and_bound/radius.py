@@ -61,9 +61,18 @@ Prove = Callable[[float, Frontier | None, Patience, bool], Attempt]
 
 
 class Climb:
-    """Raises `lower` along increasing grid values; a closer witness lowers the goal."""
+    """Raises `lower` along increasing grid values; a closer witness lowers the goal.
 
-    def __init__(self, values: Sequence[float], prove: Prove, remaining: Callable[[], float]):
+    `on_progress` is called when a side has moved.
+    """
+
+    def __init__(
+        self,
+        values: Sequence[float],
+        prove: Prove,
+        remaining: Callable[[], float],
+        on_progress: Callable[[Climb], None] = lambda _: None,
+    ) -> None:
         self.values = values
         self.prove = prove
         self.remaining = remaining
@@ -73,7 +82,7 @@ class Climb:
         self.frontiers: dict[int, Frontier] = {}
         self.margin = 0.0
         self.last_seconds = 0.0
-        self.on_progress: Callable[[], None] = lambda: None
+        self.tell = on_progress
 
     @property
     def lower(self) -> float:
@@ -84,15 +93,27 @@ class Climb:
     def is_closed(self) -> bool:
         return self.proven >= self.goal
 
-    def run(self, on_progress: Callable[[], None] = lambda: None) -> None:
-        """Until the goal is proven or the time is over; tells when a side has moved."""
-        self.on_progress = on_progress
+    def run(self) -> None:
+        """Until the goal is proven or the time is over."""
         while not self.is_closed and self.remaining() > 0:
             verdict = self._try(self.goal, Patience(self.remaining()))
             if verdict.is_missing:
                 self._without_branching()
                 self._between(self.goal)
                 return
+
+    def rise(self, margin_of: Callable[[float], float | None]) -> None:
+        """First to the largest value with a proof that is quickly found, for a lower side that is
+        there whatever happens later. `margin_of` gives its margin, None without a proof."""
+        low, high = 0, self.goal
+        while low <= high and self.remaining() > 0:
+            middle = (low + high) // 2
+            margin = margin_of(self.values[middle])
+            if margin is None:
+                high = middle - 1
+                continue
+            self.proven, self.margin, low = middle, margin, middle + 1
+            self.tell(self)
 
     def _between(self, failed: int) -> None:
         """Values between what is proven and an index that could not be decided.
@@ -156,5 +177,5 @@ class Climb:
             while self.goal >= 0 and self.values[self.goal] >= witness.distance:
                 self.goal -= 1
         if self.proven > before[0] or self.witness is not before[1]:
-            self.on_progress()
+            self.tell(self)
         return verdict

@@ -8,6 +8,7 @@ All in float64.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -36,6 +37,8 @@ ROWS_AT_ONCE, WORK_AT_ONCE = 512, 1 << 28
 """Units bounded together, at most, and times the entries of the layers they are bounded through."""
 DENSE = 0.3
 """From this share of entries on, a dense product is faster than a sparse one."""
+COPIES, FLOAT64_BYTES = 4, 8
+"""Of a layer's rows over the columns, while they are bounded."""
 ALPHA_STEPS = 4
 """Steps of ascent for each unit that CROWN leaves open: shared by all specifications and nodes."""
 
@@ -62,19 +65,28 @@ def reduce(
     violations: Sequence[Halfspaces],
     inputs: Halfspaces | None = None,
     is_over: Callable[[], bool] = lambda: False,
+    memory_left: Callable[[], float] = lambda: math.inf,
 ) -> Reduction:
     """Root bounds, and what they leave open. `inputs` must hold in a violation too.
 
-    Once it is over, the cheapest bounds are used: still sound.
+    Once it is over, the cheapest bounds are used: still sound. A MemoryError where a layer would
+    not fit into what is left of the memory, in bytes.
     """
-    return _Reducer(form, region, is_over).run(violations, inputs)
+    return _Reducer(form, region, is_over, memory_left).run(violations, inputs)
 
 
 class _Reducer:
-    def __init__(self, form: ReluForm, region: Ball | Box, is_over: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        form: ReluForm,
+        region: Ball | Box,
+        is_over: Callable[[], bool],
+        memory_left: Callable[[], float],
+    ) -> None:
         self.form = form
         self.region = region
         self.is_over = is_over
+        self.memory_left = memory_left
         self.support = support_of(region)
         self.blocks: list[Block] = []
         self.lower = torch.zeros(0, dtype=torch.float64)
@@ -127,6 +139,7 @@ class _Reducer:
 
     def add(self, layer: csr_array) -> None:
         """A layer of units: bounded, then kept or replaced by what they are."""
+        self.check_room(layer.shape[0], 0)
         rows = _product(layer, self.known)
         block = self.block(rows, self.magnitudes(layer))
         lower, upper = self.bounds(block)
@@ -136,13 +149,15 @@ class _Reducer:
         if block.steps is not None and int(is_active.sum()) < self.form.inputs:
             is_kept = is_open | is_active
         count = int(is_kept.sum())
-        names = len(self.known) + torch.arange(len(rows))
-        self.known = torch.cat([self.known, self.known.new_zeros(len(self.known), count)], 1)
-        outputs = self.known.new_zeros(len(rows), self.known.shape[1])
+        self.check_room(len(rows), count)
+        earlier, columns = self.known.shape
+        names = earlier + torch.arange(len(rows))
+        known = self.known.new_zeros(earlier + len(rows), columns + count)
+        known[:earlier, :columns] = self.known
         is_replaced = is_active & ~is_kept
-        outputs[is_replaced, : rows.shape[1]] = rows[is_replaced]
-        outputs[is_kept.nonzero().squeeze(1), rows.shape[1] + torch.arange(count)] = 1.0
-        self.known = torch.cat([self.known, outputs])
+        known[names[is_replaced], :columns] = rows[is_replaced]
+        known[names[is_kept], columns + torch.arange(count)] = 1.0
+        self.known = known
         reach = torch.where(is_replaced, block.magnitudes, upper.clamp_min(0))
         self.sizes = torch.cat([self.sizes, reach])
         steps = None if block.steps is None else block.steps[is_kept]
@@ -151,6 +166,13 @@ class _Reducer:
         self.upper = torch.cat([self.upper, upper[is_kept]])
         self.names = torch.cat([self.names, names[is_kept]])
         self.signs = torch.cat([self.signs, is_active.to(torch.int8) - (upper <= 0).to(torch.int8)])
+
+    def check_room(self, rows: int, kept: int) -> None:
+        """For what all columns are, with so many more, and for bounding the rows."""
+        earlier, columns = self.known.shape
+        entries = (earlier + rows) * (columns + kept) + COPIES * rows * columns
+        if FLOAT64_BYTES * entries > self.memory_left():
+            raise MemoryError(f"a layer of {rows} units does not fit")
 
     def bounds(self, block: Block) -> tuple[Tensor, Tensor]:
         """Interval bounds of all units, then CROWN and better slopes where they stay open."""

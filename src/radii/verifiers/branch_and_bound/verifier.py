@@ -26,6 +26,7 @@ from radii.verifiers.branch_and_bound.proving import (
     Attempt,
     by_inputs,
     by_units,
+    crown_margin,
     is_piecewise_linear,
 )
 from radii.verifiers.branch_and_bound.radius import Climb, Patience
@@ -147,8 +148,14 @@ class BranchAndBound(GridVerifier):
             specification = Query(instance, eps).specification
             return replace(attempt, witness=shortened(network, specification, attempt.witness))
 
-        climb = Climb(values, nearest, lambda: 0.0 if limits.expired else limits.remaining)
-        climb.run(lambda: report(RadiusAnswer(climb.lower, climb.witness, margin=climb.margin)))
+        def tell(climb: Climb) -> None:
+            report(RadiusAnswer(climb.lower, climb.witness, margin=climb.margin))
+
+        climb = Climb(values, nearest, lambda: 0.0 if limits.expired else limits.remaining, tell)
+        first = Query(instance, values[0]).specification
+        if _branches_itself(network, first) and not _splits_inputs(network, first):
+            climb.rise(lambda eps: crown_margin(network, Query(instance, eps).specification))
+        climb.run()
         return RadiusAnswer(
             lower=climb.lower,
             witness=climb.witness,
