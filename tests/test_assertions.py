@@ -125,6 +125,7 @@ def test_many_inputs_are_looked_at_one_after_the_other(network: Network) -> None
     assert broken.decision is Decision.NOT_ROBUST
 
 
+@pytest.mark.slow
 def test_the_last_look_decides_what_betting_leaves_open(network: Network) -> None:
     """96 % of 200: too close to 0.9 for the betting limit, not for all of them together."""
     radii = np.where(np.arange(200) % 25 == 0, 0.02, 0.3)

@@ -109,6 +109,7 @@ def test_a_cycle_that_met_its_requirement_does_nothing_more(whole: Whole) -> Non
         run_cycle(described(eps=0.05), out)
 
 
+@pytest.mark.slow
 def test_cut_off_anywhere_it_ends_with_the_same_networks(whole: Whole, tmp_path: Path) -> None:
     out, rounds, heard = whole
     for stop in ("round 0: measuring", "seeking", "round 1: training", "round 1: measuring"):

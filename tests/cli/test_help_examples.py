@@ -37,8 +37,9 @@ SLOW = (
     "--bayesian",
     "resnet_4b",
     "--kind all",
+    "lr:L=10",
 )
-"""Commands whose examples take ten seconds or more; `radii demo --inputs 3` is quick enough."""
+"""Parts of examples that take ten seconds or more."""
 
 MAY_SAY_NO = ("radii gate", "radii cycle", "radii ensemble verify", "--decide")
 """Checks: exit code 1 is an answer."""
@@ -80,7 +81,7 @@ ALL = sorted({example for parser in parsers(build_parser()) for example in examp
 
 
 def marked(example: str) -> pytest.param:
-    is_slow = any(part in example for part in SLOW) and "--inputs 3" not in example
+    is_slow = any(part in example for part in SLOW)
     return pytest.param(example, id=example, marks=[pytest.mark.slow] if is_slow else [])
 
 

@@ -41,6 +41,7 @@ def test_a_folder_of_figures(results: Path, tmp_path: Path) -> None:
     assert names == {"box.pdf", "box.png", "classes.pdf", "classes.png"}
 
 
+@pytest.mark.slow
 def test_all_that_the_results_allow(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
