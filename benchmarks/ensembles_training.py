@@ -125,6 +125,8 @@ def trained(
         if parameter.dim() > 1:
             fan_in = parameter[0].numel()
             parameter.data = torch.randn(parameter.shape, generator=generator) * fan_in**-0.5
+        else:
+            parameter.data.zero_()
     inputs, targets = torch.from_numpy(images), torch.from_numpy(labels)
     optimizer = torch.optim.Adam(module.parameters(), RATE)
     for _ in range(STEPS):
