@@ -1,0 +1,178 @@
+"""What to measure and how, as flags and TOML files say it: typed, and checked before any work."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from radii import attacks, datasets, properties, search, verifiers
+from radii.balls import Norm
+from radii.errors import ExperimentError
+from radii.memory import parse_size
+from radii.queries import Grid
+from radii.search import Search
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How radii are measured. Two runs with equal settings on equal instances are the same.
+
+    `memory` limits each process that decides queries: bytes, or a size such as 2G. `device` is
+    where a verifier computes that can choose, `tool` what verifier `vnncomp` runs. `search` is by
+    default what suits the verifier: the native search where it can certify radii, else
+    attack-guided. `k` is how many queries of an instance run at once, for the searches that leave
+    it open, and `cuts` where k-binary search cuts the grid. `timeout` is wall seconds a query,
+    `cpu_timeout` CPU seconds, `budget` wall seconds an instance. What is None or infinite is as if
+    it did not exist: stores from before it did go on.
+    """
+
+    property: str = "one-to-any"
+    norm: str = "linf"
+    grid: str = "0.001:0.4:0.002"
+    search: str = ""
+    verifier: str = "native"
+    attack: str = "minimum-norm"
+    k: int | None = None
+    cuts: str | None = None
+    timeout: float = 60.0
+    cpu_timeout: float = math.inf
+    budget: float = math.inf
+    seed: int = 0
+    memory: int | str | None = None
+    device: str | None = None
+    tool: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("timeout", "cpu_timeout", "budget"):
+            seconds = getattr(self, name)
+            if not isinstance(seconds, int | float) or not seconds > 0:
+                message = f"{name} {seconds!r} must be a number of seconds above 0"
+                if name == "budget" and isinstance(seconds, str):
+                    message += ", for each input; that of the whole run is a flag: --budget 2h"
+                raise ExperimentError(message)
+            object.__setattr__(self, name, float(seconds))
+        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
+            raise ExperimentError(f"seed {self.seed!r} must be a whole number from 0 to 2^63 - 1")
+        object.__setattr__(self, "grid", str(Grid.parse(str(self.grid))))
+        object.__setattr__(self, "norm", Norm.parse(str(self.norm)).value)
+        if self.property != "one-to-one":  # every target: a family of properties
+            object.__setattr__(self, "property", properties.parse(str(self.property)).spec)
+        if not self.search:
+            climbs = isinstance(self.make_verifier(), verifiers.GridVerifier)
+            object.__setattr__(self, "search", "native" if climbs else "attack-guided")
+        if self.memory is not None:
+            object.__setattr__(self, "memory", parse_size(self.memory))
+        if self.device is not None:
+            if not search.get(self.search).needs_verifier:
+                raise ExperimentError(
+                    f"device '{self.device}': search '{self.search}' only attacks, on the CPU"
+                )
+            verifiers.check_device(self.device)
+        self._choose_search_options()
+        self.make_verifier()
+        attacks.get(self.attack)
+
+    def _choose_search_options(self) -> None:
+        if self.k is not None and (not isinstance(self.k, int) or isinstance(self.k, bool)):
+            raise ExperimentError(f"k {self.k!r} must be a whole number")
+        kind = search.get(self.search)
+        self.make_search()
+        if self.k is None:
+            object.__setattr__(self, "k", kind.default_k)
+        if self.cuts is None and kind is search.KBinary:
+            object.__setattr__(self, "cuts", str(search.Cuts.EQUAL))
+
+    def make_search(self) -> Search:
+        """A new search for one instance."""
+        grid = Grid.parse(self.grid)
+        return search.make(
+            self.search, grid, k=self.k, cuts=self.cuts, seconds=self.proof_seconds()
+        )
+
+    def proof_seconds(self) -> float:
+        """Wall seconds that a question may take unless an agenda says otherwise."""
+        if search.get(self.search).needs_radius and self.budget < math.inf:
+            return self.budget
+        return min(self.timeout, self.budget)
+
+    def make_verifier(self) -> verifiers.Verifier:
+        """The verifier, with the options that were chosen for it."""
+        chosen = {"device": self.device, "tool": self.tool}
+        options = {name: value for name, value in chosen.items() if value is not None}
+        return verifiers.get(self.verifier, **options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """What to measure: networks, data, the input domain, and how."""
+
+    networks: tuple[str, ...]
+    data: str
+    domain: str
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    layout: str | None = None
+    settings: Settings = field(default_factory=Settings)
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> Experiment:
+        """From flat options, as flags and TOML files give them. An unknown name raises."""
+        own = {f.name for f in dataclasses.fields(cls)} - {"settings"}
+        how = {f.name for f in dataclasses.fields(Settings)}
+        for name in options:
+            if name not in own | how:
+                known = ", ".join(sorted(own | how))
+                raise ExperimentError(f"option '{name}' is not one of {known}")
+        for name in ("networks", "data", "domain"):
+            if not options.get(name):
+                raise ExperimentError(f"{name} is missing: {_ADVICE[name]}")
+        chosen = {name: options[name] for name in own & options.keys()}
+        networks = chosen["networks"]
+        chosen["networks"] = (networks,) if isinstance(networks, str) else tuple(networks)
+        for name in ("mean", "std"):
+            if chosen.get(name) is not None:
+                chosen[name] = numbers(name, chosen[name])
+        settings = Settings(**{name: options[name] for name in how & options.keys()})
+        return cls(**chosen, settings=settings)
+
+    @classmethod
+    def options_of(cls, path: Path) -> dict[str, Any]:
+        """The options in a TOML file; paths in it are relative to the file."""
+        try:
+            options = tomllib.loads(path.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not a text file"
+            raise ExperimentError(f"{path}: cannot be read ({reason})") from None
+        except tomllib.TOMLDecodeError as error:
+            raise ExperimentError(f"{path}: not valid TOML ({error})") from None
+        here = path.parent
+        networks = options.get("networks", [])
+        networks = [networks] if isinstance(networks, str) else networks
+        if not all(isinstance(network, str) for network in networks):
+            raise ExperimentError(f"{path}: networks must be a list of file names")
+        options["networks"] = [str(here / network) for network in networks]
+        beside = str(here / str(options.get("data", "")))
+        if "data" in options and Path(datasets.Spec.parse(beside).location).exists():
+            options["data"] = beside
+        return options
+
+
+_ADVICE = {
+    "networks": "name at least one ONNX file",
+    "data": "name a data set, such as digits:test[0:100], or a file",
+    "domain": "say which inputs are valid, such as 0:1 for pixels between 0 and 1",
+}
+
+
+def numbers(name: str, value: object) -> tuple[float, ...]:
+    """One number or one a channel, from text with commas or from a list."""
+    parts = value.split(",") if isinstance(value, str) else value
+    try:
+        return tuple(float(part) for part in (parts if isinstance(parts, Sequence) else [parts]))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ExperimentError(f"{name} '{value}' must be numbers, one or one a channel") from None
