@@ -14,6 +14,7 @@ import official_files as made
 import pytest
 from PIL import Image
 
+from radii import gzipped
 from radii.datasets import archives, images, load_spec, read
 from radii.datasets.formats import npz
 from radii.errors import DataError
@@ -79,10 +80,10 @@ class TestIdx:
         made.write_mnist(tmp_path, packed=True)
         path = tmp_path / "t10k-images-idx3-ubyte.gz"
         path.write_bytes(path.read_bytes()[:cut])
-        refused(tmp_path, "damaged or truncated gzip")
+        refused(tmp_path, "damaged gzip")
 
     def test_a_gzip_bomb(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(archives, "MAX_BYTES", 1 << 20)
+        monkeypatch.setattr(gzipped, "MAX_BYTES", 1 << 20)
         made.write_mnist(tmp_path, packed=True)
         path = tmp_path / "t10k-images-idx3-ubyte.gz"
         path.write_bytes(gzip.compress(bytes(3 << 20)))

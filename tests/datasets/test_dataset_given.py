@@ -34,6 +34,17 @@ def test_forms_of_the_same_data(given: object) -> None:
     assert data.name == "mine"
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_pairs_of_any_number(count: int) -> None:
+    data = as_dataset(list(zip(IMAGES, LABELS, strict=True))[:count])
+    np.testing.assert_array_equal(data.images, IMAGES[:count])
+    assert data.labels.tolist() == LABELS[:count]
+
+
+def test_two_inputs_and_two_labels_are_not_two_pairs() -> None:
+    assert len(as_dataset(([[0.0, 1.0], [1.0, 0.0]], [0, 1]))) == 2
+
+
 def test_specs_paths_and_data_sets(tmp_path: Path) -> None:
     digits = load("digits")
     assert as_dataset(digits) is digits

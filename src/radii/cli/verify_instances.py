@@ -14,7 +14,6 @@ import json
 import math
 import sys
 import time
-import zlib
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from pathlib import Path
 from radii.cli.verify import Found, decided_in_time
 from radii.cli.verify_results import Row, Rows
 from radii.errors import InputError, NetworkError, RadiiError, SpecificationError
+from radii.gzipped import gunzip
 from radii.memory import parse_size
 
 __all__ = ["run_instances"]
@@ -128,11 +128,13 @@ def _existing(path: Path, error: type[InputError]) -> Path:
 def _read(path: Path, most: float | None) -> list[ListedInstance]:
     try:
         data = path.read_bytes()
-        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8-sig")
+        if path.suffix == ".gz":
+            data = gunzip(data, str(path), SpecificationError)
+        text = data.decode("utf-8-sig")
         lines = [(n, row) for n, row in enumerate(csv.reader(text.splitlines()), 1) if any(row)]
     except OSError as error:
         raise SpecificationError(f"{path} cannot be read: {error.strerror or error}") from None
-    except (EOFError, zlib.error, UnicodeDecodeError, csv.Error):
+    except (UnicodeDecodeError, csv.Error):
         raise SpecificationError(f"{path} is not a list of instances in CSV") from None
     if not lines:
         raise SpecificationError(f"{path} lists no instance")

@@ -6,7 +6,6 @@ links or for devices; the limits leave none for archives that unpack to more tha
 
 from __future__ import annotations
 
-import gzip
 import io
 import lzma
 import tarfile
@@ -20,7 +19,7 @@ from pathlib import Path
 
 from radii.errors import DataError
 
-__all__ = ["FileTree", "gunzip", "open_tree", "said"]
+__all__ = ["FileTree", "open_tree", "said"]
 
 MAX_BYTES = 1 << 30
 """The most that one member, or all members of a compressed tar archive, may unpack to."""
@@ -97,18 +96,6 @@ def open_tree(path: Path, archives: tuple[str, ...] = ()) -> Iterator[FileTree]:
     finally:
         for archive in opened:
             archive.close()
-
-
-def gunzip(data: bytes, name: str) -> bytes:
-    """Unpacked gzip data; a DataError if it is damaged or unpacks to more than the limit."""
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-            unpacked = stream.read(MAX_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{name}: damaged or truncated gzip data ({said(error)})") from None
-    if len(unpacked) > MAX_BYTES:
-        raise DataError(f"{name}: unpacks to more than {MAX_BYTES >> 20} MiB")
-    return unpacked
 
 
 def said(error: BaseException) -> str:

@@ -27,7 +27,7 @@ def as_dataset(data: Any, *, name: str = "arrays") -> Dataset:
         return data
     if isinstance(data, str | Path):
         return load_spec(str(data))
-    if isinstance(data, tuple | list) and len(data) == 2:
+    if isinstance(data, tuple | list) and len(data) == 2 and not all(map(_is_pair, data)):
         return from_arrays(_array(data[0]), _array(data[1]), name=name)
     if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not hasattr(data, "shape"):
         return _from_pairs(data, name)
@@ -49,6 +49,12 @@ def _from_pairs(data: Sequence[Any], name: str) -> Dataset:
     if len(shapes) > 1:
         raise DataError(f"{name}: inputs of different shapes {sorted(shapes)}")
     return from_arrays(np.stack(inputs), [int(label) for label in labels], name=name)
+
+
+def _is_pair(item: Any) -> bool:
+    """Whether it is one input with its label, not all inputs or all labels."""
+    is_two = isinstance(item, tuple | list) and len(item) == 2
+    return is_two and np.ndim(_array(item[1])) == 0 < np.ndim(_array(item[0]))
 
 
 def _array(values: Any) -> npt.NDArray[Any]:

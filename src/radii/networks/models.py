@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import TensorProto, numpy_helper
 
 from radii.errors import NetworkError
+from radii.gzipped import gunzip
 from radii.networks.external import embed_external_weights
 from radii.networks.versions import lowered, opset_of
 
@@ -43,9 +42,7 @@ def read_model(path: Path) -> onnx.ModelProto:
     try:
         content = path.read_bytes()
         if path.suffix == ".gz":
-            content = gzip.decompress(content)
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise NetworkError(f"{path} is a damaged gzip file; fetch it again") from None
+            content = gunzip(content, str(path), NetworkError)
     except OSError as error:
         raise NetworkError(f"{path}: cannot be read: {error.strerror or error}") from None
     return parse_model(content, path.name, directory=path.parent)

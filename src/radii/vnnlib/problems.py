@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import math
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import SpecificationError
+from radii.gzipped import gunzip
 from radii.queries import Specification
 from radii.vnnlib.declarations import Variables, declared_scalars, declared_tensors
 from radii.vnnlib.disjuncts import specifications
@@ -97,12 +96,10 @@ def read_problem(path: str | Path) -> Problem:
     try:
         data = path.read_bytes()
         if data.startswith(_GZIP_MAGIC):
-            data = gzip.decompress(data)
+            data = gunzip(data, str(path), SpecificationError)
         text = data.decode("utf-8")
     except FileNotFoundError:
         raise SpecificationError(f"{path} does not exist") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile):
-        raise SpecificationError(f"{path} is a damaged gzip file; fetch it again") from None
     except UnicodeDecodeError:
         raise SpecificationError(f"{path} is not a text file, so not VNN-LIB") from None
     except OSError as error:

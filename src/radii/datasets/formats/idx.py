@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from radii.datasets.archives import FileTree, gunzip
+from radii.datasets.archives import FileTree
 from radii.datasets.formats._base import SPLITS, Layout, Split, UInt8
 from radii.errors import DataError
+from radii.gzipped import gunzip
 
 __all__ = ["Idx", "parse_idx", "write_idx"]
 
@@ -101,4 +102,4 @@ def _read(tree: FileTree, split: str, part: str) -> UInt8:
         raise DataError(f"{tree.title}: the {split} {part} are missing")
     data = tree.read(name)
     title = f"{tree.title}: {name}"
-    return parse_idx(gunzip(data, title) if name.endswith(".gz") else data, title)
+    return parse_idx(gunzip(data, title, DataError) if name.endswith(".gz") else data, title)
