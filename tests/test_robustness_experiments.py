@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from radii.cli import main
+from radii.cli.compare_tables import summary_table
+from radii.cli.comparing import Options, compare_groups
 from radii.distributions import Distribution
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.experiments import Experiment, prepare
@@ -75,6 +78,19 @@ def test_the_table_says_whose_radii_it_shows(
     shown = capsys.readouterr()
     assert "use eta > 0.5" in shown.err
     assert "inputs at which the property holds" in " ".join(shown.out.split())
+
+
+def test_comparisons_are_of_inputs_at_which_the_property_holds() -> None:
+    radii = np.linspace(0.1, 0.2, 8)
+    parts = [
+        Distribution.from_arrays(
+            radii * factor, radii * factor, correct=False, network=name, property="sr:delta=0.3"
+        )
+        for factor, name in ((1, "one"), (2, "two"))
+    ]
+    compared = compare_groups(Distribution.union(parts), Options())
+    assert list(compared.groups) == ["one", "two"]  # none of their inputs is classified correctly
+    assert "at which the property holds" in str(summary_table(compared).caption)
 
 
 @pytest.mark.parametrize(

@@ -200,5 +200,5 @@ def _print(compared: Compared, fits: list[dict[str, Any]]) -> None:
     for sentence in fit_sentences(fits):
         console.print(sentence, markup=False)
     if compared.correlations is not None:
-        console.print(tables.correlation_table(compared.correlations))
+        console.print(tables.correlation_table(compared.correlations, compared.distribution))
     console.print(tables.quality_table(compared))

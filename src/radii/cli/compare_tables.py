@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from radii.cli.comparing import Compared
-from radii.distributions import Correlations
+from radii.cli.tables import whose
+from radii.distributions import Correlations, Distribution
 
 __all__ = [
     "accuracy_table",
@@ -39,7 +40,7 @@ def summary_table(compared: Compared) -> Table:
             for name in ("lowest", "mean", "median")
         ]
         table.add_row(Text(row["group"]), f"{row['correct']}/{row['inputs']}", *intervals)
-    table.caption = "radii of correct inputs, proven–witnessed"
+    table.caption = f"radii of {whose(compared.distribution)}, proven–witnessed"
     return table
 
 
@@ -101,7 +102,7 @@ def effect_table(compared: Compared) -> Table:
     return table
 
 
-def correlation_table(found: Correlations) -> Table:
+def correlation_table(found: Correlations, distribution: Distribution) -> Table:
     """Spearman's coefficients; a star where they differ from 0 after Holm's correction."""
     columns = [str(place + 1) for place in range(len(found.networks))]
     table = _table("Are the same inputs hard? Spearman", "network", columns)
@@ -112,7 +113,9 @@ def correlation_table(found: Correlations) -> Table:
             star = "*" if found.adjusted[one, two] < 0.05 else ""
             cells.append("-" if math.isnan(value) else f"{value:.2f}{star}")
         table.add_row(Text(f"{one + 1} {name}"), *cells)
-    table.caption = "* p < 0.05 after Holm's correction, on inputs that both classify correctly"
+    table.caption = (
+        f"* p < 0.05 after Holm's correction; over {whose(distribution)} for both networks"
+    )
     return table
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from radii.cli.tables import whose
 from radii.distributions import (
     Comparison,
     Correlations,
@@ -155,7 +156,7 @@ class Compared:
 
 
 def compare_groups(distribution: Distribution, options: Options) -> Compared:
-    """All pairs; groups without a correctly classified input are left out, and said to be."""
+    """All pairs; groups whose radii are all 0 are left out, and said to be."""
     distribution = _over_targets(distribution, options.by)
     families = _families(distribution, options)
     pairs = [pair for family in families for pair in combinations(family.items(), 2)]
@@ -194,7 +195,7 @@ def compare_groups(distribution: Distribution, options: Options) -> Compared:
 def _families(distribution: Distribution, options: Options) -> list[dict[str, Distribution]]:
     """Groups that are compared with each other: networks, or the parts of each network."""
     if options.by == "network":
-        return [_with_correct(distribution.by_network())]
+        return [_with_radii(distribution.by_network())]
     networks = distribution.by_network()
     families = []
     for network, whole in networks.items():
@@ -204,14 +205,14 @@ def _families(distribution: Distribution, options: Options) -> list[dict[str, Di
                 raise DataError(f"{network}: some brackets have no {options.by}")
             group = f"{options.by} {key}"
             named[group if len(networks) == 1 else f"{network}, {group}"] = part
-        families.append(_with_correct(named))
+        families.append(_with_radii(named))
     return families
 
 
-def _with_correct(groups: dict[str, Distribution]) -> dict[str, Distribution]:
-    kept = {name: part for name, part in groups.items() if part.correct.any()}
+def _with_radii(groups: dict[str, Distribution]) -> dict[str, Distribution]:
+    kept = {name: part for name, part in groups.items() if part.holds.any()}
     for name in groups.keys() - kept.keys():
-        print(f"radii: {name} is left out: no input is classified correctly", file=sys.stderr)
+        print(f"radii: {name} is left out: it has no {whose(groups[name])}", file=sys.stderr)
     return kept
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from radii.distributions import Distribution
 
-__all__ = ["instance_table", "summary_table"]
+__all__ = ["instance_table", "summary_table", "whose"]
 
 
 QUARTILES = {"lowest": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
@@ -47,12 +47,18 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
             *([str(sum(m.missing for m in part))] if has_missing else []),
             f"{np.mean([m.seconds for m in part]):.2f}",
         )
-    whose = "correct inputs"
-    if not np.array_equal(distribution.holds, distribution.correct):
-        whose = "inputs at which the property holds"
-    table.caption = f"radii of {whose}, proven–witnessed; gap: mean width of a bracket"
+    table.caption = (
+        f"radii of {whose(distribution)}, proven–witnessed; gap: mean width of a bracket"
+    )
     table.caption_justify = "left"
     return table
+
+
+def whose(distribution: Distribution) -> str:
+    """Which inputs the radii are of."""
+    if np.array_equal(distribution.holds, distribution.correct):
+        return "correct inputs"
+    return "inputs at which the property holds"
 
 
 def instance_table(distribution: Distribution) -> Table:

@@ -23,7 +23,7 @@ __all__ = ["Correlations", "spearman_matrix"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Correlations:
-    """Between networks, on the inputs that both classify correctly; NaN where it is not defined.
+    """Between networks, on the inputs at which the property holds for both; NaN if undefined.
 
     `p_values` are raw and `adjusted` Holm's, over the pairs above the diagonal; both are symmetric
     with NaN on the diagonal. `inputs` counts what each pair shares.

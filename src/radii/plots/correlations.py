@@ -54,7 +54,7 @@ def scatter_of(distribution: Distribution, first: str, second: str) -> Scatter:
         (first, second),
         (a.lower, a.upper),
         (b.lower, b.upper),
-        ~(a.correct & b.correct),
+        ~(a.holds & b.holds),
         float(found.coefficients[0, 1]),
         int(found.inputs[0, 1]),
     )
