@@ -17,4 +17,5 @@ for preset in mnist-small fashion-small; do
     radii study show "$preset" --measure 1-D --figures "figures/$preset-D"
     radii study show "$preset" --measure "proven R" --figures "figures/$preset-proven"
     radii study show "$preset" --json > "$preset.json"
+    radii study show "$preset" --least-accuracy 0.5 --json > "$preset-learned.json"
 done
