@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from planar_classifiers import half_plane, point
 
 from radii.balls import Norm
 from radii.datasets.dataset import from_arrays
-from radii.ensembles import Listed, Study, solve
+from radii.ensembles import Listed, Measurement, Study, solve
 from radii.ensembles.sets import maximal
 from radii.errors import InputError
 from radii.networks import Network
@@ -168,6 +169,18 @@ def test_workers_and_resuming(tmp_path: Path) -> None:
         Study.open(networks, data, norm="linf", out=tmp_path)
     with pytest.raises(InputError, match="another list of networks"):
         Study.open(networks[:2], data, norm="l1", out=tmp_path)
+
+
+def test_an_observer_sees_the_bracket_close() -> None:
+    networks = [random_network(Family.DENSE, seed, units=12, inputs=4) for seed in range(3)]
+    inputs = np.random.default_rng(0).uniform(0.2, 0.8, (3, 4)).astype(np.float32)
+    data = from_arrays(inputs, networks[0].replay(inputs).argmax(axis=1))
+    told: list[Measurement] = []
+    with Study.open(networks, data, norm="l1", verifier="milp", observer=told.append) as study:
+        found = study.value(0.3)
+    assert (told[0].lower, told[0].upper) == (0, 1)
+    assert all(a.lower <= b.lower and b.upper <= a.upper for a, b in pairwise(told))
+    assert (told[-1].lower, told[-1].upper) == (found.lower, found.upper)
 
 
 class Interrupted(Enumeration):

@@ -13,6 +13,7 @@ from radii.cli.options import add_json_flag
 from radii.errors import ExperimentError, SpecificationError
 
 if TYPE_CHECKING:
+    from radii.cli.ensemble_progress import EnsembleProgress
     from radii.ensembles import RandomizedAttack, Study
     from radii.networks import Network
 
@@ -73,7 +74,15 @@ def add_parser(subparsers: Any) -> None:
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what to attack")
-    what.add_argument("--networks", nargs="+", required=True, metavar="FILE", help="ONNX files")
+    what.add_argument(
+        "--networks",
+        "--network",
+        nargs="+",
+        action="extend",
+        required=True,
+        metavar="FILE",
+        help="ONNX files; may be repeated",
+    )
     what.add_argument("--data", required=True, metavar="SPEC", help="as for radii run")
     what.add_argument("--domain", required=True, metavar="LOW:HIGH", help="valid inputs")
     what.add_argument(
@@ -107,8 +116,10 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def _study(args: argparse.Namespace) -> Iterator[Study]:
+def _study(args: argparse.Namespace) -> Iterator[tuple[Study, EnsembleProgress]]:
+    """The study, and the bar to show while it works; results are printed after the bar."""
     from radii import datasets
+    from radii.cli.ensemble_progress import EnsembleProgress
     from radii.ensembles import Study
     from radii.experiments import default_jobs
     from radii.memory import parse_size
@@ -121,6 +132,7 @@ def _study(args: argparse.Namespace) -> Iterator[Study]:
         from radii.ensembles.studies import check_alpha
 
         check_alpha(args.alpha)
+    bar = EnsembleProgress()
     with Study.open(
         _networks(args),
         datasets.load_spec(args.data),
@@ -132,8 +144,9 @@ def _study(args: argparse.Namespace) -> Iterator[Study]:
         out=args.out,
         layout=args.layout,
         seed=args.seed,
+        observer=bar.told,
     ) as study:
-        yield study
+        yield study, bar
 
 
 def _networks(args: argparse.Namespace) -> list[Network]:
@@ -184,8 +197,9 @@ def _verify(args: argparse.Namespace) -> int:
     from radii.cli.ensemble_tables import print_value, told_value
     from radii.cli.json_output import print_json
 
-    with _study(args) as study:
-        found = study.value(args.eps, alpha=args.alpha, budget=_budget(args))
+    with _study(args) as (study, bar):
+        with bar:
+            found = study.value(args.eps, alpha=args.alpha, budget=_budget(args))
         is_robust = None if args.alpha is None else found.is_robust(args.alpha)
         _write_report(args, study)
         if args.json:
@@ -199,8 +213,9 @@ def _attack(args: argparse.Namespace) -> int:
     from radii.cli.ensemble_tables import print_attack, told_attack, told_value
     from radii.cli.json_output import print_json
 
-    with _study(args) as study:
-        found = study.value(args.eps, budget=_budget(args))
+    with _study(args) as (study, bar):
+        with bar:
+            found = study.value(args.eps, budget=_budget(args))
         attack = study.attack(found)
         if args.save is not None:
             _save(args.save, study, attack)
@@ -233,11 +248,12 @@ def _curve(args: argparse.Namespace) -> int:
     from radii.queries import Grid
 
     values = Grid.parse(args.grid).values
-    with _study(args) as study:
-        curve = study.curve(values, budget=_budget(args))
+    with _study(args) as (study, bar):
         critical = None
-        if args.alpha is not None:
-            critical = study.critical(values, args.alpha, budget=_budget(args))
+        with bar:
+            curve = study.curve(values, budget=_budget(args))
+            if args.alpha is not None:
+                critical = study.critical(values, args.alpha, budget=_budget(args))
         _write_report(args, study)
         if args.json:
             print_json(told_curve(study, curve, critical))

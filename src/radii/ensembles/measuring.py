@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
@@ -105,6 +105,7 @@ class Measuring:
     """Facts about an ensemble at some points in one norm, and how to learn more.
 
     `timeout` is wall seconds a question; a question that runs out of them is not asked again.
+    `observer` is told every bracket on the way, the first one before anything is done.
     """
 
     ensemble: Ensemble
@@ -115,6 +116,7 @@ class Measuring:
     seed: int = 0
     keeper: Keeper | None = None
     facts: list[Facts] = field(default_factory=list)
+    observer: Callable[[Measurement], None] | None = None
     _attacked: set[tuple[int, int, float]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -199,12 +201,14 @@ class _Round:
         return self.budget - (time.monotonic() - self.started)
 
     def run(self) -> Measurement:
+        self._tell_observer()
         self._look_at_inputs()
         if self.eps > 0:
             self._look_at_bounds()
+            self._tell_observer()
             self._attack_each()
         while True:
-            found = self._solved()
+            found = self._tell_observer() or self._solved()
             if found.is_exact or self.left <= 0:
                 return found
             if self.alpha is not None and found.is_robust(self.alpha) is not None:
@@ -219,6 +223,14 @@ class _Round:
             for question, finding in self.task.asker.ask(questions[:most]):
                 self.asked += 1
                 self.task.learn_finding(question.place, finding)
+
+    def _tell_observer(self) -> Measurement | None:
+        """What is known now, if anybody wants to hear of it."""
+        if self.task.observer is None:
+            return None
+        found = self._solved()
+        self.task.observer(found)
+        return found
 
     def _solved(self) -> Measurement:
         count = len(self.task.ensemble)

@@ -9,7 +9,7 @@ with Study.open(networks, data, norm="l1") as study:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -99,10 +99,12 @@ class Study:
         out: Path | str | None = None,
         layout: str | None = None,
         seed: int = 0,
+        observer: Callable[[Measurement], None] | None = None,
     ) -> Self:
         """`timeout` is wall seconds a question. With `out` facts are kept there, and used again.
 
-        `jobs` 0 works in this process; in N workers the limits are hard.
+        `jobs` 0 works in this process; in N workers the limits are hard. `observer` is told every
+        bracket on the way.
         """
         ensemble = Ensemble(networks)
         points = ensemble.points(data, layout=layout) if isinstance(data, Dataset) else tuple(data)
@@ -133,7 +135,14 @@ class Study:
             )
             stack.enter_context(asker)
             measuring = Measuring(
-                ensemble, points, measure, asker, timeout=timeout, seed=seed, keeper=records
+                ensemble,
+                points,
+                measure,
+                asker,
+                timeout=timeout,
+                seed=seed,
+                keeper=records,
+                observer=observer,
             )
             if records is not None:
                 measuring.facts = records.facts(points)
