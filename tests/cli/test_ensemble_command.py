@@ -44,6 +44,13 @@ def shown_in(page: Path) -> dict[str, Any]:
     return ensemble
 
 
+def test_networks_may_be_repeated(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    _, left, right, *rest = flags
+    verify = ["ensemble", "verify", *rest, "--eps", "0.1", "--json"]
+    assert main([*verify, "--network", left, "--network", right]) == 0
+    assert told(capsys)["networks"] == ["left.onnx", "right.onnx"]
+
+
 def test_verify_attack_and_curve(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

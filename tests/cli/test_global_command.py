@@ -107,6 +107,33 @@ def test_bad_input(
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("flags", "span"),
+    [
+        (["5"], "above 0 and at most 1"),
+        (["0"], "above 0 and at most 1"),
+        (["-0.5", "--measure", "change"], "above 0 and at most 1"),
+        (["9", "--measure", "change", "--on", "outputs", "--range", "0:8"], "at most 8"),
+        (["nan"], "R lies between 0 and 1"),
+    ],
+)
+def test_decisions_that_are_none(
+    flags: list[str],
+    span: str,
+    subject: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("radii.cli.global_._measured", None)  # nothing may be measured
+    assert main([*subject, "--decide", *flags]) == 2
+    assert span in capsys.readouterr().err
+
+
+def test_one_network_an_estimate(subject: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*subject, "--network", "other.onnx"]) == 2
+    assert "given 2 times" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("missing", ["--network", "--data", "--domain", "--eps"])
 def test_missing_flags(
     missing: str, subject: list[str], capsys: pytest.CaptureFixture[str]

@@ -1,6 +1,7 @@
 """The `radii` command. Heavy packages load only in the command that needs them.
 
-Exit codes: 0 done, 1 a check is negative, 2 bad input, 3 internal error, 130 interrupted.
+Exit codes: 0 done, 1 a check is negative, 2 bad input, 3 internal error, 130 interrupted,
+143 terminated.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from radii.cli import (
     train,
     verify,
 )
+from radii.cli.parsing import Parser
 from radii.errors import InputError
 
 __all__ = ["main"]
@@ -82,7 +84,7 @@ EPILOG = """examples:
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="radii",
         description="How far is each input from breaking the network? Proven and witnessed radii.",
         epilog=EPILOG,

@@ -44,11 +44,13 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--networks",
+        "--network",
         type=Path,
         nargs="+",
+        action="extend",
         required=True,
         metavar="DIR",
-        help="where the ONNX files are, or the files; names are those of the results",
+        help="where the ONNX files are, or the files (may be repeated); named as in the results",
     )
     parser.add_argument(
         "--data", required=True, metavar="SPEC", help="the published images: mnist:train, file.npz"

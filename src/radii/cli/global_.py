@@ -68,7 +68,7 @@ def _add_statistics_flags(group: Any) -> None:
 
 
 def _add_subject_flags(group: Any) -> None:
-    group.add_argument("--network", metavar="FILE", help="an ONNX file")
+    group.add_argument("--network", action="append", metavar="FILE", help="an ONNX file")
     group.add_argument("--data", metavar="SPEC", help="sampled without replacement")
     group.add_argument(
         "--about",
@@ -119,6 +119,7 @@ def run(args: argparse.Namespace) -> int:
         raise ExperimentError(f"--csv {args.csv}: there is no such directory")
     if args.curve is not None:
         return tables.show_curve(args)
+    _check(args)
     demand = _demand(args)
     if args.plan:
         return tables.show_plan(args, demand, _source(args), _range(args))
@@ -127,6 +128,25 @@ def run(args: argparse.Namespace) -> int:
     found = _measured(args, _network(args), source, demand)
     tables.show_result(args, found)
     return 0 if args.decide is None or found.decision else 1
+
+
+def _check(args: argparse.Namespace) -> None:
+    """What no amount of work could answer is said before any."""
+    from radii.guarantees import Range
+
+    if len(args.network or ()) > 1:
+        raise ExperimentError(
+            f"--network is given {len(args.network)} times: an estimate is of one network, so run "
+            "the command once for each"
+        )
+    span = _range(args) or Range()
+    is_open = args.measure == "change" and args.on == "outputs" and args.range is None
+    if args.decide is not None and not is_open and not span.low < args.decide <= span.high:
+        measure = "R" if args.measure == "robustness" else "D"
+        raise ExperimentError(
+            f"--decide {args.decide:g}: {measure} lies between {span.low:g} and {span.high:g}; ask "
+            f"for a value above {span.low:g} and at most {span.high:g}"
+        )
 
 
 def _demand(args: argparse.Namespace) -> Demand:
@@ -179,7 +199,7 @@ def _network(args: argparse.Namespace) -> Network:
         {"networks": args.network, "data": args.data or args.generator, **options}
     )
     return load_network(
-        args.network, domain=Domain.parse(told.domain), mean=told.mean, std=told.std
+        told.networks[0], domain=Domain.parse(told.domain), mean=told.mean, std=told.std
     )
 
 
@@ -223,7 +243,7 @@ def _robustness(
             demand,
             store,
             layout=args.layout,
-            path=args.network,
+            path=args.network[0],
             jobs=args.jobs or default_jobs(),
             observer=bar,
         )
