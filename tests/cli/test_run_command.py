@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conftest import write_linear
+from conftest import work_in_this_process, write_linear
 from radii.balls import Domain, Norm
 from radii.cli import main
 from radii.cli.events import EventLog, Terminated
@@ -35,7 +35,7 @@ COUNT = 60
 @pytest.fixture
 def flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Sixty points of a linear classifier, in this process; every third one is misclassified."""
-    monkeypatch.setattr("radii.experiments.default_jobs", lambda: 0)
+    work_in_this_process(monkeypatch)
     chance = np.random.default_rng(0)
     images = chance.uniform(0.2, 0.8, (COUNT, 2)).astype(np.float32)
     labels = (images[:, 0] < images[:, 1]).astype(int)
