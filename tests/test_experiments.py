@@ -261,6 +261,69 @@ def test_bad_toml(tmp_path: Path, text: str) -> None:
         Experiment.from_options(Experiment.options_of(file))
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("networks = 3", "networks 3 must be a file name, or a list"),
+        ("networks = {a = 1}", "must be a file name, or a list"),
+        ("data = 5", "data 5 must be text"),
+        ("data = ['a', 'b']", "must be text"),
+        ("domain = [0, 1, 2]", "must be text such as '0:1', or a list such as \\[0, 1\\]"),
+        ("domain = 1", "domain 1 must be text"),
+        ("domain = 0", "domain 0 must be text"),
+        ("domain = ['a', 'b']", "domain 'a' must be numbers"),
+        ("layout = 1", "layout 1 must be text"),
+        ("grid = 0.1", "grid 0.1 must be text"),
+        ("norm = 2", "norm 2 must be text"),
+        ("property = 1", "property 1 must be text"),
+        ("search = 1", "search 1 must be text"),
+        ("verifier = []", "must be text"),
+        ("attack = true", "attack True must be text"),
+        ("tool = 1", "tool 1 must be text"),
+        ("device = 1", "device 1 must be text"),
+        ("cuts = 1", "cuts 1 must be text"),
+        ("timeout = [1]", "timeout .* must be a number of seconds"),
+        ("timeout = true", "timeout True must be a number of seconds"),
+        ("timeout = 'soon'", "timeout 'soon' must be a length of time"),
+        ("budget = '2h'", "--budget 2h"),
+        ("seed = true", "seed True must be a whole number"),
+        ("mean = {a = 1}", "mean .* must be numbers"),
+    ],
+)
+def test_values_of_the_wrong_type(tmp_path: Path, line: str, sentence: str) -> None:
+    lines = {"networks": "'net.onnx'", "data": "'digits:test'", "domain": "'0:1'"}
+    name, value = line.split(" = ", 1)
+    file = tmp_path / "experiment.toml"
+    lines[name] = value
+    file.write_text("\n".join(f"{name} = {value}" for name, value in lines.items()))
+    with pytest.raises(ExperimentError, match=sentence):
+        Experiment.from_options(Experiment.options_of(file))
+
+
+@pytest.mark.parametrize(
+    ("domain", "text"),
+    [
+        ([0, 1], "0.0:1.0"),
+        ([-0.5, 2], "-0.5:2.0"),
+        ([[0, 0, 0], [1, 1, 1]], "0.0,0.0,0.0:1.0,1.0,1.0"),
+    ],
+)
+def test_a_domain_may_be_two_numbers(domain: list[Any], text: str) -> None:
+    told = Experiment.from_options({"networks": "a.onnx", "data": "digits", "domain": domain})
+    assert told.domain == text
+
+
+def test_lengths_of_time(linear_file: Path, points_file: Path) -> None:
+    assert experiment(linear_file, points_file, timeout="10m").settings.timeout == 600
+
+
+def test_what_is_no_experiment_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match=f"radii show {tmp_path} prints"):
+        Experiment.options_of(tmp_path)
+    with pytest.raises(ExperimentError, match=r"write --network net\.onnx"):
+        Experiment.options_of(Path("net.onnx"))
+
+
 def test_the_same_network_twice(linear_file: Path, points_file: Path) -> None:
     twice = {"networks": [str(linear_file)] * 2, "data": str(points_file), "domain": "0:1"}
     with pytest.raises(ExperimentError, match="given twice"):

@@ -14,6 +14,7 @@ from radii import attacks, datasets, properties, search, verifiers
 from radii.balls import Norm
 from radii.errors import ExperimentError
 from radii.memory import parse_size
+from radii.planning import parse_seconds
 from radii.queries import Grid
 from radii.search import Search
 
@@ -49,19 +50,18 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name in ("timeout", "cpu_timeout", "budget"):
-            seconds = getattr(self, name)
-            if not isinstance(seconds, int | float) or not seconds > 0:
-                message = f"{name} {seconds!r} must be a number of seconds above 0"
-                if name == "budget" and isinstance(seconds, str):
-                    message += ", for each input; that of the whole run is a flag: --budget 2h"
-                raise ExperimentError(message)
-            object.__setattr__(self, name, float(seconds))
-        if not isinstance(self.seed, int) or not 0 <= self.seed < 2**63:
+            object.__setattr__(self, name, _seconds(name, getattr(self, name)))
+        if not _is_whole(self.seed) or not 0 <= self.seed < 2**63:
             raise ExperimentError(f"seed {self.seed!r} must be a whole number from 0 to 2^63 - 1")
-        object.__setattr__(self, "grid", str(Grid.parse(str(self.grid))))
-        object.__setattr__(self, "norm", Norm.parse(str(self.norm)).value)
+        for name in ("property", "norm", "grid", "search", "verifier", "attack"):
+            _check_text(name, getattr(self, name))
+        for name in ("cuts", "device", "tool"):
+            if getattr(self, name) is not None:
+                _check_text(name, getattr(self, name))
+        object.__setattr__(self, "grid", str(Grid.parse(self.grid)))
+        object.__setattr__(self, "norm", Norm.parse(self.norm).value)
         if self.property != "one-to-one":  # every target: a family of properties
-            object.__setattr__(self, "property", properties.parse(str(self.property)).spec)
+            object.__setattr__(self, "property", properties.parse(self.property).spec)
         if not self.search:
             climbs = isinstance(self.make_verifier(), verifiers.GridVerifier)
             object.__setattr__(self, "search", "native" if climbs else "attack-guided")
@@ -78,7 +78,7 @@ class Settings:
         attacks.get(self.attack)
 
     def _choose_search_options(self) -> None:
-        if self.k is not None and (not isinstance(self.k, int) or isinstance(self.k, bool)):
+        if self.k is not None and not _is_whole(self.k):
             raise ExperimentError(f"k {self.k!r} must be a whole number")
         kind = search.get(self.search)
         self.make_search()
@@ -129,11 +129,14 @@ class Experiment:
                 known = ", ".join(sorted(own | how))
                 raise ExperimentError(f"option '{name}' is not one of {known}")
         for name in ("networks", "data", "domain"):
-            if not options.get(name):
+            if options.get(name) in (None, "", []):
                 raise ExperimentError(f"{name} is missing: {_ADVICE[name]}")
         chosen = {name: options[name] for name in own & options.keys()}
-        networks = chosen["networks"]
-        chosen["networks"] = (networks,) if isinstance(networks, str) else tuple(networks)
+        chosen["networks"] = _file_names(chosen["networks"])
+        chosen["domain"] = _domain(chosen["domain"])
+        for name in ("data", "layout"):
+            if chosen.get(name) is not None:
+                _check_text(name, chosen[name])
         for name in ("mean", "std"):
             if chosen.get(name) is not None:
                 chosen[name] = numbers(name, chosen[name])
@@ -143,6 +146,15 @@ class Experiment:
     @classmethod
     def options_of(cls, path: Path) -> dict[str, Any]:
         """The options in a TOML file; paths in it are relative to the file."""
+        if path.is_dir():
+            raise ExperimentError(
+                f"{path}: a directory, not an experiment in TOML; radii show {path} prints the "
+                "results of a run that are in it"
+            )
+        if path.name.endswith((".onnx", ".onnx.gz")):
+            raise ExperimentError(
+                f"{path}: a network, not an experiment in TOML; write --network {path}"
+            )
         try:
             options = tomllib.loads(path.read_text("utf-8"))
         except (OSError, UnicodeDecodeError) as error:
@@ -151,14 +163,13 @@ class Experiment:
         except tomllib.TOMLDecodeError as error:
             raise ExperimentError(f"{path}: not valid TOML ({error})") from None
         here = path.parent
-        networks = options.get("networks", [])
-        networks = [networks] if isinstance(networks, str) else networks
-        if not all(isinstance(network, str) for network in networks):
-            raise ExperimentError(f"{path}: networks must be a list of file names")
-        options["networks"] = [str(here / network) for network in networks]
-        beside = str(here / str(options.get("data", "")))
-        if "data" in options and Path(datasets.Spec.parse(beside).location).exists():
-            options["data"] = beside
+        if "networks" in options:
+            names = _file_names(options["networks"])
+            options["networks"] = [str(here / network) for network in names]
+        if isinstance(data := options.get("data"), str):
+            beside = str(here / data)
+            if Path(datasets.Spec.parse(beside).location).exists():
+                options["data"] = beside
         return options
 
 
@@ -167,6 +178,44 @@ _ADVICE = {
     "data": "name a data set, such as digits:test[0:100], or a file",
     "domain": "say which inputs are valid, such as 0:1 for pixels between 0 and 1",
 }
+
+
+def _file_names(value: object) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ExperimentError(f"networks {value!r} must be a file name, or a list of them")
+    return tuple(names)
+
+
+def _domain(value: object) -> str:
+    """As text, also where it is a list [LOW, HIGH]: of numbers, or of lists with one a channel."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple) and len(value) == 2:
+        sides = (numbers("domain", side) for side in value)
+        return ":".join(",".join(map(repr, side)) for side in sides)
+    raise ExperimentError(f"domain {value!r} must be text such as '0:1', or a list such as [0, 1]")
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise ExperimentError(f"{name} {value!r} must be text, in quotes where it is TOML")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _seconds(name: str, value: object) -> float:
+    if name == "budget" and isinstance(value, str):
+        raise ExperimentError(
+            f"budget '{value}' must be a number of seconds above 0, for each input; that of the "
+            "whole run is a flag: --budget 2h"
+        )
+    try:
+        return parse_seconds(value)
+    except ExperimentError as error:
+        raise ExperimentError(f"{name} {error}") from None
 
 
 def numbers(name: str, value: object) -> tuple[float, ...]:

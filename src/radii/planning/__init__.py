@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from radii.planning.durations import parse_duration, show_duration
+from radii.planning.durations import parse_duration, parse_seconds, show_duration
 from radii.planning.estimates import Estimate, NetworkEstimate, Range, estimate
 from radii.planning.sampling import Sampling
 from radii.planning.spending import Spending
@@ -17,6 +17,7 @@ __all__ = [
     "estimate",
     "is_closed",
     "parse_duration",
+    "parse_seconds",
     "show_duration",
     "total_width",
     "width",

@@ -7,7 +7,7 @@ import re
 
 from radii.errors import ExperimentError
 
-__all__ = ["parse_duration", "show_duration"]
+__all__ = ["parse_duration", "parse_seconds", "show_duration"]
 
 UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0}
 WRITTEN = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
@@ -23,6 +23,19 @@ def parse_duration(text: str) -> float:
     if not 0 < seconds < math.inf:
         raise ExperimentError(f"'{text}' must be a length of time such as 30s, 10m, 2h or 1h30m")
     return seconds
+
+
+def parse_seconds(value: object) -> float:
+    """A number of seconds above 0, as a number or as text, or a length of time such as 10m."""
+    seconds: object = value
+    if isinstance(value, str):
+        try:
+            seconds = float(value)
+        except ValueError:
+            return parse_duration(value)
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
+        raise ExperimentError(f"{value!r} must be a number of seconds above 0, or such as 10m")
+    return float(seconds)
 
 
 def show_duration(seconds: float) -> str:
