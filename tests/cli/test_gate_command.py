@@ -75,7 +75,7 @@ def test_the_reason_names_the_figure(results: Path, capsys: pytest.CaptureFixtur
     assert gate(results, "robust_accuracy(0.02) >= 0.94") == 1
     told = capsys.readouterr().out
     assert "18 of 20 inputs are proven at eps 0.02 (0.9)" in told
-    assert "0.95 is not refuted: longer proofs may still show it" in told
+    assert "But 19 of 20 inputs are not refuted at eps 0.02: longer proofs may still" in told
 
 
 def test_one_missed_requirement_is_enough(
@@ -129,6 +129,65 @@ def test_an_unfinished_run_is_refused(
         planned.run(store)
     assert gate(tmp_path / "out", "not_refuted robust_accuracy(0.02) >= 0.5") == 0
     assert gate(tmp_path / "out", "not_refuted robust_accuracy(0.02) >= 0.51") == 1
+
+
+def test_what_was_not_searched_does_not_pass_for_not_refuted(
+    linear_file: Path, points_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Radii 0.1 and 0.25, two misclassified inputs; attacked up to 0.02 only."""
+    from radii import datasets, load_network
+
+    planned = plan(
+        [load_network(linear_file, domain=(0, 1))],
+        datasets.load_spec(str(points_file)),
+        Settings(grid="0.01:0.03:0.01", search="attack-only"),
+    )
+    out = tmp_path / "out"
+    with Store.create_or_open(out) as store:
+        planned.run(store)
+    assert gate(out, "not_refuted robust_accuracy(0.02) >= 0.5") == 0
+    assert gate(out, "not_refuted median >= 0.02") == 0
+    capsys.readouterr()
+    for text in ("robust_accuracy(0.021) >= 0.5", "median >= 0.03", "mean >= 0.03", "min > 0.1"):
+        assert gate(out, f"not_refuted {text}") == 2
+        told = capsys.readouterr()
+        assert "is not known: the search for counterexamples ended at 0.02; search" in told.err
+        assert told.err.count("\n") == 1
+        assert told.out == ""
+    # Two of four are misclassified: whatever a search beyond 0.02 finds, this is not met.
+    assert gate(out, "not_refuted robust_accuracy(0.3) >= 0.9") == 1
+    capsys.readouterr()
+    assert gate(out, "robust_accuracy(0.02) >= 0.5") == 1
+    assert "no input has a proof: a search that proves may show it." in capsys.readouterr().out
+    assert gate(out, "robust_accuracy(0.3) >= 0.5") == 1
+    assert "the search for counterexamples ended at 0.02." in capsys.readouterr().out
+    csv = tmp_path / "out.csv"
+    assert main(["export", str(out), "-o", str(csv)]) == 0
+    assert gate(csv, "not_refuted robust_accuracy(0.3) >= 0.5") == 2
+
+
+def test_time_outs_are_no_attempts(
+    linear_file: Path, points_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from radii import datasets, load_network
+    from radii.search import Kind, Question
+    from radii.verdicts import Result, Verdict
+
+    planned = plan(
+        [load_network(linear_file, domain=(0, 1))],
+        datasets.load_spec(str(points_file)),
+        Settings(grid="0.01:0.5:0.02"),
+    )
+    question = Question(Kind.ATTACK, 0.49)
+    with Store.create_or_open(tmp_path / "out") as store:
+        planned._begin(store)
+        for instance in planned.instances:
+            late = Result(Verdict.TIMEOUT, 0.49, "minimum-norm", "1", 3.0)
+            store.record([(instance.key, question, late)])
+    assert gate(tmp_path / "out", "not_refuted robust_accuracy(0.02) >= 0.5") == 2
+    told = capsys.readouterr().err
+    assert "no search for counterexamples was answered for 2 of 4 inputs" in told
+    assert gate(tmp_path / "out", "robust_accuracy(0.02) >= 0.5") == 1
 
 
 def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:

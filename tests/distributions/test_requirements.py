@@ -90,8 +90,8 @@ def test_limits_on_radii_cover(text: str) -> None:
 def test_reasons_are_sentences() -> None:
     assert outcome("robust_accuracy(0.02) >= 0.90 @ 95%").reason == (
         "net: 93 of 100 inputs are proven at eps 0.02 (0.93), so with 95 % confidence it is at "
-        "least 0.8725 for all inputs; required is >= 0.9. 0.9242 is not refuted: longer proofs may "
-        "still show it."
+        "least 0.8725 for all inputs; required is >= 0.9. But 97 of 100 inputs are not refuted at "
+        "eps 0.02: longer proofs may still show it."
     )
     assert outcome("min > 0").reason == (
         "net: the smallest proven radius of 97 inputs is 0.01; required is > 0."
@@ -152,6 +152,9 @@ def test_targets_are_combined_first() -> None:
         ("robust_accuracy(0.02) >= 0.9 @ 100%", "below 100%"),
         ("robust_accuracy(0.02) >= 0.9 @ 95", "at least 50% and below 100%"),
         ("robust_recall(class=1.5, 0.02) >= 0.9", "a class is a whole number"),
+        ("robust_accuracy(0.1) >= 70", "share between 0 and 1, not 70: write 0.7 or 70%"),
+        ("accuracy >= -1", "share between 0 and 1, not -1"),
+        ("recall_spread(0.1) <= 400%", "share between 0 and 1, not 400%"),
         ("proven recall_spread(0.02) <= 0.1", "has no side 'proven'"),
     ],
 )

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
     with Store.open(args.directory) as store:
         experiment = store.experiment() or {}
-        distribution = Distribution(store.measurements())
+        distribution = Distribution.from_store(store)
     if args.format == "verona":
         frame = _verona(distribution, experiment)
     else:

@@ -7,6 +7,7 @@ that the figure of all inputs respects with that confidence, if these are a rand
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -52,17 +53,24 @@ class Figure:
     words: str
     population: str = "all inputs"
 
+    @property
+    def decisive(self) -> float:
+        """What a requirement is held against."""
+        return self.value if self.limit is None else self.limit
+
 
 @dataclass(frozen=True, slots=True)
 class Measure:
     """`parameters` are those it needs, in the order in which they may be given without a name.
 
-    Without `has_sides` it cannot be asked for what is proven or not refuted.
+    Without `has_sides` it cannot be asked for what is proven or not refuted. `is_share`: a figure
+    between 0 and 1; others are radii.
     """
 
     parameters: tuple[str, ...]
     figure: Callable[[Distribution, Asked], Figure]
     has_sides: bool = True
+    is_share: bool = False
 
 
 def _share(
@@ -198,6 +206,8 @@ def _mean_gap(part: Distribution, asked: Asked) -> Figure:
     if asked.level is not None:
         raise SpecificationError("'mean_gap' is about these inputs: leave out the confidence")
     value = quality(part).mean_gap
+    if math.isnan(value):
+        return Figure(value, None, "no input with a radius has a counterexample: no gap is known")
     return Figure(value, None, f"brackets are {value:.4g} wide on average")
 
 
@@ -220,11 +230,11 @@ def _witnessed(asked: Asked) -> str:
 
 
 MEASURES: dict[str, Measure] = {
-    "accuracy": Measure((), _accuracy, has_sides=False),
-    "robust_accuracy": Measure(("eps",), _robust_accuracy),
-    "robust_recall": Measure(("class", "eps"), _robust_recall),
-    "worst_recall": Measure(("eps",), _worst_recall),
-    "recall_spread": Measure(("eps",), _recall_spread, has_sides=False),
+    "accuracy": Measure((), _accuracy, has_sides=False, is_share=True),
+    "robust_accuracy": Measure(("eps",), _robust_accuracy, is_share=True),
+    "robust_recall": Measure(("class", "eps"), _robust_recall, is_share=True),
+    "worst_recall": Measure(("eps",), _worst_recall, is_share=True),
+    "recall_spread": Measure(("eps",), _recall_spread, has_sides=False, is_share=True),
     "quantile": Measure(("share",), _quantile),
     "median": Measure((), _median),
     "mean": Measure((), _mean),

@@ -23,8 +23,9 @@ import numpy as np
 from radii.distributions.columns import NONE
 from radii.distributions.confidence import check_inputs_differ
 from radii.distributions.measures import MEASURES, Asked, Figure
+from radii.distributions.searched import why_unsearched, within_search
 from radii.distributions.targets import over_targets
-from radii.errors import SpecificationError
+from radii.errors import DataError, SpecificationError
 
 if TYPE_CHECKING:
     from radii.distributions.distribution import Distribution
@@ -93,13 +94,26 @@ class Requirement:
         if self.level is not None:
             check_inputs_differ(part)
         figure = self._figure(part, is_proven=self.is_proven)
-        decisive = figure.value if figure.limit is None else figure.limit
+        is_met = self._is_met_by(figure)
+        if is_met and self._is_from_below and not self.is_proven:
+            figure = self._figure(within_search(part), is_proven=False)
+            if not self._is_met_by(figure):
+                raise DataError(
+                    f"{network}: whether {self.text} is not known: {self._why_unsearched(part)}; "
+                    "search further, or longer, first"
+                )
+        reason = self._reason(part, figure, is_met)
+        return Outcome(self.text, network, is_met, figure.decisive, f"{network}: {reason}")
+
+    def _is_met_by(self, figure: Figure) -> bool:
         # 93 of 100 is stored as 0.93 give or take one bit, and must reach 0.93.
         slack = 1e-12 if self.relation in (">=", "<=") else -1e-12
         sign = 1 if self._is_from_below else -1
-        is_met = RELATIONS[self.relation](decisive + sign * slack, self.limit)
-        reason = self._reason(part, figure, decisive, is_met)
-        return Outcome(self.text, network, is_met, decisive, f"{network}: {reason}")
+        return RELATIONS[self.relation](figure.decisive + sign * slack, self.limit)
+
+    def _why_unsearched(self, part: Distribution) -> str:
+        """Where the search ended; a radius of inputs without a counterexample may be any."""
+        return why_unsearched(part, self.arguments.get("eps", math.nextafter(math.inf, 0)))
 
     @property
     def _is_from_below(self) -> bool:
@@ -109,23 +123,31 @@ class Requirement:
         asked = Asked(self.arguments, is_proven, self._is_from_below, self.level)
         return MEASURES[self.measure].figure(part, asked)
 
-    def _reason(self, part: Distribution, figure: Figure, decisive: float, is_met: bool) -> str:
+    def _reason(self, part: Distribution, figure: Figure, is_met: bool) -> str:
         told = figure.words
-        if f"{figure.value:.4g}" not in told:
+        if f"{figure.value:.4g}" not in told and not math.isnan(figure.value):
             told += f" ({figure.value:.4g})"
         if figure.limit is not None:
             bound = "at least" if self._is_from_below else "at most"
             told += (
                 f", so with {100 * (self.level or 0):g} % confidence it is {bound} "
-                f"{_outward(decisive, self._is_from_below)} for {figure.population}"
+                f"{_outward(figure.decisive, self._is_from_below)} for {figure.population}"
             )
         told += f"; required is {self.relation} {self.limit:g}"
         if not is_met and self._is_from_below and self.is_proven:
-            other = self._figure(part, is_proven=False)
-            best = other.value if other.limit is None else other.limit
-            if RELATIONS[self.relation](best, self.limit):
-                told += f". {_outward(best, True)} is not refuted: longer proofs may still show it"
+            told += self._outlook(part)
         return f"{told}."
+
+    def _outlook(self, part: Distribution) -> str:
+        """Whether proofs may still show what is not proven; empty if counterexamples forbid it."""
+        if not self._is_met_by(self._figure(part, is_proven=False)):
+            return ""
+        other = self._figure(within_search(part), is_proven=False)
+        if not self._is_met_by(other):
+            return f". What is not proven was not decided: {self._why_unsearched(part)}"
+        if part.lower.any():
+            return f". But {other.words}: longer proofs may still show it"
+        return f". But {other.words}, and no input has a proof: a search that proves may show it"
 
 
 def _outward(value: float, is_from_below: bool) -> str:
@@ -162,7 +184,7 @@ def parse_requirement(text: str) -> Requirement:
         arguments=_arguments(text, name, found["arguments"] or ""),
         is_proven=is_from_below if found["side"] is None else found["side"] == "proven",
         relation=found["relation"],
-        limit=_number(text, found["limit"]),
+        limit=_limit(text, name, found["limit"]),
         level=level,
     )
 
@@ -189,6 +211,16 @@ def _arguments(text: str, name: str, told: str) -> dict[str, float]:
     if "class" in arguments and arguments["class"] != int(arguments["class"]):
         raise SpecificationError(f"requirement '{text}': a class is a whole number")
     return arguments
+
+
+def _limit(text: str, name: str, told: str) -> float:
+    limit = _number(text, told)
+    if MEASURES[name].is_share and not 0 <= limit <= 1:
+        meant = f": write {limit / 100:g} or {limit:g}%" if 1 < limit <= 100 else ""
+        raise SpecificationError(
+            f"requirement '{text}': '{name}' is a share between 0 and 1, not {told}{meant}"
+        )
+    return limit
 
 
 def _number(text: str, told: str) -> float:

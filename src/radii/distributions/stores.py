@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from radii.distributions.columns import columns_of
 from radii.errors import StoreError
+from radii.queries import Grid
 
 if TYPE_CHECKING:
     from radii.store import Record, Store
@@ -23,14 +25,33 @@ def columns_of_store(place: Store | Path | str) -> dict[str, Any]:
     if isinstance(place, (str, Path)):
         with Store.open(Path(place)) as store:
             return columns_of_store(store)
-    measurements, critical = [], []
+    experiment = place.experiment() or {}
+    end = Grid.parse(experiment["grid"]).values[-1] if experiment.get("grid") else math.nan
+    measurements, critical, searched = [], [], []
     for record in place.records():
         measurements.append(record.measurement)
         critical.append(_critical(record))
+        searched.append(end if _is_tried(record) else 0.0)
     if not measurements:
         raise StoreError("the store holds no instances yet")
-    split = (place.experiment() or {}).get("split") or ""
-    return {**columns_of(measurements), "critical": np.array(critical), "split": str(split)}
+    return {
+        **columns_of(measurements),
+        "critical": np.array(critical),
+        "searched": np.array(searched),
+        "split": str(experiment.get("split") or ""),
+    }
+
+
+def _is_tried(record: Record) -> bool:
+    """Whether anybody who was to break it said anything; UNKNOWN is the answer of an attack."""
+    from radii.search import Kind
+    from radii.verdicts import Verdict
+
+    unanswered = (Verdict.TIMEOUT, Verdict.MEMOUT, Verdict.ERROR, Verdict.CANCELLED)
+    return any(
+        question.kind is not Kind.REPLAY and result.verdict not in unanswered
+        for question, result in record.answered
+    )
 
 
 def _critical(record: Record) -> int:

@@ -41,6 +41,9 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
     lower, upper = np.full(size, np.inf), np.full(size, np.inf)
     np.minimum.at(lower, group, distribution.lower)
     np.minimum.at(upper, group, distribution.upper)
+    searched = np.full(size, np.inf)
+    with np.errstate(invalid="ignore"):  # NaN of one target is NaN of all: it is not known
+        np.minimum.at(searched, group, distribution.column("searched"))
     is_closest = distribution.upper == upper[group]
     witness = np.full(size, NONE)
     witness[group[is_closest]] = target[is_closest]
@@ -55,6 +58,7 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
         property="one-to-any",
         witness_class=np.where(np.isfinite(upper), witness, NONE),
         critical=None,
+        searched=searched,
         seconds=totals["seconds"],
         **{name: totals[name].astype(np.int64) for name in ("queries", "missing", "cancelled")},
     )
