@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import signal
 import sqlite3
 import subprocess
@@ -11,8 +12,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 
+from conftest import dense_model
 from radii.brackets import Measurement
 from radii.errors import DataError, ExperimentError, InputError, SpecificationError
 from radii.experiments import Experiment, prepare
@@ -322,6 +326,50 @@ def test_what_is_no_experiment_says_what_to_do(tmp_path: Path) -> None:
         Experiment.options_of(tmp_path)
     with pytest.raises(ExperimentError, match=r"write --network net\.onnx"):
         Experiment.options_of(Path("net.onnx"))
+
+
+def test_another_experiment_is_told_apart_in_words(
+    linear_file: Path, points_file: Path, tmp_path: Path
+) -> None:
+    out, name = tmp_path / "out", linear_file.name
+
+    def refused(described: Experiment) -> str:
+        with pytest.raises(ExperimentError, match="another experiment") as raised:
+            measured(described, out)
+        found = re.search(r"\((.*)\)", str(raised.value))
+        assert found is not None
+        return found[1]
+
+    measured(experiment(linear_file, points_file), out)
+    assert refused(experiment(linear_file, points_file, search="binary", verifier="milp")) == (
+        "search was native, is binary; verifier was native, is milp"
+    )
+    assert refused(experiment(linear_file, Path(f"{points_file}[0:2]"))) == "other inputs"
+    assert refused(experiment(linear_file, points_file, domain="-1:1")) == (
+        "domain was 0.0:1.0, is -1.0:1.0"
+    )
+    assert refused(experiment(linear_file, points_file, memory="2G")) == (
+        "memory was not given, is 2147483648"
+    )
+    onnx.save(dense_model((2 * np.eye(2), np.zeros(2))), linear_file)
+    assert refused(experiment(linear_file, points_file)) == f"the network {name} has changed"
+    other = linear_file.rename(linear_file.with_name("other.onnx"))
+    assert refused(experiment(other, points_file)) == (
+        f"the network other.onnx is new; the network {name} is left out"
+    )
+
+
+def test_networks_of_one_name_keep_apart(
+    linear_file: Path, points_file: Path, tmp_path: Path
+) -> None:
+    for place, slope in (("a", 1.0), ("b", 2.0)):
+        (tmp_path / place).mkdir()
+        model = dense_model((slope * np.eye(2), np.zeros(2)))
+        onnx.save(model, tmp_path / place / linear_file.name)
+    files = [str(tmp_path / place / linear_file.name) for place in "ab"]
+    told = {"networks": files, "data": str(points_file), "domain": "0:1"}
+    plan = prepare(Experiment.from_options(told))
+    assert [network.name for network in plan.networks] == ["a/linear.onnx", "b/linear.onnx"]
 
 
 def test_the_same_network_twice(linear_file: Path, points_file: Path) -> None:

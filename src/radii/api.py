@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from radii.datasets import Dataset
+import numpy.typing as npt
+
+from radii.balls import Domain
+from radii.datasets import as_dataset
 from radii.distributions import Distribution
 from radii.errors import ExperimentError
 from radii.experiments import Observer, Settings, plan
-from radii.networks import Network
+from radii.networks import as_network, telling_names
 from radii.queries import Grid
 from radii.store import Store
 
@@ -19,10 +21,14 @@ __all__ = ["robustness_distribution"]
 
 
 def robustness_distribution(
-    networks: Network | Sequence[Network],
-    data: Dataset,
+    networks: Any,
+    data: Any,
     *,
     grid: Grid | str = "0.001:0.4:0.002",
+    domain: Domain | tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
+    mean: npt.ArrayLike | None = None,
+    std: npt.ArrayLike | None = None,
+    layout: str | None = None,
     out: Path | str | None = None,
     jobs: int = 0,
     observer: Observer | None = None,
@@ -30,14 +36,36 @@ def robustness_distribution(
 ) -> Distribution:
     """The brackets of every input of `data` on every network.
 
+    A network is a radii `Network`, the path of an ONNX file or a torch module (then with `domain`,
+    the valid inputs, such as (0, 1), and maybe `mean` and `std`), or a foolbox model; several are a
+    list or tuple of them. `data` is a data set, a spec such as "mnist:test[0:100]", a pair of
+    arrays (inputs, labels) or a torch data set.
+
     With `out` the results are kept in that directory, and running again continues. `jobs` 0 works
     in this process; with N workers the time limits are hard. `settings` are those of `Settings`.
     """
-    several = (networks,) if isinstance(networks, Network) else tuple(networks)
     unknown = settings.keys() - {f.name for f in dataclasses.fields(Settings)}
     if unknown:
         raise ExperimentError(f"option '{min(unknown)}' is not a setting of an experiment")
-    chosen = plan(several, data, Settings(grid=str(grid), **settings))
+    told = Settings(grid=str(grid), **settings)
+    several = networks if isinstance(networks, list | tuple) else (networks,)
+    if not several:
+        raise ExperimentError("networks is empty: give at least one")
+    files = [each for each in several if isinstance(each, str | Path)]
+    names = dict(zip(files, telling_names(files), strict=True))
+    dataset = as_dataset(data)
+    known = [
+        as_network(
+            each,
+            input_shape=dataset.shape,
+            domain=domain,
+            mean=mean,
+            std=std,
+            name=names[each] if isinstance(each, str | Path) else None,
+        )
+        for each in several
+    ]
+    chosen = plan(known, dataset, told, layout=layout)
     with Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store:
         chosen.run(store, jobs=jobs, observer=observer)
         return Distribution.from_store(store)

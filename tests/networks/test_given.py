@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 import radii
-from radii.errors import NetworkError
+from conftest import write_linear
+from radii.errors import DataError, ExperimentError, NetworkError
 from radii.networks import as_network, from_foolbox
 
 
@@ -104,3 +105,28 @@ def test_what_is_missing_or_too_much_is_said(linear_file: Path) -> None:
         as_network(network, input_shape=(2,), mean=np.zeros(2), std=np.ones(2))
     with pytest.raises(NetworkError, match="type int is not a radii Network"):
         as_network(3, input_shape=(2,), domain=(0, 1))
+
+
+def test_a_distribution_of_what_people_have(tmp_path: Path) -> None:
+    points = (np.array([[0.5, 0.3], [0.25, 0.75]], np.float32), [0, 1])
+    file = write_linear(tmp_path)
+    chosen = {"grid": "0.1:0.4:0.1", "domain": (0, 1)}
+    (found,) = radii.robustness_distribution(str(file), points, **chosen).by_network()
+    assert found == "linear.onnx"
+    linear = nn.Linear(2, 2)
+    assert len(radii.robustness_distribution([file, linear], points, **chosen)) == 4
+    with pytest.raises(ExperimentError, match="several networks are called 'Linear'"):
+        radii.robustness_distribution([linear, nn.Linear(2, 2)], points, **chosen)
+    with pytest.raises(NetworkError, match="say which inputs are valid"):
+        radii.robustness_distribution(file, points)
+    with pytest.raises(NetworkError, match="model of type int"):
+        radii.robustness_distribution(3, points)
+    with pytest.raises(DataError, match="data of type int"):
+        radii.robustness_distribution(file, 3, domain=(0, 1))
+    with pytest.raises(ExperimentError, match="at least one"):
+        radii.robustness_distribution([], points)
+
+
+def test_from_torch_takes_modules_only() -> None:
+    with pytest.raises(NetworkError, match="a str is no torch module"):
+        radii.from_torch("x", input_shape=(2,), domain=(0, 1))  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ from radii.execution import (
 from radii.experiments.description import Experiment, Settings
 from radii.machine import memory_share, usable_workers
 from radii.memory import check_room, parse_size
-from radii.networks import Network, load_network
+from radii.networks import Network, load_network, telling_names
 from radii.queries import Grid, Instance, Query
 from radii.search import Kind, Question
 from radii.store import Store
@@ -69,9 +69,14 @@ class Plan:
         if not self.instances:
             raise DataError(f"{self.data}: the selection is empty")
         fingerprints = [network.fingerprint for network in self.networks]
+        names = [network.name for network in self.networks]
         for name, network in zip(self.paths, self.networks, strict=True):
             if fingerprints.count(network.fingerprint) > 1:
                 raise ExperimentError(f"{name}: the same network is given twice")
+            if names.count(network.name) > 1:
+                raise ExperimentError(
+                    f"several networks are called '{network.name}': give each a name of its own"
+                )
             verifier = self._verifier()
             reason = self._attack_refusal(network)
             if reason is None and verifier is not None:
@@ -167,15 +172,11 @@ class Plan:
             }
             source = {"source": self.data, "split": self.split}
             store.begin({**identity, **source}, described, self.instances)
-        else:
-            different = [name for name in identity if identity[name] != known.get(name)]
-            if different:
-                changes = "; ".join(
-                    f"{name} was {known.get(name)}, is {identity[name]}" for name in different
-                )
-                raise ExperimentError(
-                    f"this directory holds another experiment ({changes}); choose another --out"
-                )
+        elif changes := _changes(known, identity):
+            raise ExperimentError(
+                f"this directory holds another experiment ({'; '.join(changes)}); choose another "
+                "--out"
+            )
 
     def _record_misclassified(self, store: Store) -> None:
         """An input at which the property fails as it stands has radius 0: it is its own witness."""
@@ -249,8 +250,8 @@ def prepare(experiment: Experiment) -> Plan:
     """Load and check everything an experiment names, before any work starts."""
     domain = Domain.parse(experiment.domain)
     networks = tuple(
-        load_network(path, domain=domain, mean=experiment.mean, std=experiment.std)
-        for path in experiment.networks
+        load_network(path, domain=domain, mean=experiment.mean, std=experiment.std, name=name)
+        for path, name in zip(experiment.networks, telling_names(experiment.networks), strict=True)
     )
     dataset = datasets.load_spec(experiment.data)
     return plan(
@@ -284,6 +285,30 @@ def plan(
     names = tuple(paths) or tuple(network.name for network in networks)
     source = data or dataset.name
     return Plan(tuple(networks), names, source, dataset.split or "", tuple(instances), settings)
+
+
+def _changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """How two experiments differ, in words."""
+    old, new = was.get("networks") or {}, now["networks"]
+    told = [
+        f"the network {name} has changed" for name in new if old.get(name, new[name]) != new[name]
+    ]
+    told += [f"the network {name} is new" for name in new if name not in old]
+    told += [f"the network {name} is left out" for name in old if name not in new]
+    for name in now:
+        if name not in ("networks", "domain", "data") and now[name] != was.get(name):
+            told.append(f"{name} was {_said(was.get(name))}, is {_said(now[name])}")
+    domain, other = (" and ".join(dict.fromkeys(each["domain"])) for each in (was, now))
+    if domain != other:
+        told.append(f"domain was {_said(domain)}, is {_said(other)}")
+    if not told and now["data"] != was.get("data"):  # otherwise that alone changes the instances
+        told.append("other inputs")
+    return told
+
+
+def _said(value: object) -> str:
+    text = "not given" if value in (None, "") else str(value)
+    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def default_jobs() -> int:

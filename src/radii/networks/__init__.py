@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from radii.networks.exporting import from_torch
 from radii.networks.foolbox_models import from_foolbox
-from radii.networks.given import as_network
+from radii.networks.given import as_network, telling_names
 from radii.networks.graph import Graph, Node
 from radii.networks.network import Network, load_network
 from radii.networks.operators import Kind, Operator
@@ -19,4 +19,5 @@ __all__ = [
     "from_foolbox",
     "from_torch",
     "load_network",
+    "telling_names",
 ]

@@ -39,6 +39,11 @@ def from_torch(
     from radii.networks.loading import REPLAY_TOLERANCE, compare_with_replay
     from radii.networks.normalization import Normalization
 
+    if not isinstance(module, nn.Module):
+        raise NetworkError(
+            f"a {type(module).__name__} is no torch module: from_torch takes a torch.nn.Module, "
+            "load_network the path of an ONNX file"
+        )
     parameter = next((p for p in module.parameters() if p.is_floating_point()), torch.zeros(()))
     sample = torch.zeros((1, *input_shape), dtype=parameter.dtype, device=parameter.device)
     with _evaluating(module), torch.no_grad():

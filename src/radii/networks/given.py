@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ from radii.networks.network import Network, load_network
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["as_network"]
+__all__ = ["as_network", "telling_names"]
 
 Bounds = Domain | tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -64,3 +66,23 @@ def as_network(
             model, input_shape=input_shape, domain=domain, mean=mean, std=std, name=called
         )
     return load_network(model, domain=domain, mean=mean, std=std, name=name)
+
+
+def telling_names(files: Sequence[str | Path]) -> list[str | None]:
+    """Names for files whose own would be the same: the ends of their paths. None: its own will do.
+
+    Several networks of one name would be taken for one in every table.
+    """
+    paths = [Path(file).resolve() for file in files]
+    own = Counter(path.name for path in paths)
+    return [
+        None if own[path.name] == 1 else "/".join(path.parts[-_parts_needed(path, paths) :])
+        for path in paths
+    ]
+
+
+def _parts_needed(path: Path, paths: Sequence[Path]) -> int:
+    """How much of its end tells a path from all the others."""
+    others = [other.parts for other in paths if other != path]
+    counts = range(1, len(path.parts) + 1)
+    return next(n for n in counts if all(other[-n:] != path.parts[-n:] for other in others))
