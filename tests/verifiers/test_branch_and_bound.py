@@ -32,6 +32,7 @@ from radii.verifiers.branch_and_bound.tree import Tree
 
 SEEDED = range(100)
 LONG = range(2000)
+MARGIN = 1e-6
 NEAR = ((0.9, 0.999), (1.001, 1.1))
 """Factors of the exact radius, below and above it."""
 FAR_TOO = ((0.5, *NEAR[0]), (*NEAR[1], 2.0))
@@ -164,18 +165,17 @@ def test_a_frontier_proves_what_a_fresh_tree_proves(seed: int) -> None:
     form = relu_form(fuse(network))
     violations = instance.requirement.violations
     assert violations is not None
-    larger = reduce(form, above.region, violations)
-    tree = Tree(larger, margin=1e-6, is_over=lambda: tree.visited >= 40, check=lambda _: False)
+    larger = reduce(form, above.region, violations, margin=MARGIN)
+    tree = Tree(larger, is_over=lambda: tree.visited >= 40, check=lambda _: False)
     tree.start()
     tree.grow()
     assert not tree.is_proven
-    left = Frontier(tree.left, larger.names, larger.region)
+    left = Frontier(tree.left, larger.names, larger.region, MARGIN)
     for factor, is_robust in ((0.98, True), (1.02, False)):
         eps = factor * (exact.lower if is_robust else exact.upper)
-        smaller = reduce(form, Query(instance, eps).specification.region, violations)
+        smaller = reduce(form, Query(instance, eps).specification.region, violations, margin=MARGIN)
         again = Tree(
             smaller,
-            margin=1e-6,
             is_over=lambda: False,
             check=lambda _: False,
             begun=left.within(smaller),
@@ -195,7 +195,7 @@ def test_a_node_without_splits_outlives_those_beside_it() -> None:
     violations = instance.requirement.violations
     assert violations is not None
     reduction = reduce(relu_form(fuse(network)), instance.ball(0.4), violations)
-    tree = Tree(reduction, margin=1e-6, is_over=lambda: False, check=lambda _: False)
+    tree = Tree(reduction, is_over=lambda: False, check=lambda _: False)
     root = tree.open.pick(torch.tensor([0]))
     memory = Memory(Nodes.join(tree.branched(root), root))
     last = torch.tensor([2])
@@ -285,9 +285,7 @@ def test_numbers_that_overflow_prove_nothing() -> None:
     huge = Box(np.full(shape, -1e308), np.full(shape, 1e308))
     violation = Halfspaces(np.eye(1, network.output_size), np.array([1e9]))
     form = relu_form(fuse(network))
-    tree = Tree(
-        reduce(form, huge, [violation]), margin=1e-6, is_over=lambda: False, check=lambda _: False
-    )
+    tree = Tree(reduce(form, huge, [violation]), is_over=lambda: False, check=lambda _: False)
     tree.start()
     assert not tree.is_proven
 

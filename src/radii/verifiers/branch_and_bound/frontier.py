@@ -20,11 +20,15 @@ __all__ = ["Frontier"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frontier:
-    """Open nodes, the names of the units that their tensors are about, and the region."""
+    """Open nodes, the names of the units that their tensors are about, and the region.
+
+    Whatever is closed was proven with `margin`, and bounds in open nodes assume that it is missed.
+    """
 
     nodes: Nodes
     names: Tensor
     region: Ball | Box
+    margin: float
 
     def within(self, reduction: Reduction) -> Nodes:
         """The open nodes over a smaller region.

@@ -33,6 +33,10 @@ PROOF_MARGIN = 1e-6
 MEMORY_BYTES, MEMORY_SHARE = 512 << 20, 0.25
 """For the multipliers that children start from: at most, and of the memory that is left."""
 
+CLOSE = 2.0
+"""A smaller region may need so many times the margin of the larger one and still go on from it:
+both are estimated from samples, with more to spare than that."""
+
 ATTACK_SECONDS, ATTACK_SHARE = 1.0, 0.1
 """For the attack between root and branching, and of the time that is left."""
 
@@ -105,6 +109,10 @@ def by_units(
     if _is_large(fusion) and _crown_suffices(fusion, specification, violations, margin):
         return Attempt(Answer(Verdict.ROBUST, margin=margin))
     form, violations = unwrapped(form_of(network, fusion), violations)
+    if frontier is not None and margin > CLOSE * frontier.margin:
+        frontier = None
+    if frontier is not None:
+        margin = frontier.margin
 
     def is_over() -> bool:
         return limits.expired is not None
@@ -117,12 +125,12 @@ def by_units(
             specification.inputs,
             is_over,
             lambda: limits.memory_left,
+            margin,
         )
     except MemoryError as error:
         return Attempt(Answer(Verdict.MEMOUT, message=str(error)))
     tree = Tree(
         reduction,
-        margin=margin,
         is_over=is_over,
         check=candidates.try_points,
         is_hopeless=is_hopeless,
@@ -142,7 +150,7 @@ def by_units(
         return Attempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if tree.is_proven:
         return Attempt(Answer(Verdict.ROBUST, margin=margin))
-    left = Frontier(tree.left, reduction.names, specification.region)
+    left = Frontier(tree.left, reduction.names, specification.region, margin)
     return Attempt(Answer(limits.expired or Verdict.UNKNOWN), frontier=left)
 
 

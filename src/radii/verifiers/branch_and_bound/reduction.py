@@ -39,6 +39,8 @@ DENSE = 0.3
 """From this share of entries on, a dense product is faster than a sparse one."""
 COPIES, FLOAT64_BYTES = 4, 8
 """Of a layer's rows over the columns, while they are bounded."""
+CUT_SLACK = 1e-9
+"""Of what a cut of the inputs adds up: inputs that miss it by less count as violating still."""
 ALPHA_STEPS = 4
 """Steps of ascent for each unit that CROWN leaves open: shared by all specifications and nodes."""
 
@@ -66,13 +68,16 @@ def reduce(
     inputs: Halfspaces | None = None,
     is_over: Callable[[], bool] = lambda: False,
     memory_left: Callable[[], float] = lambda: math.inf,
+    margin: float = 0.0,
 ) -> Reduction:
     """Root bounds, and what they leave open. `inputs` must hold in a violation too.
 
+    `margin` is taken off the rows of violations, so that whatever is concluded from assuming one,
+    a node that is empty too, also holds for outputs that nearly are one.
     Once it is over, the cheapest bounds are used: still sound. A MemoryError where a layer would
     not fit into what is left of the memory, in bytes.
     """
-    return _Reducer(form, region, is_over, memory_left).run(violations, inputs)
+    return _Reducer(form, region, is_over, memory_left).run(violations, inputs, margin)
 
 
 class _Reducer:
@@ -99,11 +104,13 @@ class _Reducer:
         self.known = torch.eye(inputs, dtype=torch.float64)
         self.sizes = torch.cat([self.support.sizes, torch.ones(1, dtype=torch.float64)])
 
-    def run(self, violations: Sequence[Halfspaces], inputs: Halfspaces | None) -> Reduction:
+    def run(
+        self, violations: Sequence[Halfspaces], inputs: Halfspaces | None, margin: float
+    ) -> Reduction:
         for layer in self.form.layers:
             self.add(layer)
         self.output = _product(self.form.output, self.known)
-        parts = [self.violation(polyhedron, inputs) for polyhedron in violations]
+        parts = [self.violation(polyhedron, inputs, margin) for polyhedron in violations]
         longest = max((len(rows) for rows, _ in parts), default=1)
         repeated = [[min(i, len(rows) - 1) for i in range(longest)] for rows, _ in parts]
         rows = [rows[chosen] for (rows, _), chosen in zip(parts, repeated, strict=True)]
@@ -112,9 +119,12 @@ class _Reducer:
         layers = Layers(tuple(self.blocks), specs, longest, self.support)
         return Reduction(layers, self.lower, self.upper, self.names, self.signs, self.region)
 
-    def violation(self, polyhedron: Halfspaces, inputs: Halfspaces | None) -> tuple[Tensor, Tensor]:
+    def violation(
+        self, polyhedron: Halfspaces, inputs: Halfspaces | None, margin: float
+    ) -> tuple[Tensor, Tensor]:
         """Its rows over the kept columns, and how large the absolute values are they add up."""
-        matrix, offset = torch.from_numpy(polyhedron.matrix), torch.from_numpy(polyhedron.offset)
+        matrix = torch.from_numpy(polyhedron.matrix)
+        offset = torch.from_numpy(np.nextafter(polyhedron.offset - margin, -np.inf))
         rows = matrix @ self.output
         rows[:, self.form.inputs] += offset
         sizes = matrix.abs() @ self.magnitudes(self.form.output) + offset.abs()
@@ -123,6 +133,7 @@ class _Reducer:
             cuts[:, : self.form.inputs] = torch.from_numpy(inputs.matrix)
             cuts[:, self.form.inputs] = torch.from_numpy(inputs.offset)
             on_inputs = cuts[:, : self.form.inputs + 1].abs() @ self.sizes[: self.form.inputs + 1]
+            cuts[:, self.form.inputs] -= CUT_SLACK * on_inputs
             rows, sizes = torch.cat([rows, cuts]), torch.cat([sizes, on_inputs])
         return rows, sizes
 

@@ -57,16 +57,15 @@ class Tree:
 
     `check` is called with candidate inputs (N, inputs); it returns True to stop the search.
     `is_hopeless` is asked now and then with the part of the tree that is closed; True gives up.
-    `margin` is what a proven value must exceed. `begun` are open nodes to go on with instead of
-    the root. Multipliers are looked for on `device`; proofs stay on the CPU, in float64. Children
-    start from their parents' multipliers as far as these fit into `memory_bytes`.
+    `begun` are open nodes to go on with instead of the root. Multipliers are looked for on
+    `device`; proofs stay on the CPU, in float64. Children start from their parents' multipliers as
+    far as these fit into `memory_bytes`. The proof's margin is in the reduction's specifications.
     """
 
     def __init__(
         self,
         reduction: Reduction,
         *,
-        margin: float,
         is_over: Callable[[], bool],
         check: Callable[[Tensor], bool],
         is_hopeless: Callable[[float], bool] = lambda _: False,
@@ -79,7 +78,6 @@ class Tree:
         self.device = device
         self.layers32 = reduction.layers.to(torch.float32, "cpu")
         self.fast = self.layers32.to(torch.float32, device)
-        self.margin = margin
         self.is_over = is_over
         self.check = check
         self.is_hopeless = is_hopeless
@@ -183,7 +181,7 @@ class Tree:
         nodes.remember(chosen.to(torch.float32, "cpu"))
         found = evaluate(self.layers, rows, chosen.to(torch.float64, "cpu"))
         nodes.value = found.values
-        is_open = ~(found.values > self.margin)
+        is_open = ~(found.values > 0)
         if bool(is_open.any()) and self.check(self.layers.support.inputs(found.steps[is_open])):
             self.is_refuted = True
         return nodes.pick(is_open), kept[is_open]
@@ -244,7 +242,7 @@ class Tree:
                 steps = evaluate(self.layers, row, chosen).steps
             else:
                 chosen, steps = solved
-            if bool(evaluate(self.layers, row, chosen).values[0] > self.margin):
+            if bool(evaluate(self.layers, row, chosen).values[0] > 0):
                 continue
             self.undecided = Nodes.join(self.undecided, leaves.pick(place))
             if self.check(self.layers.support.inputs(steps)):

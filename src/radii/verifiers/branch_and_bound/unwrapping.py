@@ -1,7 +1,8 @@
 """A ReLU on the outputs, moved out of the network into the specification.
 
 max(0, a) <= max(0, b) exactly where a <= b or a <= 0. So "class b is at least class a" behind a
-final ReLU becomes two linear statements in front of it, and its units need no relaxation.
+final ReLU becomes two linear statements in front of it, and its units need no relaxation. The same
+holds with a margin on the right of all three, and in the scale in which they were given.
 """
 
 from __future__ import annotations
@@ -31,20 +32,21 @@ def unwrapped(
     rows: dict[bytes, npt.NDArray[np.float64]] = {}
     for pair in pairs:
         assert pair is not None
-        above, below = pair
-        for row in (_unit(above, outputs) - _unit(below, outputs), _unit(above, outputs)):
+        above, below, scale = pair
+        positive = _unit(above, outputs)
+        for row in (scale * (positive - _unit(below, outputs)), scale * positive):
             rows[row.tobytes()] = row
     return bare, tuple(Halfspaces(row, np.zeros(1)) for row in rows.values())
 
 
-def _compared(polyhedron: Halfspaces) -> tuple[int, int] | None:
-    """(a, b) if the polyhedron is y_a <= y_b."""
+def _compared(polyhedron: Halfspaces) -> tuple[int, int, float] | None:
+    """(a, b, c) if the polyhedron is c y_a <= c y_b."""
     row = polyhedron.matrix[0]
     above, below = np.flatnonzero(row > 0), np.flatnonzero(row < 0)
     is_pair = len(polyhedron.matrix) == 1 and len(above) == len(below) == 1
     if not is_pair or polyhedron.offset[0] != 0 or row[above[0]] != -row[below[0]]:
         return None
-    return int(above[0]), int(below[0])
+    return int(above[0]), int(below[0]), float(row[above[0]])
 
 
 def _ends_in_relu(form: ReluForm) -> bool:
