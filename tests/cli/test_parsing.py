@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from radii.cli import build_parser, main
+from radii.cli.parsing import number, seconds
 
 AUDIT = ["audit", "r.csv", "--data", "digits", "--domain", "-1:1"]
 
@@ -46,3 +47,56 @@ def test_a_negative_grid_gets_its_own_sentence(capsys: pytest.CaptureFixture[str
     flags = ["--network", "n.onnx", "--data", "digits", "--domain", "0:1", "--out", "out"]
     assert main(["run", *flags, "--grid", "-0.1:0.4:0.1"]) == 2
     assert "0 <= start < stop" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0.02", 0.02), ("8/255", 8 / 255), (" 1 / 4", 0.25), ("1e-3", 0.001)]
+)
+def test_numbers(text: str, value: float) -> None:
+    assert number(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("90", 90), ("1.5", 1.5), ("10m", 600), ("1h5s", 3605)]
+)
+def test_seconds(text: str, value: float) -> None:
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "many", "1/0", "1/2/3", "10 parsecs"])
+def test_what_is_no_number(text: str) -> None:
+    for kind in (number, seconds):
+        with pytest.raises(argparse.ArgumentTypeError):
+            kind(text)
+
+
+ENSEMBLE = ["--network", "a", "--data", "digits", "--domain", "0:1"]
+CYCLE = ["--data", "digits", "--test", "digits", "--arch", "a", "--require", "r", "--out", "o"]
+
+
+@pytest.mark.parametrize(
+    ("command", "flag"),
+    [
+        (["run"], "timeout"),
+        (["run"], "cpu-timeout"),
+        (["verify"], "timeout"),
+        (["global"], "timeout"),
+        (["study", "tradeoff", "--out", "o"], "proof-timeout"),
+        (["ensemble", "verify", *ENSEMBLE, "--eps", "8/255"], "timeout"),
+        (["ensemble", "curve", *ENSEMBLE, "--grid", "mnist"], "budget"),
+        (["cycle", *CYCLE, "--eps", "8/255"], "seconds"),
+        (["cycle", *CYCLE], "timeout"),
+    ],
+)
+def test_lengths_of_time_in_every_command(command: list[str], flag: str) -> None:
+    told = build_parser().parse_args([*command, f"--{flag}", "10m"])
+    assert getattr(told, flag.replace("-", "_")) == 600
+    if "8/255" in command:
+        assert told.eps == 8 / 255
+
+
+@pytest.mark.parametrize("flag", ["search", "verifier", "k", "cuts", "timeout", "device", "tool"])
+def test_attack_has_no_flags_of_proofs(flag: str) -> None:
+    build_parser().parse_args(["run", f"--{flag}", "1"])
+    with pytest.raises(SystemExit):
+        build_parser().parse_args(["attack", f"--{flag}", "1"])

@@ -26,7 +26,7 @@ def add_parser(subparsers: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_experiment_flags(parser)
+    add_experiment_flags(parser, proves=False)
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep the results here")
     add_json_flag(parser)
     add_logging_flags(parser)

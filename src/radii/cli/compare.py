@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
+from radii.cli.parsing import number
 from radii.errors import DataError, StoreError
 
 if TYPE_CHECKING:
@@ -108,13 +109,12 @@ def eps_values(text: str | None) -> tuple[float, ...]:
     """Radii from a flag such as 0.01,0.02 or 8/255."""
     found = []
     for part in (text or "").split(","):
-        over, _, under = part.strip().partition("/")
-        if not over:
+        if not part.strip():
             continue
         try:
-            value = float(over) / (float(under) if under else 1.0)
-        except (ValueError, ZeroDivisionError):
-            raise DataError(f"--eps {part.strip()} is not a number") from None
+            value = number(part)
+        except argparse.ArgumentTypeError as error:
+            raise DataError(f"--eps {error}") from None
         if not 0 <= value < float("inf"):
             raise DataError(f"--eps {part.strip()} must be a finite number >= 0")
         found.append(value)

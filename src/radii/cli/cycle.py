@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
+from radii.cli.parsing import number, seconds
 from radii.errors import ExperimentError, InputError
 
 if TYPE_CHECKING:
@@ -60,7 +61,11 @@ def add_parser(subparsers: Any) -> None:
     what.add_argument("--out", required=True, type=Path, metavar="DIR", help="where it is kept")
     what.add_argument("--rounds", type=int, default=5, metavar="N", help="at most (5)")
     what.add_argument(
-        "--seconds", type=float, default=math.inf, metavar="S", help="no round begins later (none)"
+        "--seconds",
+        type=seconds,
+        default=math.inf,
+        metavar="S",
+        help="no round begins later (none)",
     )
     how = parser.add_argument_group("how to train")
     how.add_argument("--regime", default="standard", metavar="NAME", help="first round (standard)")
@@ -74,7 +79,7 @@ def add_parser(subparsers: Any) -> None:
     how.add_argument("--weight-decay", type=float, metavar="W", help="L2 penalty (0)")
     how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
     seek = parser.add_argument_group("how to seek counterexamples and to measure")
-    seek.add_argument("--eps", type=float, metavar="EPS", help="how far (as the requirements say)")
+    seek.add_argument("--eps", type=number, metavar="EPS", help="how far (as the requirements say)")
     seek.add_argument("--attacked", type=int, metavar="N", help="training images a round (all)")
     seek.add_argument("--verified", type=int, metavar="N", help="of those that withstand (100)")
     seek.add_argument("--property", metavar="NAME", help="one-to-any (default), sr:delta=10, ...")
@@ -82,8 +87,8 @@ def add_parser(subparsers: Any) -> None:
     seek.add_argument("--grid", metavar="START:STOP:STEP", help="for test images (around eps)")
     seek.add_argument("--verifier", metavar="NAME", help="native (default), milp, ...")
     seek.add_argument("--attack", metavar="NAME", help="pgd on training images, minimum-norm")
-    seek.add_argument("--timeout", type=float, metavar="S", help="wall seconds a query (60)")
-    seek.add_argument("--memory", metavar="SIZE", help="of each process that proves (no limit)")
+    seek.add_argument("--timeout", type=seconds, metavar="S", help="wall seconds a query (60)")
+    seek.add_argument("--memory", metavar="SIZE", help="of each worker (its share of nine tenths)")
     seek.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
     add_json_flag(parser)
     parser.set_defaults(run=run)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
+from radii.cli.parsing import number, seconds
 from radii.errors import ExperimentError, SpecificationError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def add_parser(subparsers: Any) -> None:
         if name == "curve":
             verb.add_argument("--grid", required=True, metavar="START:STOP:STEP", help="eps values")
         else:
-            verb.add_argument("--eps", required=True, type=float, metavar="E", help="the radius")
+            verb.add_argument("--eps", required=True, type=number, metavar="E", help="the radius")
         if name != "attack":
             verb.add_argument(
                 "--alpha", type=float, metavar="A", help="robust: the value is below it, in (0, 1]"
@@ -97,9 +98,9 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument("--verifier", default="native", metavar="NAME", help="native (default), milp")
     how.add_argument(
-        "--timeout", type=float, default=60.0, metavar="S", help="wall seconds a question (60)"
+        "--timeout", type=seconds, default=60.0, metavar="S", help="wall seconds a question (60)"
     )
-    how.add_argument("--budget", type=float, metavar="S", help="wall seconds an eps (no limit)")
+    how.add_argument("--budget", type=seconds, metavar="S", help="wall seconds an eps (no limit)")
     how.add_argument("--memory", metavar="SIZE", help="of each worker, such as 2G (no limit)")
     how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
     how.add_argument("--seed", type=int, default=0, metavar="N", help="of the attacks (0)")

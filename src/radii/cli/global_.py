@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
+from radii.cli.parsing import number, seconds
 from radii.errors import ExperimentError
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def add_parser(subparsers: Any) -> None:
 
 def _add_statistics_flags(group: Any) -> None:
     group.add_argument("--plan", action="store_true", help="only say how many inputs it needs")
-    group.add_argument("--error", type=float, metavar="E", help="tolerance of the estimate (0.05)")
+    group.add_argument("--error", type=number, metavar="E", help="tolerance of the estimate (0.05)")
     group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="(0.95)")
     group.add_argument(
         "--method",
@@ -64,7 +65,7 @@ def _add_statistics_flags(group: Any) -> None:
     group.add_argument("--range", metavar="A:B", help="all values that a change can have")
     group.add_argument("--samples", type=int, metavar="N", help="so many inputs, without a plan")
     group.add_argument("--sequential", action="store_true", help="stop as soon as it is enough")
-    group.add_argument("--decide", type=float, metavar="X", help="is the measure at least X?")
+    group.add_argument("--decide", type=number, metavar="X", help="is the measure at least X?")
 
 
 def _add_subject_flags(group: Any) -> None:
@@ -104,9 +105,9 @@ def _add_work_flags(group: Any) -> None:
     group.add_argument("--attack", metavar="NAME", help="of R: apgd (default), pgd, fgsm, ...; of "
                        "D: pgd (default), fgsm")  # fmt: skip
     group.add_argument("--verifier", metavar="NAME", help="native (default), milp, ...")
-    group.add_argument("--within", type=float, metavar="W", help="of D: narrow changes to this")
-    group.add_argument("--timeout", type=float, metavar="S", help="seconds an input's proof (60)")
-    group.add_argument("--memory", metavar="SIZE", help="of each process that proves (no limit)")
+    group.add_argument("--within", type=number, metavar="W", help="of D: narrow changes to this")
+    group.add_argument("--timeout", type=seconds, metavar="S", help="seconds an input's proof (60)")
+    group.add_argument("--memory", metavar="SIZE", help="of each worker (its share of nine tenths)")
     group.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
     group.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample (0)")
     group.add_argument("--out", type=Path, metavar="DIR", help="keep results; run again: continue")

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from radii.cli.parsing import number
 from radii.errors import DataError, StoreError
 
 __all__ = ["add_parser"]
@@ -49,7 +50,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument(
         "--largest-eps",
-        type=float,
+        type=number,
         metavar="E",
         help="the end of the grid, which VERONA writes where it found no counterexample",
     )

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli.parsing import seconds
 from radii.errors import ExperimentError
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ _SETTINGS = (
 _NUMBERS = ("k", "timeout", "cpu_timeout", "seed")
 
 
-def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
-    """All that describes an experiment. Flags win over the file."""
+def add_experiment_flags(parser: argparse.ArgumentParser, *, proves: bool = True) -> None:
+    """All that describes an experiment, and how it proves if it does. Flags win over the file."""
     parser.add_argument(
         "experiment", nargs="?", type=Path, metavar="EXPERIMENT.toml", help="a description in TOML"
     )
@@ -75,11 +76,34 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
         "0:0.4:1/255",
     )
     how = parser.add_argument_group("how to measure")
+    if proves:
+        _add_proof_flags(how)
+    how.add_argument(
+        "--attack", metavar="NAME", help="minimum-norm (default), apgd, pgd, fgsm, foolbox:NAME"
+    )
+    how.add_argument(
+        "--budget",
+        metavar="S|2h",
+        help="a number: wall seconds of each input (none); with a unit (30s, 10m, 2h): of the "
+        "whole run, spent where it narrows the distribution most",
+    )
+    how.add_argument(
+        "--memory",
+        metavar="SIZE",
+        help="of each worker, such as 500M or 2G (its share of nine tenths of the machine's)",
+    )
+    how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    _add_cluster_flags(parser.add_argument_group("where to measure"))
+    how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+
+
+def _add_proof_flags(how: Any) -> None:
+    """What is asked, and of which verifier."""
     how.add_argument(
         "--search",
         metavar="NAME",
         help="native (default with --verifier native), attack-guided (default otherwise), "
-        "k-binary, binary or linear",
+        "k-binary, binary, linear, or attack-only, which proves nothing",
     )
     how.add_argument(
         "--k", type=int, metavar="N", help="queries of an input at once: k-binary (2), linear (1)"
@@ -93,27 +117,15 @@ def add_experiment_flags(parser: argparse.ArgumentParser) -> None:
         help="native (default), milp, enumeration, marabou, gurobi, vnncomp, portfolio:NAME,NAME",
     )
     how.add_argument(
-        "--attack", metavar="NAME", help="minimum-norm (default), apgd, pgd, fgsm, foolbox:NAME"
-    )
-    how.add_argument(
         "--timeout",
-        type=float,
+        type=seconds,
         metavar="S",
         help="wall seconds a query; native: all proofs of an input (60)",
     )
     how.add_argument(
-        "--cpu-timeout", type=float, metavar="S", help="CPU seconds a query (no limit)"
+        "--cpu-timeout", type=seconds, metavar="S", help="CPU seconds a query (no limit)"
     )
-    how.add_argument(
-        "--budget",
-        metavar="S|2h",
-        help="a number: wall seconds of each input (none); with a unit (30s, 10m, 2h): of the "
-        "whole run, spent where it narrows the distribution most",
-    )
-    add_machine_flags(how)
-    how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
-    _add_cluster_flags(parser.add_argument_group("where to measure"))
-    how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+    _add_verifier_flags(how)
 
 
 def _add_cluster_flags(group: Any) -> None:
@@ -151,6 +163,10 @@ def add_machine_flags(group: Any) -> None:
         metavar="SIZE",
         help="of each process that proves, such as 500M or 2G (no limit)",
     )
+    _add_verifier_flags(group)
+
+
+def _add_verifier_flags(group: Any) -> None:
     group.add_argument(
         "--device", metavar="NAME", help="where a verifier that can choose computes: cpu, cuda, mps"
     )
@@ -174,7 +190,7 @@ def experiment_from(args: argparse.Namespace, **fixed: str) -> Experiment:
     if args.network is not None:
         options["networks"] = args.network
     for name in ("data", "domain", "mean", "std", "layout", *_SETTINGS, *_NUMBERS):
-        value = getattr(args, name)
+        value = getattr(args, name, None)  # not every command has every flag
         if value is not None:
             options[name] = value
     if args.budget is not None:

@@ -1,12 +1,16 @@
-"""How arguments are read: flags in full, values that may begin with a minus sign."""
+"""How arguments are read: flags in full, numbers as people write them."""
 
 from __future__ import annotations
 
 import argparse
 import re
+from contextlib import suppress
+from fractions import Fraction
 from typing import Any
 
-__all__ = ["Parser"]
+from radii.errors import ExperimentError
+
+__all__ = ["Parser", "number", "seconds"]
 
 NEGATIVE = re.compile(r"-\.?\d")
 
@@ -21,3 +25,26 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False, **options})
         self._negative_number_matcher = NEGATIVE
+
+
+def number(text: str) -> float:
+    """For flags such as --eps: a number or a fraction, 0.02 or 8/255. Commands check its size."""
+    with suppress(ValueError):
+        return float(text)
+    with suppress(ValueError, ZeroDivisionError):
+        return float(Fraction(text.replace(" ", "")))
+    raise argparse.ArgumentTypeError(f"{text.strip()} is not a number, such as 0.02 or 8/255")
+
+
+def seconds(text: str) -> float:
+    """For flags such as --timeout: 90, 90s or 1m30s. Commands check its size."""
+    with suppress(ValueError):
+        return float(text)
+    from radii.planning import parse_duration
+
+    try:
+        return parse_duration(text)
+    except ExperimentError:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is neither a number of seconds nor a length of time such as 30s, 10m or 2h"
+        ) from None

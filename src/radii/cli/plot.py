@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli.compare import eps_values
 from radii.cli.figures import KINDS, FigureOptions
 from radii.errors import DataError, InputError
 
@@ -177,7 +178,7 @@ def _options(args: argparse.Namespace) -> FigureOptions:
         raise DataError(f"--width {args.width}: a figure is between 1.5 and 40 inches wide")
     return FigureOptions(
         by=tuple(_names(args.by)) if args.by else None,
-        eps=tuple(_number("--eps", text) for text in _names(args.eps or "")),
+        eps=eps_values(args.eps),
         sort=args.sort,
         confidence=args.confidence,
         turnbull=args.turnbull,

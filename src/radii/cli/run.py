@@ -137,7 +137,7 @@ def _agenda(
     if budget is None:
         return Agenda()
     limit = plan.settings.proof_seconds()
-    is_given = args.timeout is not None or (
+    is_given = getattr(args, "timeout", None) is not None or (
         args.experiment is not None and "timeout" in Experiment.options_of(args.experiment)
     )
     left = budget - (time.monotonic() - began)

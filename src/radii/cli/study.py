@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli.parsing import seconds
 from radii.errors import DataError, ExperimentError
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ grids:    deterministic, pruned, bayesian, each with depth, width, activation (r
           (pruned); step, steps and samples (bayesian); all combinations, or count=N of them
 """
 
-_SETTINGS: dict[str, tuple[type, str, str]] = {
+_SETTINGS: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "data": (str, "SPEC", "images to train on, such as mnist:train[0:5000]"),
     "test": (str, "SPEC", "images to measure on, such as mnist:test"),
     "eps": (str, "EPS", "radius of the balls, such as 0.05 or 8/255"),
@@ -41,7 +42,7 @@ _SETTINGS: dict[str, tuple[type, str, str]] = {
     "confidence": (float, "C", "of all intervals (0.95)"),
     "attack": (str, "NAME", "fgsm (default) or pgd"),
     "proof_inputs": (int, "N", "inputs given to the verifier (50); 0: no proofs"),
-    "proof_timeout": (float, "S", "seconds of the verifier an input (1)"),
+    "proof_timeout": (seconds, "S", "seconds of the verifier an input (1)"),
     "verifier": (str, "NAME", "native"),
     "seed": (int, "N", "of all that is drawn (0)"),
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli import train_bayesian
+from radii.cli.parsing import number
 from radii.errors import DataError, TrainingError
 
 if TYPE_CHECKING:
@@ -231,11 +232,10 @@ def _data(spec: str, test: str | None) -> tuple[Dataset, Dataset | None]:
 
 
 def _number(name: str, text: str) -> float:
-    above, _, below = text.partition("/")
     try:
-        return float(above) / float(below) if below else float(above)
-    except (ValueError, ZeroDivisionError):
-        raise TrainingError(f"--{name} '{text}' is not a number") from None
+        return number(text)
+    except argparse.ArgumentTypeError as error:
+        raise TrainingError(f"--{name} {error}") from None
 
 
 def _numbers(name: str, text: str | None) -> list[float] | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_machine_flags
+from radii.cli.parsing import seconds
 from radii.errors import InputError, SpecificationError
 from radii.memory import parse_size
 
@@ -65,7 +66,10 @@ def add_parser(subparsers: Any) -> None:
         "--category", metavar="NAME", help="of the results of a list (the name of its folder)"
     )
     parser.add_argument(
-        "--timeout", type=float, metavar="S", help="wall seconds for all (none); of a list, at most"
+        "--timeout",
+        type=seconds,
+        metavar="S",
+        help="wall seconds for all (none); of a list, at most",
     )
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="write the answer here too; of a list: results.csv"
@@ -79,8 +83,8 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     started = time.monotonic()
-    seconds = math.inf if args.timeout is None else args.timeout
-    if not seconds > 0:
+    allowed = math.inf if args.timeout is None else args.timeout
+    if not allowed > 0:
         raise InputError(f"--timeout {args.timeout} must be a number of seconds above 0")
     if args.instances is not None:
         if args.network is not None:
@@ -98,8 +102,8 @@ def run(args: argparse.Namespace) -> int:
     from radii.vnnlib import read_problem
 
     problem = read_problem(args.property)  # before the slow imports: most mistakes are here
-    work = (args, problem, started, seconds, memory)
-    is_limited = memory is not None or seconds < math.inf
+    work = (args, problem, started, allowed, memory)
+    is_limited = memory is not None or allowed < math.inf
     found = decided_in_time(*work) if is_limited else decide(*work)
     if found.message and found.replayed_on is None:
         print(f"radii: {found.message}", file=sys.stderr)
@@ -168,6 +172,7 @@ def _network(path: Path, problem: Problem) -> Network:
 
     from radii.balls import Domain
     from radii.networks import Network
+    from radii.networks.loading import compare_with_replay
     from radii.networks.models import read_model, signature
 
     model = read_model(path)
@@ -178,7 +183,9 @@ def _network(path: Path, problem: Problem) -> Network:
         low, high = zip(*boxes, strict=True)
         domain = Domain(np.minimum.reduce(low), np.maximum.reduce(high))
     name = path.name.removesuffix(".gz").removesuffix(".onnx")
-    return Network.from_bytes(model.SerializeToString(), domain=domain, name=name)
+    network = Network.from_bytes(model.SerializeToString(), domain=domain, name=name)
+    compare_with_replay(network)
+    return network
 
 
 def _object(args: argparse.Namespace, answer: Found, seconds: float) -> dict[str, Any]:
