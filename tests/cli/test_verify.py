@@ -16,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from radii.cli import verify
 from radii.errors import InputError
+from radii.testing.graphs import Sketch
 from radii.testing.simulated import hang, hoard
 from radii.vnnlib import Outcome, parse_verification, read_problem
 
@@ -244,6 +245,20 @@ def test_bad_input_gets_one_sentence(
     with pytest.raises(InputError, match=sentence) as caught:
         call(linear, written(linear, body), *more)
     assert "\n" not in str(caught.value)
+
+
+def test_a_network_that_onnx_runtime_reads_otherwise_is_refused(linear: Path) -> None:
+    """SAME with a stride above the kernel: what ONNX says is not what its runtime does."""
+    sketch = Sketch([1, 1, 4])
+    kernel = sketch.constant(np.ones((1, 1, 1)))
+    options = {"kernel_shape": [1], "strides": [2], "auto_pad": "SAME_LOWER"}
+    path = linear.parent / "other.onnx"
+    value = sketch.apply("ConvTranspose", "x", kernel, **options)
+    path.write_bytes(sketch.model(value).SerializeToString())
+    more = "".join(f"(declare-const X_{i} Real) (assert (<= 0 X_{i} 1))" for i in (2, 3))
+    outputs = "".join(f"(declare-const Y_{i} Real)" for i in range(2, 8))
+    with pytest.raises(InputError, match="gives 8 outputs, but 7 on onnxruntime"):
+        call(path, written(linear, f"{UNIT}{more}{outputs}(assert (<= Y_0 0))"))
 
 
 def test_files_that_are_not_there(linear: Path) -> None:

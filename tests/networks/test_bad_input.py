@@ -113,6 +113,15 @@ def test_unsupported_uses_of_operators(
     assert f"operator '{operator}" in refusal(path, UnsupportedOperator)
 
 
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+def test_windows_of_nothing_but_padding(operator: str, tmp_path: Path) -> None:
+    sketch = Sketch([1, 7, 2], opset=19)
+    value = sketch.apply(operator, "x", kernel_shape=[2], dilations=[3], pads=[1, 1])
+    path = tmp_path / "net.onnx"
+    path.write_bytes(sketch.model(value).SerializeToString())
+    assert "with a window that holds padding only" in refusal(path, UnsupportedOperator)
+
+
 def test_old_and_future_opsets(tmp_path: Path) -> None:
     for opset in (7, 99):
         assert f"uses opset {opset}; opsets 8 to" in refusal_of(sound_model(opset), tmp_path)

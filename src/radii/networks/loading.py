@@ -62,9 +62,12 @@ def compare_with_replay(network: Network, count: int = 2) -> None:
 
     Proofs speak about the graph and witnesses about the replay: they must be one function.
     """
-    low, high = network.domain.box(network.input_shape)
-    rng = np.random.default_rng(0)
-    inputs = rng.uniform(low, high, (count, *network.input_shape)).astype(network.input_dtype)
+    low, high = (
+        np.nan_to_num(side, posinf=1.0, neginf=-1.0)
+        for side in network.domain.box(network.input_shape)
+    )
+    places = np.random.default_rng(0).uniform(size=(count, *network.input_shape))
+    inputs = (low * (1 - places) + high * places).astype(network.input_dtype)
     replayed = network.replay(inputs)
     if not np.isfinite(replayed).all():
         raise NetworkError(f"{network.name}: gives NaN or infinite outputs inside its domain")

@@ -132,6 +132,8 @@ def slice_axes(call: Call) -> int:
     axes = list(range(len(starts))) if axes is None else axes
     result = call.node(0)
     for axis, start, stop, step in zip(axes, starts, stops, steps, strict=True):
+        if step < 0:  # ONNX begins at the first entry where Python would take none
+            start = max(start, -shape[axis])
         chosen = range(shape[axis])[slice(start, stop, step)]
         if step > 0:
             bounds = (chosen.start, max(chosen.start, chosen.stop), step)

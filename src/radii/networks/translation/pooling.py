@@ -18,13 +18,15 @@ __all__ = ["average_pool", "global_average_pool", "global_max_pool", "max_pool"]
 
 
 def max_pool(call: Call) -> int:
-    window = spatial_window(call, call.ints_attribute("kernel_shape"))
-    return call.emit(MaxPool(_rounded(call, window)), call.node(0))
+    window = _rounded(call, spatial_window(call, call.ints_attribute("kernel_shape")))
+    _refuse_empty(call, window)
+    return call.emit(MaxPool(window), call.node(0))
 
 
 def average_pool(call: Call) -> int:
     given = spatial_window(call, call.ints_attribute("kernel_shape"))
     window = _rounded(call, given)
+    _refuse_empty(call, window)
     sizes = call.shape(0)[2:]
     counted = given.pads if call.int_attribute("count_include_pad", 0) else ((0, 0),) * len(sizes)
     factors = _factors(window, sizes, counted)
@@ -60,6 +62,16 @@ def _rounded(call: Call, window: Window) -> Window:
         needed = (places - 1) * stride + reach - size - before
         pads.append((before, max(after, needed)))
     return Window(window.kernel, window.strides, window.dilations, tuple(pads))
+
+
+def _refuse_empty(call: Call, window: Window) -> None:
+    """Windows that hold padding only: what they give is not defined."""
+    sizes = call.shape(0)[2:]
+    for axis, places in enumerate(window.result_size(sizes)):
+        inside = F.pad(torch.ones(sizes[axis]), window.pads[axis])
+        windows = inside.unfold(0, window.reach[axis], window.strides[axis])
+        if bool((windows[:places, :: window.dilations[axis]].sum(1) == 0).any()):
+            raise call.unsupported("with a window that holds padding only")
 
 
 def _factors(window: Window, sizes: Sequence[int], counted: Sequence[tuple[int, int]]) -> Tensor:

@@ -141,6 +141,8 @@ def slice_axes(draw: Draw) -> onnx.ModelProto:
     for axis, step in zip(axes, steps, strict=True):
         start = draw.integer(0, shape[axis] - 1)
         start = start - shape[axis] if draw.flag() else start
+        if draw.integer(0, 5) == 0:  # before the first entry
+            start = -shape[axis] - draw.integer(1, 9)
         stop = draw.choice(2**31 - 1, shape[axis]) if step > 0 else -(2**31)
         starts.append(start)
         stops.append(stop)
