@@ -41,6 +41,16 @@ def test_a_folder_of_figures(results: Path, tmp_path: Path) -> None:
     assert names == {"box.pdf", "box.png", "classes.pdf", "classes.png"}
 
 
+@pytest.mark.parametrize("kind", ["robust-accuracy", "security"])
+def test_lines_beyond_the_axis_are_told(
+    kind: str, results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = ["--kind", kind, "-o", str(tmp_path / "sr.png")]
+    assert main(["plot", str(results), *target, "--eps", "8/255,0.5,0.7"]) == 0  # no warning
+    told = capsys.readouterr().err
+    assert "--eps 0.5, 0.7 lies beyond every radius" in told and told.count("\n") == 1
+
+
 @pytest.mark.slow
 def test_all_that_the_results_allow(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -36,10 +36,11 @@ class FigureOptions:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A figure, and what it shows in a few words."""
+    """A figure, and what it shows in a few words. Those over eps have lines at --eps."""
 
     shows: str
     draw: Callable[[Distribution, FigureOptions], Figure]
+    is_over_eps: bool = False
 
 
 def _ecdf(distribution: Distribution, options: FigureOptions) -> Figure:
@@ -237,10 +238,12 @@ def _two_networks(distribution: Distribution) -> tuple[str, str]:
 
 
 KINDS: dict[str, Kind] = {
-    "ecdf": Kind("share of inputs broken within eps, the gap shaded", _ecdf),
-    "robust-accuracy": Kind("share of inputs that stay right within eps", _robust_accuracy),
-    "satisfaction": Kind("share for which a property is proven", _constraints("satisfaction")),
-    "security": Kind("share for which no attack breaks a property", _constraints("security")),
+    "ecdf": Kind("share of inputs broken within eps, the gap shaded", _ecdf, True),
+    "robust-accuracy": Kind("share of inputs that stay right within eps", _robust_accuracy, True),
+    "satisfaction": Kind(
+        "share for which a property is proven", _constraints("satisfaction"), True
+    ),
+    "security": Kind("share for which no attack breaks a property", _constraints("security"), True),
     "box": Kind("quantiles of the radii, each as an interval", _boxes),
     "gaps": Kind("how wide brackets stayed", _gaps),
     "times": Kind("share of inputs done within a time", _times),
@@ -249,12 +252,12 @@ KINDS: dict[str, Kind] = {
     "scatter": Kind("an input's radii on two networks, and Spearman's r", _scatter),
     "claims": Kind("proofs of the first result against witnesses of the second", _claims),
     "correlations": Kind("Spearman's r between all networks", _correlations),
-    "leads": Kind("which of two networks is more robust at which eps", _leads),
+    "leads": Kind("which of two networks is more robust at which eps", _leads, True),
     "classes": Kind("median radius by class and network; recall with --eps", _classes),
     "targets": Kind("median one-to-one radius by class and target", _targets),
     "closest": Kind("towards which class the inputs of a class break first", _closest),
     "ks": Kind("Kolmogorov-Smirnov matrix of classes; --by network, target", _ks),
-    "fairness": Kind("spread of robust recall between classes over eps", _fairness),
+    "fairness": Kind("spread of robust recall between classes over eps", _fairness, True),
     "gains": Kind("which classes gain from one network to another at --eps", _gains),
     "convergence": Kind("estimates of R at --eps from samples of planned size", _convergence),
 }

@@ -133,6 +133,8 @@ def run(args: argparse.Namespace) -> int:
                 raise DataError(f"{kind}: {error}") from None
             print(f"radii: {kind} is left out: {error}", file=sys.stderr)
             continue
+        if KINDS[kind].is_over_eps:
+            _tell_beyond(kind, figure.axes[0].get_xlim()[1], options.eps)
         for path in files[kind]:
             _make_folder(path.parent)
             save_figure(figure, path)
@@ -141,6 +143,17 @@ def run(args: argparse.Namespace) -> int:
     if not drawn:
         raise DataError("no figure could be drawn from these results")
     return 0
+
+
+def _tell_beyond(kind: str, end: float, eps: tuple[float, ...]) -> None:
+    """Lines that were asked for and are not there: nothing was found so far out."""
+    beyond = ", ".join(f"{value:g}" for value in eps if value > end)
+    if beyond:
+        print(
+            f"radii: {kind}: --eps {beyond} lies beyond every radius of these results; the axis "
+            f"ends at {end:.3g}, and no line is drawn there",
+            file=sys.stderr,
+        )
 
 
 def _kinds(text: str) -> list[str]:

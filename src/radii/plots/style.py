@@ -122,8 +122,13 @@ def draw_band(
 
 
 def mark_eps(axes: Axes, eps: Sequence[float]) -> None:
-    """Vertical lines at values of eps, named above the axes; a crowded name stands higher."""
+    """Vertical lines at values of eps, named above the axes; a crowded name stands higher.
+
+    What lies beyond axes of a fixed range gets none.
+    """
     start, stop = axes.get_xlim()
+    if not axes.get_autoscalex_on():
+        eps = [value for value in eps if start <= value <= stop]
     figure = axes.get_figure(root=True)
     points = 0.75 * 72 * (figure.get_figwidth() if figure else TEXT_WIDTH) / (stop - start)
     taken: list[float] = []
