@@ -18,6 +18,7 @@ from radii.ensembles.sets import maximal
 from radii.errors import InputError
 from radii.networks import Network
 from radii.queries import Specification
+from radii.testing.graphs import Sketch
 from radii.testing.networks import Family, random_network
 from radii.verifiers import Answer, Enumeration, Limits
 
@@ -225,3 +226,12 @@ def test_bad_input() -> None:
         for eps in (-1.0, math.nan, math.inf):
             with pytest.raises(InputError, match="eps"):
                 study.value(eps)
+
+
+def test_a_network_without_an_answer_is_neither_right_nor_fooled() -> None:
+    """Its outputs overflow at the point, though not everywhere in the domain."""
+    sketch = Sketch([1, 2])
+    steep = sketch.constant(np.array([[2e38, 0.0], [2e38, 0.0]]))
+    overflowing = sketch.network(sketch.apply("MatMul", "x", steep), domain=(-4.0, 4.0))
+    with pytest.raises(InputError, match="not finite at point 7"):
+        Study.open([LEFT, overflowing], [point([0.0, 0.0]), point([3.0, 3.0], index=7)])

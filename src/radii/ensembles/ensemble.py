@@ -77,6 +77,17 @@ class Ensemble:
         )
         return tuple(Point(each.index, each.label, each.input) for each in found)
 
+    def check_outputs(self, points: Sequence[Point]) -> None:
+        """Refuse points at which a network has no answer: neither right nor fooled."""
+        for network in self.networks:
+            inputs = np.stack([point.input.reshape(network.input_shape) for point in points])
+            is_strange = ~np.isfinite(network.replay(inputs)).all(axis=1)
+            if is_strange.any():
+                index = points[int(is_strange.argmax())].index
+                raise NetworkError(
+                    f"{network.name}: gives outputs that are not finite at point {index}"
+                )
+
     def ball(self, point: Point, norm: Norm, eps: float) -> Ball:
         return Ball(np.asarray(point.input, np.float64), eps, norm, self.domain)
 

@@ -19,6 +19,7 @@ from radii.ensembles.known import Known, Play
 from radii.ensembles.proving import Finding
 from radii.ensembles.sets import full_set, is_within, set_of
 from radii.errors import StoreError
+from radii.store import ENSEMBLE_FILE
 from radii.verdicts import Verdict
 
 __all__ = [
@@ -31,7 +32,7 @@ __all__ = [
     "read_plays",
 ]
 
-FILE_NAME = "ensemble.sqlite"
+FILE_NAME = ENSEMBLE_FILE
 
 VERSION = "version of this file"
 SCHEMA_VERSION = 2

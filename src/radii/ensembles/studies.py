@@ -110,6 +110,7 @@ class Study:
         points = ensemble.points(data, layout=layout) if isinstance(data, Dataset) else tuple(data)
         if not points:
             raise SpecificationError("an ensemble needs at least one point, but none was given")
+        ensemble.check_outputs(points)
         chosen = verifiers.get(verifier) if isinstance(verifier, str) else verifier
         measure = Norm.parse(norm)
         if not timeout > 0:
