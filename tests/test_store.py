@@ -20,7 +20,7 @@ from radii.errors import StoreError
 from radii.properties import OneToAny
 from radii.queries import Instance
 from radii.search import Kind, Question
-from radii.store import FILE_NAME, SCHEMA_VERSION, Store
+from radii.store import ENSEMBLE_FILE, FILE_NAME, SCHEMA_VERSION, Store
 from radii.verdicts import Proof, Result, Verdict, Witness
 
 FINGERPRINT = "a" * 64
@@ -190,6 +190,11 @@ def test_what_was_reported_survives_kill_9(tmp_path: Path) -> None:
 def test_reading_what_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no radii experiment is here"):
         Store.open(tmp_path / "nowhere")
+    with pytest.raises(StoreError, match=f"{FILE_NAME} is missing"):
+        Store.open(tmp_path)
+    (tmp_path / ENSEMBLE_FILE).touch()
+    with pytest.raises(StoreError, match="holds an ensemble, not a run; radii report"):
+        Store.open(tmp_path)
 
 
 def test_not_a_database(tmp_path: Path) -> None:

@@ -92,6 +92,7 @@ def test_vnnlib_states_the_queries(
     elsewhere = str(tmp_path / "other")
     for bad in (["--eps", "soon"], ["--eps", "0.1", "--norm", "l2"]):
         assert main(["convert", "vnnlib", *map(str, flags), *bad, "--out", elsewhere]) == 2
+        assert not Path(elsewhere).exists()
     alike = ["--eps", "0.1234561,0.1234562", "--out", str(tmp_path / "alike")]
     on_a_file = ["--eps", "0.1", "--out", str(points_file)]
     for bad in (alike, on_a_file):

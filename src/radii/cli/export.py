@@ -25,7 +25,7 @@ def add_parser(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "export",
         help="write brackets as csv, parquet or verona",
-        description="Write one row an instance. `upper` is empty (csv) or inf without a witness.",
+        description="Write one row an instance. Without a witness `upper` is inf (verona: empty).",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

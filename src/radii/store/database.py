@@ -32,9 +32,11 @@ from radii.store.rows import (
 from radii.store.tables import MIGRATIONS, SCHEMA, SCHEMA_VERSION
 from radii.verdicts import Result
 
-__all__ = ["FILE_NAME", "Store"]
+__all__ = ["ENSEMBLE_FILE", "FILE_NAME", "Store"]
 
 FILE_NAME = "radii.sqlite"
+ENSEMBLE_FILE = "ensemble.sqlite"
+"""What `radii ensemble --out` keeps instead."""
 
 MEASURED = (
     "SELECT i.key, i.dtype, i.shape, i.input, n.name, n.fingerprint, i.input_index, i.label,"
@@ -86,6 +88,14 @@ class Store:
     def open(cls, directory: Path) -> Self:
         """Open for reading; the store must exist. Safe while a run writes."""
         path = directory / FILE_NAME
+        if not directory.exists():
+            raise StoreError(
+                f"{directory}: no radii experiment is here: there is no such directory"
+            )
+        if not path.is_file() and (directory / ENSEMBLE_FILE).is_file():
+            raise StoreError(
+                f"{directory}: holds an ensemble, not a run; radii report {directory} shows it"
+            )
         if not path.is_file():
             raise StoreError(f"{directory}: no radii experiment is here ({FILE_NAME} is missing)")
         return cls._connect(f"{path.resolve().as_uri()}?mode=ro", str(directory), None)

@@ -26,26 +26,27 @@ def write_benchmark(
     that eps is in the data's units for every tool. sat means: not robust at that eps.
     """
     names = _names(networks)
-    lines, written = [], set()
+    lines, texts = [], {}
+    for query in queries:  # all of them, before the first file: one may be impossible to state
+        name = names[query.instance.network]
+        vnnlib = f"vnnlib/{name}_{_called(query)}.vnnlib"
+        if vnnlib in texts:
+            raise SpecificationError(f"{folder / vnnlib}: two queries would have this name")
+        texts[vnnlib] = query_text(query)
+        lines.append(f"onnx/{name}.onnx,{vnnlib},{timeout:g}\n")
+    if not lines:
+        raise SpecificationError(f"{folder}: there is no instance to write")
+    used = {line.split(",")[0] for line in lines}
     try:
         if folder.exists() and any(folder.iterdir()):
             raise StoreError(f"{folder}: is not empty; name a new folder")
         for part in ("onnx", "vnnlib"):
             (folder / part).mkdir(parents=True, exist_ok=True)
-        for query in queries:
-            fingerprint = query.instance.network
-            onnx = f"onnx/{names[fingerprint]}.onnx"
-            if fingerprint not in written:
-                (folder / onnx).write_bytes(networks[fingerprint].onnx_bytes)
-                written.add(fingerprint)
-            vnnlib = f"vnnlib/{names[fingerprint]}_{_called(query)}.vnnlib"
-            if vnnlib in written:
-                raise SpecificationError(f"{folder / vnnlib}: two queries would have this name")
-            (folder / vnnlib).write_text(query_text(query))
-            written.add(vnnlib)
-            lines.append(f"{onnx},{vnnlib},{timeout:g}\n")
-        if not lines:
-            raise SpecificationError(f"{folder}: there is no instance to write")
+        for fingerprint, network in networks.items():
+            if (onnx := f"onnx/{names[fingerprint]}.onnx") in used:
+                (folder / onnx).write_bytes(network.onnx_bytes)
+        for vnnlib, text in texts.items():
+            (folder / vnnlib).write_text(text)
         (folder / "instances.csv").write_text("".join(lines))
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from None
