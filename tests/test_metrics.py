@@ -47,12 +47,13 @@ def test_proven_is_at_most_not_refuted_and_at_most_what_samples_keep(spec: str) 
     for row in rows:
         assert row.inputs == 6
         assert row.proven + row.undecided + row.refuted == 6
+        assert row.security is not None
         assert row.satisfaction.value <= row.security.value
         assert row.accuracy is not None
         assert row.satisfaction.value <= row.accuracy.value
         for estimate in (row.satisfaction, row.security, row.accuracy):
             assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
-    assert rows[0].security.value >= rows[1].security.value
+    assert rows[0].refuted <= rows[1].refuted
 
 
 def test_linear_classifiers_have_closed_forms() -> None:
@@ -196,6 +197,24 @@ def test_the_command_measures_and_reads_a_run(
     assert code == 0
     assert "CSat" in shown
     assert "CAcc" not in shown
+
+
+def test_security_is_not_known_beyond_the_search(
+    linear_file: Path, points_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "run")
+    flags = ["--network", str(linear_file), "--data", str(points_file), "--domain", "0:1"]
+    flags += ["--grid", "0.01:0.03:0.01", "--search", "attack-only", "--jobs", "1", "--out", out]
+    assert main(["run", *flags]) == 0
+    code, told, _ = run_command(capsys, out, "--eps", "0.02,0.3", "--samples", "0", "--json")
+    assert code == 0
+    near, far = json.loads(told)["metrics"]
+    assert (near["security"], near["unsearched"]) == (0.5, "")
+    assert far["security"] is None
+    assert far["unsearched"] == "the search for counterexamples ended at 0.02"
+    assert (far["proven"], far["undecided"], far["refuted"]) == (0, 2, 2)
+    _, shown, _ = run_command(capsys, out, "--eps", "0.3", "--samples", "0")
+    assert "ended at 0.02; CSec is not known" in " ".join(shown.split())
 
 
 @pytest.mark.parametrize(

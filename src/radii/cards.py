@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from radii.distributions import (
     read_results,
     robust_accuracy_interval,
 )
+from radii.distributions.searched import unsearched, why_unsearched
 from radii.errors import DataError
 from radii.report.findings import known_interval
 from radii.store import FILE_NAME, Store
@@ -37,13 +38,14 @@ SETTINGS = ("property", "norm", "grid", "search", "verifier", "attack", "timeout
 class Evidence:
     """Results and where they come from; of published files nothing but their notes is known.
 
-    `answers` counts who gave them, `replayed_on` names what counterexamples were replayed on.
+    `answers` counts who gave them, by network; `replayed_on` names what counterexamples were
+    replayed on.
     """
 
     place: Path
     distribution: Distribution
     experiment: Mapping[str, Any] = field(default_factory=dict)
-    answers: Mapping[str, int] = field(default_factory=dict)
+    answers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     replayed_on: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -58,11 +60,15 @@ def read_evidence(place: Path) -> Evidence:
     distribution = _to_any(read.distribution)
     if not (place / FILE_NAME).is_file():
         return Evidence(place, distribution, notes=read.notes)
+    answers: dict[str, Counter[str]] = defaultdict(Counter)
+    engines: set[str] = set()
     with Store.open(place) as store:
         experiment = store.experiment() or {}
-        results = [result for told in store.results().values() for _, result in told]
-    answers = Counter(f"{result.verifier} {result.version}".strip() for result in results)
-    engines = {result.witness.replayed_on for result in results if result.witness is not None}
+        for record in store.records():
+            for _, result in record.answered:
+                who = f"{result.verifier} {result.version}".strip()
+                answers[record.measurement.network][who] += 1
+                engines |= {result.witness.replayed_on} if result.witness else set()
     return Evidence(place, distribution, experiment, answers, tuple(sorted(engines)))
 
 
@@ -79,7 +85,7 @@ def card(evidence: Sequence[Evidence], *, eps: Sequence[float] = (), level: floa
         for name, part in source.distribution.by_network().items():
             chosen = tuple(eps) or default_eps(part)
             lines += [f"### {name.removesuffix('.onnx')}", ""]
-            lines += [*_found(name, part, source), ""]
+            lines += [*_found(name, part, source), *_radii(part, source), ""]
             lines += [*_table(part, chosen, level), ""]
             lines += [*_classes(part, chosen, level), "", "Limitations:", ""]
             lines += [f"- {sentence}" for sentence in _limitations(part, source, level)]
@@ -101,20 +107,27 @@ def _found(name: str, part: Distribution, source: Evidence) -> Iterator[str]:
             if part.is_about_label
             else f"{_property(part)} holds for {plain} at {right} of {len(part)} inputs ({data})."
         )
+
+
+def _radii(part: Distribution, source: Evidence) -> Iterator[str]:
+    """Of the inputs that have a radius: correct ones, or those at which the property holds."""
+    if not part.holds.any():
+        return
     change = CHANGES.get(str(source.experiment.get("norm")), "the change is at most eps")
     proven = "provably" if source.is_measured else "by published claims"
-    low, high = part.median()
-    stays = "the answer {} stays right" if part.is_about_label else "the property {} holds"
+    low, high = part.correctly_classified().median()
+    if part.is_about_label:
+        whose, stays = "the correctly classified inputs", f"the answer {proven} stays right"
+    else:
+        whose, stays = "the inputs at which it holds", f"the property {proven} holds"
     if low > 0:
         yield (
-            f"For half of these inputs {stays.format(proven)} under every change within {low:.4g} "
-            f" ({change}); the median radius is {known_interval(low, high)}."
+            f"For half of {whose} {stays} under every change within {low:.4g} ({change}); "
+            f"their median radius is {known_interval(low, high)}."
         )
     else:
-        yield (
-            "For less than half of these inputs a radius above 0 is known in which "
-            f"{stays.format(proven)} ({change})."
-        )
+        radius = f"a radius above 0 is known in which {stays} ({change})"
+        yield f"For less than half of {whose} {radius}."
     witnessed = part.holds & np.isfinite(part.upper)
     if witnessed.any():
         row = int(np.argmin(np.where(witnessed, part.upper, math.inf)))
@@ -131,14 +144,19 @@ def _table(part: Distribution, eps: Sequence[float], level: float) -> Iterator[s
         f"| eps | proven | not refuted | {population}, {100 * level:g} % confidence |\n"
         "|---:|---:|---:|---:|"
     )
+    endings = []
     for value in eps if _is_published(part) else (0.0, *eps):
         share = part.robust_accuracy(value)
         low, high = robust_accuracy_interval(part, value, level)
+        endings.append(why_unsearched(part, value))
+        not_refuted = "not searched" if endings[-1] else f"{100 * share.not_refuted:.1f} %"
         yield (
-            f"| {value:g} | {100 * share.proven:.1f} % | {100 * share.not_refuted:.1f} % "
+            f"| {value:g} | {100 * share.proven:.1f} % | {not_refuted} "
             f"| {100 * low:.1f} % to {100 * high:.1f} % |"
         )
     yield ""
+    for why in dict.fromkeys(filter(None, endings)):
+        yield f"Not searched: {why}, so what is not refuted at that eps is not known."
     share_of = (
         "The share of correctly classified inputs whose answer stays right within eps"
         if _is_published(part)
@@ -157,11 +175,10 @@ def _classes(part: Distribution, eps: Sequence[float], level: float) -> Iterator
     except DataError:
         return  # one class, or none told
     worst = min(found.classes, key=lambda row: (row.recall.proven, row.recall.not_refuted))
-    yield (
-        f"The class with the least proven is {worst.label}: at eps {at:g}, "
-        f"{100 * worst.recall.proven:.0f} % of its {worst.inputs} inputs are proven and "
-        f"{100 * worst.recall.not_refuted:.0f} % not refuted. {found}"
-    )
+    told = f"{100 * worst.recall.proven:.0f} % of its {worst.inputs} inputs are proven"
+    if not unsearched(part, at).any():
+        told += f" and {100 * worst.recall.not_refuted:.0f} % not refuted"
+    yield f"The class with the least proven is {worst.label}: at eps {at:g}, {told}. {found}"
 
 
 def _limitations(part: Distribution, source: Evidence, level: float) -> Iterator[str]:
@@ -207,7 +224,8 @@ def _method(part: Distribution, source: Evidence) -> Iterator[str]:
     yield f"Settings: {', '.join(settings)}."
     yield f"Data: {told.get('source')}."
     yield f"Network: fingerprint {part.column('fingerprint')[0]}."
-    answers = (f"{who} ({count})" for who, count in sorted(source.answers.items()))
+    own = source.answers.get(part.networks[0], {})
+    answers = (f"{who} ({count})" for who, count in sorted(own.items()))
     yield f"Answers by: {', '.join(answers)}."
     if source.replayed_on:
         yield f"Every counterexample was replayed on {', '.join(source.replayed_on)}."

@@ -13,6 +13,7 @@ from radii.cli import main
 from radii.distributions import Distribution
 from radii.experiments import Settings, plan
 from radii.store import Store
+from radii.testing.graphs import Sketch
 
 
 @pytest.fixture
@@ -34,7 +35,10 @@ def test_a_run_is_described(run: Path, capsys: pytest.CaptureFixture[str]) -> No
     text = capsys.readouterr().out
     assert text.startswith("## Robustness to small changes of the input\n\n### linear\n")
     assert "linear classifies 2 of 4 inputs (points.npz) correctly." in text
-    assert "no value changes by more than eps" in text
+    assert (
+        "For half of the correctly classified inputs the answer provably stays right under every "
+        "change within 0.09 (no value changes by more than eps); their median radius is [0.090, "
+    ) in text
     assert "| 0 | 50.0 % | 50.0 % | 6.8 % to 93.2 % |" in text
     assert "| 0.05 | 50.0 % | 50.0 % |" in text
     assert "| 0.2 | 25.0 % | 25.0 % |" in text
@@ -45,6 +49,34 @@ def test_a_run_is_described(run: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert f"native {__version__}" in text
     assert f"replayed on onnxruntime {version('onnxruntime')}" in text
     assert "published claims" not in text
+
+
+def test_answers_are_of_one_network_and_the_end_of_the_search_is_told(
+    linear_file: Path, points_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sketch = Sketch([1, 2], dtype=np.float32)
+    weights = sketch.constant(np.array([[-1.0, 0.0], [0.0, -1.0]]))
+    other = sketch.network(sketch.apply("Gemm", "x", weights), domain=(0.0, 1.0))
+    planned = plan(
+        [load_network(linear_file, domain=(0, 1)), other],
+        datasets.load_spec(str(points_file)),
+        Settings(grid="0.01:0.03:0.01", search="attack-only"),
+        data="points.npz",
+    )
+    with Store.create_or_open(tmp_path / "out") as store:
+        planned.run(store)
+        counts: dict[str, int] = {}
+        for record in store.records():
+            name = record.measurement.network
+            counts[name] = counts.get(name, 0) + len(record.answered)
+    assert main(["card", str(tmp_path / "out"), "--eps", "0.02,0.3"]) == 0
+    text = capsys.readouterr().out
+    assert "| 0.02 | 0.0 % | 50.0 % |" in text
+    assert "| 0.3 | 0.0 % | not searched |" in text
+    assert "Not searched: the search for counterexamples ended at 0.02, so what is not" in text
+    told = [line for line in text.splitlines() if line.startswith("- Answers by: ")]
+    totals = [sum(int(part.partition(")")[0]) for part in line.split("(")[1:]) for line in told]
+    assert totals == list(counts.values())
 
 
 def test_other_properties_are_not_called_answers(

@@ -149,6 +149,12 @@ def _print(rows: Sequence[Metrics]) -> None:
     console = Console()
     for name in dict.fromkeys(row.network for row in rows):
         console.print(_table([row for row in rows if row.network == name]))
+    for why in dict.fromkeys((row.network, row.unsearched) for row in rows if row.unsearched):
+        console.print(
+            f"{why[0]}: {why[1]}; CSec is not known where it shows -.",
+            markup=False,
+            highlight=False,
+        )
     by = ", CAcc by Chernoff and Hoeffding" if any(row.accuracy for row in rows) else ""
     console.print(
         "open: neither proven nor refuted. Shares are of these inputs and, in parentheses, of all, "
@@ -177,5 +183,7 @@ def _table(rows: Sequence[Metrics]) -> Table:
     return table
 
 
-def _percent(told: Estimate) -> str:
+def _percent(told: Estimate | None) -> str:
+    if told is None:
+        return "-"
     return f"{100 * told.value:.3g} ({100 * told.low:.0f}–{100 * told.high:.0f})"

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from radii.distributions import Distribution
 from radii.distributions.confidence import check_inputs_differ, clopper_pearson
+from radii.distributions.searched import why_unsearched
 from radii.errors import DataError
 from radii.metrics.estimates import Estimate, mean_estimate, share_estimate
 
@@ -30,8 +31,9 @@ class Metrics:
     Of `inputs`, `proven` keep the property in the whole ball, `refuted` have a counterexample, and
     nobody knows of the others. So constraint satisfaction lies between `satisfaction` and
     `security`; the limits of the former allow for both ends and for the sample. `security` is the
-    share that was not refuted, `accuracy` the mean share of `samples` uniform points of each ball
-    that keep the property, None where nobody sampled.
+    share that was not refuted, None where `unsearched` says why that means nothing at this eps;
+    `accuracy` the mean share of `samples` uniform points of each ball that keep the property, None
+    where nobody sampled.
     """
 
     network: str
@@ -42,9 +44,10 @@ class Metrics:
     refuted: int
     level: float
     satisfaction: Estimate
-    security: Estimate
+    security: Estimate | None
     accuracy: Estimate | None = None
     samples: int = 0
+    unsearched: str = ""
 
     @builtins.property
     def undecided(self) -> int:
@@ -61,8 +64,8 @@ class Metrics:
                     f"{field.name}_low": value.low,
                     f"{field.name}_high": value.high,
                 }
-            elif field.name == "accuracy":
-                told |= {"accuracy": None, "accuracy_low": None, "accuracy_high": None}
+            elif field.name in ("security", "accuracy"):
+                told |= dict.fromkeys(f"{field.name}{end}" for end in ("", "_low", "_high"))
             else:
                 told[field.name] = value
             if field.name == "refuted":
@@ -106,7 +109,7 @@ def _row(
     size, (proven, open_) = len(part), part.shares(eps)
     kept, not_refuted = round(float(proven) * size), round(float(open_) * size)
     least, _ = clopper_pearson(kept, size, level)
-    security = share_estimate(not_refuted, size, level)
+    security, why = share_estimate(not_refuted, size, level), why_unsearched(part, eps)
     return Metrics(
         network=name,
         property=", ".join(dict.fromkeys(part.column("property").tolist())),
@@ -116,7 +119,8 @@ def _row(
         refuted=size - not_refuted,
         level=level,
         satisfaction=Estimate(kept / size, least, security.high),
-        security=security,
+        security=None if why else security,
         accuracy=None if shares is None else mean_estimate(shares, level),
         samples=0 if shares is None else samples,
+        unsearched=why,
     )
