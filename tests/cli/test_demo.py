@@ -166,15 +166,15 @@ def distribution(**brackets: list[tuple[float, float]]) -> Distribution:
     )
 
 
-def test_findings_rank_by_the_median() -> None:
-    weak, strong = [(0.0, 0.0), (0.1, 0.12), (0.1, 0.13)], [(0.3, 0.31)]
+def test_findings_rank_by_the_median_of_correct_inputs() -> None:
+    weak, strong = [(0.0, 0.0), (0.0, 0.0), (0.1, 0.12), (0.1, 0.13)], [(0.3, 0.31)]
     told = findings(distribution(weak=weak, strong=strong), eps=0.1)
     assert told == [
-        "The median radius of strong, [0.300, 0.310), is the largest; "
+        "Over correct inputs, the median radius of strong, [0.300, 0.310), is the largest; "
         "that of weak is [0.100, 0.120), at least 2.5 times smaller.",
         "When every pixel may change by 0.1, accuracy falls to [proven, not refuted]: "
-        "weak from 0.667 to [0.667, 0.667], strong from 1.000 to [1.000, 1.000].",
-        "4 brackets: no answer is missing, each has a counterexample, the widest is 0.0300.",
+        "weak from 0.500 to [0.500, 0.500], strong from 1.000 to [1.000, 1.000].",
+        "5 brackets: no answer is missing, each has a counterexample, the widest is 0.0300.",
     ]
 
 
@@ -185,19 +185,24 @@ def test_findings_do_not_rank_what_overlaps() -> None:
 
 
 def test_findings_name_all_that_may_be_first() -> None:
-    told = findings(distribution(a=[(0.2, 0.3)], b=[(0.25, 0.4)], c=[(0.0, 0.0)]), eps=0.1)
+    a, b, c = [(0.2, 0.3)], [(0.25, 0.4)], [(0.0, 0.0), (0.01, 0.02)]
+    told = findings(distribution(a=a, b=b, c=c, d=[(0.0, 0.0)]), eps=0.1)
     assert told[0] == (
-        "The median radii of a, [0.200, 0.300), and b, [0.250, 0.400), are the largest, "
-        "and overlap; that of c is 0.000."
+        "Over correct inputs, the median radii of a, [0.200, 0.300), and b, [0.250, 0.400), are "
+        "the largest, and overlap; that of c is [0.010, 0.020), at least 12.5 times smaller. "
+        "d has no correct inputs."
+    )
+    assert findings(distribution(d=[(0.0, 0.0)]), eps=0.1)[0] == (
+        "There is no median radius: there are no correct inputs."
     )
 
 
 def test_findings_round_outward() -> None:
     told = findings(distribution(a=[(0.0998, 0.1004)]), eps=0.05)
-    assert told[0] == "The median radius of a is [0.099, 0.101)."
+    assert told[0] == "Over correct inputs, the median radius of a is [0.099, 0.101)."
 
 
 def test_findings_without_a_witness() -> None:
     told = findings(distribution(a=[(0.1, math.inf)]), eps=0.05)
-    assert told[0] == "The median radius of a is at least 0.100."
+    assert told[0] == "Over correct inputs, the median radius of a is at least 0.100."
     assert told[2] == "1 bracket: no answer is missing, 1 has no counterexample."

@@ -154,7 +154,9 @@ def test_a_wide_bracket_hides_no_lead() -> None:
     """Of a, b and c, only b is known to be behind a; nothing is known of c."""
     dist = Distribution.from_arrays([0.5, 0.2, 0.1], [0.6, 0.3, 0.9], network=["a", "b", "c"])
     told = ranking(dist)
-    assert told.startswith("The median radii of a, [0.500, 0.600), and c, [0.100, 0.900), are")
+    assert told.startswith(
+        "Over correct inputs, the median radii of a, [0.500, 0.600), and c, [0.100, 0.900), are"
+    )
     assert told.endswith("that of b is [0.200, 0.300), at least 1.6 times smaller.")
     overlapping = dist.select(dist.network != "b")
     assert ranking(overlapping).endswith("none is shown to be more robust.")

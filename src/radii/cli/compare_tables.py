@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from radii.cli.comparing import Compared
-from radii.cli.tables import whose
 from radii.distributions import Correlations, Distribution
+from radii.distributions.summaries import whose
 
 __all__ = [
     "accuracy_table",
@@ -48,16 +48,20 @@ def accuracy_table(compared: Compared) -> Table:
     """A row a group, a column an eps: robust accuracy of these inputs, and below it of all."""
     columns = [f"{eps:g}" for eps in compared.options.eps]
     table = _table("Robust accuracy at eps", compared.options.by, columns)
+    endings = []
     for row in compared.summaries():
         shares = [
-            f"{share['proven']:.2f}–{share['not_refuted']:.2f}\n"
+            f"{share['proven']:.2f}–"
+            f"{'?' if share['unsearched'] else format(share['not_refuted'], '.2f')}\n"
             f"({share['low']:.2f}–{share['high']:.2f})"
             for share in row["robust_accuracy"]
         ]
         table.add_row(Text(row["group"]), *shares)
+        endings += [share["unsearched"] for share in row["robust_accuracy"] if share["unsearched"]]
     table.caption = (
         "share of all inputs, proven–not refuted; in brackets with "
         f"{100 * compared.options.level:g} % confidence, for each eps alone"
+        + "".join(f"; ?: {why}" for why in dict.fromkeys(endings))
     )
     return table
 
@@ -141,7 +145,8 @@ def quality_table(compared: Compared) -> Table:
         cells = [_number(row[field], form) for field, form in told.values()]
         table.add_row(Text(row["group"]), *cells)
     table.caption = (
-        "gap: width of a bracket; open: without a witness; unsolved: without a proof, too"
+        f"of {whose(compared.distribution)}; gap: mean width of their brackets; "
+        "open: without a witness; unsolved: without a proof, too"
     )
     return table
 

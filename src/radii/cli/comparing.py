@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from radii.cli.tables import whose
 from radii.distributions import (
     Comparison,
     Correlations,
@@ -27,6 +26,8 @@ from radii.distributions import (
     spearman_matrix,
     summary,
 )
+from radii.distributions.searched import why_unsearched
+from radii.distributions.summaries import whose
 from radii.errors import DataError
 
 __all__ = ["Compared", "Options", "compare_groups"]
@@ -68,12 +69,14 @@ class Compared:
             for name, part in self.groups.items()
         ]
 
-    def _shares(self, part: Distribution) -> list[dict[str, float]]:
+    def _shares(self, part: Distribution) -> list[dict[str, Any]]:
+        """`unsearched` says why what is not refuted means nothing at an eps, where that is so."""
         told = []
         for eps in self.options.eps:
             share = part.robust_accuracy(eps)
             low, high = robust_accuracy_interval(part, eps, self.options.level)
-            told.append({"eps": eps, **dataclasses.asdict(share), "low": low, "high": high})
+            limits = {"low": low, "high": high, "unsearched": why_unsearched(part, eps)}
+            told.append({"eps": eps, **dataclasses.asdict(share), **limits})
         return told
 
     def qualities(self) -> list[dict[str, Any]]:

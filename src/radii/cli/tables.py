@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from radii.distributions import Distribution
+from radii.distributions import Distribution, quality
+from radii.distributions.summaries import whose
 
-__all__ = ["instance_table", "summary_table", "whose"]
+__all__ = ["instance_table", "summary_table"]
 
 
 QUARTILES = {"lowest": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
@@ -38,27 +38,21 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for name, part in distribution.by_network().items():
         right = part.correctly_classified() if part.holds.any() else None
-        shown = [right.quantile(q) if right else (0.0, 0.0) for q in quantiles.values()]
+        shown = [_interval(*right.quantile(q)) if right else "-" for q in quantiles.values()]
+        measured = quality(part)
         table.add_row(
             Text(name),
             f"{int(part.correct.sum())}/{len(part)}",
-            *(_interval(low, high) for low, high in shown),
-            f"{_mean_gap(part):.4f}",
+            *shown,
+            _number(measured.mean_gap, ".4f"),
             *([str(sum(m.missing for m in part))] if has_missing else []),
-            f"{np.mean([m.seconds for m in part]):.2f}",
+            _number(measured.mean_seconds, ".2f"),
         )
     table.caption = (
-        f"radii of {whose(distribution)}, proven–witnessed; gap: mean width of a bracket"
+        f"radii of {whose(distribution)}, proven–witnessed; gap: mean width of their brackets"
     )
     table.caption_justify = "left"
     return table
-
-
-def whose(distribution: Distribution) -> str:
-    """Which inputs the radii are of."""
-    if np.array_equal(distribution.holds, distribution.correct):
-        return "correct inputs"
-    return "inputs at which the property holds"
 
 
 def instance_table(distribution: Distribution) -> Table:
@@ -93,11 +87,9 @@ def instance_table(distribution: Distribution) -> Table:
     return table
 
 
+def _number(value: float, form: str) -> str:
+    return "-" if math.isnan(value) else format(value, form)
+
+
 def _interval(low: float, high: float) -> str:
     return f"{low:.4f}–{high:.4f}" if math.isfinite(high) else f"{low:.4f}–none"
-
-
-def _mean_gap(part: Distribution) -> float:
-    widths = part.upper - part.lower
-    finite = widths[np.isfinite(widths)]
-    return float(finite.mean()) if finite.size else math.nan

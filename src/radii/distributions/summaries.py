@@ -6,12 +6,14 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     import pandas as pd
 
     from radii.distributions.distribution import Distribution
 
-__all__ = ["Summary", "summary", "summary_table"]
+__all__ = ["Summary", "summary", "summary_table", "whose"]
 
 Interval = tuple[float, float]
 
@@ -41,6 +43,13 @@ class Summary:
             else:
                 flat[field.name] = value
         return flat
+
+
+def whose(distribution: Distribution) -> str:
+    """Which inputs have a radius: those that `correctly_classified` keeps."""
+    if np.array_equal(distribution.holds, distribution.correct):
+        return "correct inputs"
+    return "inputs at which the property holds"
 
 
 def summary(distribution: Distribution) -> Summary:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 from radii.distributions import Distribution
+from radii.distributions.summaries import whose
 
 __all__ = ["findings", "known_interval", "ranking", "tightness"]
 
@@ -19,21 +21,34 @@ def findings(distribution: Distribution, *, eps: float) -> list[str]:
 
 
 def ranking(distribution: Distribution) -> str:
-    """Medians over all inputs: misclassified ones count, with radius 0."""
-    medians = {name: part.quantile(0.5) for name, part in distribution.by_network().items()}
+    """Medians over inputs that have a radius, as in the papers; misclassified ones have none."""
+    parts = distribution.by_network()
+    medians = {
+        name: part.correctly_classified().median()
+        for name, part in parts.items()
+        if part.holds.any()
+    }
+    inputs = whose(distribution)
+    if not medians:
+        return f"There is no median radius: there are no {inputs}."
+    absent = [f"{name} has no {inputs}." for name in parts if name not in medians]
+    return " ".join([f"Over {inputs}, {_ranked(medians)}", *absent])
+
+
+def _ranked(medians: Mapping[str, tuple[float, float]]) -> str:
     if len(medians) == 1:
         ((name, median),) = medians.items()
-        return f"The median radius of {name} is {known_interval(*median)}."
+        return f"the median radius of {name} is {known_interval(*median)}."
     best = max(medians, key=lambda name: medians[name])
     # By its upper end: if even that is above the best's lower end, all have a value in common.
     worst = min(medians, key=lambda name: medians[name][::-1])
     if medians[best][0] < medians[worst][1]:
-        return "The median radii of the networks overlap: none is shown to be more robust."
+        return "the median radii of the networks overlap: none is shown to be more robust."
     leaders = [name for name in medians if medians[name][1] > medians[best][0]]
     largest = " and ".join(f"{name}, {known_interval(*medians[name])}," for name in leaders)
     place = "is the largest" if len(leaders) == 1 else "are the largest, and overlap"
     sentence = (
-        f"The median {'radius' if len(leaders) == 1 else 'radii'} of {largest} {place}; "
+        f"the median {'radius' if len(leaders) == 1 else 'radii'} of {largest} {place}; "
         f"that of {worst} is {known_interval(*medians[worst])}"
     )
     if medians[worst][1] > 0:

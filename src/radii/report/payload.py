@@ -219,7 +219,7 @@ def _networks(sources: Sequence[Source], counted: Distribution) -> list[dict[str
     for place, source in enumerate(sources):
         for name, measured in source.distribution.by_network().items():
             part = parts[name]
-            median = part.median()
+            median = part.correctly_classified().median() if part.holds.any() else None
             told.append(
                 {
                     "name": name,
@@ -228,7 +228,7 @@ def _networks(sources: Sequence[Source], counted: Distribution) -> list[dict[str
                     "inputs": len(part),
                     "instances": len(measured),
                     "accuracy": float(part.holds.mean()),
-                    "median": [_finite(end) for end in median],
+                    "median": median and [_finite(end) for end in median],
                     "half_width": dkw_half_width(len(part), LEVEL),
                     "class_margins": _class_margins(part),
                     "quality": _plain(dataclasses.asdict(quality(measured))),

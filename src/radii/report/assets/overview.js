@@ -90,7 +90,9 @@ function accuracyTable(model) {
       { title: `${100 * model.facts.level} % band`, csv: "band_low", help: "For all inputs of this kind, at every ε at once (Dvoretzky, Kiefer, Wolfowitz)",
         value: (i) => Math.max(0, at(i)[0] - networks[i].half_width),
         text: (i) => shareText(Math.max(0, at(i)[0] - networks[i].half_width), Math.min(1, at(i)[1] + networks[i].half_width)) },
-      { title: "Median radius", csv: "median_lower", value: (i) => networks[i].median[0], text: (i) => bracketText(networks[i].median[0], networks[i].median[1] ?? Infinity) },
+      { title: "Median radius", csv: "median_lower", help: "Of inputs at which the property holds as they stand: correctly classified ones",
+        value: (i) => networks[i].median?.[0] ?? null,
+        text: (i) => networks[i].median ? bracketText(networks[i].median[0], networks[i].median[1] ?? Infinity) : "-" },
     ],
   });
   on("eps", () => table.refresh());

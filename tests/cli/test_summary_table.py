@@ -1,0 +1,42 @@
+"""The table of `radii show`: what is not known is a dash, and gaps are those of `compare`."""
+
+from __future__ import annotations
+
+import io
+import math
+
+from rich.console import Console
+
+from radii.cli.tables import summary_table
+from radii.distributions import Distribution, quality
+
+
+def shown(distribution: Distribution) -> list[str]:
+    console = Console(file=io.StringIO(), width=120)
+    console.print(summary_table(distribution, console))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def row(distribution: Distribution) -> list[str]:
+    (line,) = (line for line in shown(distribution) if "/" in line)
+    return line.split()
+
+
+def test_what_is_not_known_is_a_dash() -> None:
+    (wrong,) = (
+        line for line in shown(Distribution.from_arrays([0.0] * 3, [0.0] * 3)) if "/" in line
+    )
+    assert wrong.split() == ["network", "0/3", "-", "-", "-", "-", "-", "-"]
+    (attacked,) = (
+        line for line in shown(Distribution.from_arrays([0.1], [math.inf])) if "/" in line
+    )
+    assert attacked.split() == ["network", "1/1", *["0.1000–none"] * 4, "-", "-"]
+
+
+def test_the_gap_is_that_of_compare() -> None:
+    """Misclassified inputs have no bracket to be wide."""
+    dist = Distribution.from_arrays([0.1, 0.2, 0.0], [0.12, 0.24, 0.0], seconds=1.0)
+    assert math.isclose(quality(dist).mean_gap, 0.03)
+    assert row(dist)[-2:] == ["0.0300", "1.00"]
+    assert "radii of correct inputs, proven–witnessed; gap: mean width of their" in shown(dist)[-1]
