@@ -175,7 +175,7 @@ def _classes(part: Distribution, eps: Sequence[float], level: float) -> Iterator
     except DataError:
         return  # one class, or none told
     worst = min(found.classes, key=lambda row: (row.recall.proven, row.recall.not_refuted))
-    told = f"{100 * worst.recall.proven:.0f} % of its {worst.inputs} inputs are proven"
+    told = f"{100 * worst.recall.proven:.0f} % of its inputs ({worst.inputs}) are proven"
     if not unsearched(part, at).any():
         told += f" and {100 * worst.recall.not_refuted:.0f} % not refuted"
     yield f"The class with the least proven is {worst.label}: at eps {at:g}, {told}. {found}"

@@ -39,6 +39,21 @@ def shown(command: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+def test_what_was_not_searched_is_a_question_mark(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = [str(write(tmp_path, name, 0.1, searched=0.2)) for name in "ab"]
+    command = ["compare", *places, "--eps", "0.15,0.251"]
+    near, far = shown(command, capsys)["summary"][0]["robust_accuracy"]
+    assert (near["not_refuted"], near["unsearched"]) == (pytest.approx(0.75), "")
+    assert far["not_refuted"] is None
+    assert far["unsearched"] == "the search for counterexamples ended at 0.2"
+    assert main([*command, "--permutations", "19"]) == 0
+    told = capsys.readouterr().out
+    assert "–?" in told
+    assert "?: the search for" in " ".join(told.split())
+
+
 def test_networks_are_compared_pair_by_pair(
     places: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -153,7 +168,7 @@ def test_targets_are_compared_or_combined(
     """Three classes: each of four inputs has a bracket for each of its two targets."""
     label = np.repeat([0, 0, 1, 2], 2)
     target = np.array([1, 2, 1, 2, 0, 2, 0, 1])
-    rows = {"label": label, "target": target, "input": np.repeat(np.arange(4), 2)}
+    rows = {"label": label, "target": target, "input": np.repeat(np.arange(4), 2), "classes": 3}
     for name, shift in (("a", 0.0), ("b", 0.1)):
         lower = np.array([0.1, 0.2, 0.3, 0.15, 0.2, 0.25, 0.4, 0.3]) + shift
         spec = [f"one-to-one:{goal}" for goal in target]

@@ -94,7 +94,7 @@ def test_reasons_are_sentences() -> None:
         "eps 0.02: longer proofs may still show it."
     )
     assert outcome("min > 0").reason == (
-        "net: the smallest proven radius of 97 inputs is 0.01; required is > 0."
+        "net: the smallest of the proven radii of 97 inputs is 0.01; required is > 0."
     )
     assert "the worst of 2 classes is 1, of whose 50 inputs 46 are proven" in (
         outcome("worst_recall(0.02) >= 0.5").reason
@@ -129,7 +129,7 @@ def test_every_network_is_asked() -> None:
 
 def test_targets_are_combined_first() -> None:
     dist = Distribution.from_arrays(
-        [0.1, 0.3], [0.2, 0.4], input=[0, 0], label=0, target=[1, 2], property="one-to-one"
+        [0.1, 0.3], [0.2, 0.4], input=[0, 0], label=0, target=[1, 2], classes=3
     )
     assert outcome("robust_accuracy(0.25) <= 0", dist).is_met
     assert outcome("min >= 0.1", dist).figure == 0.1

@@ -75,8 +75,9 @@ class Compared:
         for eps in self.options.eps:
             share = part.robust_accuracy(eps)
             low, high = robust_accuracy_interval(part, eps, self.options.level)
-            limits = {"low": low, "high": high, "unsearched": why_unsearched(part, eps)}
-            told.append({"eps": eps, **dataclasses.asdict(share), **limits})
+            why = why_unsearched(part, eps)
+            sides = {"proven": share.proven, "not_refuted": None if why else share.not_refuted}
+            told.append({"eps": eps, **sides, "low": low, "high": high, "unsearched": why})
         return told
 
     def qualities(self) -> list[dict[str, Any]]:

@@ -161,7 +161,7 @@ def _quantile(part: Distribution, asked: Asked) -> Figure:
     value = float(np.quantile(values, share, method="inverted_cdf"))
     limit = None if asked.level is None else _order_limit(values, share, asked)
     name = "median" if share == 0.5 else f"{share:g} quantile"
-    words = f"the {name} of the {_witnessed(asked)} radii of {len(right)} inputs is {value:.4g}"
+    words = f"the {name} of {_radii(asked, right)} is {value:.4g}"
     return Figure(value, limit, words, RIGHT)
 
 
@@ -176,7 +176,7 @@ def _minimum(part: Distribution, asked: Asked) -> Figure:
         )
     right = part.correctly_classified()
     value = float((right.lower if asked.is_proven else right.upper).min())
-    words = f"the smallest {_witnessed(asked)} radius of {len(right)} inputs is {value:.4g}"
+    words = f"the smallest of {_radii(asked, right)} is {value:.4g}"
     return Figure(value, None, words)
 
 
@@ -196,7 +196,7 @@ def _mean(part: Distribution, asked: Asked) -> Figure:
         assured = np.maximum(1 - np.arange(len(values)) / len(values) - margin, 0)
         finite = np.where(np.isfinite(values), values, 0.0)
         limit = float(assured @ np.maximum(np.diff(finite, prepend=0.0), 0))
-    words = f"the mean of the {_witnessed(asked)} radii of {len(right)} inputs is {value:.4g}"
+    words = f"the mean of {_radii(asked, right)} is {value:.4g}"
     return Figure(value, limit, words, RIGHT)
 
 
@@ -225,8 +225,10 @@ def _order_limit(values: Float64, share: float, asked: Asked) -> float:
     return float(values[allowed[0] - 1]) if allowed.size else float("inf")
 
 
-def _witnessed(asked: Asked) -> str:
-    return "proven" if asked.is_proven else "witnessed"
+def _radii(asked: Asked, right: Distribution) -> str:
+    if asked.is_proven:
+        return f"the proven radii of {len(right)} inputs"
+    return f"the radii up to which {len(right)} inputs are not refuted"
 
 
 MEASURES: dict[str, Measure] = {
