@@ -13,6 +13,7 @@ import pytest
 import radii
 from radii import demo
 from radii.brackets import Bracket, Measurement
+from radii.cli import main
 from radii.distributions import Distribution, ecdf, over_targets, summary, summary_table
 from radii.errors import DataError, StoreError
 
@@ -144,7 +145,28 @@ def test_a_target_that_is_missing_is_named() -> None:
         [0.1, 0.2], [0.2, 0.3], input=[0, 0], label=0, target=[1, 3], property="one-to-one"
     )
     with pytest.raises(DataError, match="input 0: no bracket for target 2"):
+        over_targets(dist, classes=4)
+    with pytest.raises(DataError, match="how many classes there are is not known"):
         over_targets(dist)
+    with pytest.raises(DataError, match="not all among 3 classes"):
+        over_targets(dist, classes=3)
+
+
+def test_one_target_alone_is_not_any_target(
+    linear_file: Path, points_file: Path, tmp_path: Path
+) -> None:
+    """Two classes, as far as labels and targets show; only a run on every target knows."""
+    command = ["run", "--network", str(linear_file), "--data", str(points_file), "--domain", "0:1"]
+    for name in ("one-to-one", "one-to-one:1"):
+        out = str(tmp_path / name.replace(":", "-"))
+        flags = ["--grid", "0.05:0.5:0.05", "--jobs", "1", "--property", name, "--out", out]
+        assert main([*command, *flags]) == 0
+    whole = Distribution.from_store(tmp_path / "one-to-one")
+    assert set(whole.column("classes")) == {2}
+    assert len(over_targets(whole)) == 4
+    with pytest.raises(DataError, match="how many classes there are is not known"):
+        over_targets(Distribution.from_store(tmp_path / "one-to-one-1"))
+    assert main(["gate", str(tmp_path / "one-to-one-1"), "--require", "median >= 0"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -114,6 +114,8 @@ def write_experiment(
                 told = wider if targeted else known
                 made.append((instance(f"{place:064d}", index, told, shape, what), told))
     described = {f"{p:064d}": (name, f"/nets/{p}.onnx") for p, name in enumerate(networks)}
+    if targeted:
+        experiment = {"property": "one-to-one", **experiment}
     with Store.create_or_open(directory) as store:
         store.begin({**EXPERIMENT, **experiment}, described, [one for one, _ in made])
         store.record([answer for one, known in made for answer in answers(one, known)])

@@ -83,13 +83,15 @@ COLUMNS: dict[str, Column] = {
         Column("training", np.str_, ""),
         Column("critical", np.int64, NONE, is_optional=True),
         Column("searched", np.float64, math.nan, is_optional=True),
+        Column("classes", np.int64, NONE, is_optional=True),
     )
 }
 """By name: the facts of a `Measurement`, its bracket, and what only distributions speak of.
 
 `split` is train or test, `training` how the network was trained. `critical` counts the missing
 answers between `lower` and `upper`, and is none where that is not known. `searched` is the eps up
-to which counterexamples were searched for (see `radii.distributions.searched`).
+to which counterexamples were searched for (see `radii.distributions.searched`). `classes` is how
+many the network tells apart, where every one of them was a target of every input.
 """
 
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.distributions.columns import columns_of
+from radii.brackets import Measurement
+from radii.distributions.columns import NONE, Array, columns_of
 from radii.errors import StoreError
 from radii.queries import Grid
 
 if TYPE_CHECKING:
     from radii.store import Record, Store
 
-__all__ = ["columns_of_store"]
+__all__ = ["classes_of", "columns_of_store"]
+
+EVERY_TARGET = "one-to-one"
+"""The property of an experiment with one instance for every other class of every input."""
 
 
 def columns_of_store(place: Store | Path | str) -> dict[str, Any]:
@@ -38,8 +44,19 @@ def columns_of_store(place: Store | Path | str) -> dict[str, Any]:
         **columns_of(measurements),
         "critical": np.array(critical),
         "searched": np.array(searched),
+        "classes": classes_of(experiment, measurements),
         "split": str(experiment.get("split") or ""),
     }
+
+
+def classes_of(experiment: Mapping[str, Any], measurements: Sequence[Measurement]) -> Array:
+    """How many the networks have, where a run on every target shows it: an input has one bracket
+    for each other class."""
+    if experiment.get("property") != EVERY_TARGET:
+        return np.full(len(measurements), NONE)
+    pairs = [(m.fingerprint, m.input) for m in measurements]
+    counts = Counter(pairs)
+    return np.array([1 + counts[pair] for pair in pairs])
 
 
 def _is_tried(record: Record) -> bool:

@@ -18,15 +18,21 @@ __all__ = ["closest_targets", "over_targets"]
 def over_targets(distribution: Distribution, classes: int | None = None) -> Distribution:
     """The one-to-any distribution: an input's radius is the smallest over its targets.
 
-    Every other class must have been a target of every input; `classes` is how many there are, by
-    default as many as labels, targets, predictions and witnesses show.
+    Every other class must have been a target of every input. `classes` is how many there are; a
+    run on every target knows it. Brackets of some targets alone say nothing of the others.
     """
     target = distribution.column("target")
     if np.any(target == NONE):
         raise DataError("a bracket without a target cannot be combined over targets")
     labels = distribution.label
-    shown = (distribution.column(name) for name in ("predicted", "witness_class"))
-    known = classes or 1 + int(max(column.max() for column in (target, labels, *shown)))
+    known = classes or int(distribution.column("classes").min())
+    if known == NONE:
+        raise DataError(
+            f"{', '.join(distribution.networks)}: brackets of some targets are not about any wrong "
+            "class, and how many classes there are is not known; measure one-to-one or one-to-any"
+        )
+    if not 0 <= min(target.min(), labels.min()) <= max(target.max(), labels.max()) < known:
+        raise DataError(f"labels and targets are not all among {known} classes")
     group = joint_codes(distribution.column(name) for name in ("network", "input", "split"))
     _, first = np.unique(group, return_index=True)
     size = len(first)

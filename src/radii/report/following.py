@@ -7,6 +7,7 @@ from typing import Any
 
 from radii.brackets import Disagreement, Measurement, weigh
 from radii.distributions import Distribution
+from radii.distributions.stores import classes_of
 from radii.errors import StoreError
 from radii.report.sources import Source, Step
 from radii.store import Answer, Store, Subject
@@ -65,7 +66,9 @@ class Followed:
         return Source(
             self.place,
             self.experiment,
-            Distribution(self.measurements).labelled(split=split),
+            Distribution(self.measurements).labelled(
+                split=split, classes=classes_of(self.experiment, self.measurements)
+            ),
             keys=tuple(subject.key for subject in self.subjects),
             inputs=tuple(subject.digest for subject in self.subjects),
             steps=tuple(self._steps),
