@@ -18,6 +18,7 @@ from radii.global_robustness import (
     witnessed_changes,
 )
 from radii.properties import probabilities
+from radii.testing.graphs import Sketch
 from radii.testing.networks import Family, LinearClassifier, instance_at, random_network
 from radii.verifiers import Limits, get
 
@@ -103,3 +104,20 @@ def test_nothing_is_narrowed_without_time() -> None:
 def test_a_contradiction_is_never_ignored() -> None:
     with pytest.raises(SoundnessError):
         Change(0.5, 0.4)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounding_of_large_outputs_is_a_change_too(seed: int) -> None:
+    """Outputs around 1e6 differ by multiples of 1/16 in float32: so does what the softmax reads."""
+    linear = LinearClassifier.random(seed, inputs=4, outputs=3)
+    sketch = Sketch([1, 4])
+    weight, bias = (sketch.constant(0.3 * linear.weights.T), sketch.constant(np.full(3, 1e6)))
+    large = sketch.network(sketch.apply("Gemm", "x", weight, bias))
+    instance = instance_at(large, [0.4, 0.5, 0.6, 0.5])
+    ball = instance.ball(0.02)
+    points = ball.sample(np.random.default_rng(seed), 2000).astype(np.float32)
+    inside = np.array([point for point in points if ball.contains(point)])
+    moved = probabilities(large.replay(inside).astype(np.float64))
+    seen = np.abs(moved - probabilities(instance.outputs[None].astype(np.float64))).max()
+    (upper,) = proven_changes(large, [instance], 0.02, "probabilities")
+    assert seen <= upper
