@@ -200,6 +200,15 @@ def test_an_internal_error_is_3(
     assert "internal error: RuntimeError: boom" in capsys.readouterr().err
 
 
+def test_what_is_no_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(tmp_path)]) == 2
+    assert f"radii show {tmp_path}" in capsys.readouterr().err
+    assert main(["run", "net.onnx"]) == 2
+    assert "--network net.onnx" in capsys.readouterr().err
+    assert main(["show", str(tmp_path / "nope")]) == 2
+    assert "no such directory" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["demo", "run", "show", "export", "attack", "verify", "data"])
 def test_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:

@@ -12,6 +12,7 @@ import pytest
 
 from conftest import dense_model
 from radii.cli import main
+from radii.ensembles import FILE_NAME
 
 
 @pytest.fixture
@@ -42,6 +43,13 @@ def shown_in(page: Path) -> dict[str, Any]:
     (ensemble,) = json.loads(held)["ensembles"]
     assert isinstance(ensemble, dict)
     return ensemble
+
+
+def test_an_ensemble_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / FILE_NAME).touch()
+    for command in (["show"], ["gate", "--require", "accuracy >= 0.5"]):
+        assert main([*command, str(tmp_path)]) == 2
+        assert f"radii report {tmp_path} shows it" in capsys.readouterr().err
 
 
 def test_networks_may_be_repeated(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:

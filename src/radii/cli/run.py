@@ -68,6 +68,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.experiment is not None:  # a directory or a network in its place is told first
+        from radii.experiments import Experiment
+
+        Experiment.options_of(args.experiment)
     if args.out is None:
         raise ExperimentError("--out is missing: name the directory for the results")
     return execute(args, args.out, is_estimate=args.estimate)

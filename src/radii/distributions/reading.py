@@ -110,6 +110,12 @@ def _columns_of_folder(folder: Path, distrust: bool, notes: list[str]) -> dict[s
     queries = sorted((folder / "tmp").glob("*/*/epsilons_df.csv"))
     if not queries:
         if results is None:
+            from radii.store import ENSEMBLE_FILE
+
+            if (folder / ENSEMBLE_FILE).is_file():
+                raise DataError(
+                    f"{folder}: holds an ensemble, not a run; radii report {folder} shows it"
+                )
             raise DataError(
                 f"{folder}: no result_df.csv, no tmp/*/*/epsilons_df.csv and no radii.sqlite here"
             )
