@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,7 +97,24 @@ def test_lengths_of_time_in_every_command(command: list[str], flag: str) -> None
 
 
 @pytest.mark.parametrize("flag", ["search", "verifier", "k", "cuts", "timeout", "device", "tool"])
-def test_attack_has_no_flags_of_proofs(flag: str) -> None:
-    build_parser().parse_args(["run", f"--{flag}", "1"])
+def test_attack_takes_the_flags_of_a_run_without_listing_those_of_proofs(
+    flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = build_parser().parse_args(["attack", f"--{flag}", "1"])
+    assert getattr(told, flag) is not None
     with pytest.raises(SystemExit):
-        build_parser().parse_args(["attack", f"--{flag}", "1"])
+        build_parser().parse_args(["attack", "--help"])
+    assert f"--{flag} " not in capsys.readouterr().out
+
+
+def test_attack_says_which_flags_change_nothing(
+    linear_file: Path, points_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    what = ["--network", str(linear_file), "--data", str(points_file), "--domain", "0:1"]
+    idle = ["--search", "binary", "--verifier", "milp", "--k", "2", "--timeout", "9"]
+    assert main(["attack", *what, "--grid", "0.05:0.5:0.05", "--jobs", "1", "--json", *idle]) == 0
+    told = capsys.readouterr()
+    assert "--search, --verifier, --k changes nothing here" in told.err
+    found = json.loads(told.out)["networks"][0]["instances"]
+    assert [row["lower"] for row in found] == [0, 0, 0, 0]
+    assert found[0]["upper"] == pytest.approx(0.1, abs=0.05)

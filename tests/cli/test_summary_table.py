@@ -7,7 +7,7 @@ import math
 
 from rich.console import Console
 
-from radii.cli.tables import summary_table
+from radii.cli.tables import instance_table, summary_table
 from radii.distributions import Distribution, quality
 
 
@@ -40,3 +40,17 @@ def test_the_gap_is_that_of_compare() -> None:
     assert math.isclose(quality(dist).mean_gap, 0.03)
     assert row(dist)[-2:] == ["0.0300", "1.00"]
     assert "radii of correct inputs, proven–witnessed; gap: mean width of their" in shown(dist)[-1]
+
+
+def test_no_number_of_an_instance_is_ever_cut() -> None:
+    dist = Distribution.from_arrays(
+        [0.123456, 0.0], [0.1345678, 0.0], network="a-network-with-a-long-name", seconds=123.456
+    )
+    for width, has_costs in ((80, False), (120, True)):
+        console = Console(file=io.StringIO(), width=width)
+        console.print(instance_table(dist, console))
+        assert isinstance(console.file, io.StringIO)
+        told = console.file.getvalue()
+        assert "0.123456" in told and "0.134568" in told
+        assert "predicted" in told and "target" not in told
+        assert ("queries" in told) is has_costs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ EPILOG = """examples:
   radii attack --network net.onnx --data mnist:train[0:20] --domain 0:1
   radii attack --network net.onnx --data images.npz --domain 0:1 --norm l2 --grid 0.1:5:0.1
 """
+
+OF_PROOFS = ("search", "verifier", "k", "cuts", "device", "tool")
+"""Flags of a run that are taken, since scripts give both commands the same ones."""
 
 
 def add_parser(subparsers: Any) -> None:
@@ -34,4 +38,10 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    idle = [name for name in OF_PROOFS if getattr(args, name) is not None]
+    for name in idle:
+        setattr(args, name, None)
+    if idle:
+        flags = ", ".join(f"--{name}" for name in idle)
+        print(f"radii: {flags} changes nothing here: an attack proves nothing", file=sys.stderr)
     return execute(args, args.out, search="attack-only")

@@ -39,7 +39,11 @@ _NUMBERS = ("k", "timeout", "cpu_timeout", "seed")
 
 
 def add_experiment_flags(parser: argparse.ArgumentParser, *, proves: bool = True) -> None:
-    """All that describes an experiment, and how it proves if it does. Flags win over the file."""
+    """All that describes an experiment. Flags win over the file.
+
+    Where nothing is proven the flags of proofs are taken, too, so that the flags of a run serve,
+    but help does not list them.
+    """
     parser.add_argument(
         "experiment", nargs="?", type=Path, metavar="EXPERIMENT.toml", help="a description in TOML"
     )
@@ -76,8 +80,7 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, proves: bool = True
         "0:0.4:1/255",
     )
     how = parser.add_argument_group("how to measure")
-    if proves:
-        _add_proof_flags(how)
+    _add_proof_flags(how if proves else _Unlisted(how))
     how.add_argument(
         "--attack", metavar="NAME", help="minimum-norm (default), apgd, pgd, fgsm, foolbox:NAME"
     )
@@ -95,6 +98,16 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, proves: bool = True
     how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
     _add_cluster_flags(parser.add_argument_group("where to measure"))
     how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+
+
+class _Unlisted:
+    """A group of flags that are taken, but not listed by help."""
+
+    def __init__(self, group: Any) -> None:
+        self._group = group
+
+    def add_argument(self, name: str, **options: Any) -> None:
+        self._group.add_argument(name, **{**options, "help": argparse.SUPPRESS})
 
 
 def _add_proof_flags(how: Any) -> None:

@@ -119,7 +119,7 @@ def _print(
 
     console = Console()
     if instances:
-        console.print(instance_table(distribution))
+        console.print(instance_table(distribution, console))
     else:
         console.print(summary_table(distribution, console))
     for row in disagreements:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from radii.brackets import Measurement
 from radii.distributions import Distribution, quality
 from radii.distributions.summaries import whose
 
@@ -25,9 +27,7 @@ def summary_table(distribution: Distribution, console: Console) -> Table:
     All quartiles where the console is wide enough for them, else fewer.
     """
     whole = _summary(distribution, QUARTILES)
-    unlimited = console.options.update(width=1000)
-    is_wide = console.measure(whole, options=unlimited).maximum <= console.width
-    return whole if is_wide else _summary(distribution, FEWER)
+    return whole if _fits(whole, console) else _summary(distribution, FEWER)
 
 
 def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
@@ -55,36 +55,41 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
     return table
 
 
-def instance_table(distribution: Distribution) -> Table:
-    """One row a bracket."""
+def instance_table(distribution: Distribution, console: Console) -> Table:
+    """One row a bracket; what it cost only where the console is wide enough."""
+    cells = {
+        "input": lambda m: str(m.input),
+        "label": lambda m: str(m.label),
+        "predicted": lambda m: str(m.predicted),
+        "target": lambda m: "" if m.target is None else str(m.target),
+        "lower": lambda m: f"{m.bracket.lower:.6g}",
+        "upper": lambda m: "none" if math.isinf(m.bracket.upper) else f"{m.bracket.upper:.6g}",
+        "becomes": lambda m: "" if m.witness_class is None else str(m.witness_class),
+        "queries": lambda m: str(m.queries),
+        "s": lambda m: f"{m.seconds:.2f}",
+    }
+    if all(m.target is None for m in distribution):
+        del cells["target"]
+    whole = _instances(distribution, cells)
+    if _fits(whole, console):
+        return whole
+    costs = ("queries", "s")
+    return _instances(distribution, {k: cell for k, cell in cells.items() if k not in costs})
+
+
+def _instances(distribution: Distribution, cells: dict[str, Callable[[Measurement], str]]) -> Table:
     table = Table(box=SIMPLE_HEAD)
     table.add_column("network", overflow="fold", min_width=8)
-    for name in (
-        "input",
-        "label",
-        "predicted",
-        "target",
-        "lower",
-        "upper",
-        "becomes",
-        "queries",
-        "s",
-    ):
-        table.add_column(name, justify="right")
+    for name in cells:
+        table.add_column(name, justify="right", no_wrap=True)
     for m in distribution:
-        table.add_row(
-            Text(m.network),
-            str(m.input),
-            str(m.label),
-            str(m.predicted),
-            "" if m.target is None else str(m.target),
-            f"{m.bracket.lower:.6g}",
-            "none" if math.isinf(m.bracket.upper) else f"{m.bracket.upper:.6g}",
-            "" if m.witness_class is None else str(m.witness_class),
-            str(m.queries),
-            f"{m.seconds:.2f}",
-        )
+        table.add_row(Text(m.network), *(cell(m) for cell in cells.values()))
     return table
+
+
+def _fits(table: Table, console: Console) -> bool:
+    unlimited = console.options.update(width=1000)
+    return console.measure(table, options=unlimited).maximum <= console.width
 
 
 def _number(value: float, form: str) -> str:
