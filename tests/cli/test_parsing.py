@@ -104,7 +104,7 @@ def test_attack_takes_the_flags_of_a_run_without_listing_those_of_proofs(
     assert getattr(told, flag) is not None
     with pytest.raises(SystemExit):
         build_parser().parse_args(["attack", "--help"])
-    assert f"--{flag} " not in capsys.readouterr().out
+    assert f"\n  --{flag} " not in capsys.readouterr().out
 
 
 def test_attack_says_which_flags_change_nothing(
