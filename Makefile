@@ -3,7 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-JOBS ?= 2
+# One more than two cores: some tests wait for processes to end.
+JOBS ?= 3
+# What is imported is compiled then; compiling all of every package takes longer than the rest.
+PIP_FLAGS := --quiet --disable-pip-version-check --no-compile -c constraints.txt
 # Bytecode is kept: tests start hundreds of processes, and compiling radii is a third of each start.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -19,8 +22,8 @@ help:
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	$(BIN)/python -m pip install $(PIP_FLAGS) torch==2.13.0
+	$(BIN)/python -m pip install $(PIP_FLAGS) \
 		-e '.[docs,foolbox,gurobi,marabou,ray,smt,tensorboard,train]' build hypothesis ipykernel keras mypy nbclient playwright pytest pytest-xdist ruff 'setuptools>=77' skl2onnx
 	touch $@
 

@@ -55,6 +55,7 @@ def test_brackets_of_a_linear_classifier(
         assert m.missing == 0
 
 
+@pytest.mark.slow
 def test_one_to_one_is_one_instance_a_target(
     relu_file: Path, relu_points_file: Path, tmp_path: Path
 ) -> None:

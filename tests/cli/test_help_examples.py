@@ -38,8 +38,11 @@ SLOW = (
     "resnet_4b",
     "--kind all",
     "lr:L=10",
+    "sr:delta=10",
+    "0.1:5:0.1",
+    "experiment.toml --out results --jobs 2",
 )
-"""Parts of examples that take ten seconds or more."""
+"""Parts of examples that take five seconds or more where much else is running."""
 
 MAY_SAY_NO = ("radii gate", "radii cycle", "radii ensemble verify", "--decide")
 """Checks: exit code 1 is an answer."""

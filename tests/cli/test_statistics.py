@@ -20,6 +20,7 @@ def results(linear_file: Path, points_file: Path, tmp_path: Path) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_the_tables_count_what_the_store_holds(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

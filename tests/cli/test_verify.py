@@ -188,6 +188,7 @@ def test_memory_runs_out(
     assert "memory limit" in found["message"]
 
 
+@pytest.mark.slow
 def test_limits_that_suffice_change_nothing(
     linear: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

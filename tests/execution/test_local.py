@@ -234,6 +234,7 @@ def test_a_worker_that_ignores_its_memory_limit_is_killed(
         assert not executor._busy
 
 
+@pytest.mark.slow
 def test_workers_run_side_by_side(network: Network, instance: Instance) -> None:
     with LocalWorkers(toolbox(network, Hanging()), jobs=2) as executor:
         executor.submit(proof_task(instance, seconds=1.0))

@@ -167,6 +167,7 @@ def test_a_worker_that_is_killed_leaves_no_tool_and_no_files(
     assert not list(tmp_path.glob("radii-*"))
 
 
+@pytest.mark.slow
 def test_a_tool_at_the_memory_limit_ends_before_its_worker_does(
     network: Network, instances: list[Instance]
 ) -> None:
@@ -201,6 +202,7 @@ class Hopeful(Milp):
         self.ballast = bytes(10**7)
 
 
+@pytest.mark.slow
 def test_an_idle_worker_that_somebody_ended_is_replaced(
     network: Network, instances: list[Instance]
 ) -> None:

@@ -98,6 +98,7 @@ def test_a_network_that_is_always_wrong_has_no_box() -> None:
     draw_ecdf(wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [draw_ecdf, draw_robust_accuracy, draw_boxes])
 @pytest.mark.parametrize("suffix", [".pdf", ".png", ".svg"])
 def test_figures_are_written_the_same_twice(

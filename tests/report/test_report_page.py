@@ -341,6 +341,7 @@ def test_theme_button(opened: Opened) -> None:
     assert opened.page.evaluate("getComputedStyle(document.body).backgroundColor") != before
 
 
+@pytest.mark.slow
 def test_ten_thousand_inputs_answer_the_slider_at_once(browser: Any, tmp_path: Path) -> None:
     inputs, networks = 10_000, 4
     rng = np.random.default_rng(5)

@@ -63,6 +63,7 @@ def test_it_agrees_with_milp(family: Family) -> None:
 
 
 @is_here
+@pytest.mark.slow
 def test_a_run_with_it_ends_with_the_bracket_of_native(
     tmp_path: Path, relu_file: Path, relu_points_file: Path
 ) -> None:

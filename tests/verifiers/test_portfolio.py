@@ -76,6 +76,7 @@ def test_nobody_can_tell(network: Network, instance: Instance) -> None:
     assert result.verifier == "portfolio"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cancelled", [False, True])
 def test_limits_end_all_members(cancelled: bool, network: Network, instance: Instance) -> None:
     started = time.monotonic()
@@ -214,6 +215,7 @@ def test_in_a_worker_it_gives_the_brackets_of_native(
     assert found["portfolio:native,milp"] == found["native"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel is asked to do it, on Linux only")
 def test_members_die_with_who_asked() -> None:
     code = """

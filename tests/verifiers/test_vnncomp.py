@@ -448,6 +448,7 @@ def test_the_tool_is_part_of_what_an_experiment_is(
         prepare(experiment(linear_file, points_file, tool=tool, norm="l2"))
 
 
+@pytest.mark.slow
 def test_our_own_command_gives_the_brackets_of_the_process(
     relu_file: Path, relu_points_file: Path
 ) -> None:

@@ -193,6 +193,7 @@ def test_failures_and_disagreements_as_text(open_live: Callable[..., Any], tmp_p
         assert width <= PHONE["width"], "nothing is wider than the screen"
 
 
+@pytest.mark.slow
 def test_the_server_comes_back(open_live: Callable[..., Any], tmp_path: Path) -> None:
     made = begin(tmp_path / "run")
     grow(tmp_path / "run", broken(made[0], 0.105), proven(made[0], 0.1))
