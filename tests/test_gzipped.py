@@ -21,7 +21,7 @@ def test_what_fits_is_unpacked(size: int, monkeypatch: pytest.MonkeyPatch) -> No
     assert gunzip(gzip.compress(bytes(size)), "a.gz", DataError) == bytes(size)
 
 
-@pytest.mark.parametrize("data", [b"no", gzip.compress(b"radii")[:-3]])
+@pytest.mark.parametrize("data", [b"no", gzip.compress(b"radii")[:-3]], ids=["other", "cut"])
 def test_damaged(data: bytes) -> None:
     with pytest.raises(DataError, match=r"a\.gz is a damaged gzip file"):
         gunzip(data, "a.gz", DataError)
