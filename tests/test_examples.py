@@ -16,8 +16,9 @@ ALONE = ("quickstart", "pytest_check", "keras_classifier")
 
 
 def as_parameter(path: Path) -> Any:
-    """Keras takes many seconds to be imported."""
-    marks = [pytest.mark.slow] if path.stem == "keras_classifier" else []
+    """Keras takes many seconds to be imported; the plugin of pytest has tests of its own."""
+    is_slow = path.stem in ("keras_classifier", "pytest_check")
+    marks = [pytest.mark.slow] if is_slow else []
     return pytest.param(path, id=path.stem, marks=marks)
 
 

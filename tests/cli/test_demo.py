@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from conftest import work_in_this_process
 from radii import datasets, demo
 from radii.brackets import Bracket, Measurement
 from radii.cli import main
@@ -38,7 +39,8 @@ class Finished:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     directory = tmp_path_factory.mktemp("demo") / "out"
-    with redirect_stdout(StringIO()) as printed:
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as printed:
+        work_in_this_process(patch)
         assert main(["demo", "--out", str(directory), "--inputs", str(INPUTS)]) == 0
     return Finished(directory, printed.getvalue())
 

@@ -65,8 +65,8 @@ def on_a_grid(networks: list[Network], centre: list[float], eps: float, norm: No
     return solve([family], len(networks)).lower
 
 
-IN_THE_PLANE = [(3, 1.33, norm) for norm in Norm] + [(4, 1.2, Norm.L1)]
-MORE_IN_THE_PLANE = [(4, 1.2, Norm.LINF), (4, 1.2, Norm.L2)] + [(5, 1.6, norm) for norm in Norm]
+IN_THE_PLANE = [(3, 1.33, norm) for norm in Norm]
+MORE_IN_THE_PLANE = [(count, eps, norm) for count, eps in ((4, 1.2), (5, 1.6)) for norm in Norm]
 
 
 @pytest.mark.parametrize(

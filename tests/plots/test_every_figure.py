@@ -156,6 +156,7 @@ def published() -> Distribution:
     return read_results(SHARED_DATA / "jair" / "published_results.csv").distribution
 
 
+@pytest.mark.slow
 @needs_shared_data
 @pytest.mark.parametrize(
     "kind", [kind for kind in KINDS if kind not in ("targets", "closest", "claims")]
@@ -226,7 +227,13 @@ ALWAYS = {"ecdf", "robust-accuracy", "satisfaction", "security"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("case", DEGENERATE)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.slow] if place % 2 else [])
+        for place, case in enumerate(DEGENERATE)
+    ],
+)
 def test_degenerate_results(case: str, kind: str) -> None:
     """Drawn without a warning, or refused in one sentence."""
     try:
