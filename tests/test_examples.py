@@ -16,8 +16,8 @@ ALONE = ("quickstart", "pytest_check", "keras_classifier")
 
 
 def as_parameter(path: Path) -> Any:
-    """Keras takes many seconds to be imported; the plugin of pytest has tests of its own."""
-    is_slow = path.stem in ("keras_classifier", "pytest_check")
+    """Those that start a process of their own; the README has the lines of the quick start."""
+    is_slow = path.stem in ("keras_classifier", "pytest_check", "quickstart")
     marks = [pytest.mark.slow] if is_slow else []
     return pytest.param(path, id=path.stem, marks=marks)
 

@@ -39,6 +39,7 @@ SLOW = (
     "--kind all",
     "lr:L=10",
     "sr:delta=10",
+    "mnist:",
     "0.1:5:0.1",
     "experiment.toml --out results --jobs 2",
 )

@@ -114,6 +114,7 @@ def test_a_hang_is_killed_at_its_limit(network: Network, instance: Instance) -> 
         assert 0.5 <= result.seconds < 0.5 + SOON
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dies", "reason"), [(False, "time limit"), (True, "signal 9")])
 def test_what_was_proven_before_a_kill_counts(
     network: Network, instance: Instance, dies: bool, reason: str
@@ -213,6 +214,7 @@ def test_cancelling_from_another_thread(network: Network, instance: Instance) ->
             assert time.monotonic() - started < 0.2 + SOON
 
 
+@pytest.mark.slow
 def test_memory_is_limited_by_the_verifier_itself(network: Network, instance: Instance) -> None:
     tools = toolbox(network, Cooperating(is_hoarding=True), memory=MEMORY)
     with LocalWorkers(tools, jobs=1) as executor:

@@ -93,6 +93,7 @@ def test_each_misbehaviour_is_its_missing_answer_and_harms_nobody_else(
         assert case.search.bracket.upper <= upper + 1e-6
 
 
+@pytest.mark.slow
 def test_cancelled_work_stops_within_a_second(network: Network, instances: list[Instance]) -> None:
     script: dict[float, Verifier] = {eps: Milp() for eps in GRID}
     script |= {eps: Hanging() for eps in GRID.values[13:]}  # the radius is 0.1: all are implied

@@ -220,6 +220,7 @@ def test_cancelling_ends_the_whole_tree(
     assert not running(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_tool_dies_with_who_asked(tmp_path: Path, linear_file: Path) -> None:
     """Not even SIGKILL of the asking process leaves a tool, or its files, behind."""
     tool = fake(tmp_path, MISBEHAVING["hangs"][0])
@@ -411,6 +412,7 @@ def test_other_instances_are_unaffected(
 WRONG = "    if strange:\n        answer = 'unsat' if high[0] < 0.25 + 0.4 else answer\n"
 
 
+@pytest.mark.slow
 def test_a_wrong_unsat_is_a_disagreement_shown_and_not_used(
     tmp_path: Path, linear_file: Path, points_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
