@@ -99,7 +99,6 @@ def test_standard_robustness_equals_enumeration(verifier: Verifier, seed: int) -
 IN_EACH_NORM = ((0, Norm.LINF), (1, Norm.L1), (2, Norm.L2))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "norm"),
     [
