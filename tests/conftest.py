@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -39,6 +41,15 @@ def dense_model(*layers: tuple[np.ndarray, np.ndarray]) -> onnx.ModelProto:
         constants,
     )
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """The parser and those of all commands below it."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from parsers(below)
 
 
 def work_in_this_process(patch: pytest.MonkeyPatch) -> None:

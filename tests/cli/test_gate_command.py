@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from radii import datasets, load_network
 from radii.cli import main
 from radii.distributions import Distribution
-from radii.experiments import Settings, plan
+from radii.experiments import Plan, Settings, plan
 from radii.store import Store
 
 
@@ -110,17 +111,19 @@ def test_no_results_are_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "nothing: no such file" in capsys.readouterr().err
 
 
+def planned_run(network: Path, points: Path, **settings: str) -> Plan:
+    return plan(
+        [load_network(network, domain=(0, 1))],
+        datasets.load_spec(str(points)),
+        Settings(**settings),
+    )
+
+
 def test_an_unfinished_run_is_refused(
     linear_file: Path, points_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What nobody tried to break is not refuted, and must not pass for that."""
-    from radii import datasets, load_network
-
-    planned = plan(
-        [load_network(linear_file, domain=(0, 1))],
-        datasets.load_spec(str(points_file)),
-        Settings(grid="0.01:0.5:0.02"),
-    )
+    planned = planned_run(linear_file, points_file, grid="0.01:0.5:0.02")
     with Store.create_or_open(tmp_path / "out") as store:
         planned._begin(store)
     assert gate(tmp_path / "out", "not_refuted robust_accuracy(0.02) >= 0.5") == 2
@@ -135,13 +138,7 @@ def test_what_was_not_searched_does_not_pass_for_not_refuted(
     linear_file: Path, points_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Radii 0.1 and 0.25, two misclassified inputs; attacked up to 0.02 only."""
-    from radii import datasets, load_network
-
-    planned = plan(
-        [load_network(linear_file, domain=(0, 1))],
-        datasets.load_spec(str(points_file)),
-        Settings(grid="0.01:0.03:0.01", search="attack-only"),
-    )
+    planned = planned_run(linear_file, points_file, grid="0.01:0.03:0.01", search="attack-only")
     out = tmp_path / "out"
     with Store.create_or_open(out) as store:
         planned.run(store)
@@ -169,15 +166,10 @@ def test_what_was_not_searched_does_not_pass_for_not_refuted(
 def test_time_outs_are_no_attempts(
     linear_file: Path, points_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from radii import datasets, load_network
     from radii.search import Kind, Question
     from radii.verdicts import Result, Verdict
 
-    planned = plan(
-        [load_network(linear_file, domain=(0, 1))],
-        datasets.load_spec(str(points_file)),
-        Settings(grid="0.01:0.5:0.02"),
-    )
+    planned = planned_run(linear_file, points_file, grid="0.01:0.5:0.02")
     question = Question(Kind.ATTACK, 0.49)
     with Store.create_or_open(tmp_path / "out") as store:
         planned._begin(store)

@@ -14,7 +14,6 @@ import shutil
 import tarfile
 import threading
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,7 +22,7 @@ import numpy as np
 import onnx
 import pytest
 
-from conftest import dense_model, work_in_this_process
+from conftest import dense_model, parsers, work_in_this_process
 from radii import datasets
 from radii.cli import build_parser, main
 from radii.datasets import acquisition, catalogue, from_arrays, sources
@@ -61,14 +60,6 @@ VERONA = ("networks", "images")
 
 PROPERTY = "".join(f"(declare-const X_{i} Real)\n(assert (<= 0 X_{i} 1))\n" for i in range(64))
 PROPERTY += "".join(f"(declare-const Y_{i} Real)\n" for i in range(10)) + "(assert (<= Y_0 Y_1))\n"
-
-
-def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for below in action.choices.values():
-                yield from parsers(below)
 
 
 def examples(parser: argparse.ArgumentParser) -> list[str]:

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from conftest import parsers
 from radii.cli import build_parser, main
 from radii.cli.parsing import number, seconds
 
 AUDIT = ["audit", "r.csv", "--data", "digits", "--domain", "-1:1"]
-
-
-def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    yield parser
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for child in action.choices.values():
-                yield from parsers(child)
 
 
 def test_no_flag_can_be_shortened() -> None:
