@@ -6,13 +6,17 @@ Evidence is what moves a bracket, never the verdict's name: a `Proof` raises the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Proof", "Result", "Verdict", "Witness"]
+from radii.errors import SpecificationError
+
+__all__ = ["FLOAT", "REAL", "Arithmetic", "Array", "Proof", "Result", "Verdict", "Witness"]
 
 Array = npt.NDArray[np.floating]
 
@@ -50,14 +54,60 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
-    """The property holds on the whole closed ball of radius `eps`.
+class Arithmetic:
+    """Which numbers a proof speaks of.
 
-    `margin` is how far above zero the proven bound had to be, in units of the network's output.
+    `float`: every execution of the file's operators in the file's own number type, in any order of
+    summation, with or without fused multiply-add. Each rounding may be `widening` times as large
+    as IEEE 754 allows, for runtimes that are less exact. `real`: the idealised network, whose
+    operators do not round at all.
+    """
+
+    is_float: bool
+    widening: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1.0 <= self.widening < math.inf:
+            raise SpecificationError(
+                f"arithmetic: a widening of {self.widening:g} is not possible; give 1 or more"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """`real`, `float`, or `float:8` for roundings up to eight times as large."""
+        name, colon, widening = text.partition(":")
+        try:
+            factor = float(widening) if colon else 1.0
+        except ValueError:
+            factor = math.nan
+        if name == "real" and not colon:
+            return cls(is_float=False)
+        if name != "float" or math.isnan(factor):
+            raise SpecificationError(
+                f"arithmetic '{text}' is not one of float, real, float:FACTOR (as in float:8)"
+            )
+        return cls(is_float=True, widening=factor)
+
+    def __str__(self) -> str:
+        if not self.is_float:
+            return "real"
+        return "float" if self.widening == 1 else f"float:{self.widening:g}"
+
+
+FLOAT, REAL = Arithmetic(is_float=True), Arithmetic(is_float=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The property holds on the whole closed ball of radius `eps`, in a stated arithmetic.
+
+    `margin` is how far above zero the proven bound had to be, in units of the network's output:
+    0 where the arithmetic already accounts for every error.
     """
 
     eps: float
     margin: float
+    arithmetic: Arithmetic = REAL
 
 
 @dataclass(frozen=True, slots=True)

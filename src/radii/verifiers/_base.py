@@ -16,7 +16,7 @@ from radii.memory import is_out_of_memory, resident_bytes
 from radii.networks import Network
 from radii.properties import LinearRequirement, Requirement
 from radii.queries import Instance, Query, Specification
-from radii.verdicts import Array, Proof, Result, Verdict, Witness
+from radii.verdicts import REAL, Arithmetic, Array, Proof, Result, Verdict, Witness
 from radii.witnesses import check_witness
 
 __all__ = ["Answer", "GridVerifier", "Limits", "RadiusAnswer", "RadiusVerifier", "Verifier"]
@@ -87,7 +87,8 @@ class Answer:
     """What `run` claims. ROBUST states the margin of its proof; NOT_ROBUST brings a candidate.
 
     A candidate may come with any verdict: it is replayed, and counts if it is a counterexample.
-    `answered_by` is the name and version of who answered, where that is not the verifier asked.
+    `answered_by` is the name and version of who answered, and `arithmetic` that of its proof, where
+    that is not the verifier asked.
     """
 
     verdict: Verdict
@@ -95,6 +96,7 @@ class Answer:
     margin: float = 0.0
     message: str = ""
     answered_by: tuple[str, str] | None = None
+    arithmetic: Arithmetic | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,7 +126,8 @@ class RadiusAnswer:
 class Verifier(ABC):
     """Decides whether a requirement holds on a whole region.
 
-    `norms` and `kinds` are the balls and the requirements that it can decide.
+    `norms` and `kinds` are the balls and the requirements that it can decide; `arithmetic` is what
+    its proofs speak of: `real` for tools that do not account for the rounding of the network.
     `unsupported` is asked once before any work starts; `verify` may then be called many times.
     Instances are cheap, picklable and hold options only.
     """
@@ -133,6 +136,7 @@ class Verifier(ABC):
     norms: frozenset[Norm] = frozenset({Norm.LINF})
     kinds: frozenset[type[Requirement]] = frozenset({LinearRequirement})
     is_complete: bool = False
+    arithmetic: Arithmetic = REAL
 
     @property
     @abstractmethod
@@ -159,7 +163,9 @@ class Verifier(ABC):
         limits = limits or Limits()
         started = time.perf_counter()
         answer, witness = self.decide(network, query.specification, limits)
-        proof = Proof(query.eps, answer.margin) if answer.verdict is Verdict.ROBUST else None
+        proof = None
+        if answer.verdict is Verdict.ROBUST:
+            proof = Proof(query.eps, answer.margin, answer.arithmetic or self.arithmetic)
         name, version = answer.answered_by or (self.name, self.version)
         return Result(
             verdict=answer.verdict,
@@ -249,7 +255,7 @@ class GridVerifier(Verifier):
                 verifier=self.name,
                 version=self.version,
                 seconds=time.perf_counter() - started,
-                proof=Proof(answer.lower, answer.margin) if is_proven else None,
+                proof=Proof(answer.lower, answer.margin, self.arithmetic) if is_proven else None,
                 witness=answer.witness,
                 message=answer.message,
             )

@@ -18,7 +18,7 @@ from radii.properties import (
     SoftmaxRequirement,
 )
 from radii.queries import Instance, Query, Specification
-from radii.verdicts import Verdict
+from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers._base import Answer, GridVerifier, Limits, RadiusAnswer
 from radii.verifiers.branch_and_bound.candidates import shortened
 from radii.verifiers.branch_and_bound.frontier import Frontier
@@ -51,7 +51,8 @@ class BranchAndBound(GridVerifier):
     In L2 a query within a hair of the radius may stay UNKNOWN: its leaves are no linear programs.
     Requirements that are not linear become linear queries: see `refinement` and `lipschitz`.
 
-    `device` is where multipliers are looked for: any that torch has.
+    `device` is where multipliers are looked for: any that torch has. `arithmetic` is what its proofs
+    speak of.
     """
 
     name: ClassVar[str] = "native"
@@ -59,8 +60,9 @@ class BranchAndBound(GridVerifier):
     kinds = frozenset({LinearRequirement, SoftmaxRequirement, LipschitzRequirement})
     is_complete = True
 
-    def __init__(self, *, device: str = "cpu") -> None:
+    def __init__(self, *, device: str = "cpu", arithmetic: Arithmetic = FLOAT) -> None:
         self.device = device
+        self.arithmetic = arithmetic
 
     @property
     def version(self) -> str:

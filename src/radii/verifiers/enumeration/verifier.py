@@ -7,7 +7,7 @@ from radii.bounds import box_of, centre_of, fuse
 from radii.networks import Kind, Network
 from radii.properties import LinearRequirement, Requirement, SoftmaxRequirement
 from radii.queries import Instance, Specification
-from radii.verdicts import Verdict
+from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier
 from radii.verifiers.case import Case
 from radii.verifiers.enumeration.exploration import Exploration, Reached
@@ -34,8 +34,9 @@ class Enumeration(RadiusVerifier):
     kinds = frozenset({LinearRequirement, SoftmaxRequirement})
     is_complete = True
 
-    def __init__(self, *, max_units: int = 20) -> None:
+    def __init__(self, *, max_units: int = 20, arithmetic: Arithmetic = FLOAT) -> None:
         self.max_units = max_units
+        self.arithmetic = arithmetic
 
     @property
     def version(self) -> str:

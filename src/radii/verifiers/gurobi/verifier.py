@@ -8,7 +8,7 @@ from radii.balls import Norm
 from radii.networks import Network
 from radii.properties import LinearRequirement, Requirement
 from radii.queries import Instance, Specification
-from radii.verdicts import Verdict
+from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers._base import Answer, Limits, RadiusAnswer
 from radii.verifiers.gurobi.integer import TooLarge, minimise_with_gurobi
 from radii.verifiers.gurobi.licence import SIZE_LIMIT, gurobi_version, is_limited, refusal
@@ -28,13 +28,21 @@ class Gurobi(Milp):
 
     name = "gurobi"
 
-    def __init__(self, *, threads: int = 1, branches: int = 0, tightening: float = 0.3) -> None:
+    def __init__(
+        self,
+        *,
+        threads: int = 1,
+        branches: int = 0,
+        tightening: float = 0.3,
+        arithmetic: Arithmetic = FLOAT,
+    ) -> None:
         self.effort = Effort(
             threads=threads,
             branches=branches,
             tightening=tightening,
             minimise=minimise_with_gurobi,
         )
+        self.arithmetic = arithmetic
 
     @property
     def version(self) -> str:

@@ -11,6 +11,7 @@ from radii.properties import (
     SoftmaxRequirement,
 )
 from radii.queries import Instance, Specification
+from radii.verdicts import FLOAT, Arithmetic
 from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier
 from radii.verifiers.case import Case
 from radii.verifiers.linear.highs import highs_version
@@ -31,8 +32,16 @@ class Milp(RadiusVerifier):
     kinds = frozenset({LinearRequirement, SoftmaxRequirement, LipschitzRequirement})
     is_complete = True
 
-    def __init__(self, *, threads: int = 1, branches: int = 4096, tightening: float = 0.3) -> None:
+    def __init__(
+        self,
+        *,
+        threads: int = 1,
+        branches: int = 4096,
+        tightening: float = 0.3,
+        arithmetic: Arithmetic = FLOAT,
+    ) -> None:
         self.effort = Effort(threads=threads, branches=branches, tightening=tightening)
+        self.arithmetic = arithmetic
 
     @property
     def version(self) -> str:

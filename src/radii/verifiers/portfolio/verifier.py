@@ -109,7 +109,8 @@ def _raced(runners: Sequence[Member], limits: Limits) -> Answer:
         counting = [(runner, answer) for runner, answer in answers if not answer.verdict.is_missing]
         if counting:
             runner, answer = max(counting, key=lambda said: said[1].verdict is Verdict.ROBUST)
-            first = replace(answer, answered_by=runner.name)
+            arithmetic = runner.verifier.arithmetic
+            first = replace(answer, answered_by=runner.name, arithmetic=arithmetic)
             return _contradicted(first, counting) or first
     return _nothing(missing)
 
