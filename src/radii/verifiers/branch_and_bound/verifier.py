@@ -51,8 +51,8 @@ class BranchAndBound(GridVerifier):
     In L2 a query within a hair of the radius may stay UNKNOWN: its leaves are no linear programs.
     Requirements that are not linear become linear queries: see `refinement` and `lipschitz`.
 
-    `device` is where multipliers are looked for: any that torch has. `arithmetic` is what its proofs
-    speak of.
+    `device` is where multipliers are looked for: any that torch has. `arithmetic` is what its
+    proofs speak of.
     """
 
     name: ClassVar[str] = "native"
