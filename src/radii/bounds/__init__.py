@@ -9,7 +9,7 @@ or a box. All are sound: the rounding of their own arithmetic is part of what th
 from __future__ import annotations
 
 from radii.bounds.alpha import alpha_crown_bounds
-from radii.bounds.crown import crown_bounds
+from radii.bounds.crown import StageBounds, crown_bounds, stage_bounds
 from radii.bounds.fusion import Fusion, Stage, fuse
 from radii.bounds.interval import Interval, interval_bounds
 from radii.bounds.pieces import Hinges, Windows, hinges_of, windows_of
@@ -21,6 +21,7 @@ __all__ = [
     "Hinges",
     "Interval",
     "Stage",
+    "StageBounds",
     "Windows",
     "alpha_crown_bounds",
     "box_of",
@@ -30,6 +31,7 @@ __all__ = [
     "hinges_of",
     "interval_bounds",
     "linear_range",
+    "stage_bounds",
     "windows_of",
     "without_softmax",
 ]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
 from radii.bounds.enclosure import Interval
+from radii.bounds.float_errors import FloatErrors
 from radii.bounds.fusion import Fusion, Stage
 from radii.bounds.pieces import Hinges, hinges_of
 from radii.bounds.rounding import EXTRA_TERMS
 from radii.networks import Operator
 from radii.networks.operators import Clip, LeakyRelu, PRelu, Relu
+from radii.verdicts import FLOAT, Arithmetic
 
-__all__ = ["AffineMap", "Layer", "LayeredNetwork", "layered", "slack"]
+__all__ = ["AffineMap", "Layer", "LayeredNetwork", "Rounding", "layered", "slack"]
 
 DENSE_ENTRIES = 1 << 22
 """Matrices up to this size are kept dense: 32 MB in float64."""
@@ -98,6 +101,7 @@ class Layer:
     shape: tuple[int, ...]
     maps: dict[int, AffineMap]
     offset: Tensor
+    rounding: Rounding
     hinges: Hinges | None = None
 
     @property
@@ -107,15 +111,23 @@ class Layer:
 
     @property
     def terms(self) -> int:
-        """How many products each argument is a sum of."""
-        return sum(held.matrix.shape[1] for held in self.maps.values()) + len(self.maps)
+        """The most products that are summed up for one argument, or for a row of coefficients
+        that passes through the layer."""
+        read = sum(held.matrix.shape[1] for held in self.maps.values()) + len(self.maps)
+        return max(read, self.size) + self.rounding.depth
 
     @property
     def reads_input_only(self) -> bool:
         return set(self.maps) <= {0}
 
-    def arguments(self, values: dict[int, Interval]) -> tuple[Interval, Tensor]:
-        """An interval for each argument, and a bound on the absolute values that it adds up."""
+    def arguments(
+        self, values: dict[int, Interval], errors: dict[int, Tensor]
+    ) -> tuple[Interval, Tensor]:
+        """An interval for each argument, and what a coefficient of 1 on it may lose to rounding.
+
+        The intervals hold the floats that the network reads, and `errors` are those of the values.
+        The loss is the rounding of the network and of bounds through this layer, both.
+        """
         count = len(values[0].low)
         middle = self.offset.expand(count, -1)
         radius = torch.zeros_like(middle)
@@ -125,11 +137,37 @@ class Layer:
             middle = middle + held.pushed(centre)
             radius = radius + held.spread(spread)
             size = size + held.spread(centre.abs() + spread)
-        radius = radius + slack(size, self.terms)
+        loss = slack(size, self.terms) + self.rounding.of(values, errors).to(size)
+        radius = radius + loss
         unknown = ~torch.isfinite(middle) | ~torch.isfinite(radius)
         low = torch.where(unknown, -torch.inf, middle - radius)
         high = torch.where(unknown, torch.inf, middle + radius)
-        return Interval(low, high), size
+        return Interval(low, high), loss
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rounding:
+    """What the file's own operators round in computing one stage's arguments.
+
+    `places` are the entries that the arguments are, where some are read more than once; `behind` is
+    a final softmax that was left out; `depth` is the number of layers of the network.
+    """
+
+    errors: FloatErrors
+    stage: Stage
+    depth: int
+    places: Tensor | None = None
+    behind: Operator | None = None
+
+    def of(self, values: Mapping[int, Interval], errors: Mapping[int, Tensor]) -> Tensor:
+        """E for each argument, (regions, arguments), in float64: sound for any region in which
+        the values are in these intervals and their errors are at most these."""
+        sizes = {leaf: values[leaf].magnitude for leaf in self.stage.leaves}
+        given = {leaf: errors[leaf] for leaf in self.stage.leaves if leaf in errors}
+        found = self.errors.of_arguments(
+            self.stage.source, self.stage.between, sizes, given, self.behind
+        )
+        return found if self.places is None else found[:, self.places]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,14 +177,29 @@ class LayeredNetwork:
     inputs: int
     layers: tuple[Layer, ...]
     output: Layer
+    errors: FloatErrors
 
 
 def layered(
-    fusion: Fusion, dtype: torch.dtype = torch.float64, device: torch.device | str = "cpu"
+    fusion: Fusion,
+    dtype: torch.dtype = torch.float64,
+    device: torch.device | str = "cpu",
+    arithmetic: Arithmetic = FLOAT,
 ) -> LayeredNetwork:
-    """The fusion in another type; its rounding is covered by `slack` of that type."""
+    """The fusion in another type; its rounding is covered by `slack` of that type.
+
+    `arithmetic` is that of the network which bounds are to hold for.
+    """
+    errors = FloatErrors(fusion.graph, fusion.number, arithmetic)
+    depth = len(fusion.stages) + 1
     layers = tuple(
-        _layer(stage, fusion.graph.nodes[stage.node].shape, dtype, device)
+        _layer(
+            stage,
+            fusion.graph.nodes[stage.node].shape,
+            dtype,
+            device,
+            Rounding(errors, stage, depth),
+        )
         for stage in fusion.stages
     )
     last = fusion.output
@@ -156,12 +209,17 @@ def layered(
         shape=last.shape,
         maps={i: AffineMap(matrix, dtype, device) for i, matrix in last.maps.items()},
         offset=torch.tensor(last.offset, dtype=dtype, device=device),
+        rounding=Rounding(errors, last, depth, behind=fusion.behind),
     )
-    return LayeredNetwork(fusion.graph.nodes[0].size, layers, output)
+    return LayeredNetwork(fusion.graph.nodes[0].size, layers, output, errors)
 
 
 def _layer(
-    stage: Stage, result: tuple[int, ...], dtype: torch.dtype, device: torch.device | str
+    stage: Stage,
+    result: tuple[int, ...],
+    dtype: torch.dtype,
+    device: torch.device | str,
+    rounding: Rounding,
 ) -> Layer:
     hinges, shape = None, stage.shape
     maps, offset = stage.maps, stage.offset
@@ -171,11 +229,13 @@ def _layer(
         if shape != stage.shape:
             maps = {i: csr_array(matrix[hinges.sources]) for i, matrix in maps.items()}
             offset = offset[hinges.sources]
+            rounding = replace(rounding, places=torch.from_numpy(hinges.sources.copy()))
     return Layer(
         node=stage.node,
         operator=copy.deepcopy(stage.operator).to(device, dtype),
         shape=shape,
         maps={i: AffineMap(matrix, dtype, device) for i, matrix in maps.items()},
         offset=torch.tensor(offset, dtype=dtype, device=device),
+        rounding=rounding,
         hinges=hinges,
     )

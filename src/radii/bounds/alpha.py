@@ -19,6 +19,7 @@ from radii.bounds.fusion import fuse
 from radii.bounds.linear import LinearBounds, Rows, State, backward, joined
 from radii.bounds.supports import Supports
 from radii.networks import Network
+from radii.verdicts import FLOAT, Arithmetic
 
 __all__ = ["Ascent", "alpha_crown_bounds"]
 
@@ -37,6 +38,7 @@ def alpha_crown_bounds(
     rows: npt.ArrayLike | None = None,
     *,
     steps: int = 20,
+    arithmetic: Arithmetic = FLOAT,
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
 ) -> Interval:
@@ -44,7 +46,7 @@ def alpha_crown_bounds(
 
     Never looser than CROWN, and about 3 * `steps` times its work.
     """
-    ready = layered(fuse(network), dtype, device)
+    ready = layered(fuse(network), dtype, device, arithmetic)
     supports = Supports.of(regions, dtype, device)
     ascent = Ascent(steps)
     with torch.no_grad():

@@ -7,7 +7,9 @@ a smooth unit, wide) does a backward pass tighten them; both hold, so they are i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
@@ -25,8 +27,20 @@ from radii.bounds.softmax import from_differences, is_single_softmax, pairs_of
 from radii.bounds.supports import Supports
 from radii.networks import Network
 from radii.networks.operators import MaxPool, Sigmoid, Tanh
+from radii.verdicts import FLOAT, Arithmetic
 
-__all__ = ["Pass", "bound_rows", "crown_bounds", "linear_bounds", "output_rows", "propagate"]
+__all__ = [
+    "Pass",
+    "StageBounds",
+    "bound_rows",
+    "crown_bounds",
+    "linear_bounds",
+    "output_rows",
+    "propagate",
+    "stage_bounds",
+]
+
+Float64 = npt.NDArray[np.float64]
 
 Pass = Callable[[State, Rows], LinearBounds]
 """How rows are bounded: `backward`, or that with optimised choices."""
@@ -43,20 +57,65 @@ def crown_bounds(
     regions: Sequence[Ball | Box],
     rows: npt.ArrayLike | None = None,
     *,
+    arithmetic: Arithmetic = FLOAT,
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
 ) -> Interval:
     """Bounds (regions, rows) of `rows @ outputs` over each region; without rows, of the outputs.
 
     `rows` is (rows, outputs), or (regions, rows, outputs) if each region has its own. The regions
-    are boxes or balls; balls in L1 or L2 must all have the same norm. Sound in either type.
+    are boxes or balls; balls in L1 or L2 must all have the same norm. `arithmetic` is that of the
+    network which the bounds hold for; they are sound in either type they are computed in.
     """
     fusion = network if isinstance(network, Fusion) else fuse(network)
-    ready = layered(fusion, dtype, device)
+    ready = layered(fusion, dtype, device, arithmetic)
     supports = Supports.of(regions, dtype, device)
     with torch.no_grad():
         state = propagate(ready, supports)
         return bound_rows(state, output_rows(state, rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StageBounds:
+    """What a stage of a fused network reads over one region, flattened.
+
+    The floats that it reads lie between `low` and `high`, and are within `error` of its affine map
+    of the values that it reads; those are within `value_error` of what their operators should give.
+    """
+
+    low: Float64
+    high: Float64
+    error: Float64
+    value_error: Float64 | None = None
+
+
+def stage_bounds(
+    fusion: Fusion, low: Float64, high: Float64, arithmetic: Arithmetic = FLOAT
+) -> list[StageBounds]:
+    """Plain interval bounds of each stage over a box of inputs, in order; the output's last."""
+    network = layered(fusion, torch.float64, "cpu", arithmetic)
+    box = Interval(torch.from_numpy(low)[None], torch.from_numpy(high)[None])
+    with torch.no_grad():
+        state = propagate(network, Supports(box), None)
+        arguments, _ = network.output.arguments(state.values, state.errors)
+    every = zip((*network.layers, network.output), (*state.arguments, arguments), strict=True)
+    return [_of_stage(state, layer, held) for layer, held in every]
+
+
+def _of_stage(state: State, layer: Layer, arguments: Interval) -> StageBounds:
+    rounding = replace(layer.rounding, places=None).of(state.values, {})
+    error = state.errors.get(layer.node)
+    low, high = arguments.low[0], arguments.high[0]
+    places = layer.rounding.places
+    if places is not None:  # arguments that several units read: all have the same bounds
+        low = low.new_full((rounding.shape[1],), -torch.inf).index_put((places,), low)
+        high = high.new_full((rounding.shape[1],), torch.inf).index_put((places,), high)
+    return StageBounds(
+        low.numpy(),
+        high.numpy(),
+        rounding[0].numpy(),
+        None if error is None else error[0].numpy(),
+    )
 
 
 def output_rows(state: State, rows: npt.ArrayLike | None) -> Tensor:
@@ -72,46 +131,54 @@ def output_rows(state: State, rows: npt.ArrayLike | None) -> Tensor:
 def propagate(
     network: LayeredNetwork,
     supports: Supports,
-    bound: Pass = backward,
+    bound: Pass | None = backward,
     known: Sequence[Interval] | None = None,
 ) -> State:
     """Intervals and relaxations of every layer over each region.
 
     `known` are intervals of the layers' arguments that are proven already; they are intersected.
+    Without a `bound` no layer is tightened: plain intervals, through the fused maps.
     """
     state = State(network, supports, values={0: supports.box})
     for number, layer in enumerate(network.layers):
-        arguments, size = layer.arguments(state.values)
+        arguments, loss = layer.arguments(state.values, state.errors)
         if known is not None:
             arguments = arguments.intersected(known[number])
         relaxation = _relaxed(layer, arguments)
-        if not (layer.reads_input_only and supports.centre is None):
+        if bound is not None and not (layer.reads_input_only and supports.centre is None):
             is_loose = relaxation.is_loose
             if bool(is_loose.any()):
-                arguments = _tightened(state, layer, arguments, size, is_loose, bound)
+                arguments = _tightened(state, layer, arguments, loss, is_loose, bound)
                 relaxation = _relaxed(layer, arguments)
         values = _values(layer, arguments)
-        if is_single_softmax(layer.operator, layer.shape):
-            values = _sharpened(state, layer, size, values, bound)
+        if bound is not None and is_single_softmax(layer.operator, layer.shape):
+            values = _sharpened(state, layer, loss, values, bound)
+        error = _value_error(network, layer, arguments, values)
+        if error is not None:
+            values = Interval(values.low - error, values.high + error)
+        if isinstance(relaxation, Constants):
             relaxation = Constants(values.low, values.high)
-        state.add(arguments, size, values, relaxation)
+        state.add(arguments, loss, values, error, relaxation)
     return state
 
 
 def bound_rows(state: State, rows: Tensor, bound: Pass = backward) -> Interval:
     """Bounds (regions, rows) of rows (regions, rows, outputs), intersected with intervals'."""
     output, each = state.network.output, rows.shape[1]
-    arguments, size = output.arguments(state.values)
+    arguments, loss = output.arguments(state.values, state.errors)
     plain = _within_intervals(rows, arguments)
-    values = linear_bounds(state, output, size, torch.cat([rows, -rows], 1), bound).values
+    values = linear_bounds(state, output, loss, torch.cat([rows, -rows], 1), bound).values
     low, high = values[:, :each], -values[:, each:]
     return Interval(torch.maximum(low, plain.low), torch.minimum(high, plain.high))
 
 
 def linear_bounds(
-    state: State, layer: Layer, size: Tensor, rows: Tensor, bound: Pass = backward
+    state: State, layer: Layer, loss: Tensor, rows: Tensor, bound: Pass = backward
 ) -> LinearBounds:
-    """Lower bounds of rows (regions, rows, arguments) of a layer behind those of the state."""
+    """Lower bounds of rows (regions, rows, arguments) of a layer behind those of the state.
+
+    `loss` is what the layer's arguments lose, as `Layer.arguments` gives it.
+    """
     count, each = rows.shape[:2]
     at_once = _rows_at_once(state.network)
     few = max(1, at_once // each)
@@ -122,7 +189,7 @@ def linear_bounds(
         regions = numbers[first : first + few]
         own = rows[first : first + few]
         within = [
-            bound(state, Rows.of_functions(layer, size, regions, own[:, row : row + short]))
+            bound(state, Rows.of_functions(layer, loss, regions, own[:, row : row + short]))
             for row in range(0, each, short)
         ]
         parts.append(joined(within, 1))
@@ -162,7 +229,7 @@ def _values(layer: Layer, arguments: Interval) -> Interval:
 
 
 def _tightened(
-    state: State, layer: Layer, arguments: Interval, size: Tensor, is_loose: Tensor, bound: Pass
+    state: State, layer: Layer, arguments: Interval, loss: Tensor, is_loose: Tensor, bound: Pass
 ) -> Interval:
     """The arguments with a backward pass for the units of each region that are loose.
 
@@ -182,7 +249,7 @@ def _tightened(
         units = is_loose[regions].to(torch.int8).argsort(1, descending=True)[:, :most]
         for start in range(0, most, short):
             part = units[:, start : start + short]
-            values = bound(state, Rows.of_units(layer, size, regions, part)).values.chunk(2, 1)
+            values = bound(state, Rows.of_units(layer, loss, regions, part)).values.chunk(2, 1)
             where = regions[:, None], part
             low[where] = torch.maximum(low[where], values[0])
             high[where] = torch.minimum(high[where], -values[1])
@@ -190,10 +257,21 @@ def _tightened(
     return Interval(low, high)
 
 
-def _sharpened(state: State, layer: Layer, size: Tensor, values: Interval, bound: Pass) -> Interval:
+def _value_error(
+    network: LayeredNetwork, layer: Layer, arguments: Interval, values: Interval
+) -> Tensor | None:
+    """How far the runtime's values may be off, (regions, values); None where they are exact."""
+    shape = (len(arguments.low), *layer.shape)
+    held = Interval(arguments.low.reshape(shape), arguments.high.reshape(shape))
+    result = Interval(values.low.reshape(shape), values.high.reshape(shape))
+    found = network.errors.of_values(layer.operator, held, result)
+    return None if found is None else found.flatten(1)
+
+
+def _sharpened(state: State, layer: Layer, loss: Tensor, values: Interval, bound: Pass) -> Interval:
     """Softmax from bounds on the differences of its arguments."""
     pairs = pairs_of(layer.size).to(layer.offset).expand(len(state), -1, -1)
-    least = linear_bounds(state, layer, size, pairs, bound).values
+    least = linear_bounds(state, layer, loss, pairs, bound).values
     return values.intersected(from_differences(layer.operator, least, layer.size))
 
 

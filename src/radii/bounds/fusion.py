@@ -16,6 +16,7 @@ import torch
 from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
+from radii.bounds.float_errors import NumberType
 from radii.errors import UnsupportedQuery
 from radii.networks import Graph, Kind, Network, Operator
 
@@ -35,7 +36,8 @@ class Stage:
     """What one node reads: `sum of maps[i] @ value of node i, flattened, + offset`.
 
     The i are the input (node 0) and earlier nonlinear nodes. `node` is the nonlinear node that
-    reads it, or the graph's output; `source` is the node whose value it is.
+    reads it, or the graph's output; `source` is the node whose value it is. `leaves` are all nodes
+    that it is affine in, those whose map is 0 too, and `between` the affine nodes that compute it.
     """
 
     node: int
@@ -44,15 +46,23 @@ class Stage:
     shape: tuple[int, ...]
     maps: dict[int, csr_array]
     offset: Float64
+    leaves: tuple[int, ...]
+    between: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fusion:
-    """The stages of all nonlinear nodes that the output depends on, in order, and the output."""
+    """The stages of all nonlinear nodes that the output depends on, in order, and the output.
+
+    `number` is the type that the file computes in: the narrowest, where it has several. `behind` is
+    a final (log-)softmax that was left out: what it rounds counts with the output.
+    """
 
     graph: Graph
     stages: tuple[Stage, ...]
     output: Stage
+    number: NumberType
+    behind: Operator | None = None
 
     @property
     def units(self) -> int:
@@ -66,14 +76,16 @@ _fusions: dict[str, Fusion] = {}
 def fuse(network: Network) -> Fusion:
     """The fusion of a network; the last few are remembered by fingerprint."""
     known = _fusions.pop(network.fingerprint, None)
-    fusion = known or _fuse(network.graph.in_dtype(torch.float64))
+    fusion = known or _fuse(
+        network.graph.in_dtype(torch.float64), NumberType.of(network.computed_in)
+    )
     _fusions[network.fingerprint] = fusion
     while len(_fusions) > REMEMBERED:
         _fusions.pop(next(iter(_fusions)))
     return fusion
 
 
-def _fuse(graph: Graph) -> Fusion:
+def _fuse(graph: Graph, number: NumberType) -> Fusion:
     needed = _ancestors(graph, graph.output)
     nonlinear = [i for i in needed if graph.nodes[i].kind is not Kind.AFFINE]
     stages = []
@@ -83,7 +95,7 @@ def _fuse(graph: Graph) -> Fusion:
                 f"node '{graph.nodes[index].name}' is nonlinear in several values: not decided"
             )
         stages.append(_stage(graph, index, graph.nodes[index].inputs[0]))
-    return Fusion(graph, tuple(stages), _stage(graph, graph.output, graph.output))
+    return Fusion(graph, tuple(stages), _stage(graph, graph.output, graph.output), number)
 
 
 def _ancestors(graph: Graph, target: int) -> list[int]:
@@ -116,6 +128,8 @@ def _stage(graph: Graph, node: int, source: int) -> Stage:
         shape=graph.nodes[source].shape,
         maps={leaf: matrix for leaf, matrix in maps.items() if matrix.nnz},
         offset=offset,
+        leaves=tuple(leaves),
+        between=tuple(between),
     )
 
 

@@ -5,6 +5,9 @@ each value is replaced by a line below it (coefficient > 0) or above it (< 0), u
 is left, whose least value over the region is known. Along the way the pass adds up the absolute
 values of everything it sums, and subtracts what their rounding can be at most: coefficients that
 are off by some share of |a| |M| change the result by no more than that share of |a| |M| |value|.
+
+What the network itself rounds is subtracted in the same way: a coefficient a on an argument that
+the runtime has only up to E loses |a| E.
 """
 
 from __future__ import annotations
@@ -17,10 +20,13 @@ from torch import Tensor
 
 from radii.bounds.affine_maps import Layer, LayeredNetwork, slack
 from radii.bounds.enclosure import Interval
-from radii.bounds.relaxations import Lines, Relaxation
+from radii.bounds.relaxations import Constants, Lines, Relaxation
 from radii.bounds.supports import Supports
 
 __all__ = ["Choices", "LinearBounds", "Rows", "State", "backward", "joined"]
+
+ROUND_UP = 1 + 2.0**-7
+"""Sums of losses are rounded themselves, also in float32: by less than this."""
 
 Choices = Mapping[int, Tensor]
 """For some layers, by number, the lines chosen for each row: (2, regions, rows, units)."""
@@ -45,27 +51,43 @@ class LinearBounds:
 class State:
     """What is known of a network over each region of a batch, layer by layer, as far as it got.
 
-    `values` holds an interval for each value by its node, the input included; the lists have an
-    entry a layer: what the units read, the absolute values that each of those adds up, all lines
-    that may be chosen, and those that CROWN chooses.
+    `values` holds an interval for each value by its node, the input included, and `all_errors` how
+    far the values are off from what the operator should give, where they are; `errors` are those of
+    them that lines do not include. The lists have an entry a layer: what the units read, what a
+    coefficient of 1 on each of those loses to rounding, all lines that may be chosen, and those
+    that CROWN chooses.
     """
 
     network: LayeredNetwork
     supports: Supports
     values: dict[int, Interval] = field(default_factory=dict)
+    errors: dict[int, Tensor] = field(default_factory=dict)
+    all_errors: dict[int, Tensor] = field(default_factory=dict)
     arguments: list[Interval] = field(default_factory=list)
-    sizes: list[Tensor] = field(default_factory=list)
+    losses: list[Tensor] = field(default_factory=list)
     relaxations: list[Relaxation] = field(default_factory=list)
     lines: list[Lines] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.supports)
 
-    def add(self, arguments: Interval, size: Tensor, values: Interval, lines: Relaxation) -> None:
+    def add(
+        self,
+        arguments: Interval,
+        loss: Tensor,
+        values: Interval,
+        error: Tensor | None,
+        lines: Relaxation,
+    ) -> None:
         """What is known of the next layer."""
-        self.values[self.network.layers[len(self.lines)].node] = values
+        node = self.network.layers[len(self.lines)].node
+        self.values[node] = values
+        if error is not None:
+            self.all_errors[node] = error
+            if not isinstance(lines, Constants):
+                self.errors[node] = error
         self.arguments.append(arguments)
-        self.sizes.append(size)
+        self.losses.append(loss)
         self.relaxations.append(lines)
         self.lines.append(lines.lines())
 
@@ -84,13 +106,13 @@ class Rows:
     error: Tensor
 
     @classmethod
-    def of_units(cls, layer: Layer, size: Tensor, regions: Tensor, units: Tensor) -> Rows:
+    def of_units(cls, layer: Layer, loss: Tensor, regions: Tensor, units: Tensor) -> Rows:
         """Arguments of a layer, with numbers (regions, rows), and behind them the same negated."""
         maps = {}
         for source, held in layer.maps.items():
             chosen = held.chosen(units)
             maps[source] = torch.cat([chosen, -chosen], 1)
-        offset, error = layer.offset[units], slack(size[regions].gather(1, units), 1)
+        offset, error = layer.offset[units], loss[regions].gather(1, units)
         return cls(
             regions,
             maps,
@@ -99,13 +121,13 @@ class Rows:
         )
 
     @classmethod
-    def of_functions(cls, layer: Layer, size: Tensor, regions: Tensor, rows: Tensor) -> Rows:
+    def of_functions(cls, layer: Layer, loss: Tensor, regions: Tensor, rows: Tensor) -> Rows:
         """Rows (regions, rows, arguments) of coefficients on all arguments of a layer."""
         return cls(
             regions,
             {source: held.pulled(rows) for source, held in layer.maps.items()},
             rows @ layer.offset,
-            slack((rows.abs() @ size[regions][..., None]).squeeze(2), layer.size),
+            (rows.abs() @ loss[regions][..., None]).squeeze(2) * ROUND_UP,
         )
 
     @property
@@ -131,14 +153,13 @@ def backward(state: State, rows: Rows, choices: Choices | None = None) -> Linear
         if held is None:
             continue
         pulled = _lines(state, number, regions, choices).pulled(held)
-        constants, size = constants + pulled.constant, pulled.size
-        if pulled.rows is not None:
-            of_arguments = state.sizes[number][regions][..., None]
-            size = size + (pulled.rows.abs() @ of_arguments).squeeze(2)
-            constants = constants + pulled.rows @ layer.offset
-        error = error + slack(size, max(held.shape[2], layer.size) + depth)
+        constants = constants + pulled.constant
+        error = error + slack(pulled.size, held.shape[2] + depth)
         if pulled.rows is None:
             continue
+        loss = state.losses[number][regions][..., None]
+        error = error + (pulled.rows.abs() @ loss).squeeze(2) * ROUND_UP
+        constants = constants + pulled.rows @ layer.offset
         for source, affine in layer.maps.items():
             added = affine.pulled(pulled.rows)
             known = coefficients.get(source)

@@ -1,15 +1,19 @@
 """The magnitude of an affine operator: the same operator with absolute values for constants.
 
 If an operator computes W x + b, its magnitude computes |W| x + |b|. That one function gives both
-the spread of an interval, |W| r, and the size of what was added up, which bounds the rounding.
+the spread of an interval, |W| r, and the size of what was added up, which bounds the rounding. Its
+linear part computes |W| x alone: what becomes of errors.
 """
 
 from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+import torch
 from torch import Tensor
 
 from radii.networks import Kind, Operator
@@ -18,6 +22,7 @@ from radii.networks.operators import (
     AddConstant,
     AveragePool,
     BatchNorm,
+    Cast,
     Concat,
     Convolution,
     Dense,
@@ -38,7 +43,7 @@ from radii.networks.operators import (
     TransposedConvolution,
 )
 
-__all__ = ["EXACT", "magnitude_of", "term_count"]
+__all__ = ["EXACT", "linear_part_of", "magnitude_of", "term_count"]
 
 EXACT = (Concat, Expand, Input, Pad, Reshape, Select, Slice, Transpose)
 """Operators that only move entries: no arithmetic, so no rounding, and monotone."""
@@ -48,6 +53,7 @@ ARITHMETIC = (
     AddConstant,
     AveragePool,
     BatchNorm,
+    Cast,
     Convolution,
     Dense,
     DivideByConstant,
@@ -60,42 +66,99 @@ ARITHMETIC = (
     TransposedConvolution,
 )
 
-_made: WeakKeyDictionary[Operator, Operator] = WeakKeyDictionary()
+BATCH_NORM_TERMS = 4
+"""Roundings on the longest path of a batch normalisation, beyond what every operator is granted:
+its factor is a quotient by a root."""
+
+Made = TypeVar("Made")
+
+_magnitudes: WeakKeyDictionary[Operator, Operator] = WeakKeyDictionary()
+_linear_parts: WeakKeyDictionary[Operator, Operator] = WeakKeyDictionary()
+_terms: WeakKeyDictionary[Operator, int] = WeakKeyDictionary()
 
 
 def magnitude_of(operator: Operator) -> Operator:
     """The operator |W| x + |b| of an affine operator W x + b; made once."""
-    if operator not in _made:
-        _made[operator] = _make(operator)
-    return _made[operator]
+    return _remembered(operator, _magnitudes, _magnitude)
 
 
-def _make(operator: Operator) -> Operator:
+def linear_part_of(operator: Operator) -> Operator:
+    """The operator |W| x of an affine operator W x + b; made once."""
+    return _remembered(operator, _linear_parts, _linear_part)
+
+
+def _remembered(
+    operator: Operator, known: WeakKeyDictionary[Operator, Made], make: Callable[[Operator], Made]
+) -> Made:
+    if operator not in known:
+        known[operator] = make(operator)
+    return known[operator]
+
+
+def _magnitude(operator: Operator) -> Operator:
     if isinstance(operator, Subtract):
         return Add()
-    if operator.kind is not Kind.AFFINE or not isinstance(operator, ARITHMETIC):
+    if operator.kind is not Kind.AFFINE or not isinstance(operator, (*ARITHMETIC, *EXACT)):
         raise TypeError(f"no magnitude is known for operator {type(operator).__name__}")
     absolute = copy.deepcopy(operator)
     for name, buffer in dict(absolute.named_buffers()).items():
         if buffer.is_floating_point():
             setattr(absolute, name, buffer.abs())
+    if isinstance(absolute, BatchNorm):
+        absolute.shift = absolute.shift_size
+    if isinstance(absolute, Pad):
+        absolute.fill = abs(absolute.fill)
     return absolute
 
 
+def _linear_part(operator: Operator) -> Operator:
+    linear = copy.deepcopy(magnitude_of(operator))
+    match linear:
+        case Dense() | Convolution() | TransposedConvolution():
+            linear.bias = None
+        case BatchNorm():
+            linear.shift = torch.zeros_like(linear.shift)
+        case AddConstant():
+            linear.constant = torch.zeros_like(linear.constant)
+        case Pad():
+            linear.fill = 0.0
+        case Concat():
+            for name, part in dict(linear.named_buffers()).items():
+                setattr(linear, name, torch.zeros_like(part))
+    return linear
+
+
 def term_count(operator: Operator, inputs: list[Tensor], result: Tensor) -> int:
-    """How many products each entry of the result is a sum of, at most."""
+    """How many products each entry of the result is a sum of, at most.
+
+    Products with a weight of 0 do not count: they are 0, and adding them changes nothing.
+    """
     match operator:
-        case Dense() | ProductFromRight():
-            return int(operator.weight.shape[0 if operator.weight.dim() == 1 else -2])
-        case ProductFromLeft():
-            return int(operator.weight.shape[-1])
-        case Convolution():
-            return math.prod(operator.weight.shape[1:])
-        case TransposedConvolution():
-            return operator.weight.shape[0] * math.prod(operator.weight.shape[2:])
         case AveragePool():
             return math.prod(operator.window.kernel)
         case ReduceMean() | ReduceSum():
             return max(1, inputs[0].numel() // max(1, result.numel()))
+        case BatchNorm():
+            return BATCH_NORM_TERMS
+        case Cast():
+            return 1
+        case _ if hasattr(operator, "weight"):
+            return _remembered(operator, _terms, _most_weights)
         case _:
             return len(inputs) + 1
+
+
+def _most_weights(operator: Operator) -> int:
+    """The largest number of weights that are not 0 and meet in one entry of the result."""
+    weight: Tensor = operator.get_buffer("weight")
+    used: Tensor = weight.ne(0)
+    match operator:
+        case Dense() | ProductFromRight():
+            count = used.sum(0 if used.dim() == 1 else -2)
+        case ProductFromLeft():
+            count = used.sum(-1)
+        case Convolution():
+            count = used.flatten(1).sum(1)
+        case _:  # a transposed convolution: every weight of a group may meet in one place
+            count = used.sum(tuple(axis for axis in range(used.dim()) if axis != 1))
+    return max(1, int(count.max())) if count.numel() else 1

@@ -3,6 +3,14 @@
 softmax_i = 1 / (1 + sum over j of exp(z_j - z_i)), so bounds on differences bound it. Where a
 specification only compares outputs, the softmax changes no comparison, and log-softmax no
 difference: the specification then speaks about the arguments just as well.
+
+As floats, two probabilities whose arguments differ by little are equal, and so are two that both
+underflow to 0; a tie is a violation. So "y_a <= y_b" is put into what contains it on the arguments:
+
+    z_a - z_b <= T   or, for some j,   z_a - z_j <= -K,
+
+T being what separates two floats, and K how far below the largest argument one is still no
+underflow. Where all comparisons with a are violations, the second part lies in the first.
 """
 
 from __future__ import annotations
@@ -16,12 +24,15 @@ import torch
 from scipy.sparse import identity
 from torch import Tensor
 
+from radii.bounds.elementary import smallest_exponent, softmax_ratio
 from radii.bounds.enclosure import Interval
+from radii.bounds.float_errors import NumberType
 from radii.bounds.fusion import Fusion
 from radii.bounds.rounding import ELEMENTARY_ULPS, sum_slack, widened
 from radii.networks import Operator
 from radii.networks.operators import LogSoftmax, Softmax
 from radii.properties import Halfspaces
+from radii.verdicts import FLOAT, Arithmetic
 
 __all__ = ["from_differences", "is_single_softmax", "pairs_of", "without_softmax"]
 
@@ -63,9 +74,10 @@ def from_differences(operator: Operator, least: Tensor, count: int) -> Interval:
 
 
 def without_softmax(
-    fusion: Fusion, violations: Sequence[Halfspaces]
+    fusion: Fusion, violations: Sequence[Halfspaces], arithmetic: Arithmetic = FLOAT
 ) -> tuple[Fusion, tuple[Halfspaces, ...]]:
-    """The fusion in front of a final softmax with violations that mean the same; else as given.
+    """The fusion in front of a final softmax with violations that hold all of the given ones; else
+    both as given.
 
     A softmax may go where every halfspace compares two outputs; a log-softmax where the
     coefficients of every halfspace add up to 0.
@@ -78,16 +90,73 @@ def without_softmax(
         return unchanged
     if last.shape[last.operator.axis] != int(np.prod(last.shape)):
         return unchanged
-    rows = [row for polyhedron in violations for row in polyhedron.matrix]
     if isinstance(last.operator, Softmax):
-        may_go = all(_compares(row) for row in rows)
-        may_go = may_go and not any(np.any(polyhedron.offset) for polyhedron in violations)
+        found = _on_arguments(violations, fusion.number, arithmetic)
     else:
-        may_go = all(_is_difference(row) for row in rows)
-    if not may_go:
+        rows = [row for polyhedron in violations for row in polyhedron.matrix]
+        found = tuple(violations) if all(_is_difference(row) for row in rows) else None
+    if found is None:
         return unchanged
-    bare = replace(fusion.output, maps=last.maps, offset=last.offset, shape=last.shape)
-    return replace(fusion, stages=fusion.stages[:-1], output=bare), tuple(violations)
+    output = replace(
+        fusion.output,
+        source=last.source,
+        maps=last.maps,
+        offset=last.offset,
+        shape=last.shape,
+        leaves=last.leaves,
+        between=last.between,
+    )
+    bare = replace(fusion, stages=fusion.stages[:-1], output=output, behind=last.operator)
+    return bare, found
+
+
+def _on_arguments(
+    violations: Sequence[Halfspaces], number: NumberType, arithmetic: Arithmetic
+) -> tuple[Halfspaces, ...] | None:
+    """Comparisons of probabilities as comparisons of arguments; None if they are others."""
+    comparisons = [_comparisons(polyhedron) for polyhedron in violations]
+    known = [rows for rows in comparisons if rows is not None]
+    if len(known) < len(violations):
+        return None
+    if not arithmetic.is_float:
+        return tuple(violations)
+    apart = softmax_ratio(number.unit) * arithmetic.widening
+    moved = [
+        Halfspaces(polyhedron.matrix, -apart * np.abs(polyhedron.matrix).max(axis=1))
+        for polyhedron in violations
+    ]
+    outputs = violations[0].matrix.shape[1] if violations else 0
+    alone = {rows[0] for rows in known if len(rows) == 1}
+    lost = [
+        (a, j)
+        for a in sorted({a for rows in known if not _is_about_one(rows, outputs) for a, _ in rows})
+        for j in range(outputs)
+        if j != a and (a, j) not in alone
+    ]
+    depth = smallest_exponent(outputs, number.unit) if outputs else 0.0
+    vanishing = [Halfspaces(_difference(a, j, outputs), np.array([depth])) for a, j in lost]
+    return (*moved, *vanishing)
+
+
+def _comparisons(polyhedron: Halfspaces) -> list[tuple[int, int]] | None:
+    """The pairs (a, b) of a polyhedron of rows c (y_a - y_b) <= 0, c > 0; None if it is another."""
+    if np.any(polyhedron.offset) or not all(_compares(row) for row in polyhedron.matrix):
+        return None
+    if not polyhedron.matrix.any(axis=1).all():
+        return None
+    return [(int(row.argmax()), int(row.argmin())) for row in polyhedron.matrix]
+
+
+def _is_about_one(rows: Sequence[tuple[int, int]], outputs: int) -> bool:
+    """One output is compared with all others: the largest of those does not underflow."""
+    below = {b for _, b in rows}
+    return len(below) == 1 and len({a for a, _ in rows} - below) == outputs - 1
+
+
+def _difference(first: int, second: int, outputs: int) -> npt.NDArray[np.float64]:
+    row = np.zeros(outputs)
+    row[first], row[second] = 1.0, -1.0
+    return row
 
 
 def _is_output(fusion: Fusion) -> bool:

@@ -13,29 +13,30 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 
+from radii.balls import Ball
+from radii.bounds import crown_bounds
+from radii.bounds.elementary import log_softmax_error, softmax_ratio
 from radii.networks import Network
 from radii.networks.operators import LogSoftmax, Relu, Softmax
+from radii.verdicts import Arithmetic
 
 __all__ = ["Classifier"]
 
 Float64 = npt.NDArray[np.float64]
-
-SOFTMAX_SLACK = 1e-6
-"""Scores this close may give equal float32 probabilities: proofs must leave more between them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Classifier:
     """A network and its scores.
 
-    `has_floor`: the label is also beaten where its score is 0 or below. `slack` is how far a rival
-    may stay below the label and yet tie with it on ONNX Runtime, beyond rounding.
+    `has_floor`: the label is also beaten where its score is 0 or below. `behind` is a final
+    (log-)softmax that the scores leave out.
     """
 
     network: Network
     scores: Network
     has_floor: bool = False
-    slack: float = 0.0
+    behind: Softmax | LogSoftmax | None = None
 
     @classmethod
     def of(cls, network: Network) -> Classifier:
@@ -46,10 +47,25 @@ class Classifier:
             case Relu():
                 body = _without_last(network, "Relu")
                 return cls(network, body or network, has_floor=body is not None)
-            case Softmax(axis=axis) | LogSoftmax(axis=axis) if node.shape[axis] == node.size:
+            case Softmax() | LogSoftmax() if node.shape[node.operator.axis] == node.size:
                 body = _without_last(network, "Softmax", "LogSoftmax")
-                return cls(network, body or network, slack=SOFTMAX_SLACK if body else 0.0)
+                return cls(network, body or network, behind=node.operator if body else None)
         return cls(network, network)
+
+    def slack(self, ball: Ball, arithmetic: Arithmetic) -> float:
+        """How far a rival's score may stay below the label's and yet tie with it in the ball.
+
+        Softmax gives equal floats for scores that differ by little, and log-softmax rounds numbers
+        as large as the scores.
+        """
+        if self.behind is None or not arithmetic.is_float:
+            return 0.0
+        unit = float(np.finfo(self.network.computed_in).eps) / 2
+        if isinstance(self.behind, Softmax):
+            return softmax_ratio(unit) * arithmetic.widening
+        bounds = crown_bounds(self.scores, [ball], arithmetic=arithmetic)
+        largest = float(bounds.magnitude.max())
+        return 2 * log_softmax_error(largest, self.scores.output_size, unit) * arithmetic.widening
 
     def rivals(self, label: int) -> Float64:
         """A row for each way to beat the label: it does so where `row @ scores` is 0 or above."""

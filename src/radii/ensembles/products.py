@@ -34,10 +34,15 @@ MOST_POLYHEDRA = 24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """One classifier of a product, and the rivals (rows over its scores) that are in question."""
+    """One classifier of a product, and the rivals (rows over its scores) that are in question.
+
+    `slack` is how far a rival may stay below the label and yet tie with it, beyond what the scores
+    themselves round.
+    """
 
     classifier: Classifier
     rivals: Float64
+    slack: float = 0.0
 
 
 class Product(Network):
@@ -66,7 +71,7 @@ class Product(Network):
     @property
     def all_fooled(self) -> LinearRequirement:
         """Broken exactly where every classifier is fooled."""
-        slacks = [part.classifier.slack for part in self.parts]
+        slacks = [part.slack for part in self.parts]
         if self.takes_maxima:
             return LinearRequirement((Halfspaces(-np.eye(len(self.parts)), -np.array(slacks)),))
         firsts = np.cumsum([0, *(len(part.rivals) for part in self.parts)])
@@ -75,6 +80,11 @@ class Product(Network):
         return LinearRequirement(
             tuple(Halfspaces(rows[list(chosen)], -np.array(slacks)) for chosen in choices(*ranges))
         )
+
+    @property
+    def computed_in(self) -> np.dtype[np.floating]:
+        types = [part.classifier.scores.computed_in for part in self.parts]
+        return max(types, key=lambda each: float(np.finfo(each).eps))
 
     def replay(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
         found = []

@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-import numpy as np
-
 from radii import __version__
 from radii.balls import Ball
 from radii.bounds import crown_bounds
@@ -14,11 +12,9 @@ from radii.ensembles.classifiers import Classifier, Float64
 from radii.ensembles.ensemble import Ensemble, Fooling, Point
 from radii.ensembles.products import Part, Product
 from radii.ensembles.sets import is_within, members
-from radii.properties import Halfspaces, LinearRequirement
 from radii.queries import Specification
-from radii.verdicts import Verdict
+from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers import Limits, Verifier
-from radii.verifiers.replaying import ReplayNoise
 
 __all__ = ["CROWN", "Finding", "decide_jointly", "proven_alone"]
 
@@ -27,9 +23,6 @@ CROWN = "crown"
 
 REMEMBERED = 1024
 """Rivals that are remembered: of a few classifiers at some hundred points."""
-
-PROOF_MARGIN = 1e-6
-"""The least that bounds must exceed, in units of the scores: as for the native verifier."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,10 +62,10 @@ def decide_jointly(
     parts = []
     for place in members(classifiers):
         classifier = ensemble.classifiers[place]
-        rivals, margin = possible_rivals(classifier, point.label, ball)
+        rivals, slack = possible_rivals(classifier, point.label, ball, verifier.arithmetic)
         if not len(rivals):
-            return _alone(place, ball, margin, started)
-        parts.append(Part(classifier, rivals))
+            return _alone(place, ball, started)
+        parts.append(Part(classifier, rivals, slack))
     product = Product(parts)
     region = Ball(ball.center.reshape(product.input_shape), ball.eps, ball.norm, product.domain)
     specification = Specification(region, product.all_fooled)
@@ -90,43 +83,51 @@ def decide_jointly(
     )
 
 
-def proven_alone(ensemble: Ensemble, point: Point, ball: Ball, classifier: int) -> Finding | None:
+def proven_alone(
+    ensemble: Ensemble,
+    point: Point,
+    ball: Ball,
+    classifier: int,
+    arithmetic: Arithmetic = FLOAT,
+) -> Finding | None:
     """That one classifier is right in the whole ball, if bounds prove it by themselves."""
     started = time.perf_counter()
-    rivals, margin = possible_rivals(ensemble.classifiers[classifier], point.label, ball)
-    return None if len(rivals) else _alone(classifier, ball, margin, started)
+    rivals, _ = possible_rivals(ensemble.classifiers[classifier], point.label, ball, arithmetic)
+    return None if len(rivals) else _alone(classifier, ball, started)
 
 
-def _alone(classifier: int, ball: Ball, margin: float, started: float) -> Finding:
+def _alone(classifier: int, ball: Ball, started: float) -> Finding:
     seconds = time.perf_counter() - started
-    return Finding(1 << classifier, ball.eps, Verdict.ROBUST, CROWN, __version__, seconds, margin)
+    return Finding(1 << classifier, ball.eps, Verdict.ROBUST, CROWN, __version__, seconds)
 
 
 _rivals: dict[tuple[object, ...], tuple[Float64, float]] = {}
 
 
-def possible_rivals(classifier: Classifier, label: int, ball: Ball) -> tuple[Float64, float]:
-    """The rivals that bounds do not exclude, and the margin by which they exclude the others.
+def possible_rivals(
+    classifier: Classifier, label: int, ball: Ball, arithmetic: Arithmetic
+) -> tuple[Float64, float]:
+    """The rivals that bounds do not exclude, and the classifier's slack in the ball.
 
     The last few are remembered: sets of classifiers share their members.
     """
-    scores = classifier.scores
-    of_classifier = scores.fingerprint, classifier.has_floor, classifier.slack, label
+    scores, behind = classifier.scores, type(classifier.behind)
+    of_classifier = scores.fingerprint, classifier.has_floor, behind, label
     of_ball = ball.center.tobytes(), ball.eps, ball.norm, ball.domain.key()
-    key = *of_classifier, *of_ball
-    known = _rivals.pop(key, None) or _possible_rivals(classifier, label, ball)
+    key = *of_classifier, *of_ball, arithmetic
+    known = _rivals.pop(key, None) or _possible_rivals(classifier, label, ball, arithmetic)
     _rivals[key] = known
     while len(_rivals) > REMEMBERED:
         _rivals.pop(next(iter(_rivals)))
     return known
 
 
-def _possible_rivals(classifier: Classifier, label: int, ball: Ball) -> tuple[Float64, float]:
+def _possible_rivals(
+    classifier: Classifier, label: int, ball: Ball, arithmetic: Arithmetic
+) -> tuple[Float64, float]:
     scores = classifier.scores
     rows = classifier.rivals(label)
     own = Ball(ball.center.reshape(scores.input_shape), ball.eps, ball.norm, scores.domain)
-    beaten = Halfspaces(-rows, np.zeros(len(rows)))
-    noise = ReplayNoise(scores, Specification(own, LinearRequirement((beaten,))))
-    margin = max(PROOF_MARGIN, noise.margin(beaten)) + classifier.slack
-    highest = crown_bounds(scores, [own], rows).high[0].numpy()
-    return rows[~(highest < -margin)], margin  # what is NaN stays possible
+    slack = classifier.slack(own, arithmetic)
+    highest = crown_bounds(scores, [own], rows, arithmetic=arithmetic).high[0].numpy()
+    return rows[~(highest < -slack)], slack  # what is NaN stays possible

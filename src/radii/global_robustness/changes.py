@@ -25,17 +25,10 @@ from radii.bounds.softmax import from_differences, pairs_of
 from radii.errors import SoundnessError
 from radii.networks import Network
 from radii.networks.operators import Softmax
-from radii.properties import (
-    RESOLUTION,
-    Halfspaces,
-    StandardRobustness,
-    probabilities,
-    resolution,
-)
+from radii.properties import RESOLUTION, StandardRobustness, probabilities, resolution
 from radii.queries import Instance, Query
-from radii.verdicts import Array, Verdict
+from radii.verdicts import FLOAT, Arithmetic, Array, Verdict
 from radii.verifiers import Limits, Verifier
-from radii.verifiers.replaying import ReplayNoise
 
 __all__ = [
     "ATTACKS",
@@ -48,6 +41,10 @@ __all__ = [
 ]
 
 On = Literal["outputs", "probabilities"]
+MEASURED_IN = 2.0**-48
+"""What a change may be off that is measured in float64, relative to what is subtracted."""
+PROBABILITY_ROUNDING = 2.0**-20
+"""How much more than 1 a probability that a network computes itself may be, generously."""
 REPLAYED = 3
 """Of the points where ascents end, the best that are replayed."""
 ALPHA_STEPS = 2
@@ -109,35 +106,37 @@ def witnessed_changes(
 
 
 def proven_changes(
-    network: Network, instances: Sequence[Instance], eps: float, on: On = "outputs"
+    network: Network,
+    instances: Sequence[Instance],
+    eps: float,
+    on: On = "outputs",
+    *,
+    arithmetic: Arithmetic = FLOAT,
 ) -> list[float]:
-    """No output changes by more, for any input of the ball, in real arithmetic or replayed.
+    """No output changes by more, for any input of the ball: from what ONNX Runtime gave at the
+    input itself to what any execution gives. In real arithmetic both are idealised, and what
+    replaying adds is left to the resolution that property LR has.
 
-    What replaying adds is covered by the resolution that property LR has, and by the margin that
-    proofs have where ONNX Runtime is seen to stray further.
+    Changes are measured in float64, whose own rounding is added.
     """
-    low, high = _bounds(network, [instance.ball(eps) for instance in instances], on)
-    # A ball of radius 0 leaves no slope to choose: CROWN's bounds are as good as any.
-    at_low, at_high = _bounds(network, [instance.ball(0.0) for instance in instances], on, steps=0)
+    low, high = _bounds(network, [instance.ball(eps) for instance in instances], on, arithmetic)
+    if arithmetic.is_float:
+        outputs = np.stack([instance.outputs for instance in instances])
+        at_low = at_high = _values(network, outputs, on)
+    else:  # a ball of radius 0 leaves no slope to choose: CROWN's bounds are as good as any
+        points = [instance.ball(0.0) for instance in instances]
+        at_low, at_high = _bounds(network, points, on, arithmetic, steps=0)
     widest = np.maximum(high - at_low, at_high - low).max(axis=1)
-    slack = [
-        max(
-            resolution(instance.outputs) if on == "outputs" else RESOLUTION,
-            _replay_noise(network, instance, eps),
-        )
-        for instance in instances
-    ]
-    proven = np.nextafter(widest + np.array(slack), np.inf)
-    return [
-        float(value) for value in (np.minimum(proven, 1.0) if on == "probabilities" else proven)
-    ]
-
-
-def _replay_noise(network: Network, instance: Instance, eps: float) -> float:
-    """Of one output; the softmax moves by no more than what it reads."""
-    count = network.output_size
-    noise = ReplayNoise(network, Query(instance, eps).specification)
-    return noise.margin(Halfspaces(np.eye(count), np.zeros(count)))
+    if not arithmetic.is_float:
+        widest += [
+            resolution(instance.outputs) if on == "outputs" else RESOLUTION
+            for instance in instances
+        ]
+    sizes = np.maximum(np.abs(high), np.abs(low)).max(axis=1) + np.abs(at_low).max(axis=1)
+    proven = np.nextafter(widest + MEASURED_IN * sizes, np.inf)
+    proven = np.where(np.isnan(proven), np.inf, proven)
+    most = 1.0 + PROBABILITY_ROUNDING * arithmetic.is_float
+    return [float(v) for v in (np.minimum(proven, most) if on == "probabilities" else proven)]
 
 
 def narrowed(
@@ -183,14 +182,20 @@ def _sizes(changes: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def _bounds(
-    network: Network, balls: Sequence[Ball], on: On, steps: int = ALPHA_STEPS
+    network: Network,
+    balls: Sequence[Ball],
+    on: On,
+    arithmetic: Arithmetic,
+    steps: int = ALPHA_STEPS,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Of everything that changes are measured of, over each ball."""
     if on == "outputs" or network.outputs_are_probabilities:
-        found = alpha_crown_bounds(network, balls, steps=steps)
+        found = alpha_crown_bounds(network, balls, steps=steps, arithmetic=arithmetic)
     else:
         count = network.output_size
-        differences = alpha_crown_bounds(network, balls, pairs_of(count).numpy(), steps=steps)
+        differences = alpha_crown_bounds(
+            network, balls, pairs_of(count).numpy(), steps=steps, arithmetic=arithmetic
+        )
         found = from_differences(Softmax(0), differences.low, count)
     return found.low.double().cpu().numpy(), found.high.double().cpu().numpy()
 

@@ -12,12 +12,14 @@ from radii.networks.folding import constant_outputs
 from radii.networks.fusing import with_biases
 from radii.networks.graph import Graph
 from radii.networks.models import Signature, array, sorted_nodes, title, type_name
+from radii.networks.operators import Cast
 from radii.networks.translation import MAX_VALUES, TRANSLATORS, Call, Translation
 
 __all__ = ["PASSED_THROUGH", "build_graph"]
 
 PASSED_THROUGH = ("Identity", "Dropout", "Cast")
-"""Operators that change nothing in inference between real numbers, and so leave no node."""
+"""Operators that change nothing in inference between real numbers, and so leave no node, unless
+they round: a cast from float64 to float32."""
 
 
 def build_graph(model: onnx.ModelProto, signature: Signature, network: str) -> Graph:
@@ -26,7 +28,7 @@ def build_graph(model: onnx.ModelProto, signature: Signature, network: str) -> G
         raise NetworkError(f"{network}: inputs of shape {signature.input_shape} are too large")
     nodes = sorted_nodes(model, signature.output, network)
     used = {name for node in nodes for name in node.input}
-    translation = Translation(network, signature.opset)
+    translation = Translation(network, signature.opset, has_doubles=signature.dtype == np.float64)
     for tensor in model.graph.initializer:
         if tensor.name in used:
             translation.values[tensor.name] = array(tensor, network)
@@ -105,4 +107,8 @@ def _passed_through(call: Call) -> int:
         raise call.unsupported(f"to {type_name(target)}")
     if kind == "Dropout" and call.has(2) and call.constant(2).any():
         raise call.unsupported("in training mode")
+    if kind == "Cast" and target == TensorProto.DOUBLE:
+        call.translation.has_doubles = True
+    elif kind == "Cast" and call.translation.has_doubles:
+        return call.emit(Cast(), call.node(0))
     return call.node(0)

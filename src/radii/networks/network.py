@@ -13,7 +13,7 @@ from torch import Tensor
 from radii.balls import Domain
 from radii.errors import DataError
 from radii.networks.graph import Graph
-from radii.networks.operators import Reshape, Softmax
+from radii.networks.operators import Cast, Reshape, Softmax
 from radii.networks.replay import Replay, replay_version
 
 __all__ = ["Network"]
@@ -95,6 +95,12 @@ class Network:
             node = self.graph.nodes[node.inputs[0]]
         operator = node.operator
         return isinstance(operator, Softmax) and node.shape[operator.axis] == node.size > 1
+
+    @property
+    def computed_in(self) -> np.dtype[np.floating]:
+        """The number type of the file's operators; the narrowest, where it has several."""
+        is_narrowed = any(isinstance(node.operator, Cast) for node in self.graph.nodes)
+        return np.dtype(np.float32) if is_narrowed else self.input_dtype
 
     @property
     def torch_dtype(self) -> torch.dtype:

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from radii.bounds import Interval, box_of, interval_bounds
+from radii.bounds import Fusion, StageBounds, box_of, fuse, stage_bounds
+from radii.bounds.regions import ROUNDING
 from radii.errors import SpecificationError
 from radii.networks import Network
 from radii.properties import Halfspaces
 from radii.queries import Specification
-from radii.verdicts import Witness
+from radii.verdicts import FLOAT, Arithmetic, Witness
 from radii.verifiers._base import Limits
 from radii.verifiers.linear.expressions import Float64
-from radii.verifiers.replaying import ReplayNoise
 from radii.witnesses import check_witness
 
 __all__ = ["Case", "check_bounded"]
@@ -30,44 +30,51 @@ def check_bounded(network: Network, specification: Specification) -> None:
 
 @dataclass(slots=True)
 class Case:
-    """One specification of one network. Sees every candidate; keeps the closest witness."""
+    """One specification of one network. Sees every candidate; keeps the closest witness.
+
+    `stages` has an interval and the network's own rounding for what each stage of the fused network
+    reads, and `output` those of the output.
+    """
 
     network: Network
     specification: Specification
     limits: Limits
+    arithmetic: Arithmetic = FLOAT
     witness: Witness | None = None
-    noise: ReplayNoise = field(init=False)
-    intervals: list[Interval] = field(init=False)
+    fusion: Fusion = field(init=False)
+    stages: tuple[StageBounds, ...] = field(init=False)
+    output: StageBounds = field(init=False)
 
     def __post_init__(self) -> None:
         check_bounded(self.network, self.specification)
-        self.noise = ReplayNoise(self.network, self.specification)
-        shape = (1, *self.network.input_shape)
-        low, high = (side.reshape(shape) for side in box_of(self.specification.region))
-        self.intervals = interval_bounds(self.network.graph, Interval.around(low, high))
+        self.fusion = fuse(self.network)
+        low, high = box_of(self.specification.region)
+        *stages, self.output = stage_bounds(self.fusion, low, high, self.arithmetic)
+        self.stages = tuple(stages)
 
     @property
     def violations(self) -> tuple[Halfspaces, ...]:
         return self.specification.requirement.violations or ()
 
-    def margin(self, polyhedron: Halfspaces) -> float:
-        """How far above zero a bound has to be to count, in units of the outputs."""
-        return self.noise.margin(polyhedron)
-
     @property
-    def largest_margin(self) -> float:
-        """What every proof of this case has passed."""
-        return max((self.margin(polyhedron) for polyhedron in self.violations), default=0.0)
+    def overflow(self) -> str | None:
+        """Why nothing can be proven, if something may overflow in the region."""
+        if all(np.isfinite(bounds.error).all() for bounds in (*self.stages, self.output)):
+            return None
+        return (
+            f"{self.network.name} may overflow in the region, so that nothing can be proven there"
+        )
 
     def reachable(self) -> list[Halfspaces]:
         """The polyhedra that interval bounds on the outputs do not exclude."""
-        outputs = self.intervals[self.network.graph.output]
-        low, high = outputs.low.numpy().ravel(), outputs.high.numpy().ravel()
+        low, high = self.output.low, self.output.high
         kept = []
         for polyhedron in self.violations:
             positive, negative = np.maximum(polyhedron.matrix, 0), np.minimum(polyhedron.matrix, 0)
             least = positive @ low + negative @ high + polyhedron.offset
-            if not least.max() > self.margin(polyhedron):  # also where it is NaN
+            size = np.abs(polyhedron.matrix) @ np.maximum(np.abs(low), np.abs(high))
+            least -= ROUNDING * (size + np.abs(polyhedron.offset))
+            if not least.max() > 0:  # also where it is NaN
                 kept.append(polyhedron)
         return kept
 

@@ -26,6 +26,7 @@ from radii.networks.operators.convolution import Convolution, TransposedConvolut
 from radii.networks.operators.elementwise import (
     Add,
     AddConstant,
+    Cast,
     Divide,
     DivideByConstant,
     Multiply,
@@ -44,6 +45,7 @@ __all__ = [
     "AddConstant",
     "AveragePool",
     "BatchNorm",
+    "Cast",
     "Clip",
     "Concat",
     "Convolution",

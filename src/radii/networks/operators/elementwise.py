@@ -9,6 +9,7 @@ from radii.networks.operators._base import Kind, Operator, Shape, broadcast, wit
 __all__ = [
     "Add",
     "AddConstant",
+    "Cast",
     "Divide",
     "DivideByConstant",
     "Multiply",
@@ -48,6 +49,13 @@ class DivideByConstant(_WithConstant):
 
     def forward(self, x: Tensor) -> Tensor:
         return with_rank(x, self.constant.dim()) / self.constant
+
+
+class Cast(Operator):
+    """x in a narrower number type: x itself but for one rounding, which the graph leaves out."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
 
 
 class _OfTwoValues(Operator):

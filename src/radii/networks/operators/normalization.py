@@ -10,15 +10,21 @@ __all__ = ["BatchNorm"]
 
 
 class BatchNorm(Operator):
-    """scale * x + shift, with one pair of numbers for each channel (the second axis)."""
+    """scale * x + shift, with one pair of numbers for each channel (the second axis).
+
+    `shift_size` is the sum of the absolute values that the shift is computed from: the file has
+    a mean and a shift that may nearly cancel.
+    """
 
     scale: Tensor
     shift: Tensor
+    shift_size: Tensor
 
-    def __init__(self, scale: Tensor, shift: Tensor) -> None:
+    def __init__(self, scale: Tensor, shift: Tensor, shift_size: Tensor | None = None) -> None:
         super().__init__()
         self._constant("scale", scale)
         self._constant("shift", shift)
+        self._constant("shift_size", shift.abs() if shift_size is None else shift_size)
 
     def result_shape(self, *shapes: Shape) -> Shape:
         channels = shapes[0][1]

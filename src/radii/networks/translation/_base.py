@@ -28,11 +28,13 @@ class Translation:
     """A graph under construction.
 
     `values` maps ONNX names to node indices or constants; `unavailable` those of outputs that are
-    not computed to the operator and node that would have to.
+    not computed to the operator and node that would have to. `has_doubles` says that some value
+    may be in float64.
     """
 
     network: str
     opset: int
+    has_doubles: bool = False
     nodes: list[Node] = field(default_factory=list)
     values: dict[str, int | Array] = field(default_factory=dict)
     unavailable: dict[str, tuple[str, str]] = field(default_factory=dict)

@@ -57,4 +57,5 @@ def batch_normalize(call: Call) -> int:
     factor = scale / torch.sqrt(variance + call.float_attribute("epsilon", 1e-5))
     if not math.isfinite(float(factor.abs().sum())):
         raise call.unsupported("with a negative variance")
-    return call.emit(BatchNorm(factor, shift - mean * factor), call.node(0))
+    size = shift.abs() + (mean * factor).abs()
+    return call.emit(BatchNorm(factor, shift - mean * factor, size), call.node(0))

@@ -18,8 +18,9 @@ class Units:
 
     `least` and `most` are what they read, `lower` and `upper` the slopes of lines below and above
     what they give, `rise` the offset of the upper one; `size` and `total` what a value, and the sum
-    it comes from, add up at most in absolute terms. `functions` are below what the units at
-    `places` read, and behind those below its negative.
+    it comes from, add up at most in absolute terms; `error` is what the network itself rounds in
+    computing what the units read. `functions` are below what the units at `places` read, and behind
+    those below its negative.
     """
 
     least: Tensor
@@ -29,6 +30,7 @@ class Units:
     rise: Tensor
     size: Tensor
     total: Tensor
+    error: Tensor
     places: Tensor
     functions: Centred
 
@@ -41,6 +43,7 @@ class Units:
             self.rise[boxes],
             self.size[boxes],
             self.total[boxes],
+            self.error[boxes],
             self.places[boxes],
             self.functions.taken(boxes),
         )

@@ -5,9 +5,10 @@ work. Going forward, each unit is an affine form (a zonotope): a centre, a part 
 one for each unit before it that may be on or off. That costs little and settles most units. Where
 that nearly suffices, the others are bounded by a backward pass as well, and both are intersected.
 
-Rounding of inner layers is bounded without a look at the coefficients: slopes are at most 1, so
-what a sum before layer k is off counts at most |W| ... |W| times in a unit of a later layer. Only
-the last rows, which proofs rest on, add up their own absolute values.
+Our own rounding in inner layers is bounded without a look at the coefficients: slopes are at most
+1, so what a sum before layer k is off counts at most |W| ... |W| times in a unit of a later layer.
+Only the last rows, which proofs rest on, add up their own absolute values. What the network rounds
+is millions of times as large, and goes through the same coefficients as what it is added to.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ __all__ = ["DenseChain", "Findings"]
 
 ENTRIES_AT_ONCE = 1 << 20
 """How many coefficients the forms of one part of a batch may hold, most of which are not needed."""
+
+ROUND_UP = 1 + 2.0**-20
+"""Sums of what the network rounds are rounded themselves, by less than this."""
 
 MOST_UNITS = 4096
 """Of the whole network: beyond, a single box's forms would not fit the cache by far."""
@@ -72,6 +76,7 @@ class DenseChain:
         terms = self.inputs + self.units + self.widest + self.depth + EXTRA_TERMS
         self.share = 4 * (torch.finfo(torch.float64).eps * terms + FUSED)
         """What one layer's arithmetic may be off, relative to the absolute values it adds up."""
+        self.roundings = [_Roundings.of(layer) for layer in every]
 
     @classmethod
     def of(cls, network: LayeredNetwork) -> DenseChain | None:
@@ -79,7 +84,9 @@ class DenseChain:
         source = 0
         for layer in (*network.layers, network.output):
             is_dense = all(held.is_dense for held in layer.maps.values())
-            if set(layer.maps) != {source} or not is_dense:
+            if set(layer.maps) != {source} or set(layer.rounding.stage.leaves) != {source}:
+                return None
+            if not is_dense:
                 return None
             if layer is not network.output and not isinstance(layer.operator, Relu):
                 return None
@@ -171,28 +178,35 @@ class DenseChain:
     def _forward(
         self, boxes: Boxes, middle: Tensor, reach: Tensor, tight: bool
     ) -> tuple[list[Units], Tensor]:
-        """All layers in turn, and how much of their looseness each input causes."""
+        """All layers in turn, and how much of their looseness each input causes.
+
+        `slack` is our own rounding; `drift` is what the network's, in this layer and in all before
+        it, adds to the forms.
+        """
         layers: list[Units] = []
         centre, forms = middle, torch.diag_embed(reach)
         size = middle.abs() + reach
-        error = self.share * size
+        slack, drift = self.share * size, torch.zeros_like(size)
         influence = torch.zeros_like(middle)
         least, most = boxes.low, boxes.high
+        largest = size
         for number in range(self.depth):
             offset = self.offsets[number]
             centre = centre @ self.turned[number] + offset
             forms = forms @ self.turned[number]
             total = size @ self.magnitudes[number] + offset.abs()
-            error = error @ self.magnitudes[number] + self.share * total
+            slack = slack @ self.magnitudes[number] + self.share * total
+            error = self.roundings[number].at(largest)
+            drift = drift @ self.magnitudes[number] + error
             by_inputs, by_units = forms[:, : self.inputs], forms[:, self.inputs :].abs().sum(1)
             shares = by_inputs.abs()
             radius = shares.sum(1) + by_units
-            inner_least, inner_most = _around(centre, radius + error)
+            inner_least, inner_most = _around(centre, radius + slack + drift)
             if number:  # the interval of each value alone can be narrower than its form
                 from_below, from_above = least.clamp_min(0), most.clamp_min(0)
                 inner = (from_below / 2 + from_above / 2) @ self.turned[number] + offset
                 outer = (from_above / 2 - from_below / 2) @ self.magnitudes[number]
-                least, most = _around(inner, outer + error)
+                least, most = _around(inner, outer + slack + error)
                 least, most = torch.maximum(least, inner_least), torch.minimum(most, inner_most)
             else:
                 least, most = inner_least, inner_most
@@ -201,7 +215,7 @@ class DenseChain:
                 most = torch.minimum(most, boxes.known[number].high)
             places = _places((least < 0) & (most > 0))
             if number and tight:
-                functions = self._backward(layers, places, middle, reach, error)
+                functions = self._backward(layers, places, middle, reach, slack, error)
                 count = places.shape[1]
                 values = functions.constants - functions.slopes.abs().sum(2)
                 below = torch.maximum(known_only(values[:, :count]), least.gather(1, places))
@@ -211,15 +225,20 @@ class DenseChain:
                 slopes = by_inputs.transpose(1, 2).gather(
                     1, places[..., None].expand(-1, -1, self.inputs)
                 )
-                inner, outer = centre.gather(1, places), (by_units + error).gather(1, places)
+                inner, outer = (
+                    centre.gather(1, places),
+                    (by_units + slack + drift).gather(1, places),
+                )
                 functions = Centred(
                     torch.cat([slopes, -slopes], 1), torch.cat([inner - outer, -inner - outer], 1)
                 )
             lower, upper, rise = lines(least, most)
-            size = (centre.abs() + radius + error) * upper + rise
-            layers.append(Units(least, most, lower, upper, rise, size, total, places, functions))
+            size = (centre.abs() + radius + slack + drift) * upper + rise
+            units = Units(least, most, lower, upper, rise, size, total, error, places, functions)
+            layers.append(units)
             centre = centre * upper + rise / 2
-            error = error + self.share * size
+            slack, drift = slack + self.share * size, drift * upper
+            largest = torch.minimum(most.clamp_min(0), size)
             shares = shares / shares.sum(1, keepdim=True).clamp_min(1e-300)
             influence = influence + torch.bmm(shares, rise[..., None]).squeeze(2)
             forms = self._with_errors(forms * upper[:, None], rise / 2, (least < 0) & (most > 0))
@@ -235,19 +254,26 @@ class DenseChain:
         return torch.cat([forms, own], 1)
 
     def _backward(
-        self, layers: list[Units], places: Tensor, middle: Tensor, reach: Tensor, error: Tensor
+        self,
+        layers: list[Units],
+        places: Tensor,
+        middle: Tensor,
+        reach: Tensor,
+        slack: Tensor,
+        error: Tensor,
     ) -> Centred:
         """Functions below what the chosen units of the next layer read, and below its negative."""
         number = len(layers)
         chosen, offset = self.weights[number][places], self.offsets[number][places]
         held, constants = torch.cat([chosen, -chosen], 1), torch.cat([offset, -offset], 1)
+        lost = (slack + error).gather(1, places).repeat(1, 2)
         for before in range(number - 1, -1, -1):
             held, constants = lowered(layers[before], held, constants)
+            lost = lost + torch.bmm(held.abs(), layers[before].error[..., None]).squeeze(2)
             constants = constants + held @ self.offsets[before]
             held = held @ self.weights[before]
         constants = constants + torch.bmm(held, middle[..., None]).squeeze(2)
-        slack = error.gather(1, places)
-        return Centred(held * reach[:, None], constants - torch.cat([slack, slack], 1))
+        return Centred(held * reach[:, None], constants - lost * ROUND_UP)
 
     def _last(
         self, layers: list[Units], rows: Tensor, middle: Tensor, reach: Tensor
@@ -256,17 +282,46 @@ class DenseChain:
         count = len(middle)
         last = layers[-1].size @ self.magnitudes[-1] + self.offsets[-1].abs()
         size = last @ rows.abs().t()
+        largest = torch.minimum(layers[-1].most.clamp_min(0), layers[-1].size)
+        lost = self.roundings[-1].at(largest) @ rows.abs().t()
         constants = (rows @ self.offsets[-1]).expand(count, -1)
         held = (rows @ self.weights[-1]).expand(count, -1, -1)
         for number in range(self.depth - 1, -1, -1):
-            size = size + torch.bmm(held.abs(), layers[number].size[..., None]).squeeze(2)
-            held, constants = lowered(layers[number], held, constants)
-            size = size + torch.bmm(held.abs(), layers[number].total[..., None]).squeeze(2)
+            units = layers[number]
+            size = size + torch.bmm(held.abs(), units.size[..., None]).squeeze(2)
+            held, constants = lowered(units, held, constants)
+            both = torch.stack([units.total, units.error], 2)
+            adds, loses = torch.bmm(held.abs(), both).unbind(2)
+            size, lost = size + adds, lost + loses
             constants = constants + held @ self.offsets[number]
             held = held @ self.weights[number]
         of_input = middle.abs() + reach
         size = size + torch.bmm(held.abs(), of_input[..., None]).squeeze(2)
-        return held, constants - self.share * size
+        return held, constants - self.share * size - lost * ROUND_UP
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Roundings:
+    """What the network rounds in computing a layer's arguments: affine in how large its values are.
+
+    `shares` is (values, arguments), `constant` (arguments).
+    """
+
+    shares: Tensor
+    constant: Tensor
+
+    @classmethod
+    def of(cls, layer: Layer) -> _Roundings:
+        """Read off the errors that values of size 0, and of size 1 one by one, make."""
+        (source,) = layer.maps
+        values = layer.maps[source].matrix.shape[1]
+        ends = torch.cat([torch.zeros(1, values), torch.eye(values)]).double()
+        found = layer.rounding.of({source: Interval(-ends, ends)}, {}).to(layer.offset)
+        return cls((found[1:] - found[:1]) * ROUND_UP, found[0] * ROUND_UP)
+
+    def at(self, largest: Tensor) -> Tensor:
+        """For values up to these, (boxes, values)."""
+        return largest @ self.shares + self.constant
 
 
 def _places(chosen: Tensor) -> Tensor:

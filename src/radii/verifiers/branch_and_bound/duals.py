@@ -33,6 +33,9 @@ __all__ = [
 ROUNDING = 2.0**-36
 """What a float64 bound may be off, relative to the sum of the absolute values it adds up."""
 
+ROUND_UP = 1 + 2.0**-20
+"""What is lost is a sum that is rounded itself, by less than this."""
+
 STEP = 0.3
 DECAY = 0.93
 MOMENTUM, CURVATURE = 0.8, 0.98
@@ -47,19 +50,20 @@ class Block:
 
     `earlier` (K, 1 + units before) is on the constant 1 and the outputs of earlier units; `steps`
     (K, inputs) is on the input's step from its centre, None where the input is not read.
-    `magnitudes` (K) holds the sum of the absolute values that each function adds up.
+    `slack` (K) is how far each function may be from what the network computes: its own rounding in
+    float64, and the network's.
     """
 
     earlier: Tensor
     steps: Tensor | None
-    magnitudes: Tensor
+    slack: Tensor
 
     def __len__(self) -> int:
         return len(self.earlier)
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> Block:
         steps = None if self.steps is None else self.steps.to(device, dtype)
-        return Block(self.earlier.to(device, dtype), steps, self.magnitudes.to(device, dtype))
+        return Block(self.earlier.to(device, dtype), steps, self.slack.to(device, dtype))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,13 +205,17 @@ class _Pass:
 def _backward(
     layers: Layers, rows: Rows, chosen: Multipliers, relaxed: _Relaxation, *, proven: bool
 ) -> _Pass:
-    """The rows' values at given multipliers; `proven` subtracts what rounding may have added."""
+    """The rows' values at given multipliers; `proven` subtracts what rounding may have added.
+
+    A coefficient a on a function loses |a| times its slack; what the lines themselves add up is
+    rounded in float64 only.
+    """
     slopes = torch.addcmul(relaxed.fixed_slope, relaxed.is_unstable, chosen.slopes)
     direct = _direct_terms(rows, chosen)
     weights = _weights(layers, rows, chosen)
     objective = weights @ layers.specs.earlier
     on_steps = None if layers.specs.steps is None else weights @ layers.specs.steps
-    size = weights @ layers.specs.magnitudes if proven else None
+    lost = weights @ layers.specs.slack if proven else None
     bias = torch.zeros_like(objective[:, 0])
     coefficients: list[Tensor] = []
     losses: list[Tensor] = []
@@ -223,8 +231,8 @@ def _backward(
         if direct is not None:
             on_argument += direct[:, units]
         bias = bias + loss.sum(1)
-        if size is not None:
-            size = size + on_argument.abs() @ block.magnitudes + loss.abs().sum(1)
+        if lost is not None:
+            lost = lost + on_argument.abs() @ block.slack - ROUNDING * loss.sum(1)
         objective = torch.addmm(objective[:, : 1 + units.start], on_argument, block.earlier)
         if block.steps is not None:
             on_steps = _plus_product(on_steps, on_argument, block.steps)
@@ -235,8 +243,8 @@ def _backward(
         on_steps = objective.new_zeros(len(objective), layers.inputs)
     least, steps = layers.support.least(on_steps)
     values = bias + objective[:, 0] + least
-    if size is not None:
-        values = values - ROUNDING * size
+    if lost is not None:
+        values = values - lost * ROUND_UP
     return _Pass(values, steps, slopes, coefficients[::-1], losses[::-1])
 
 

@@ -22,13 +22,13 @@ __all__ = ["Frontier"]
 class Frontier:
     """Open nodes, the names of the units that their tensors are about, and the region.
 
-    Whatever is closed was proven with `margin`, and bounds in open nodes assume that it is missed.
+    What is closed, and the bounds in open nodes, are statements about the network itself, in the
+    arithmetic of the proof: they hold on every part of the region.
     """
 
     nodes: Nodes
     names: Tensor
     region: Ball | Box
-    margin: float
 
     def within(self, reduction: Reduction) -> Nodes:
         """The open nodes over a smaller region.

@@ -32,6 +32,7 @@ from radii.bounds.supports import Supports
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.queries import Specification
+from radii.verdicts import FLOAT, Arithmetic
 from radii.verifiers._base import Limits
 from radii.verifiers.branch_and_bound.boxes import Boxes
 from radii.verifiers.branch_and_bound.clipping import Cuts, Weighed
@@ -40,9 +41,6 @@ from radii.verifiers.branch_and_bound.descent import Descent
 from radii.verifiers.branch_and_bound.statements import Statement
 
 __all__ = ["Outcome", "SplitResult", "split_inputs"]
-
-PROOF_MARGIN = 1e-6
-"""What a proven bound on a halfspace must exceed: far above the rounding of float64."""
 
 BATCH_SECONDS = 0.3
 """CPU time that a round should take: short against the time limits that it has to notice."""
@@ -101,7 +99,7 @@ def split_inputs(
     limits: Limits,
     check: Callable[[Tensor], bool],
     *,
-    margin: float = PROOF_MARGIN,
+    arithmetic: Arithmetic = FLOAT,
     device: torch.device | str = "cpu",
 ) -> SplitResult:
     """Decide a specification with linear violations by splitting its region of inputs.
@@ -116,7 +114,7 @@ def split_inputs(
         raise UnsupportedQuery("input splitting does not decide requirements that are not linear")
     if not violations:
         return SplitResult(Outcome.PROVEN, 0, 0)
-    return _Search(network, specification, limits, check, margin, device).run()
+    return _Search(network, specification, limits, check, arithmetic, device).run()
 
 
 class _ExpiredError(Exception):
@@ -170,23 +168,24 @@ class _Search:
         specification: Specification,
         limits: Limits,
         check: Callable[[Tensor], bool],
-        margin: float,
+        arithmetic: Arithmetic,
         device: torch.device | str,
     ) -> None:
         self.network, self.specification = network, specification
         self.limits, self.check = limits, check
         stated = specification.requirement.violations
         assert stated
-        fusion, violations = without_softmax(fuse(network), stated)
-        self.layered: LayeredNetwork = layered(fusion, torch.float64, device)
+        fusion, violations = without_softmax(fuse(network), stated, arithmetic)
+        self.layered: LayeredNetwork = layered(fusion, torch.float64, device, arithmetic)
         is_narrow = self.layered.inputs <= FEW_INPUTS
-        self.chain = DenseChain.of(self.layered) if is_narrow else None
-        self.statement = Statement.of(violations, specification, margin, device)
+        self.statement = Statement.of(violations, specification, device)
         low, high = (
             torch.from_numpy(side).to(device)[None] for side in box_of(specification.region)
         )
         self.widths = (high - low).clamp_min(1e-300)
         self.low, self.high = low, high
+        fits = is_narrow and _cannot_overflow(self.layered, low, high)
+        self.chain = DenseChain.of(self.layered) if fits else None
         self.pool = [Boxes(low, high)]
         self.descent = Descent(network, specification)
         self.boxes = self.stuck = self.rounds = 0
@@ -277,9 +276,9 @@ class _Search:
         """By the backward pass that every network has; the boxes remember their intervals."""
         supports = Supports(Interval(boxes.low, boxes.high))
         state = propagate(self.layered, supports, self._polled, boxes.known)
-        _, size = self.layered.output.arguments(state.values)
+        _, loss = self.layered.output.arguments(state.values, state.errors)
         rows = self.statement.rows.expand(len(boxes), -1, -1)
-        found = linear_bounds(state, self.layered.output, size, rows, self._polled)
+        found = linear_bounds(state, self.layered.output, loss, rows, self._polled)
         known = Boxes(boxes.low, boxes.high, tuple(state.arguments))
         is_narrow = self.layered.inputs <= FEW_INPUTS
         influence = input_influence(state) if is_narrow else torch.zeros_like(boxes.low)
@@ -366,6 +365,14 @@ class _Search:
         steps = torch.maximum(low - centre, centre - high).clamp_min(0)
         length = steps.sum(1) if region.norm is Norm.L1 else torch.linalg.vector_norm(steps, dim=1)
         return length <= region.eps * (1 + 1e-9) + 1e-12
+
+
+def _cannot_overflow(network: LayeredNetwork, low: Tensor, high: Tensor) -> bool:
+    """Whether intervals alone show that nothing overflows in a box."""
+    with torch.no_grad():
+        state = propagate(network, Supports(Interval(low, high)), None)
+        _, loss = network.output.arguments(state.values, state.errors)
+    return bool(torch.isfinite(loss).all())
 
 
 def _places(chosen: Tensor) -> Tensor:

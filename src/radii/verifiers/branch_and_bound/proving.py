@@ -9,33 +9,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from radii.attacks import attack_specification
-from radii.bounds import Fusion, Stage, crown_bounds, fuse, without_softmax
+from radii.bounds import Fusion, crown_bounds, fuse, without_softmax
 from radii.bounds.relu_form import ReluForm, relu_form
 from radii.networks import Kind, Network
 from radii.properties import Halfspaces
 from radii.queries import Specification
-from radii.verdicts import Verdict, Witness
+from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict, Witness
 from radii.verifiers._base import Answer, Limits
 from radii.verifiers.branch_and_bound.candidates import Candidates
 from radii.verifiers.branch_and_bound.frontier import Frontier
 from radii.verifiers.branch_and_bound.input_splitting import Outcome, split_inputs
-from radii.verifiers.branch_and_bound.reduction import reduce
+from radii.verifiers.branch_and_bound.reduction import PossibleOverflow, reduce
 from radii.verifiers.branch_and_bound.tree import Tree
 from radii.verifiers.branch_and_bound.unwrapping import unwrapped
 from radii.verifiers.case import check_bounded
-from radii.verifiers.replaying import ReplayNoise
 
-__all__ = ["Attempt", "by_inputs", "by_units", "crown_margin", "is_piecewise_linear"]
-
-PROOF_MARGIN = 1e-6
-"""The least that a proven bound must exceed: far above the rounding of float64."""
+__all__ = ["Attempt", "by_crown", "by_inputs", "by_units", "is_piecewise_linear"]
 
 MEMORY_BYTES, MEMORY_SHARE = 512 << 20, 0.25
 """For the multipliers that children start from: at most, and of the memory that is left."""
 
-CLOSE = 2.0
-"""A smaller region may need so many times the margin of the larger one and still go on from it:
-both are estimated from samples, with more to spare than that."""
+OFFSET_ROUNDING = 2.0**-50
+"""What adding an offset to a bound may be off, relative to both, several times over."""
 
 ATTACK_SECONDS, ATTACK_SHARE = 1.0, 0.1
 """For the attack between root and branching, and of the time that is left."""
@@ -61,7 +56,7 @@ def is_piecewise_linear(network: Network, specification: Specification) -> bool:
     """Whether units can be split: also behind a final softmax that the specification allows."""
     if network.is_piecewise_linear:
         return True
-    bare, _ = without_softmax(fuse(network), specification.requirement.violations or ())
+    bare, _ = without_softmax(fuse(network), specification.requirement.violations or (), REAL)
     return all(stage.operator.kind is Kind.PIECEWISE_LINEAR for stage in bare.stages)
 
 
@@ -76,19 +71,12 @@ def form_of(network: Network, fusion: Fusion | None = None) -> ReluForm:
     return form
 
 
-def proof_margin(network: Network, specification: Specification, output: Stage) -> float:
-    """What a proof must exceed: float64's rounding by far, and ONNX Runtime's noise."""
-    check_bounded(network, specification)
-    noise = ReplayNoise(network, specification, output)
-    violations = specification.requirement.violations or ()
-    return max([PROOF_MARGIN, *(noise.margin(polyhedron) for polyhedron in violations)])
-
-
 def by_units(
     network: Network,
     specification: Specification,
     limits: Limits,
     *,
+    arithmetic: Arithmetic = FLOAT,
     device: str = "cpu",
     is_hopeless: Callable[[float], bool] = lambda _: False,
     frontier: Frontier | None = None,
@@ -101,18 +89,15 @@ def by_units(
     an attempt on a larger region left open; `attacks` looks for a counterexample before branching,
     for callers that have not attacked themselves.
     """
-    candidates = Candidates(network, specification)
-    fusion, violations = without_softmax(fuse(network), specification.requirement.violations or ())
-    margin = proof_margin(network, specification, fusion.output)
+    check_bounded(network, specification)
+    stated = specification.requirement.violations or ()
+    fusion, violations = without_softmax(fuse(network), stated, arithmetic)
     if not violations:
-        return Attempt(Answer(Verdict.ROBUST, margin=margin))
-    if _is_large(fusion) and _crown_suffices(fusion, specification, violations, margin):
-        return Attempt(Answer(Verdict.ROBUST, margin=margin))
+        return Attempt(Answer(Verdict.ROBUST))
+    if _is_large(fusion) and _crown_suffices(fusion, specification, violations, arithmetic):
+        return Attempt(Answer(Verdict.ROBUST))
+    candidates = Candidates(network, specification)
     form, violations = unwrapped(form_of(network, fusion), violations)
-    if frontier is not None and margin > CLOSE * frontier.margin:
-        frontier = None
-    if frontier is not None:
-        margin = frontier.margin
 
     def is_over() -> bool:
         return limits.expired is not None
@@ -125,10 +110,13 @@ def by_units(
             specification.inputs,
             is_over,
             lambda: limits.memory_left,
-            margin,
+            arithmetic,
         )
     except MemoryError as error:
         return Attempt(Answer(Verdict.MEMOUT, message=str(error)))
+    except PossibleOverflow as error:
+        unknown = Attempt(Answer(Verdict.UNKNOWN, message=str(error)))
+        return (_attacked(network, specification, limits) if attacks else None) or unknown
     tree = Tree(
         reduction,
         is_over=is_over,
@@ -140,27 +128,32 @@ def by_units(
     )
     tree.start()
     if attacks and not tree.is_proven and not tree.is_refuted:
-        seconds = min(ATTACK_SECONDS, ATTACK_SHARE * limits.remaining)
-        witness = attack_specification(network, specification, seconds=seconds)
-        if witness is not None:
-            return Attempt(Answer(Verdict.NOT_ROBUST, witness.input), witness)
+        found = _attacked(network, specification, limits)
+        if found is not None:
+            return found
     if branches:
         tree.grow()
     if candidates.witness is not None:
         return Attempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if tree.is_proven:
-        return Attempt(Answer(Verdict.ROBUST, margin=margin))
-    left = Frontier(tree.left, reduction.names, specification.region, margin)
+        return Attempt(Answer(Verdict.ROBUST))
+    left = Frontier(tree.left, reduction.names, specification.region)
     return Attempt(Answer(limits.expired or Verdict.UNKNOWN), frontier=left)
 
 
-def crown_margin(network: Network, specification: Specification) -> float | None:
-    """The margin of a proof by CROWN alone; None if it proves nothing, or the network is small."""
-    fusion, violations = without_softmax(fuse(network), specification.requirement.violations or ())
+def _attacked(network: Network, specification: Specification, limits: Limits) -> Attempt | None:
+    seconds = min(ATTACK_SECONDS, ATTACK_SHARE * limits.remaining)
+    witness = attack_specification(network, specification, seconds=seconds)
+    return None if witness is None else Attempt(Answer(Verdict.NOT_ROBUST, witness.input), witness)
+
+
+def by_crown(network: Network, specification: Specification, arithmetic: Arithmetic) -> bool:
+    """Whether CROWN alone proves it; small networks are not tried."""
+    stated = specification.requirement.violations or ()
+    fusion, violations = without_softmax(fuse(network), stated, arithmetic)
     if not violations or not _is_large(fusion):
-        return None
-    margin = proof_margin(network, specification, fusion.output)
-    return margin if _crown_suffices(fusion, specification, violations, margin) else None
+        return False
+    return _crown_suffices(fusion, specification, violations, arithmetic)
 
 
 def _is_large(fusion: Fusion) -> bool:
@@ -171,29 +164,35 @@ def _crown_suffices(
     fusion: Fusion,
     specification: Specification,
     violations: Sequence[Halfspaces],
-    margin: float,
+    arithmetic: Arithmetic,
 ) -> bool:
     """For every way to break the requirement one row alone is bounded away from it."""
     rows = np.vstack([polyhedron.matrix for polyhedron in violations])
     offsets = np.concatenate([polyhedron.offset for polyhedron in violations])
-    least = crown_bounds(fusion, [specification.region], rows).low[0].numpy() + offsets
-    least = np.nextafter(least, -np.inf)
+    bounds = crown_bounds(fusion, [specification.region], rows, arithmetic=arithmetic)
+    least = bounds.low[0].numpy() + offsets
+    # Twice the rounding of this sum: whoever replays a point adds the offset in float64 as well.
+    least -= OFFSET_ROUNDING * (np.abs(bounds.low[0].numpy()) + np.abs(offsets))
     ends = np.cumsum([len(polyhedron.offset) for polyhedron in violations])[:-1]
-    return all(part.max() > margin for part in np.split(least, ends))
+    return all(bool((part > 0).any()) for part in np.split(least, ends))
 
 
 def by_inputs(
-    network: Network, specification: Specification, limits: Limits, *, device: str = "cpu"
+    network: Network,
+    specification: Specification,
+    limits: Limits,
+    *,
+    arithmetic: Arithmetic = FLOAT,
+    device: str = "cpu",
 ) -> Attempt:
     """Split the region of inputs; for few inputs, and for networks that are smooth."""
+    check_bounded(network, specification)
     candidates = Candidates(network, specification)
-    fusion, _ = without_softmax(fuse(network), specification.requirement.violations or ())
-    margin = proof_margin(network, specification, fusion.output)
     result = split_inputs(
-        network, specification, limits, candidates.replay, margin=margin, device=device
+        network, specification, limits, candidates.replay, arithmetic=arithmetic, device=device
     )
     if candidates.witness is not None:
         return Attempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if result.outcome is Outcome.PROVEN:
-        return Attempt(Answer(Verdict.ROBUST, margin=margin))
+        return Attempt(Answer(Verdict.ROBUST))
     return Attempt(Answer(limits.expired or Verdict.UNKNOWN))

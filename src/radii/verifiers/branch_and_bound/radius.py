@@ -80,8 +80,8 @@ class Climb:
         self.goal = len(values) - 1
         self.witness: Witness | None = None
         self.frontiers: dict[int, Frontier] = {}
-        self.margin = 0.0
         self.last_seconds = 0.0
+        self.message = ""
         self.tell = on_progress
 
     @property
@@ -102,17 +102,16 @@ class Climb:
                 self._between(self.goal)
                 return
 
-    def rise(self, margin_of: Callable[[float], float | None]) -> None:
+    def rise(self, is_proven: Callable[[float], bool]) -> None:
         """First to the largest value with a proof that is quickly found, for a lower side that is
-        there whatever happens later. `margin_of` gives its margin, None without a proof."""
+        there whatever happens later."""
         low, high = 0, self.goal
         while low <= high and self.remaining() > 0:
             middle = (low + high) // 2
-            margin = margin_of(self.values[middle])
-            if margin is None:
+            if not is_proven(self.values[middle]):
                 high = middle - 1
                 continue
-            self.proven, self.margin, low = middle, margin, middle + 1
+            self.proven, low = middle, middle + 1
             self.tell(self)
 
     def _between(self, failed: int) -> None:
@@ -163,10 +162,10 @@ class Climb:
         attempt = self.prove(self.values[index], frontier, patience, branches)
         verdict = attempt.answer.verdict
         before = self.proven, self.witness
+        self.message = attempt.answer.message
         if verdict is Verdict.ROBUST:
             self.last_seconds = time.monotonic() - started
             self.proven = max(self.proven, index)
-            self.margin = attempt.answer.margin
         if branches and attempt.frontier is not None:
             self.frontiers[index] = attempt.frontier
         witness = attempt.witness

@@ -4,6 +4,9 @@ Layer by layer: units that never bend are replaced by what they are (zero, or th
 that later layers read the input and the open units only. Active units that read the input are kept
 where they are fewer than the inputs: replacing them would make every later layer read the input.
 All in float64.
+
+What the network rounds is bounded along with it: each argument's error from the bounds of what it
+reads, and a unit that is replaced by its argument hands that error on.
 """
 
 from __future__ import annotations
@@ -18,8 +21,12 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from radii.balls import Ball, Box
-from radii.bounds.relu_form import ReluForm
+from radii.bounds import Interval, Stage, box_of
+from radii.bounds.float_errors import FloatErrors
+from radii.bounds.relu_form import ReluForm, StageUnits
+from radii.networks import Operator
 from radii.properties import Halfspaces
+from radii.verdicts import FLOAT, Arithmetic
 from radii.verifiers.branch_and_bound.duals import (
     ROUNDING,
     Block,
@@ -31,7 +38,7 @@ from radii.verifiers.branch_and_bound.duals import (
 )
 from radii.verifiers.branch_and_bound.supports import support_of
 
-__all__ = ["Reduction", "reduce"]
+__all__ = ["PossibleOverflow", "Reduction", "reduce"]
 
 ROWS_AT_ONCE, WORK_AT_ONCE = 512, 1 << 28
 """Units bounded together, at most, and times the entries of the layers they are bounded through."""
@@ -43,6 +50,15 @@ CUT_SLACK = 1e-9
 """Of what a cut of the inputs adds up: inputs that miss it by less count as violating still."""
 ALPHA_STEPS = 4
 """Steps of ascent for each unit that CROWN leaves open: shared by all specifications and nodes."""
+
+
+class PossibleOverflow(Exception):
+    """The network may overflow in the region, at the node that is named."""
+
+    def __init__(self, node: str | None) -> None:
+        super().__init__(
+            f"node '{node}' may overflow in the region, so that nothing can be proven there"
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,16 +84,15 @@ def reduce(
     inputs: Halfspaces | None = None,
     is_over: Callable[[], bool] = lambda: False,
     memory_left: Callable[[], float] = lambda: math.inf,
-    margin: float = 0.0,
+    arithmetic: Arithmetic = FLOAT,
 ) -> Reduction:
     """Root bounds, and what they leave open. `inputs` must hold in a violation too.
 
-    `margin` is taken off the rows of violations, so that whatever is concluded from assuming one,
-    a node that is empty too, also holds for outputs that nearly are one.
     Once it is over, the cheapest bounds are used: still sound. A MemoryError where a layer would
-    not fit into what is left of the memory, in bytes.
+    not fit into what is left of the memory, in bytes; a PossibleOverflow where the network may
+    overflow in the region, so that nothing can be proven.
     """
-    return _Reducer(form, region, is_over, memory_left).run(violations, inputs, margin)
+    return _Reducer(form, region, is_over, memory_left, arithmetic).run(violations, inputs)
 
 
 class _Reducer:
@@ -87,8 +102,10 @@ class _Reducer:
         region: Ball | Box,
         is_over: Callable[[], bool],
         memory_left: Callable[[], float],
+        arithmetic: Arithmetic,
     ) -> None:
         self.form = form
+        self.rounding = FloatErrors(form.fusion.graph, form.fusion.number, arithmetic)
         self.region = region
         self.is_over = is_over
         self.memory_left = memory_left
@@ -99,60 +116,97 @@ class _Reducer:
         self.names = torch.zeros(0, dtype=torch.int64)
         inputs = form.inputs + 1
         self.signs = torch.zeros(inputs, dtype=torch.int8)
-        # What each of the form's columns is, over the columns that are kept, and how large the
-        # absolute values are that computing it adds up; both grow with the layers.
+        # What each of the form's columns is, over the columns that are kept; how large the absolute
+        # values are that computing it adds up; how large it is itself; and how far what stands for
+        # it is off from what the network has. All grow with the layers.
         self.known = torch.eye(inputs, dtype=torch.float64)
-        self.sizes = torch.cat([self.support.sizes, torch.ones(1, dtype=torch.float64)])
+        one = torch.ones(1, dtype=torch.float64)
+        self.sizes = torch.cat([self.support.sizes, one])
+        low, high = (torch.from_numpy(side) for side in box_of(region))
+        self.reach = torch.cat([torch.maximum(low.abs(), high.abs()), one])
+        self.errors = torch.zeros(inputs, dtype=torch.float64)
+        # The same of the values of the network's own nodes, a row each.
+        self.node_reach = {0: self.reach[None, : form.inputs]}
+        self.node_errors: dict[int, Tensor] = {}
 
-    def run(
-        self, violations: Sequence[Halfspaces], inputs: Halfspaces | None, margin: float
-    ) -> Reduction:
-        for layer in self.form.layers:
-            self.add(layer)
+    def run(self, violations: Sequence[Halfspaces], inputs: Halfspaces | None) -> Reduction:
+        for units in self.form.stages:
+            self.add_stage(units)
         self.output = _product(self.form.output, self.known)
-        parts = [self.violation(polyhedron, inputs, margin) for polyhedron in violations]
+        self.output_error = self.argument_error(self.form.end, self.form.fusion.behind)
+        parts = [self.violation(polyhedron, inputs) for polyhedron in violations]
         longest = max((len(rows) for rows, _ in parts), default=1)
         repeated = [[min(i, len(rows) - 1) for i in range(longest)] for rows, _ in parts]
         rows = [rows[chosen] for (rows, _), chosen in zip(parts, repeated, strict=True)]
-        sizes = [sizes[chosen] for (_, sizes), chosen in zip(parts, repeated, strict=True)]
-        specs = self.block(torch.cat(rows), torch.cat(sizes))
+        slacks = [slack[chosen] for (_, slack), chosen in zip(parts, repeated, strict=True)]
+        specs = self.block(torch.cat(rows), torch.cat(slacks))
         layers = Layers(tuple(self.blocks), specs, longest, self.support)
         return Reduction(layers, self.lower, self.upper, self.names, self.signs, self.region)
 
-    def violation(
-        self, polyhedron: Halfspaces, inputs: Halfspaces | None, margin: float
-    ) -> tuple[Tensor, Tensor]:
-        """Its rows over the kept columns, and how large the absolute values are they add up."""
+    def violation(self, polyhedron: Halfspaces, inputs: Halfspaces | None) -> tuple[Tensor, Tensor]:
+        """Its rows over the kept columns, and how far they may be off."""
         matrix = torch.from_numpy(polyhedron.matrix)
-        offset = torch.from_numpy(np.nextafter(polyhedron.offset - margin, -np.inf))
+        offset = torch.from_numpy(polyhedron.offset)
         rows = matrix @ self.output
         rows[:, self.form.inputs] += offset
         sizes = matrix.abs() @ self.magnitudes(self.form.output) + offset.abs()
+        slack = ROUNDING * sizes + matrix.abs() @ self.error_of(self.form.output, self.output_error)
         if inputs is not None:
             cuts = torch.zeros(len(inputs.offset), rows.shape[1], dtype=torch.float64)
             cuts[:, : self.form.inputs] = torch.from_numpy(inputs.matrix)
             cuts[:, self.form.inputs] = torch.from_numpy(inputs.offset)
             on_inputs = cuts[:, : self.form.inputs + 1].abs() @ self.sizes[: self.form.inputs + 1]
             cuts[:, self.form.inputs] -= CUT_SLACK * on_inputs
-            rows, sizes = torch.cat([rows, cuts]), torch.cat([sizes, on_inputs])
-        return rows, sizes
+            rows, slack = torch.cat([rows, cuts]), torch.cat([slack, ROUNDING * on_inputs])
+        return rows, slack
+
+    def argument_error(self, stage: Stage, behind: Operator | None = None) -> Tensor:
+        """E for each argument of a stage, from what is known of the values it reads."""
+        sizes = {leaf: self.node_reach[leaf] for leaf in stage.leaves}
+        errors = {leaf: self.node_errors[leaf] for leaf in stage.leaves if leaf in self.node_errors}
+        found = self.rounding.of_arguments(stage.source, stage.between, sizes, errors, behind)
+        if not bool(torch.isfinite(found).all()):
+            raise PossibleOverflow(self.rounding.overflowing(stage.between, sizes))
+        return found[0]
+
+    def error_of(self, matrix: csr_array, own: Tensor) -> Tensor:
+        """How far rows over the form's columns may be off: `own`, and what the columns are."""
+        return own + torch.from_numpy(abs(matrix) @ self.errors.numpy())
+
+    def add_stage(self, units: StageUnits) -> None:
+        """All layers of a stage, and then what its values are."""
+        error = self.argument_error(units.stage)
+        for number, reads in zip(units.layers, units.reads, strict=True):
+            own = torch.stack([error[torch.from_numpy(read)] for read in reads]).sum(0)
+            self.add(self.form.layers[number], own)
+        passed = torch.from_numpy(units.share) * error[torch.from_numpy(units.passed)]
+        reach = torch.from_numpy(abs(units.value) @ self.reach.numpy()) + passed
+        within = Interval(-reach[None], reach[None])
+        computed = self.rounding.of_values(units.stage.operator, within, within)
+        if computed is not None:
+            passed, reach = passed + computed[0], reach + computed[0]
+        node = units.stage.node
+        self.node_reach[node] = reach[None]
+        if bool(passed.any()):
+            self.node_errors[node] = passed[None]
 
     def magnitudes(self, matrix: csr_array) -> Tensor:
         return torch.from_numpy(abs(matrix) @ self.sizes.numpy())
 
-    def block(self, rows: Tensor, magnitudes: Tensor) -> Block:
+    def block(self, rows: Tensor, slack: Tensor) -> Block:
         """Rows over the kept columns, seen from the region's centre."""
         on_inputs, earlier = rows[:, : self.form.inputs], rows[:, self.form.inputs :].clone()
         if not bool(on_inputs.any()):
-            return Block(earlier, None, magnitudes)
+            return Block(earlier, None, slack)
         earlier[:, 0] += on_inputs @ self.support.centre
-        return Block(earlier, on_inputs * self.support.scale, magnitudes)
+        return Block(earlier, on_inputs * self.support.scale, slack)
 
-    def add(self, layer: csr_array) -> None:
+    def add(self, layer: csr_array, own_error: Tensor) -> None:
         """A layer of units: bounded, then kept or replaced by what they are."""
         self.check_room(layer.shape[0], 0)
         rows = _product(layer, self.known)
-        block = self.block(rows, self.magnitudes(layer))
+        magnitudes, error = self.magnitudes(layer), self.error_of(layer, own_error)
+        block = self.block(rows, ROUNDING * magnitudes + error)
         lower, upper = self.bounds(block)
         is_open = (lower < 0) & (upper > 0)
         is_active = (lower >= 0) & ~is_open
@@ -169,10 +223,12 @@ class _Reducer:
         known[names[is_replaced], :columns] = rows[is_replaced]
         known[names[is_kept], columns + torch.arange(count)] = 1.0
         self.known = known
-        reach = torch.where(is_replaced, block.magnitudes, upper.clamp_min(0))
-        self.sizes = torch.cat([self.sizes, reach])
+        reach = upper.clamp_min(0)
+        self.sizes = torch.cat([self.sizes, torch.where(is_replaced, magnitudes, reach)])
+        self.reach = torch.cat([self.reach, reach])
+        self.errors = torch.cat([self.errors, torch.where(is_replaced, error, 0.0)])
         steps = None if block.steps is None else block.steps[is_kept]
-        self.blocks.append(Block(block.earlier[is_kept], steps, block.magnitudes[is_kept]))
+        self.blocks.append(Block(block.earlier[is_kept], steps, block.slack[is_kept]))
         self.lower = torch.cat([self.lower, lower[is_kept]])
         self.upper = torch.cat([self.upper, upper[is_kept]])
         self.names = torch.cat([self.names, names[is_kept]])
@@ -190,9 +246,8 @@ class _Reducer:
         low, high = self.lower.clamp_min(0), self.upper.clamp_min(0)
         constant, on_units = block.earlier[:, 0], block.earlier[:, 1:]
         positive, negative = on_units.clamp_min(0), on_units.clamp_max(0)
-        slack = ROUNDING * block.magnitudes
-        lower = constant + positive @ low + negative @ high - slack
-        upper = constant + positive @ high + negative @ low + slack
+        lower = constant + positive @ low + negative @ high - block.slack
+        upper = constant + positive @ high + negative @ low + block.slack
         if block.steps is not None:
             lower += self.support.least(block.steps)[0]
             upper -= self.support.least(-block.steps)[0]
@@ -220,11 +275,11 @@ class _Reducer:
         """Lower and upper bounds of the block's chosen rows through all earlier layers."""
         earlier = block.earlier[chosen]
         on_steps = None if block.steps is None else block.steps[chosen]
-        sizes = block.magnitudes[chosen]
+        slack = block.slack[chosen]
         asked = Block(
             torch.cat([earlier, -earlier]),
             None if on_steps is None else torch.cat([on_steps, -on_steps]),
-            torch.cat([sizes, sizes]),
+            torch.cat([slack, slack]),
         )
         layers = Layers(tuple(self.blocks), asked, 1, self.support)
         count = len(asked)

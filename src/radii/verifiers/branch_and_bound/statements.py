@@ -19,12 +19,16 @@ DIRECTION_SLACK = 2.0**-40
 """What the rounding of a plane around a ball may be, relative to the numbers in it."""
 
 
+OFFSET_ROUNDING = 2.0**-50
+"""What adding an offset may be off, relative to both numbers, several times over."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
     """The violations as cuts: one for each row of outputs and, behind them, of the inputs.
 
-    `polyhedra` says which cuts each violation needs at once. A cut of outputs must exceed 0 by the
-    proof's margin, which `offsets` take off. A `ball` in L1 or L2 adds a cut of its own.
+    `polyhedra` says which cuts each violation needs at once. A `ball` in L1 or L2 adds a cut of its
+    own.
     """
 
     rows: Tensor
@@ -39,7 +43,6 @@ class Statement:
         cls,
         violations: tuple[Halfspaces, ...],
         specification: Specification,
-        margin: float,
         device: torch.device | str,
     ) -> Statement:
         rows: dict[bytes, int] = {}
@@ -60,7 +63,7 @@ class Statement:
         own = list(range(len(kept), len(kept) + len(extra) + is_round))
         return cls(
             table[:, :-1],
-            table[:, -1] - margin,
+            table[:, -1],
             torch.tensor(extra, dtype=torch.float64, device=device),
             torch.tensor(offsets, dtype=torch.float64, device=device),
             tuple(torch.tensor(part + own, device=device) for part in members),
@@ -69,7 +72,8 @@ class Statement:
 
     def cuts(self, slopes: Tensor, constants: Tensor, low: Tensor, high: Tensor) -> Cuts:
         """All cuts of each box, from linear functions below the rows of outputs."""
-        all_slopes, all_constants = [slopes], [constants + self.offsets]
+        rounding = OFFSET_ROUNDING * (constants.abs() + self.offsets.abs())
+        all_slopes, all_constants = [slopes], [constants + self.offsets - rounding]
         count = len(slopes)
         if len(self.input_rows):
             all_slopes.append(self.input_rows.expand(count, -1, -1))

@@ -8,12 +8,15 @@ holds with a margin on the right of all three, and in the scale in which they we
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from radii.bounds.magnitudes import EXACT
 from radii.bounds.relu_form import ReluForm
+from radii.networks.operators import Relu
 from radii.properties import Halfspaces
 
 __all__ = ["unwrapped"]
@@ -28,7 +31,14 @@ def unwrapped(
         return form, tuple(violations)
     arguments = form.layers[-1]
     outputs = arguments.shape[0]
-    bare = ReluForm(form.inputs, form.layers[:-1], arguments)
+    last = form.stages[-1]
+    bare = replace(
+        form,
+        layers=form.layers[:-1],
+        output=arguments,
+        stages=form.stages[:-1],
+        end=last.stage,
+    )
     rows: dict[bytes, npt.NDArray[np.float64]] = {}
     for pair in pairs:
         assert pair is not None
@@ -52,6 +62,11 @@ def _compared(polyhedron: Halfspaces) -> tuple[int, int, float] | None:
 def _ends_in_relu(form: ReluForm) -> bool:
     """Every output is exactly one unit of the last layer, in order."""
     if not form.layers or form.layers[-1].shape[0] != form.output.shape[0]:
+        return False
+    between = (form.fusion.graph.nodes[node].operator for node in form.end.between)
+    if form.fusion.behind is not None or not all(isinstance(each, EXACT) for each in between):
+        return False  # what is rounded behind the ReLU has no place in front of it
+    if not isinstance(form.stages[-1].stage.operator, Relu):
         return False
     count = form.output.shape[0]
     first = form.output.shape[1] - count

@@ -24,9 +24,9 @@ from radii.verifiers.branch_and_bound.candidates import shortened
 from radii.verifiers.branch_and_bound.frontier import Frontier
 from radii.verifiers.branch_and_bound.proving import (
     Attempt,
+    by_crown,
     by_inputs,
     by_units,
-    crown_margin,
     is_piecewise_linear,
 )
 from radii.verifiers.branch_and_bound.radius import Climb, Patience
@@ -88,18 +88,31 @@ class BranchAndBound(GridVerifier):
         """By the kind of requirement; `shells` is what is known of an input's slopes."""
         match specification.requirement:
             case SoftmaxRequirement():
-                return decide_softmax(network, specification, limits, self._linear)
+                return decide_softmax(network, specification, limits, self._linear, self.arithmetic)
             case LipschitzRequirement():
-                return decide_lipschitz(network, specification, limits, self._linear, shells)
+                return decide_lipschitz(
+                    network, specification, limits, self._linear, shells, self.arithmetic
+                )
         return self._linear(network, specification, limits)
 
     def _linear(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        asked = asked_of_logits(network, specification)
+        asked = asked_of_logits(network, specification, self.arithmetic)
         if asked is not None:
-            return decide_softmax(*asked, limits, self._linear)
+            return decide_softmax(*asked, limits, self._linear, self.arithmetic)
         if _splits_inputs(network, specification):
-            return by_inputs(network, specification, limits, device=self.device).answer
-        return by_units(network, specification, limits, device=self.device, attacks=True).answer
+            found = by_inputs(
+                network, specification, limits, arithmetic=self.arithmetic, device=self.device
+            )
+        else:
+            found = by_units(
+                network,
+                specification,
+                limits,
+                arithmetic=self.arithmetic,
+                device=self.device,
+                attacks=True,
+            )
+        return found.answer
 
     def climb(
         self,
@@ -119,7 +132,7 @@ class BranchAndBound(GridVerifier):
                 if not branches:
                     is_known = eps <= shells.proven
                     verdict = Verdict.ROBUST if is_known else Verdict.UNKNOWN
-                    return Attempt(Answer(verdict, margin=shells.margin))
+                    return Attempt(Answer(verdict))
                 seconds = GOAL_SHARE * limits.remaining
                 share = replace(limits, seconds=seconds, started=time.monotonic())
                 answer = self._decided(network, specification, share, shells)
@@ -130,11 +143,18 @@ class BranchAndBound(GridVerifier):
             if _splits_inputs(network, specification):
                 seconds = GOAL_SHARE * limits.remaining if branches else 0.0
                 share = replace(limits, seconds=seconds, started=time.monotonic())
-                return by_inputs(network, specification, share, device=self.device)
+                return by_inputs(
+                    network,
+                    specification,
+                    share,
+                    arithmetic=self.arithmetic,
+                    device=self.device,
+                )
             return by_units(
                 network,
                 specification,
                 limits,
+                arithmetic=self.arithmetic,
                 device=self.device,
                 is_hopeless=patience.is_hopeless,
                 frontier=frontier,
@@ -151,25 +171,27 @@ class BranchAndBound(GridVerifier):
             return replace(attempt, witness=shortened(network, specification, attempt.witness))
 
         def tell(climb: Climb) -> None:
-            report(RadiusAnswer(climb.lower, climb.witness, margin=climb.margin))
+            report(RadiusAnswer(climb.lower, climb.witness))
 
         climb = Climb(values, nearest, lambda: 0.0 if limits.expired else limits.remaining, tell)
         first = Query(instance, values[0]).specification
         if _branches_itself(network, first) and not _splits_inputs(network, first):
-            climb.rise(lambda eps: crown_margin(network, Query(instance, eps).specification))
+            climb.rise(
+                lambda eps: by_crown(network, Query(instance, eps).specification, self.arithmetic)
+            )
         climb.run()
         return RadiusAnswer(
             lower=climb.lower,
             witness=climb.witness,
-            margin=climb.margin,
             stopped=None if climb.is_closed else limits.expired or Verdict.UNKNOWN,
+            message="" if climb.is_closed else climb.message,
         )
 
 
 def _branches_itself(network: Network, specification: Specification) -> bool:
     """Whether it is one linear question, and not several that are made of another one."""
     is_linear = isinstance(specification.requirement, LinearRequirement)
-    return is_linear and asked_of_logits(network, specification) is None
+    return is_linear and asked_of_logits(network, specification, FLOAT) is None
 
 
 def _splits_inputs(network: Network, specification: Specification) -> bool:

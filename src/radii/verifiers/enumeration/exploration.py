@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from radii.balls import Norm
-from radii.bounds import Fusion, Interval, Stage
+from radii.bounds import Fusion, Stage, StageBounds
 from radii.properties import Halfspaces
 from radii.verdicts import Verdict
 from radii.verifiers._base import Limits
@@ -64,12 +65,13 @@ class Exploration:
     """All violations within `reach` of a centre in a box, from the nearest on."""
 
     fusion: Fusion
-    intervals: list[Interval]
+    bounds: Sequence[StageBounds]
+    output: StageBounds
     centre: Float64
     box: tuple[Float64, Float64]
     norm: Norm
     reach: float
-    violations: list[tuple[Halfspaces, float]]
+    violations: Sequence[Halfspaces]
     cuts: Halfspaces | None
     limits: Limits
     _plans: list[StagePlan] = field(init=False)
@@ -77,7 +79,7 @@ class Exploration:
     _order: itertools.count[int] = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
-        self._plans = plan(self.fusion, self.intervals)
+        self._plans = plan(self.fusion, self.bounds)
         low, high = self.box
         exact = unit_rows(np.arange(len(low)), len(low))
         inputs = Affine(exact, np.zeros(len(low)), np.zeros(len(low)))
@@ -125,7 +127,7 @@ class Exploration:
             self._push_violations(region, where)
             return
         current = self._plans[region.stage]
-        z = region.z or self._read(current.stage, region.values)
+        z = region.z or self._read(current.stage, current.bounds, region.values)
         if len(region.pieces) == len(current.decisions):
             values = {**region.values, current.stage.node: current.value(z, region.pieces)}
             done = _Region(region.polyhedron, values, region.stage + 1)
@@ -139,16 +141,17 @@ class Exploration:
             self._push(smaller, child, where)
 
     def _push_violations(self, region: _Region, where: Nearest) -> None:
-        outputs = self._read(self.fusion.output, region.values)
-        for polyhedron, allowance in self.violations:
+        outputs = self._read(self.fusion.output, self.output, region.values)
+        for polyhedron in self.violations:
             maps = {0: csr_array(polyhedron.matrix)}
             depths = combined(maps, polyhedron.offset, {0: outputs}, self._sizes)
-            bound = allowance - depths.offset + depths.error
+            bound = depths.error - depths.offset
             smaller = region.polyhedron.cut(depths.matrix.toarray(), bound)
             self._push(smaller, Found(region.polyhedron, depths, polyhedron), where)
 
-    def _read(self, stage: Stage, values: dict[int, Affine]) -> Affine:
-        return combined(stage.maps, stage.offset, values, self._sizes)
+    def _read(self, stage: Stage, bounds: StageBounds, values: dict[int, Affine]) -> Affine:
+        """What the stage reads, with what the network rounds."""
+        return combined(stage.maps, stage.offset, values, self._sizes).widened(bounds.error)
 
     @property
     def _sizes(self) -> Float64:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radii.bounds import Fusion, Hinges, Interval, Stage, hinges_of, windows_of
+from radii.bounds import Fusion, Hinges, Stage, StageBounds, hinges_of, windows_of
 from radii.networks.operators import MaxPool
 from radii.verifiers.linear.expressions import Affine, Float64
 
@@ -47,6 +47,7 @@ class StagePlan:
     """A stage and the decisions that its bounds leave open."""
 
     stage: Stage
+    bounds: StageBounds
     decisions: tuple[Decision, ...]
     hinges: Hinges | None
     above: tuple[frozenset[int], ...]
@@ -69,25 +70,25 @@ class StagePlan:
             chosen = sorted(units)
             slope[chosen] += change[chosen]
             offset[chosen] -= change[chosen] * knee[chosen]
-        return z.rows(hinges.sources).scaled(slope, offset)
+        values = z.rows(hinges.sources).scaled(slope, offset)
+        return values.widened(self.bounds.value_error)
 
 
-def plan(fusion: Fusion, intervals: list[Interval]) -> list[StagePlan]:
+def plan(fusion: Fusion, bounds: Sequence[StageBounds]) -> list[StagePlan]:
     """Every stage with what interval bounds over the region leave to decide."""
     plans = []
-    for stage in fusion.stages:
-        bounds = intervals[stage.source]
-        low, high = bounds.low.numpy().ravel(), bounds.high.numpy().ravel()
+    for stage, held in zip(fusion.stages, bounds, strict=True):
         result = fusion.graph.nodes[stage.node].shape
         hinges = hinges_of(stage.operator, stage.shape, result)
         if hinges is not None:
-            plans.append(_plan_hinges(stage, hinges, low, high))
+            plans.append(_plan_hinges(stage, hinges, held))
         else:
-            plans.append(_plan_maxima(stage, low, high))
+            plans.append(_plan_maxima(stage, held))
     return plans
 
 
-def _plan_hinges(stage: Stage, hinges: Hinges, low: Float64, high: Float64) -> StagePlan:
+def _plan_hinges(stage: Stage, hinges: Hinges, bounds: StageBounds) -> StagePlan:
+    low, high = bounds.low, bounds.high
     decisions, above = [], []
     for k, (knees, changes) in enumerate(zip(hinges.knee, hinges.change, strict=True)):
         settled = set()
@@ -97,11 +98,12 @@ def _plan_hinges(stage: Stage, hinges: Hinges, low: Float64, high: Float64) -> S
             elif high[source] > knee and changes[unit] != 0:
                 decisions.append(Decision(unit, (int(source),), float(knee), k))
         above.append(frozenset(settled))
-    return StagePlan(stage, tuple(decisions), hinges, tuple(above), ())
+    return StagePlan(stage, bounds, tuple(decisions), hinges, tuple(above), ())
 
 
-def _plan_maxima(stage: Stage, low: Float64, high: Float64) -> StagePlan:
+def _plan_maxima(stage: Stage, bounds: StageBounds) -> StagePlan:
     assert isinstance(stage.operator, MaxPool)
+    low, high = bounds.low, bounds.high
     decisions, winners = [], []
     for unit, candidates in enumerate(windows_of(stage.operator, stage.shape).candidates):
         best = int(candidates[np.argmax(low[candidates])])
@@ -109,4 +111,4 @@ def _plan_maxima(stage: Stage, low: Float64, high: Float64) -> StagePlan:
         winners.append(best)
         if rivals:
             decisions.append(Decision(unit, (best, *rivals)))
-    return StagePlan(stage, tuple(decisions), None, (), tuple(winners))
+    return StagePlan(stage, bounds, tuple(decisions), None, (), tuple(winners))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from radii.balls import Ball, Norm
-from radii.bounds import box_of, centre_of, fuse
+from radii.bounds import box_of, centre_of
 from radii.networks import Kind, Network
 from radii.properties import LinearRequirement, Requirement, SoftmaxRequirement
 from radii.queries import Instance, Specification
@@ -63,11 +63,13 @@ class Enumeration(RadiusVerifier):
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
         if isinstance(specification.requirement, SoftmaxRequirement):
-            return decide_softmax(network, specification, limits, self._linear)
+            return decide_softmax(network, specification, limits, self._linear, self.arithmetic)
         return self._linear(network, specification, limits)
 
     def _linear(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        case = Case(network, specification, limits)
+        case = Case(network, specification, limits, self.arithmetic)
+        if case.overflow is not None:
+            return Answer(Verdict.UNKNOWN, message=case.overflow)
         region = specification.region
         centre = centre_of(region)
         if isinstance(region, Ball):
@@ -82,7 +84,7 @@ class Enumeration(RadiusVerifier):
             return Answer(last.stopped)
         if search.nearest is not None:
             return Answer(Verdict.UNKNOWN, message="violations within tolerance do not replay")
-        return Answer(Verdict.ROBUST, margin=case.largest_margin)
+        return Answer(Verdict.ROBUST)
 
     def measure(
         self, network: Network, instance: Instance, limits: Limits, upper: float
@@ -91,7 +93,7 @@ class Enumeration(RadiusVerifier):
         answer = self._within(network, instance, limits, min(AROUND * upper, largest))
         if answer.optimum is None or AROUND * answer.optimum >= largest:
             return answer
-        # Margins grow with the region, so a ball that just holds the violation proves more.
+        # What is rounded grows with the region: a ball that just holds the violation proves more.
         closer = self._within(network, instance, limits, AROUND * answer.optimum)
         return closer if closer.optimum is not None else answer
 
@@ -99,14 +101,15 @@ class Enumeration(RadiusVerifier):
         self, network: Network, instance: Instance, limits: Limits, reach: float
     ) -> RadiusAnswer:
         ball = instance.ball(reach)
-        case = Case(network, Specification(ball, instance.requirement), limits)
+        case = Case(network, Specification(ball, instance.requirement), limits, self.arithmetic)
+        if case.overflow is not None:
+            return RadiusAnswer(0.0, stopped=Verdict.UNKNOWN, message=case.overflow)
         search = _Search(case, centre_of(ball), instance.norm, reach)
         last = search.run()
         return RadiusAnswer(
             lower=last.bound if search.nearest is None else search.nearest,
             witness=case.witness,
             optimum=search.optimum,
-            margin=case.largest_margin,
             stopped=last.stopped,
         )
 
@@ -118,15 +121,15 @@ class _Search:
         self.case = case
         self.nearest: float | None = None
         self.optimum: float | None = None
-        violations = [(polyhedron, case.margin(polyhedron)) for polyhedron in case.violations]
         self.exploration = Exploration(
-            fuse(case.network),
-            case.intervals,
+            case.fusion,
+            case.stages,
+            case.output,
             centre,
             box_of(case.specification.region),
             norm,
             reach,
-            violations,
+            case.violations,
             case.specification.inputs,
             case.limits,
         )
@@ -147,7 +150,7 @@ class _Search:
     def _replays(self, reached: Reached) -> bool:
         """Go into the violation, deeper and deeper, until ONNX Runtime sees it."""
         assert reached.found is not None
-        for depth in depths(self.case.margin(reached.found.polyhedron)):
+        for depth in depths(float(reached.found.depths.error.max())):
             where = self.exploration.within(reached.found, depth)
             if where.point is None:
                 continue

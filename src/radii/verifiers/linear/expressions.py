@@ -84,6 +84,10 @@ class Affine:
         matrix = times_rows(self.matrix, factors)
         return Affine(matrix, self.offset * factors + offset, self.error * np.abs(factors))
 
+    def widened(self, by: Float64 | None) -> Affine:
+        """The same rows for values that may be so much farther off."""
+        return self if by is None else Affine(self.matrix, self.offset, self.error + by)
+
     def plus(self, matrix: csr_array) -> Affine:
         """Each row plus a combination of columns, some perhaps newer than the rows."""
         wide = widened_to(self.matrix, matrix.shape[1])

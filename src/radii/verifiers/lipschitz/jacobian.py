@@ -6,24 +6,33 @@ in float64, with the rounding of every product added to its radius.
 
 At any point x of the ball f(x) - f(x0) is the mean of Jacobians on the segment between them, times
 x - x0. The ball is convex, clipped or not, so bounds over the ball hold on that segment.
+
+The same rows bound what the network's own rounding does to its outputs: scale all errors from 0 to
+what they are, and each argument's error e moves the outputs by the mean of the slopes on the way,
+times e. The intervals of arguments hold with any such errors.
 """
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from scipy.sparse import csr_array
+from torch import Tensor
 
 from radii.balls import Ball, Norm
 from radii.bounds import Fusion, fuse
-from radii.bounds.affine_maps import layered
+from radii.bounds.affine_maps import Layer, layered
 from radii.bounds.crown import propagate
 from radii.bounds.supports import Supports
 from radii.networks import Network
+from radii.verdicts import Arithmetic
 from radii.verifiers.lipschitz.slopes import Rows, has_known_slope, pulled_back
 
-__all__ = ["has_known_slopes", "rates"]
+__all__ = ["Steepness", "has_known_slopes", "steepness"]
 
 Float64 = npt.NDArray[np.float64]
 
@@ -32,16 +41,28 @@ PRODUCT_SLACK = 2.0**-40
 
 
 def has_known_slopes(network: Network) -> bool:
-    """Whether `rates` knows every nonlinear operator of the network."""
+    """Whether `steepness` knows every nonlinear operator of the network."""
     return all(has_known_slope(node) for node in network.graph.nodes)
 
 
-def rates(network: Network, ball: Ball) -> float:
-    """The largest |f_i(x) - f_i(x0)| / |x - x0| of any output i, over all x of the ball, or more.
+@dataclass(frozen=True, slots=True)
+class Steepness:
+    """How fast a network's outputs move over a ball in real arithmetic, and what it rounds.
+
+    `rate` is the largest |f_i(x) - f_i(x0)| / |x - x0| of any output i, over all x of the ball, or
+    more; `error` how far any output that runs may be from f_i(x).
+    """
+
+    rate: float
+    error: float
+
+
+def steepness(network: Network, ball: Ball, arithmetic: Arithmetic) -> Steepness:
+    """Both bounds over the ball; infinite where nothing is known.
 
     Inputs that cannot go up, or down, because they are at the domain's side, count one way only.
     """
-    jacobian = _jacobian(network, ball)
+    jacobian, error = _jacobian(network, ball, arithmetic)
     low, high = jacobian.centre - jacobian.radius, jacobian.centre + jacobian.radius
     bottom, top = (side.ravel() for side in ball.domain.box(ball.shape))
     centre = ball.center.ravel()
@@ -56,16 +77,24 @@ def rates(network: Network, ball: Ball) -> float:
             lengths = np.linalg.norm(gains, axis=1)
         case Norm.L1:
             lengths = gains.max(axis=1)
-    most = float(lengths.max()) * (1 + PRODUCT_SLACK)
+    return Steepness(_known(lengths.max()), _known(error.max()))
+
+
+def _known(value: float) -> float:
+    """A bound, rounded up; infinite where it is no number."""
+    most = float(value) * (1 + PRODUCT_SLACK)
     return np.inf if np.isnan(most) else most
 
 
-def _jacobian(network: Network, ball: Ball) -> Rows:
-    """Outputs by inputs."""
+def _jacobian(network: Network, ball: Ball, arithmetic: Arithmetic) -> tuple[Rows, Float64]:
+    """Outputs by inputs, and what rounding may move each output by."""
     fusion = fuse(network)
+    ready = layered(fusion, torch.float64, "cpu", arithmetic)
     with torch.no_grad():
-        state = propagate(layered(fusion, torch.float64), Supports.of([ball], torch.float64))
+        state = propagate(ready, Supports.of([ball], torch.float64))
+        _, last = ready.output.arguments(state.values, state.errors)
     outputs = len(fusion.output.offset)
+    error = last[0].numpy()
     waiting: dict[int, Rows] = {}
     _pull(waiting, fusion.output.maps, Rows(np.eye(outputs), np.zeros((outputs, outputs))))
     for number in range(len(fusion.stages) - 1, -1, -1):
@@ -73,11 +102,28 @@ def _jacobian(network: Network, ball: Ball) -> Rows:
         rows = waiting.pop(stage.node, None)
         if rows is None:
             continue
+        if stage.node in state.all_errors and stage.node not in state.errors:
+            steep = np.abs(rows.centre) + rows.radius
+            error = error + steep @ state.all_errors[stage.node][0].numpy()
         low, high = arguments.low[0].numpy(), arguments.high[0].numpy()
         result = fusion.graph.nodes[stage.node].shape
-        _pull(waiting, stage.maps, pulled_back(rows, stage, result, low, high))
+        on_arguments = pulled_back(rows, stage, result, low, high)
+        steep = np.abs(on_arguments.centre) + on_arguments.radius
+        error = error + steep @ _of_arguments(ready.layers[number], state.losses[number])
+        _pull(waiting, stage.maps, on_arguments)
     inputs = _input_size(fusion)
-    return waiting.get(0) or Rows(np.zeros((outputs, inputs)), np.zeros((outputs, inputs)))
+    nothing = Rows(np.zeros((outputs, inputs)), np.zeros((outputs, inputs)))
+    return waiting.get(0) or nothing, error
+
+
+def _of_arguments(layer: Layer, loss: Tensor) -> Float64:
+    """What each argument of a stage loses, where some of them are read more than once."""
+    places = layer.rounding.places
+    if places is None:
+        return np.asarray(loss[0].numpy())
+    found = np.zeros(math.prod(layer.rounding.stage.shape))
+    found[places.numpy()] = loss[0].numpy()
+    return found
 
 
 def _pull(waiting: dict[int, Rows], maps: dict[int, csr_array], rows: Rows) -> None:

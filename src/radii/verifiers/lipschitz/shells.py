@@ -15,27 +15,24 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import torch
 
 from radii.attacks import attack_specification
 from radii.balls import Ball
-from radii.bounds import centre_of
+from radii.bounds import centre_of, crown_bounds
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.properties import (
     Anchor,
-    Halfspaces,
     LinearRequirement,
     LipschitzRequirement,
     StandardRobustness,
 )
 from radii.queries import Specification
-from radii.verdicts import Array, Verdict
+from radii.verdicts import REAL, Arithmetic, Array, Verdict
 from radii.verifiers._base import Answer, Limits
 from radii.verifiers.case import check_bounded
-from radii.verifiers.lipschitz.jacobian import rates
+from radii.verifiers.lipschitz.jacobian import steepness
 from radii.verifiers.lipschitz.rays import steepest_ahead
-from radii.verifiers.replaying import ReplayNoise
 from radii.witnesses import check_witness
 
 __all__ = ["Decide", "Shells", "decide_lipschitz"]
@@ -65,7 +62,6 @@ class Shells:
     """What is proven around one input: `proven` is the radius up to which LR holds."""
 
     proven: float = 0.0
-    margin: float = 0.0
     ratio: float = field(default=FIRST_RATIO)
 
 
@@ -74,14 +70,16 @@ def decide_lipschitz(
     specification: Specification,
     limits: Limits,
     decide: Decide,
-    shells: Shells | None = None,
+    shells: Shells,
+    arithmetic: Arithmetic,
 ) -> Answer:
     """ROBUST or a candidate; `shells` is what is known of the same input, and learns."""
     region = specification.region
     if not isinstance(region, Ball):
         raise UnsupportedQuery("Lipschitz robustness is about balls: a box has no distance")
     check_bounded(network, specification)
-    return _Attempt(network, specification, region, limits, decide, shells or Shells()).answer()
+    attempt = _Attempt(network, specification, region, limits, decide, shells, arithmetic)
+    return attempt.answer()
 
 
 @dataclass(slots=True)
@@ -92,6 +90,7 @@ class _Attempt:
     limits: Limits
     decide: Decide
     shells: Shells
+    arithmetic: Arithmetic
 
     @property
     def requirement(self) -> LipschitzRequirement:
@@ -102,7 +101,7 @@ class _Attempt:
     def answer(self) -> Answer:
         eps = self.ball.eps
         if 0 < eps <= self.shells.proven:
-            return Answer(Verdict.ROBUST, margin=self.shells.margin)
+            return Answer(Verdict.ROBUST)
         if self._is_broken(centre_of(self.ball)):
             return Answer(Verdict.NOT_ROBUST, centre_of(self.ball))
         if eps == 0:  # the ball is this one point, and it has been replayed
@@ -121,32 +120,29 @@ class _Attempt:
     def _prove_core(self, eps: float) -> None:
         """Slopes on smaller and smaller balls, from the whole one down to what is proven."""
         radius = eps
-        slack = self._slack(self.ball)
-        if slack <= 0:
-            return
+        room = self.requirement.tau - self._offset()
         while radius > self.shells.proven and self.limits.expired is None:
-            steepest = rates(self.network, replace(self.ball, eps=radius))
-            excess = steepest - self.requirement.constant
-            if excess * radius < slack:
-                self._note(radius, self.requirement.tau - slack)
+            found = steepness(self.network, replace(self.ball, eps=radius), self.arithmetic)
+            slack = room - found.error
+            excess = found.rate - self.requirement.constant
+            if slack > 0 and excess * radius < slack * (1 - 1e-9):
+                self._note(radius)
                 return
             # The rate on a smaller ball is no larger: at least this radius is proven by now.
-            if excess < math.inf and slack / excess * (1 - 1e-9) > self.shells.proven:
-                self._note(slack / excess * (1 - 1e-9), self.requirement.tau - slack)
+            if slack > 0 and 0 < excess < math.inf:
+                self._note(min(radius, slack / excess * (1 - 1e-9)))
             radius *= SHRINK
 
-    def _slack(self, ball: Ball) -> float:
-        """What of tau is above the noise of ONNX Runtime, for every output."""
-        everything = replace(self.specification, region=ball)
-        unit = np.eye(self.network.output_size)
-        noise = ReplayNoise(self.network, everything)
-        margin = max(noise.margin(Halfspaces(row, np.zeros(1))) for row in unit)
-        offset = np.abs(self._outputs_in_reals() - self.requirement.reference).max()
-        return self.requirement.tau - margin - float(offset)
+    def _offset(self) -> float:
+        """How far the input's own outputs, as replayed, are from those in real arithmetic at most.
 
-    def _outputs_in_reals(self) -> Array:
-        with torch.no_grad():
-            return self.network(torch.from_numpy(self.ball.center.copy())[None])[0].numpy()
+        Bounds over this one point hold the latter, and are as wide as float64 rounds.
+        """
+        point = replace(self.ball, eps=0.0)
+        bounds = crown_bounds(self.network, [point], arithmetic=REAL)
+        low, high = (side[0].numpy() for side in (bounds.low, bounds.high))
+        reference = self.requirement.reference
+        return float(np.maximum(high - reference, reference - low).max())
 
     def _grow(self, eps: float) -> Answer:
         """One shell after the other, each as thick as can be proven, up to eps."""
@@ -162,7 +158,7 @@ class _Attempt:
             told = self._shell(shells.proven, outer)
             if told.verdict is Verdict.ROBUST:
                 shells.ratio = max(outer / shells.proven, 1.0) ** 1.5
-                self._note(outer, told.margin)
+                self._note(outer)
                 outer = min(eps, shells.proven * max(shells.ratio, THINNEST))
                 continue
             if self._is_broken(told.candidate):
@@ -174,7 +170,7 @@ class _Attempt:
                 return Answer(Verdict.UNKNOWN, message=message)
             outer = max(math.sqrt(shells.proven * outer), shells.proven * THINNEST)
             outer = min(outer, eps)
-        return Answer(Verdict.ROBUST, margin=shells.margin)
+        return Answer(Verdict.ROBUST)
 
     def _shell(self, inner: float, outer: float) -> Answer:
         """SR up to `outer` with what LR allows at `inner`."""
@@ -189,6 +185,5 @@ class _Attempt:
     def _is_broken(self, candidate: Array | None) -> bool:
         return check_witness(self.network, self.specification, candidate) is not None
 
-    def _note(self, radius: float, margin: float) -> None:
+    def _note(self, radius: float) -> None:
         self.shells.proven = max(self.shells.proven, radius)
-        self.shells.margin = max(self.shells.margin, margin)

@@ -89,14 +89,13 @@ class Marabou(Verifier):
         expired = limits.expired
         if expired is not None:
             return Answer(expired)
-        case = Case(network, specification, limits)
+        case = Case(network, specification, limits, self.arithmetic)
         if case.try_input(centre_of(specification.region)):
             return Answer(Verdict.NOT_ROBUST, centre_of(specification.region))
         polyhedra = case.reachable()
-        margins = [max(MARGIN, case.margin(polyhedron)) for polyhedron in polyhedra]
-        stated = max(MARGIN, case.largest_margin)
+        margins = [MARGIN] * len(polyhedra)
         if not polyhedra:
-            return Answer(Verdict.ROBUST, margin=stated)
+            return Answer(Verdict.ROBUST, margin=MARGIN)
         with tempfile.TemporaryDirectory(prefix="radii-", ignore_cleanup_errors=True) as name:
             place = Path(name)
             _write_job(place / "job.npz", relu_form(fuse(network)), case, polyhedra, margins)
@@ -104,7 +103,7 @@ class Marabou(Verifier):
             command = [sys.executable, "-P", str(program), "job.npz", "answers.jsonl"]
             ended = run_program(command, place, limits, scratch=place)
             told = _read_answers(place / "answers.jsonl")
-        return _summary(case, told, len(polyhedra), stated, ended)
+        return _summary(case, told, len(polyhedra), MARGIN, ended)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,6 +26,8 @@ __all__ = ["decide", "settle"]
 def decide(case: Case, effort: Effort) -> Answer:
     """ROBUST only if every polyhedron has a proof; the first replayed witness ends the work."""
     case.try_input(centre_of(case.specification.region))
+    if case.overflow is not None and case.witness is None:
+        return Answer(Verdict.UNKNOWN, message=case.overflow)
     polyhedra = [] if case.witness else case.reachable()
     return settle(case, effort, polyhedra, depth_goal)
 
@@ -36,7 +38,7 @@ def settle(
     polyhedra: Sequence[Halfspaces],
     goal_of: Callable[[Encoding, Halfspaces], Goal],
 ) -> Answer:
-    """Minimise the goal of each polyhedron; all must stay above its margin for a proof."""
+    """Minimise the goal of each polyhedron; all must stay above 0 for a proof."""
     attempts = []
     if polyhedra:
         encoding = effort.encoding(case)
@@ -45,7 +47,7 @@ def settle(
             if stopped is not None:
                 return Answer(stopped)
             goal = goal_of(encoding, polyhedron)
-            attempts.append(_Attempt(case, effort, encoding, goal, case.margin(polyhedron)))
+            attempts.append(_Attempt(case, effort, encoding, goal))
             if case.witness is not None:
                 break
         attempts.sort(key=lambda attempt: attempt.outcome.bound)
@@ -54,14 +56,12 @@ def settle(
             attempt.settle()
     if case.witness is not None:
         return Answer(Verdict.NOT_ROBUST, case.witness.input)
-    margin = max((case.margin(polyhedron) for polyhedron in polyhedra), default=0.0)
-    unproven = [attempt for attempt in attempts if not attempt.proven]
-    return _summary(unproven, max(margin, case.largest_margin))
+    return _summary([attempt for attempt in attempts if not attempt.proven])
 
 
-def _summary(unproven: list[_Attempt], margin: float) -> Answer:
+def _summary(unproven: list[_Attempt]) -> Answer:
     if not unproven:
-        return Answer(Verdict.ROBUST, margin=margin)
+        return Answer(Verdict.ROBUST)
     for attempt in unproven:
         if attempt.outcome.stopped is not None:
             return Answer(attempt.outcome.stopped)
@@ -73,24 +73,19 @@ def _summary(unproven: list[_Attempt], margin: float) -> Answer:
 class _Attempt:
     """One polyhedron: its linear relaxation first; then, if needed, all that decides it."""
 
-    def __init__(
-        self, case: Case, effort: Effort, encoding: Encoding, goal: Goal, margin: float
-    ) -> None:
+    def __init__(self, case: Case, effort: Effort, encoding: Encoding, goal: Goal) -> None:
         self.case = case
         self.effort = effort
         self.encoding = encoding
         self.goal = goal
-        self.margin = margin
         program = relaxed_program(encoding, goal)
         relaxation = Relaxation(program, case.limits, threads=effort.threads)
-        self.branching = Branching(
-            encoding, relaxation, lambda: self.margin, self._visit, case.limits
-        )
+        self.branching = Branching(encoding, relaxation, lambda: 0.0, self._visit, case.limits)
         self.outcome = self.branching.run(1)
 
     @property
     def proven(self) -> bool:
-        return self.outcome.bound > self.margin
+        return self.outcome.bound > 0
 
     def settle(self) -> None:
         """Branch for a while; what is open then is left to the integer solver."""
@@ -112,7 +107,7 @@ class _Attempt:
         span = float((self.goal.high - self.goal.low).max())
         return self.effort.minimise(
             exact_program(self.encoding, self.goal),
-            cutoff=self.margin,
+            cutoff=0.0,
             room=CUTOFF_ROOM * span,
             visit=self._visit,
             limits=self.case.limits,

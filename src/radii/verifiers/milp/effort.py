@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from radii.bounds import fuse
 from radii.verifiers._base import Limits
 from radii.verifiers.case import Case
 from radii.verifiers.milp.branching import Outcome
@@ -36,9 +35,10 @@ class Effort:
         seconds = self.tightening * limits.remaining
         share = Limits(seconds, limits.memory_bytes, limits.cancelled)
         return encode(
-            fuse(case.network),
+            case.fusion,
             case.specification.region,
-            case.intervals,
+            case.stages,
+            case.output,
             halfspaces=case.specification.inputs,
             tighten=Tightening(limits, share, self.threads),
         )

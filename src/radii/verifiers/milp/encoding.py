@@ -6,14 +6,22 @@ Everything between is affine and eliminated: a unit's input is an expression in 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from radii.balls import Ball, Box
-from radii.bounds import Fusion, Hinges, Interval, Stage, hinges_of, linear_range, windows_of
+from radii.bounds import (
+    Fusion,
+    Hinges,
+    Stage,
+    StageBounds,
+    hinges_of,
+    linear_range,
+    windows_of,
+)
 from radii.networks.operators import MaxPool
 from radii.properties import Halfspaces
 from radii.verifiers.linear.expressions import (
@@ -88,23 +96,22 @@ Tighten = Callable[[Encoding, Affine, Float64, Float64, Float64], tuple[Float64,
 def encode(
     fusion: Fusion,
     region: Ball | Box,
-    intervals: list[Interval],
+    bounds: Sequence[StageBounds],
+    output: StageBounds,
     *,
     halfspaces: Halfspaces | None,
     tighten: Tighten,
 ) -> Encoding:
-    """The encoding of a fused network; `intervals` are bounds on every node, a batch of one."""
+    """The encoding of a fused network; `bounds` are those of what its stages and output read."""
     encoder = _Encoder(region, halfspaces, tighten)
-    for stage in fusion.stages:
-        bounds = intervals[stage.source]
-        low, high = bounds.low.numpy().ravel(), bounds.high.numpy().ravel()
+    for stage, held in zip(fusion.stages, bounds, strict=True):
         result = fusion.graph.nodes[stage.node].shape
         hinges = hinges_of(stage.operator, stage.shape, result)
         if hinges is not None:
-            encoder.add_hinges(stage, hinges, low, high)
+            encoder.add_hinges(stage, hinges, held)
         else:
-            encoder.add_maxima(stage, low, high)
-    return encoder.snapshot(encoder.expressions(fusion.output))
+            encoder.add_maxima(stage, held)
+    return encoder.snapshot(encoder.expressions(fusion.output, output))
 
 
 @dataclass(slots=True)
@@ -139,12 +146,16 @@ class _Encoder:
         rows = region_rows(self.region, self.halfspaces, inputs, self.sizes)
         return Encoding(self.low, self.high, inputs, rows, hinges, tuple(self.maxima), outputs)
 
-    def expressions(self, stage: Stage, needed: Integers | None = None) -> Affine:
-        """What the stage reads, or only some rows of it."""
+    def expressions(
+        self, stage: Stage, bounds: StageBounds, needed: Integers | None = None
+    ) -> Affine:
+        """What the stage reads, or only some rows of it, with what the network rounds."""
         if needed is None:
-            return combined(stage.maps, stage.offset, self.values, self.sizes)
+            rows = combined(stage.maps, stage.offset, self.values, self.sizes)
+            return rows.widened(bounds.error)
         maps = {index: matrix[needed] for index, matrix in stage.maps.items()}
-        return combined(maps, stage.offset[needed], self.values, self.sizes)
+        rows = combined(maps, stage.offset[needed], self.values, self.sizes)
+        return rows.widened(bounds.error[needed])
 
     def _add_columns(self, low: Float64, high: Float64) -> Integers:
         first = len(self.low)
@@ -152,22 +163,24 @@ class _Encoder:
         return np.arange(first, len(self.low))
 
     def _bounds(
-        self, stage: Stage, needed: Integers, inputs: Affine, low: Float64, high: Float64
+        self, stage: Stage, bounds: StageBounds, needed: Integers, inputs: Affine
     ) -> tuple[Float64, Float64]:
         """The given bounds of the needed rows, improved by what the expressions say."""
+        low, high = bounds.low, bounds.high
         if set(stage.maps) == {0}:
             found = linear_range(stage.maps[0][needed], stage.offset[needed], self.region)
+            found = found[0] - bounds.error[needed], found[1] + bounds.error[needed]
         else:
             found = inputs.range(self.low, self.high)
         # fmax and fmin pass over a NaN, which overflow could leave in what was found.
         return np.fmax(low[needed], found[0]), np.fmin(high[needed], found[1])
 
-    def add_hinges(self, stage: Stage, hinges: Hinges, low: Float64, high: Float64) -> None:
+    def add_hinges(self, stage: Stage, hinges: Hinges, bounds: StageBounds) -> None:
         # Units that stay at zero need no expression at all.
-        used = (high[hinges.sources] > hinges.knee).any(axis=0) | (hinges.slope != 0)
+        used = (bounds.high[hinges.sources] > hinges.knee).any(axis=0) | (hinges.slope != 0)
         needed, place = np.unique(hinges.sources[used], return_inverse=True)
-        inputs = self.expressions(stage, needed)
-        low, high = self._bounds(stage, needed, inputs, low, high)
+        inputs = self.expressions(stage, bounds, needed)
+        low, high = self._bounds(stage, bounds, needed, inputs)
         knees = hinges.knee[:, used]
         crossing = ((low[place] < knees) & (high[place] > knees)).any(axis=0)
         exact = set(stage.maps) <= {0} and self.halfspaces is None
@@ -176,7 +189,8 @@ class _Encoder:
             turns[:, place] = knees
             low, high = self.tighten(self.snapshot(inputs), inputs, low, high, turns)
         z = inputs.rows(place)
-        self.values[stage.node] = self._sum_of_hinges(hinges, used, z, low[place], high[place])
+        values = self._sum_of_hinges(hinges, used, z, low[place], high[place])
+        self.values[stage.node] = values.widened(bounds.value_error)
 
     def _sum_of_hinges(
         self, hinges: Hinges, used: Mask, z: Affine, low: Float64, high: Float64
@@ -200,10 +214,10 @@ class _Encoder:
             result = result.plus(unit_rows(columns, len(self.low), change))
         return result.spread(np.flatnonzero(used), hinges.offset)
 
-    def add_maxima(self, stage: Stage, low: Float64, high: Float64) -> None:
+    def add_maxima(self, stage: Stage, bounds: StageBounds) -> None:
         assert isinstance(stage.operator, MaxPool)
-        inputs = self.expressions(stage)
-        low, high = self._bounds(stage, np.arange(len(low)), inputs, low, high)
+        inputs = self.expressions(stage, bounds)
+        low, high = self._bounds(stage, bounds, np.arange(len(bounds.low)), inputs)
         windows = windows_of(stage.operator, stage.shape).candidates
         settled, own = np.full(len(windows), -1), np.full(len(windows), -1)
         for index, candidates in enumerate(windows):

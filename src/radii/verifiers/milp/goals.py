@@ -61,10 +61,10 @@ def depth_goal(encoding: Encoding, polyhedron: Halfspaces) -> Goal:
     )
 
 
-def distance_goal(encoding: Encoding, polyhedron: Halfspaces, ball: Ball, allowance: float) -> Goal:
-    """Minimise the distance from the ball's centre at which every row is at most `allowance`."""
+def distance_goal(encoding: Encoding, polyhedron: Halfspaces, ball: Ball) -> Goal:
+    """Minimise the distance from the ball's centre at which every row is at most 0."""
     rows = depths(encoding, polyhedron)
-    reached = at_most(rows, np.full(len(rows), allowance))
+    reached = at_most(rows, np.zeros(len(rows)))
     violation = slice(0, len(rows))
     columns = len(encoding.low)
     if ball.norm is Norm.L1:

@@ -16,7 +16,7 @@ from radii.balls import Ball, Norm
 from radii.networks import Network
 from radii.properties import Halfspaces
 from radii.queries import Instance, Specification
-from radii.verdicts import Verdict
+from radii.verdicts import Arithmetic, Verdict
 from radii.verifiers._base import Limits, RadiusAnswer
 from radii.verifiers.case import Case
 from radii.verifiers.linear.expressions import Float64
@@ -26,6 +26,7 @@ from radii.verifiers.milp.branching import Branching, Outcome
 from radii.verifiers.milp.deciding import decide
 from radii.verifiers.milp.effort import Effort
 from radii.verifiers.milp.encoding import Encoding
+from radii.verifiers.milp.goals import depths as violation_depths
 from radii.verifiers.milp.goals import distance_goal
 from radii.verifiers.milp.integer import CUTOFF_ROOM
 from radii.verifiers.milp.programs import exact_program, layout_of, relaxed_program
@@ -50,23 +51,33 @@ CLOSE = 1.25
 
 
 def measure(
-    network: Network, instance: Instance, limits: Limits, effort: Effort, upper: float
+    network: Network,
+    instance: Instance,
+    limits: Limits,
+    effort: Effort,
+    upper: float,
+    arithmetic: Arithmetic,
 ) -> RadiusAnswer:
     """A proven lower side and a witness at the radius; `upper` is where a violation is known."""
-    narrowed = _narrow(network, instance, limits, effort, upper)
+    narrowed = _narrow(network, instance, limits, effort, upper, arithmetic)
     upper = min(upper, narrowed.upper)
     if upper == math.inf or exhausted(limits):
         return narrowed
     ball = instance.ball(min(AROUND * upper, farthest(instance)))
     specification = Specification(ball, instance.requirement)
-    found = _Nearest(Case(network, specification, limits), effort).answer()
+    found = _Nearest(Case(network, specification, limits, arithmetic), effort).answer()
     if narrowed.lower > found.lower:
-        found = replace(found, lower=narrowed.lower, margin=narrowed.margin)
+        found = replace(found, lower=narrowed.lower)
     return found if found.upper <= narrowed.upper else replace(found, witness=narrowed.witness)
 
 
 def _narrow(
-    network: Network, instance: Instance, limits: Limits, effort: Effort, upper: float
+    network: Network,
+    instance: Instance,
+    limits: Limits,
+    effort: Effort,
+    upper: float,
+    arithmetic: Arithmetic,
 ) -> RadiusAnswer:
     """Queries at growing eps up to the first witness, then between the two sides.
 
@@ -78,10 +89,10 @@ def _narrow(
     while barrier > CLOSE * answer.lower:
         specification = Specification(instance.ball(eps), instance.requirement)
         share = Limits(QUERY_SHARE * limits.remaining, limits.memory_bytes, limits.cancelled)
-        case = Case(network, specification, share)
+        case = Case(network, specification, share, arithmetic)
         told = decide(case, effort)
         if told.verdict is Verdict.ROBUST:
-            answer = replace(answer, lower=eps, margin=told.margin)
+            answer = replace(answer, lower=eps)
         elif case.witness is not None:
             answer, barrier = replace(answer, witness=case.witness), case.witness.distance
         elif told.verdict is not Verdict.UNKNOWN:
@@ -134,6 +145,8 @@ class _Nearest:
         self.optimum = math.inf
 
     def answer(self) -> RadiusAnswer:
+        if self.case.overflow is not None:
+            return RadiusAnswer(0.0, stopped=Verdict.UNKNOWN, message=self.case.overflow)
         polyhedra = self.case.reachable()
         bound, stopped = self.ball.eps, None
         if polyhedra:
@@ -151,7 +164,6 @@ class _Nearest:
             lower=max(0.0, bound),
             witness=self.case.witness,
             optimum=self.optimum if math.isfinite(self.optimum) else None,
-            margin=self.case.largest_margin,
             stopped=stopped,
         )
 
@@ -177,8 +189,8 @@ class _Search:
         self.nearest, self.encoding, self.polyhedron = nearest, encoding, polyhedron
         self.case = case = nearest.case
         self.effort = nearest.effort
-        self.margin = case.margin(polyhedron)
-        self.goal = distance_goal(encoding, polyhedron, nearest.ball, self.margin)
+        self.noise = float(violation_depths(encoding, polyhedron).error.max())
+        self.goal = distance_goal(encoding, polyhedron, nearest.ball)
         program = relaxed_program(encoding, self.goal)
         self.relaxation = Relaxation(program, case.limits, threads=self.effort.threads)
         self.branching = Branching(
@@ -221,16 +233,16 @@ class _Search:
         first = layout_of(self.encoding).goal
         rows = range(first + self.goal.violation.start, first + self.goal.violation.stop)
         high = self.relaxation.program.rows.high
-        for depth in depths(self.margin):
+        for depth in depths(self.noise):
             if exhausted(self.case.limits):
                 return
             for row in rows:
-                self.relaxation.bound_row(row, -np.inf, high[row] - self.margin - depth)
+                self.relaxation.bound_row(row, -np.inf, high[row] - self.noise - depth)
             found = self.relaxation.minimum().point
             if found is None:
                 continue
             x = self.encoding.input_at(found)
             if depth == 0.0:  # a violation up to the solver's tolerance
-                self.nearest.see(x, self.polyhedron, depths(self.margin)[2])
+                self.nearest.see(x, self.polyhedron, depths(self.noise)[4])
             if self.case.try_input(x):
                 return

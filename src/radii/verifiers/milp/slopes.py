@@ -31,6 +31,8 @@ def decide_slopes(case: Case, effort: Effort) -> Answer:
     if not isinstance(ball, Ball):
         raise UnsupportedQuery("Lipschitz robustness is about balls: a box has no distance")
     case.try_input(centre_of(ball))
+    if case.overflow is not None and case.witness is None:
+        return Answer(Verdict.UNKNOWN, message=case.overflow)
     ahead = None if case.witness else steepest_ahead(case.network, case.specification)
     if ahead is not None:
         return Answer(Verdict.NOT_ROBUST, ahead.input)

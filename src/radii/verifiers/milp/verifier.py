@@ -61,15 +61,16 @@ class Milp(RadiusVerifier):
     def measure(
         self, network: Network, instance: Instance, limits: Limits, upper: float
     ) -> RadiusAnswer:
-        return measure(network, instance, limits, self.effort, upper)
+        return measure(network, instance, limits, self.effort, upper, self.arithmetic)
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
         match specification.requirement:
             case SoftmaxRequirement():
-                return decide_softmax(network, specification, limits, self._linear)
+                return decide_softmax(network, specification, limits, self._linear, self.arithmetic)
             case LipschitzRequirement():
-                return decide_slopes(Case(network, specification, limits), self.effort)
+                case = Case(network, specification, limits, self.arithmetic)
+                return decide_slopes(case, self.effort)
         return self._linear(network, specification, limits)
 
     def _linear(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        return decide(Case(network, specification, limits), self.effort)
+        return decide(Case(network, specification, limits, self.arithmetic), self.effort)

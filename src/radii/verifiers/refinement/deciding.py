@@ -8,7 +8,7 @@ in them. If that point is no violation, the polyhedra are refined there and aske
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from radii.properties import (
     SoftmaxRequirement,
 )
 from radii.queries import Specification
-from radii.verdicts import Array, Verdict
+from radii.verdicts import Arithmetic, Array, Verdict
 from radii.verifiers._base import Answer, Limits
 from radii.verifiers.case import check_bounded
 from radii.verifiers.refinement.ceilings import Tangents, log_sum_exp
@@ -33,7 +33,6 @@ from radii.verifiers.refinement.floors import (
     first_cell,
     halfspaces_of_rivals,
 )
-from radii.verifiers.replaying import ReplayNoise
 from radii.witnesses import check_witness
 
 __all__ = ["Decide", "decide_softmax"]
@@ -55,11 +54,15 @@ ATTACK_SECONDS, ATTACK_SHARE = 1.0, 0.1
 
 
 def decide_softmax(
-    network: Network, specification: Specification, limits: Limits, decide: Decide
+    network: Network,
+    specification: Specification,
+    limits: Limits,
+    decide: Decide,
+    arithmetic: Arithmetic,
 ) -> Answer:
     """ROBUST if every bound is proven; a candidate once a point breaks one of them."""
     check_bounded(network, specification)
-    return _Refinement(network, specification, limits, decide).answer()
+    return _Refinement(network, specification, limits, decide, arithmetic).answer()
 
 
 @dataclass(slots=True)
@@ -68,15 +71,13 @@ class _Refinement:
     specification: Specification
     limits: Limits
     decide: Decide
-    margin: float = 0.0
+    arithmetic: Arithmetic
     found: Array | None = None
     attacked: bool = False
-    noise: ReplayNoise = field(init=False)
 
     def answer(self) -> Answer:
         requirement = self.specification.requirement
         assert isinstance(requirement, SoftmaxRequirement)
-        self.noise = ReplayNoise(self.network, self.specification)
         if self.replays(centre_of(self.specification.region)):
             return Answer(Verdict.NOT_ROBUST, self.found)
         missing = None
@@ -86,17 +87,14 @@ class _Refinement:
                 return Answer(Verdict.NOT_ROBUST, self.found)
             if told.verdict is not Verdict.ROBUST:
                 missing = missing or told
-        return missing or Answer(Verdict.ROBUST, margin=self.margin)
+        return missing or Answer(Verdict.ROBUST)
 
     def settle(self, bound: ProbabilityBound) -> Answer:
         """ROBUST if the bound is proven; anything else, with `found` set, if it is broken."""
         rows = differences(bound.index, self.network.output_size)
-        inside = crown_bounds(self.network, [self.specification.region], rows)
-        noise = self.noise.margin(Halfspaces(rows, np.zeros(len(rows))))
-        self.margin = max(self.margin, noise)
-        # Wide enough for what ONNX Runtime returns, too: its outputs are what must be covered.
-        low = inside.low[0].numpy() - noise
-        high = inside.high[0].numpy() + noise
+        region = self.specification.region
+        inside = crown_bounds(self.network, [region], rows, arithmetic=self.arithmetic)
+        low, high = inside.low[0].numpy(), inside.high[0].numpy()
         top = -bound.log_odds
         if bound.is_ceiling:
             return self._settle_ceiling(rows, low, top)
@@ -164,9 +162,7 @@ class _Refinement:
         region, inputs = self.specification.region, self.specification.inputs
         asked = Specification(region, LinearRequirement(tuple(polyhedra)), inputs)
         told = self.decide(self.network, asked, self.limits)
-        if told.verdict is Verdict.ROBUST:
-            self.margin = max(self.margin, told.margin)
-        elif not self.replays(told.candidate):
+        if told.verdict is not Verdict.ROBUST and not self.replays(told.candidate):
             self.attack()
         return told
 

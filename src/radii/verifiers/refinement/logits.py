@@ -1,7 +1,7 @@
 """Networks that end in a softmax: bounds on their outputs become bounds on a softmax of logits.
 
 The network is cut in front of its softmax, so that the rest is decided as any network that outputs
-logits. Levels are moved by more than the softmax itself may round on ONNX Runtime.
+logits. Levels are moved by what the softmax itself may round.
 """
 
 from __future__ import annotations
@@ -9,21 +9,24 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
+from radii.bounds import fuse
+from radii.bounds.elementary import softmax_error
 from radii.networks import Network
 from radii.properties import Halfspaces, ProbabilityBound, SoftmaxRequirement
 from radii.queries import Specification
+from radii.verdicts import Arithmetic
 
 __all__ = ["asked_of_logits"]
 
-SOFTMAX_ULPS = 32.0
-"""Units in the last place of 1 by which a level is moved."""
+LEVEL_ROUNDING = 2.0**-40
+"""What a level may be off for its own computation in float64."""
 
 REMEMBERED = 4
 _bare: dict[str, Network | None] = {}
 
 
 def asked_of_logits(
-    network: Network, specification: Specification
+    network: Network, specification: Specification, arithmetic: Arithmetic
 ) -> tuple[Network, Specification] | None:
     """The same question about the logits, a little stricter; None if it is none of probabilities.
 
@@ -32,7 +35,10 @@ def asked_of_logits(
     violations = specification.requirement.violations
     if not violations or not network.outputs_are_probabilities:
         return None
-    slack = SOFTMAX_ULPS * float(np.finfo(network.input_dtype).eps)
+    slack = LEVEL_ROUNDING
+    if arithmetic.is_float:
+        rounding = softmax_error(network.output_size, fuse(network).number.unit)
+        slack += rounding * arithmetic.widening
     reachable = [polyhedron for polyhedron in violations if not _is_out_of_reach(polyhedron, slack)]
     bounds = [_bound(polyhedron, slack) for polyhedron in reachable]
     logits = None if None in bounds else _without_softmax(network)

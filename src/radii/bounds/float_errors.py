@@ -1,0 +1,195 @@
+"""How far a network in floating point may be from its own operators in real arithmetic.
+
+The statement: for every execution of the file's operators in the file's own number type, in any
+order of summation, with or without fused multiply-add, a nonlinear node reads
+
+    z = A(v) + e,   |e| <= E,
+
+where v are the floats that earlier nonlinear nodes gave and A is the affine map between them in
+real arithmetic; and a node gives f(z) + d with |d| <= D. Bounds that hold for every such e and d
+hold for the floats that run.
+
+E is found operator by operator, as the file computes: a sum of n products is off by at most
+gamma_n = n u / (1 - n u) times the sum S of the absolute values it adds up, and by n times the
+smallest normal number, should something underflow. S goes on through |W|, and so does the error.
+Because S is the sum of the absolute values of all that was ever added up since the last nonlinear
+node, the bound also covers runtimes that fuse operators: that fold a batch normalisation into the
+convolution before it, or a bias into a product.
+
+Where S may overflow in a region, its errors are infinite there, whatever zeros it is multiplied
+with later: an infinity times 0 is no number, and nothing may be concluded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from radii.bounds.elementary import curve_error, log_softmax_error, softmax_error
+from radii.bounds.enclosure import Interval
+from radii.bounds.magnitudes import EXACT, linear_part_of, magnitude_of, term_count
+from radii.networks import Graph, Operator
+from radii.networks.operators import (
+    LeakyRelu,
+    LogSoftmax,
+    PRelu,
+    Reciprocal,
+    Sigmoid,
+    Softmax,
+    Tanh,
+)
+from radii.verdicts import Arithmetic
+
+__all__ = ["FloatErrors", "NumberType"]
+
+EXTRA_TERMS = 4
+"""Roundings that every operator is granted beyond its sum: the bias, alpha and beta of Gemm, and a
+factor that a runtime has folded into the weights."""
+
+OWN_ROUNDING = 2.0**-30
+"""What these sums themselves may be off in float64, relative: for up to a million terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberType:
+    """The unit roundoff, the smallest normal and the largest number of a floating-point type."""
+
+    unit: float
+    smallest: float
+    largest: float
+
+    @classmethod
+    def of(cls, dtype: np.dtype[np.floating]) -> NumberType:
+        numbers = np.finfo(dtype)
+        # 1 % below the largest: a sum that rounds up must not overflow either.
+        return cls(float(numbers.eps) / 2, float(numbers.tiny), 0.99 * float(numbers.max))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FloatErrors:
+    """The errors of one graph's operators in one arithmetic; the graph's constants are float64."""
+
+    graph: Graph
+    number: NumberType
+    arithmetic: Arithmetic
+
+    @property
+    def unit(self) -> float:
+        """The largest relative rounding error of one operation; 0 in real arithmetic."""
+        return self.number.unit * self.arithmetic.widening if self.arithmetic.is_float else 0.0
+
+    def of_arguments(
+        self,
+        source: int,
+        between: tuple[int, ...],
+        sizes: Mapping[int, Tensor],
+        errors: Mapping[int, Tensor],
+        behind: Operator | None = None,
+    ) -> Tensor:
+        """E for the value of node `source`, (regions, entries), in float64 on the CPU.
+
+        `between` are the affine nodes up to it; `sizes` has for each node before them the largest
+        absolute values that it gives, `errors` its D, where that is not 0; (regions, entries) each.
+        A log-softmax `behind` it adds what differences of its values may be off.
+        """
+        count = len(next(iter(sizes.values())))
+        if not self.arithmetic.is_float:
+            return torch.zeros(count, self.graph.nodes[source].size, dtype=torch.float64)
+        held = {
+            node: _Held(self._shaped(node, size), self._shaped_or_none(node, errors.get(node)))
+            for node, size in sizes.items()
+        }
+        is_safe = torch.stack([self._is_safe(each) for each in held.values()]).all(0)
+        for index in between:
+            node = self.graph.nodes[index]
+            held[index] = self._through(node.operator, [held[i] for i in node.inputs])
+            is_safe &= self._is_safe(held[index])
+        found = held[source]
+        error = torch.zeros_like(found.size) if found.error is None else found.error
+        if isinstance(behind, LogSoftmax):
+            error = error + self._of_logarithms(found.size)
+        return torch.where(is_safe[:, None], error.flatten(1), torch.inf)
+
+    def overflowing(self, between: tuple[int, ...], sizes: Mapping[int, Tensor]) -> str | None:
+        """The name of the first of the affine nodes that may overflow; None if none can."""
+        held = {node: _Held(self._shaped(node, size), None) for node, size in sizes.items()}
+        for index in between:
+            node = self.graph.nodes[index]
+            held[index] = self._through(node.operator, [held[i] for i in node.inputs])
+            if not bool(self._is_safe(held[index]).all()):
+                return node.name
+        return None
+
+    def of_values(self, operator: Operator, arguments: Interval, values: Interval) -> Tensor | None:
+        """D of a nonlinear operator, shaped as its values; None where it computes exactly.
+
+        `arguments` and `values` are (regions, *shape), as the operator takes and gives them.
+        """
+        if not self.arithmetic.is_float:
+            return None
+        unit, widening = self.unit, self.arithmetic.widening
+        match operator:
+            case LeakyRelu() | PRelu():  # one product
+                return values.magnitude * (2 * unit) + self.number.smallest * widening
+            case Sigmoid() | Tanh():
+                error = curve_error(operator, self.number.unit) * widening
+                return torch.full_like(arguments.low, error)
+            case Softmax():
+                length = arguments.low.shape[operator.axis + 1]
+                error = softmax_error(length, self.number.unit) * widening
+                return torch.full_like(arguments.low, error)
+            case LogSoftmax():
+                axis = operator.axis + 1
+                largest = arguments.magnitude.amax(axis, keepdim=True).expand_as(arguments.low)
+                count = arguments.low.shape[axis]
+                of_sum = softmax_error(count, self.number.unit) * widening
+                return log_softmax_error(largest, count, unit) + of_sum
+            case Reciprocal():
+                return values.magnitude * (2 * unit) + self.number.smallest * widening
+            case _:
+                return None
+
+    def _through(self, operator: Operator, inputs: list[_Held]) -> _Held:
+        sizes = [held.size for held in inputs]
+        size = magnitude_of(operator)(*sizes)
+        error = None
+        if any(held.error is not None for held in inputs):
+            given = [h.size * 0 if h.error is None else h.error for h in inputs]
+            error = linear_part_of(operator)(*given)
+        if not isinstance(operator, EXACT):
+            terms = (term_count(operator, sizes, size) + EXTRA_TERMS) * self.arithmetic.widening
+            rounding = terms * self.number.unit
+            gamma = rounding / (1 - rounding) if rounding < 1 else torch.inf
+            own = size * (gamma * (1 + OWN_ROUNDING)) + terms * self.number.smallest
+            error = own if error is None else error * (1 + OWN_ROUNDING) + own
+            size = size * (1 + OWN_ROUNDING) + error
+        return _Held(size, error)
+
+    def _of_logarithms(self, arguments: Tensor) -> Tensor:
+        """What differences of logarithms of a softmax of these have of each entry."""
+        largest = arguments.flatten(1).amax(1)
+        error = log_softmax_error(largest, arguments[0].numel(), self.unit)
+        return error.reshape(-1, *(1,) * (arguments.dim() - 1))
+
+    def _is_safe(self, held: _Held) -> Tensor:
+        """For each region whether nothing that the value adds up can overflow; no NaN is safe."""
+        return (held.size.flatten(1) < self.number.largest).all(1)
+
+    def _shaped(self, node: int, entries: Tensor) -> Tensor:
+        shape = (len(entries), *self.graph.nodes[node].shape)
+        return entries.detach().to("cpu", torch.float64).reshape(shape)
+
+    def _shaped_or_none(self, node: int, entries: Tensor | None) -> Tensor | None:
+        return None if entries is None else self._shaped(node, entries)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """Of one node's value: the absolute values that it adds up, and its error so far, if any."""
+
+    size: Tensor
+    error: Tensor | None
