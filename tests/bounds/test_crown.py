@@ -22,6 +22,7 @@ from radii.networks import Network
 from radii.properties import Halfspaces
 from radii.testing.graphs import Sketch
 from radii.testing.networks import Family, LinearClassifier, random_network
+from radii.verdicts import REAL
 
 POINTS = 10_000
 DTYPES = [torch.float64, torch.float32]
@@ -122,8 +123,8 @@ def test_no_point_leaves_the_bounds(name: str, kind: Norm | None) -> None:
         interval = interval_bounds(network.graph, Interval.around(*sides, dtype=dtype))
         outputs = interval[network.graph.output]
         outputs = Interval(outputs.low.flatten(1), outputs.high.flatten(1))
-        crown = crown_bounds(network, regions, dtype=dtype)
-        alpha = alpha_crown_bounds(network, regions, steps=5, dtype=dtype)
+        crown = crown_bounds(network, regions, dtype=dtype, arithmetic=REAL)
+        alpha = alpha_crown_bounds(network, regions, steps=5, dtype=dtype, arithmetic=REAL)
         assert crown.low.dtype == alpha.low.dtype == dtype
         for bounds in (outputs, crown, alpha):
             assert_holds(bounds, values)
@@ -152,9 +153,9 @@ def test_rows_of_outputs_hold_for_each_region(dtype: torch.dtype) -> None:
 def test_regions_of_a_batch_do_not_mix(name: str, kind: Norm | None) -> None:
     network = MAKERS[name](1)
     regions = regions_of(network, 1, kind)
-    together = alpha_crown_bounds(network, regions, steps=2)
+    together = alpha_crown_bounds(network, regions, steps=2, arithmetic=REAL)
     for row, region in enumerate(regions):
-        alone = alpha_crown_bounds(network, [region], steps=2)
+        alone = alpha_crown_bounds(network, [region], steps=2, arithmetic=REAL)
         torch.testing.assert_close(together.low[row], alone.low[0], rtol=1e-9, atol=1e-9)
         torch.testing.assert_close(together.high[row], alone.high[0], rtol=1e-9, atol=1e-9)
 
@@ -167,7 +168,7 @@ def test_linear_classifiers_are_bounded_exactly(norm: Norm) -> None:
     dual = {Norm.LINF: 1, Norm.L2: 2, Norm.L1: np.inf}[norm]
     spread = 0.7 * np.linalg.norm(classifier.weights, dual, axis=1)
     middle = classifier.weights @ centre + classifier.bias
-    found = crown_bounds(classifier.network, [ball])
+    found = crown_bounds(classifier.network, [ball], arithmetic=REAL)
     np.testing.assert_allclose(found.low[0], middle - spread, atol=1e-5)
     np.testing.assert_allclose(found.high[0], middle + spread, atol=1e-5)
 
@@ -180,7 +181,7 @@ def test_a_relu_network_has_the_bounds_computed_by_hand() -> None:
     line = sketch.apply("Mul", "x", sketch.constant(2.0))
     network = sketch.network(sketch.apply("Sub", bends, line))
     box = Box(np.array([-1.0]), np.array([3.0]))
-    found = crown_bounds(network, [box])
+    found = crown_bounds(network, [box], arithmetic=REAL)
     assert float(found.low) == pytest.approx(-3.0, abs=1e-9)
     assert float(found.high) == pytest.approx(3.0, abs=1e-9)
 
@@ -188,10 +189,10 @@ def test_a_relu_network_has_the_bounds_computed_by_hand() -> None:
 def test_sparse_maps_give_the_same_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     network = random_network(Family.POOLING, 2)
     regions = regions_of(network, 2, Norm.LINF)
-    dense = alpha_crown_bounds(network, regions)
+    dense = alpha_crown_bounds(network, regions, arithmetic=REAL)
     monkeypatch.setattr("radii.bounds.affine_maps.DENSE_ENTRIES", 0)
     monkeypatch.setattr("radii.bounds.affine_maps.DENSE_SHARE", 2.0)
-    sparse = alpha_crown_bounds(network, regions)
+    sparse = alpha_crown_bounds(network, regions, arithmetic=REAL)
     torch.testing.assert_close(sparse.low, dense.low, rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(sparse.high, dense.high, rtol=1e-9, atol=1e-9)
 
@@ -199,11 +200,11 @@ def test_sparse_maps_give_the_same_bounds(monkeypatch: pytest.MonkeyPatch) -> No
 def test_parts_give_the_same_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     network = random_network(Family.DENSE, 2)
     regions = regions_of(network, 2, Norm.L1)
-    whole = alpha_crown_bounds(network, regions, steps=2)
+    whole = alpha_crown_bounds(network, regions, steps=2, arithmetic=REAL)
     monkeypatch.setattr("radii.bounds.crown.ENTRIES_AT_ONCE", 1)
     monkeypatch.setattr("radii.bounds.crown.FEWEST_ROWS", 2)
     monkeypatch.setattr("radii.bounds.alpha.ENTRIES_AT_ONCE", 1)
-    parts = alpha_crown_bounds(network, regions, steps=2)
+    parts = alpha_crown_bounds(network, regions, steps=2, arithmetic=REAL)
     torch.testing.assert_close(parts.low, whole.low, rtol=1e-9, atol=1e-9)
 
 
@@ -212,7 +213,7 @@ def test_unbounded_inputs_give_no_bound_rather_than_a_wrong_one() -> None:
         network = MAKERS[name](0)
         low = np.zeros(network.input_shape)
         box = Box(low, np.where(np.arange(low.size).reshape(low.shape) == 0, np.inf, low + 0.1))
-        found = crown_bounds(network, [box])
+        found = crown_bounds(network, [box], arithmetic=REAL)
         assert not bool(torch.isnan(found.low).any() | torch.isnan(found.high).any())
         points = np.repeat(low[None], 100, axis=0)
         points.reshape(100, -1)[:, 0] = np.geomspace(1e-3, 1e6, 100)
@@ -225,7 +226,7 @@ def test_a_final_softmax_goes_where_outputs_are_only_compared(final: str) -> Non
     network = smooth_network(0, "Tanh", final=final)
     fusion = fuse(network)
     pair = Halfspaces(np.array([[1.0, -1.0, 0.0], [0.0, 2.0, -2.0]]), np.zeros(2))
-    bare, violations = without_softmax(fusion, [pair])
+    bare, violations = without_softmax(fusion, [pair], REAL)
     assert len(bare.stages) == len(fusion.stages) - 1 and violations == (pair,)
     shifted = Halfspaces(pair.matrix, np.full(2, 0.1))
     goes = len(without_softmax(fusion, [shifted])[0].stages) < len(fusion.stages)
@@ -240,7 +241,9 @@ def test_single_points_test_the_rounding(name: str, dtype: torch.dtype) -> None:
     """Nothing but rounding is left of a region that is one point."""
     network = MAKERS[name](5)
     points = np.random.default_rng(5).uniform(0, 1, (200, *network.input_shape))
-    found = crown_bounds(network, [Box(point, point) for point in points], dtype=dtype)
+    found = crown_bounds(
+        network, [Box(point, point) for point in points], dtype=dtype, arithmetic=REAL
+    )
     with torch.no_grad():
         values = network(torch.from_numpy(points))
     assert_holds(found, [value[None] for value in values])
@@ -260,6 +263,8 @@ def test_cancellation_does_not_break_the_bounds(dtype: torch.dtype) -> None:
         halves.append(sketch.apply("MatMul", hidden, sketch.constant(second)))
     network = sketch.network(sketch.apply("Sub", *halves))
     points = rng.uniform(0, 1, (50, 20)).astype(np.float32)
-    found = crown_bounds(network, [Box(point, point) for point in points], dtype=dtype)
+    found = crown_bounds(
+        network, [Box(point, point) for point in points], dtype=dtype, arithmetic=REAL
+    )
     assert bool((found.low <= 0).all() and (found.high >= 0).all())
     assert (found.high - found.low).max() < (1e-3 if dtype == torch.float64 else 1e3)

@@ -19,7 +19,7 @@ from radii.queries import Grid, Query, Specification
 from radii.testing.graphs import Sketch
 from radii.testing.networks import Family, instance_at, random_instance, random_network
 from radii.testing.verifiers import VerifierConformance
-from radii.verdicts import Result, Verdict
+from radii.verdicts import FLOAT, Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
 from radii.verifiers.branch_and_bound import proving, verifier
 from radii.verifiers.branch_and_bound.duals import Multipliers, Rows, evaluate, improve
@@ -32,7 +32,6 @@ from radii.verifiers.branch_and_bound.tree import Tree
 
 SEEDED = range(100)
 LONG = range(2000)
-MARGIN = 1e-6
 NEAR = ((0.9, 0.999), (1.001, 1.1))
 """Factors of the exact radius, below and above it."""
 FAR_TOO = ((0.5, *NEAR[0]), (*NEAR[1], 2.0))
@@ -165,15 +164,15 @@ def test_a_frontier_proves_what_a_fresh_tree_proves(seed: int) -> None:
     form = relu_form(fuse(network))
     violations = instance.requirement.violations
     assert violations is not None
-    larger = reduce(form, above.region, violations, margin=MARGIN)
+    larger = reduce(form, above.region, violations)
     tree = Tree(larger, is_over=lambda: tree.visited >= 40, check=lambda _: False)
     tree.start()
     tree.grow()
     assert not tree.is_proven
-    left = Frontier(tree.left, larger.names, larger.region, MARGIN)
+    left = Frontier(tree.left, larger.names, larger.region)
     for factor, is_robust in ((0.98, True), (1.02, False)):
         eps = factor * (exact.lower if is_robust else exact.upper)
-        smaller = reduce(form, Query(instance, eps).specification.region, violations, margin=MARGIN)
+        smaller = reduce(form, Query(instance, eps).specification.region, violations)
         again = Tree(
             smaller,
             is_over=lambda: False,
@@ -230,7 +229,7 @@ def test_without_memory_for_the_tree_crown_proves_what_it_can(
     assert 0 < result.proof.eps <= exact.upper
     assert [found.eps for found in said] == sorted(found.eps for found in said)
     above = Query(instance, result.proof.eps + 0.001).specification
-    assert proving.crown_margin(network, above) is None
+    assert not proving.by_crown(network, above, FLOAT)
 
 
 def headed_network(final: str) -> Network:

@@ -19,7 +19,7 @@ from radii.testing.networks import (
     random_instance,
     random_network,
 )
-from radii.verdicts import Verdict
+from radii.verdicts import REAL, Verdict
 from radii.verifiers import Enumeration, Limits, Milp
 from radii.verifiers.enumeration.distances import Polyhedron, nearest
 
@@ -47,8 +47,11 @@ def test_it_agrees_with_the_milp(seed: int, family: Family) -> None:
     network = random_network(family, seed, units=10)
     for norm in (Norm.LINF, Norm.L1):
         instance = random_instance(network, seed, norm=norm)
-        one = Enumeration(max_units=40).radius(network, instance, Limits(60))
-        other = Milp().radius(network, instance, Limits(60))
+        one = Enumeration(max_units=40, arithmetic=REAL).radius(network, instance, Limits(60))
+        other = Milp(arithmetic=REAL).radius(network, instance, Limits(60))
+        in_floats = Enumeration(max_units=40).radius(network, instance, Limits(60))
+        assert in_floats.lower <= min(one.lower, other.upper) * (1 + 1e-9)
+        assert in_floats.lower == pytest.approx(one.lower, abs=1e-4)
         assert one.stopped is other.stopped is None
         assert one.lower <= other.upper and other.lower <= one.upper
         if one.optimum is None or other.optimum is None:

@@ -1,4 +1,4 @@
-"""A margin is kept by every way of proving: by bounds, by nodes that are empty, behind a ReLU."""
+"""How near to a violation a proof may come: to 0 in real arithmetic, to rounding in floats."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ import numpy as np
 import pytest
 import torch
 from scipy.optimize import linprog
-from scipy.sparse import csr_array
 from torch import nn
 
-from radii.balls import Ball, Box, Domain, Norm
-from radii.bounds.relu_form import ReluForm
+from radii.balls import Ball, Domain, Norm
+from radii.bounds import fuse
+from radii.bounds.relu_form import relu_form
 from radii.networks import Network, from_torch
 from radii.properties import Halfspaces, LinearRequirement
 from radii.queries import Specification
-from radii.verdicts import Verdict
+from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 from radii.verifiers import Limits
 from radii.verifiers.branch_and_bound.proving import by_units
-from radii.verifiers.branch_and_bound.reduction import reduce
-from radii.verifiers.branch_and_bound.tree import Tree
 from radii.verifiers.branch_and_bound.unwrapping import unwrapped
 
 INPUTS, UNITS, EPS = 14, 5, 0.3
+FIRST_IS_LARGER = LinearRequirement((Halfspaces(np.array([1.0, -1.0]), np.zeros(1)),))
 
 
 class Layer:
@@ -50,12 +49,7 @@ class Layer:
                 found.append(solved.fun + float((self.values * active) @ self.biases))
         return min(found)
 
-    def form(self, constant: float) -> ReluForm:
-        output = np.concatenate([np.zeros(INPUTS), [constant], self.values])
-        layer = csr_array(np.column_stack([self.weights, self.biases]))
-        return ReluForm(INPUTS, (layer,), csr_array(output[None]))
-
-    def network(self, constant: float, common: float) -> Network:
+    def network(self, constant: float, common: float = 0.0) -> Network:
         """Two outputs that differ by the layer's value, both plus something as large as `common`,
         so that float32 rounds the difference."""
         module = nn.Sequential(nn.Linear(INPUTS, UNITS + 1), nn.ReLU(), nn.Linear(UNITS + 1, 2))
@@ -71,37 +65,38 @@ class Layer:
         return from_torch(module, input_shape=(INPUTS,), domain=(-1, 1))
 
 
-@pytest.mark.parametrize("margin", [0.03, 0.1, 0.3])
+def verdict(network: Network, arithmetic: Arithmetic) -> Verdict:
+    ball = Ball(np.zeros(INPUTS), EPS, Norm.LINF, Domain(-1, 1))
+    specification = Specification(ball, FIRST_IS_LARGER)
+    return by_units(network, specification, Limits(20.0), arithmetic=arithmetic).answer.verdict
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_a_tree_proves_exactly_what_exceeds_the_margin(seed: int, margin: float) -> None:
+def test_a_tree_proves_exactly_what_is_above_zero(seed: int) -> None:
     layer = Layer(seed)
     least = layer.least()
-    for share, is_above in ((0.5, False), (0.95, False), (1.05, True)):
-        form = layer.form(share * margin - least)
-        cube = Box(np.full(INPUTS, -EPS), np.full(INPUTS, EPS))
-        violation = Halfspaces(np.eye(1), np.zeros(1))
-        reduction = reduce(form, cube, [violation], margin=margin)
-        tree = Tree(reduction, is_over=lambda: False, check=lambda _: False)
-        tree.start()
-        tree.grow()
-        assert tree.is_proven is is_above
+    for above in (1e-3, 1e-4):
+        for arithmetic in (FLOAT, REAL):
+            assert verdict(layer.network(above - least), arithmetic) is Verdict.ROBUST
+            assert verdict(layer.network(-above - least), arithmetic) is not Verdict.ROBUST
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_outputs_that_float32_cannot_tell_apart_are_not_proven(seed: int) -> None:
+def test_outputs_that_float32_cannot_tell_apart_are_proven_in_real_arithmetic_only(
+    seed: int,
+) -> None:
     """The exact difference is above 0 everywhere, but far below a rounding of the outputs."""
     layer = Layer(seed)
     network = layer.network(0.9 - layer.least(), common=1e6)
-    ball = Ball(np.zeros(INPUTS), EPS, Norm.LINF, Domain(-1, 1))
-    requirement = LinearRequirement((Halfspaces(np.array([1.0, -1.0]), np.zeros(1)),))
-    answer = by_units(network, Specification(ball, requirement), Limits(20.0)).answer
-    assert answer.verdict is not Verdict.ROBUST
+    assert verdict(network, REAL) is Verdict.ROBUST
+    assert verdict(network, FLOAT) is not Verdict.ROBUST
 
 
 def test_moving_a_final_relu_keeps_the_scale_of_a_comparison() -> None:
-    arguments = csr_array(np.array([[1.0, 0.0, 0.5], [0.0, 1.0, 0.0]]))
-    output = csr_array(np.array([[0.0, 0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.0, 1.0]]))
+    module = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    form = relu_form(fuse(from_torch(module, input_shape=(2,), domain=(0, 1))))
     compared = Halfspaces(np.array([1e-3, -1e-3]), np.zeros(1))
-    _, violations = unwrapped(ReluForm(2, (arguments,), output), [compared])
+    bare, violations = unwrapped(form, [compared])
     rows = np.vstack([polyhedron.matrix for polyhedron in violations])
     np.testing.assert_array_equal(rows, [[1e-3, -1e-3], [1e-3, 0.0]])
+    assert not bare.layers and bare.end is form.stages[-1].stage

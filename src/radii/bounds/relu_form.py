@@ -123,7 +123,8 @@ class _Builder:
             value = self.padded(value) + spread @ units
         layers = tuple(range(first, len(self.layers)))
         rows = csr_array(self.padded(value))
-        return StageUnits(stage, layers, tuple(reads), rows, hinges.sources, abs(hinges.slope))
+        passed = hinges.sources.copy()
+        return StageUnits(stage, layers, tuple(reads), rows, passed, abs(hinges.slope))
 
     def maxima(self, stage: Stage, argument: csr_array) -> StageUnits:
         assert isinstance(stage.operator, MaxPool)

@@ -243,6 +243,6 @@ class _Search:
                 continue
             x = self.encoding.input_at(found)
             if depth == 0.0:  # a violation up to the solver's tolerance
-                self.nearest.see(x, self.polyhedron, depths(self.noise)[4])
+                self.nearest.see(x, self.polyhedron, depths(self.noise)[-1])
             if self.case.try_input(x):
                 return
