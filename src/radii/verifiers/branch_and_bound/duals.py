@@ -324,8 +324,8 @@ def evaluate(layers: Layers, rows: Rows, chosen: Multipliers) -> Evaluation:
     relaxed = _Relaxation.of(rows.lower, rows.upper)
     passed = _backward(layers, rows, chosen, relaxed, proven=True)
     losses = torch.cat(passed.losses, 1) if passed.losses else torch.zeros_like(rows.lower)
-    # Where numbers overflow nothing is known: never let a NaN pass for a bound.
-    values = torch.where(passed.values.isnan(), -torch.inf, passed.values)
+    # Where numbers overflow nothing is known: only what is finite passes for a bound.
+    values = torch.where(passed.values.isfinite(), passed.values, -torch.inf)
     return Evaluation(values, passed.steps, losses)
 
 

@@ -251,8 +251,8 @@ class _Reducer:
         if block.steps is not None:
             lower += self.support.least(block.steps)[0]
             upper -= self.support.least(-block.steps)[0]
-        lower = torch.where(lower.isnan(), -torch.inf, lower)
-        upper = torch.where(upper.isnan(), torch.inf, upper)
+        lower = torch.where(lower.isfinite(), lower, -torch.inf)
+        upper = torch.where(upper.isfinite(), upper, torch.inf)
         if len(self.lower):
             for steps in (0, ALPHA_STEPS):
                 chosen = ((lower < 0) & (upper > 0)).nonzero().squeeze(1)

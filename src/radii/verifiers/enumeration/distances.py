@@ -72,7 +72,7 @@ def _proven(polyhedron: Polyhedron, centre: Float64, norm: Norm, multipliers: Fl
     gain -= ROUNDING * float(y @ sizes)
     length = np.linalg.norm(polyhedron.matrix.T @ y, _DUAL[norm])
     length += ROUNDING * np.linalg.norm(np.abs(polyhedron.matrix).T @ y, _DUAL[norm])
-    if not (gain > 0 and length >= 0):  # also where either is NaN
+    if not (0 < gain < np.inf and 0 <= length < np.inf):  # also where either is NaN
         return 0.0
     return float(gain / length * (1 - ROUNDING)) if length > 0 else np.inf
 

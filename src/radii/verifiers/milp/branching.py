@@ -7,6 +7,7 @@ basis. No integrality tolerance takes part: on each branch a unit is one linear 
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -42,13 +43,18 @@ class Choice(NamedTuple):
 class Outcome:
     """`bound` is proven to be at most the minimum. `open` says that a larger one may yet be found.
 
-    `point` is where the bound is attained, if the search ended at such a point.
+    `point` is where the bound is attained, if the search ended at such a point. A bound that is no
+    number is none.
     """
 
     bound: float
     open: bool
     stopped: Verdict | None = None
     point: Float64 | None = None
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.bound):
+            object.__setattr__(self, "bound", -math.inf)
 
 
 @dataclass(order=True, slots=True)

@@ -44,7 +44,7 @@ def halfspaces_of_rivals(rows: Float64, top: float, high: Float64) -> list[Halfs
     return [
         Halfspaces(-row, np.array([top]))
         for row, most in zip(rows, high, strict=True)
-        if most >= top
+        if not most < top  # also where it is NaN
     ]
 
 
