@@ -53,6 +53,10 @@ factor that a runtime has folded into the weights."""
 OWN_ROUNDING = 2.0**-30
 """What these sums themselves may be off in float64, relative: for up to a million terms."""
 
+FUSING = 2.0**-52
+"""What fusing an operator into an affine map rounds for each term, relative to what it adds up: in
+float64, so that it matters for files in float64 and in real arithmetic only."""
+
 
 @dataclass(frozen=True, slots=True)
 class NumberType:
@@ -82,6 +86,12 @@ class FloatErrors:
         """The largest relative rounding error of one operation; 0 in real arithmetic."""
         return self.number.unit * self.arithmetic.widening if self.arithmetic.is_float else 0.0
 
+    @property
+    def smallest(self) -> float:
+        """The largest absolute error of one operation whose result underflows."""
+        is_float, widening = self.arithmetic.is_float, self.arithmetic.widening
+        return self.number.smallest * widening if is_float else 0.0
+
     def of_arguments(
         self,
         source: int,
@@ -96,9 +106,6 @@ class FloatErrors:
         absolute values that it gives, `errors` its D, where that is not 0; (regions, entries) each.
         A log-softmax `behind` it adds what differences of its values may be off.
         """
-        count = len(next(iter(sizes.values())))
-        if not self.arithmetic.is_float:
-            return torch.zeros(count, self.graph.nodes[source].size, dtype=torch.float64)
         held = {
             node: _Held(self._shaped(node, size), self._shaped_or_none(node, errors.get(node)))
             for node, size in sizes.items()
@@ -134,7 +141,7 @@ class FloatErrors:
         unit, widening = self.unit, self.arithmetic.widening
         match operator:
             case LeakyRelu() | PRelu():  # one product
-                return values.magnitude * (2 * unit) + self.number.smallest * widening
+                return values.magnitude * (2 * unit) + self.smallest
             case Sigmoid() | Tanh():
                 error = curve_error(operator, self.number.unit) * widening
                 return torch.full_like(arguments.low, error)
@@ -149,7 +156,7 @@ class FloatErrors:
                 of_sum = softmax_error(count, self.number.unit) * widening
                 return log_softmax_error(largest, count, unit) + of_sum
             case Reciprocal():
-                return values.magnitude * (2 * unit) + self.number.smallest * widening
+                return values.magnitude * (2 * unit) + self.smallest
             case _:
                 return None
 
@@ -161,10 +168,10 @@ class FloatErrors:
             given = [h.size * 0 if h.error is None else h.error for h in inputs]
             error = linear_part_of(operator)(*given)
         if not isinstance(operator, EXACT):
-            terms = (term_count(operator, sizes, size) + EXTRA_TERMS) * self.arithmetic.widening
-            rounding = terms * self.number.unit
+            terms = term_count(operator, sizes, size) + EXTRA_TERMS
+            rounding = terms * self.unit
             gamma = rounding / (1 - rounding) if rounding < 1 else torch.inf
-            own = size * (gamma * (1 + OWN_ROUNDING)) + terms * self.number.smallest
+            own = size * ((gamma + terms * FUSING) * (1 + OWN_ROUNDING)) + terms * self.smallest
             error = own if error is None else error * (1 + OWN_ROUNDING) + own
             size = size * (1 + OWN_ROUNDING) + error
         return _Held(size, error)
@@ -177,7 +184,8 @@ class FloatErrors:
 
     def _is_safe(self, held: _Held) -> Tensor:
         """For each region whether nothing that the value adds up can overflow; no NaN is safe."""
-        return (held.size.flatten(1) < self.number.largest).all(1)
+        largest = self.number.largest if self.arithmetic.is_float else torch.inf
+        return (held.size.flatten(1) < largest).all(1)
 
     def _shaped(self, node: int, entries: Tensor) -> Tensor:
         shape = (len(entries), *self.graph.nodes[node].shape)

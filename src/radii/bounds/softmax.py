@@ -28,6 +28,7 @@ from radii.bounds.elementary import smallest_exponent, softmax_ratio
 from radii.bounds.enclosure import Interval
 from radii.bounds.float_errors import NumberType
 from radii.bounds.fusion import Fusion
+from radii.bounds.magnitudes import EXACT
 from radii.bounds.rounding import ELEMENTARY_ULPS, sum_slack, widened
 from radii.networks import Operator
 from radii.networks.operators import LogSoftmax, Softmax
@@ -160,8 +161,10 @@ def _difference(first: int, second: int, outputs: int) -> npt.NDArray[np.float64
 
 
 def _is_output(fusion: Fusion) -> bool:
-    """The output is the last nonlinear node's value, entry by entry."""
+    """The output is the last nonlinear node's value, entry by entry, and nothing rounds it."""
     last, output = fusion.stages[-1], fusion.output
+    if not all(isinstance(fusion.graph.nodes[i].operator, EXACT) for i in output.between):
+        return False
     matrix = output.maps.get(last.node)
     if set(output.maps) != {last.node} or matrix is None or np.any(output.offset != 0):
         return False
