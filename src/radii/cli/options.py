@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from radii.experiments import Experiment
 
 __all__ = [
+    "add_arithmetic_flag",
     "add_experiment_flags",
     "add_json_flag",
     "add_machine_flags",
@@ -34,6 +35,7 @@ _SETTINGS = (
     "memory",
     "device",
     "tool",
+    "arithmetic",
 )
 _NUMBERS = ("k", "timeout", "cpu_timeout", "seed")
 
@@ -129,6 +131,7 @@ def _add_proof_flags(how: Any) -> None:
         metavar="NAME",
         help="native (default), milp, enumeration, marabou, gurobi, vnncomp, portfolio:NAME,NAME",
     )
+    add_arithmetic_flag(how)
     how.add_argument(
         "--timeout",
         type=seconds,
@@ -188,6 +191,16 @@ def _add_verifier_flags(group: Any) -> None:
         metavar="COMMAND",
         help="what --verifier vnncomp runs: a command with {onnx} {vnnlib} {out} {timeout}, "
         "a run_instance.sh, or alpha-beta-crown:FOLDER, nnenum:FOLDER, oval-bab:FOLDER",
+    )
+
+
+def add_arithmetic_flag(group: Any) -> None:
+    group.add_argument(
+        "--arithmetic",
+        metavar="NAME",
+        help="what proofs speak of: float (default), the network as it runs, in its own number "
+        "type and any order of summation (float:8 for 8 times the rounding errors); or real, "
+        "the network without rounding",
     )
 
 

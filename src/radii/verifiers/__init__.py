@@ -39,6 +39,7 @@ __all__ = [
     "VnnComp",
     "check_device",
     "get",
+    "has_option",
 ]
 
 VERIFIERS: tuple[type[Verifier], ...] = (
@@ -65,6 +66,13 @@ def get(name: str, **options: object) -> Verifier:
         if option not in inspect.signature(kind).parameters:
             raise SpecificationError(f"verifier '{name}' has no option '{option}'")
     return kind(**options)
+
+
+def has_option(name: str, option: str) -> bool:
+    """Whether the verifier called `name`, or one of the portfolio of that name, has the option."""
+    family, _, names = name.partition(":")
+    several = names.split(",") if family == Portfolio.name else [name]
+    return any(option in inspect.signature(_kind(each)).parameters for each in several)
 
 
 def _kind(name: str) -> type[Verifier]:
