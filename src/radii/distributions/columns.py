@@ -158,6 +158,7 @@ def filled(told: Mapping[str, Any]) -> dict[str, Array]:
     wrong = ~columns["correct"] & (columns["property"] == "one-to-any")
     columns["lower"] = np.where(wrong, 0.0, columns["lower"])
     columns["upper"] = np.where(wrong, 0.0, columns["upper"])
+    columns["arithmetic"] = np.where(wrong, "", columns["arithmetic"])
     _check_brackets(columns)
     for text in np.unique(columns["arithmetic"]):
         if text:
