@@ -13,12 +13,14 @@ from radii.errors import ExperimentError
 if TYPE_CHECKING:
     from radii.execution import Cluster
     from radii.experiments import Experiment
+    from radii.verdicts import Arithmetic
 
 __all__ = [
     "add_arithmetic_flag",
     "add_experiment_flags",
     "add_json_flag",
     "add_machine_flags",
+    "arithmetic_from",
     "cluster_from",
     "experiment_from",
     "take_run_budget",
@@ -202,6 +204,13 @@ def add_arithmetic_flag(group: Any) -> None:
         "type and any order of summation (float:8 for 8 times the rounding errors); or real, "
         "the network without rounding",
     )
+
+
+def arithmetic_from(args: argparse.Namespace) -> Arithmetic | None:
+    """The arithmetic that the flag names; None without it: what suits the verifier."""
+    from radii.verdicts import Arithmetic
+
+    return None if args.arithmetic is None else Arithmetic.parse(args.arithmetic)
 
 
 def add_json_flag(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from radii.ensembles.products import Part, Product
 from radii.ensembles.sets import is_within, members
 from radii.properties import Halfspaces, LinearRequirement
 from radii.queries import Specification
-from radii.verdicts import Verdict
+from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers import Limits, Verifier
 from radii.verifiers.replaying import ReplayNoise
 
@@ -36,7 +36,8 @@ PROOF_MARGIN = 1e-6
 class Finding:
     """What is known of a set of classifiers at a point: NOT_ROBUST means that it can be fooled.
 
-    ROBUST: no perturbation within `eps` fools all of `classifiers`; `margin` is that of the proof.
+    ROBUST: no perturbation within `eps` fools all of `classifiers`; `margin` and `arithmetic` are
+    those of the proof. Without a proof, as of a point that was replayed itself, there is none.
     """
 
     classifiers: int
@@ -48,6 +49,7 @@ class Finding:
     margin: float = 0.0
     message: str = ""
     fooling: Fooling | None = None
+    arithmetic: Arithmetic | None = None
 
 
 def decide_jointly(
@@ -57,21 +59,23 @@ def decide_jointly(
     classifiers: int,
     verifier: Verifier,
     limits: Limits | None = None,
+    *,
+    arithmetic: Arithmetic = FLOAT,
 ) -> Finding:
     """Can one input of the ball fool all these classifiers?
 
-    Bounds exclude what rivals they can; if none is left of a classifier, the finding is about that
-    one alone. The verifier decides the rest on the product network. NOT_ROBUST brings a perturbed
-    input that was replayed on every network.
+    Bounds exclude what rivals they can, in `arithmetic`; if none is left of a classifier, the
+    finding is about that one alone. The verifier decides the rest on the product network.
+    NOT_ROBUST brings a perturbed input that was replayed on every network.
     """
     started = time.perf_counter()
     limits = limits or Limits()
     parts = []
     for place in members(classifiers):
         classifier = ensemble.classifiers[place]
-        rivals, margin = possible_rivals(classifier, point.label, ball)
+        rivals, margin = possible_rivals(classifier, point.label, ball, arithmetic)
         if not len(rivals):
-            return _alone(place, ball, margin, started)
+            return _alone(place, ball, margin, started, arithmetic)
         parts.append(Part(classifier, rivals))
     product = Product(parts)
     region = Ball(ball.center.reshape(product.input_shape), ball.eps, ball.norm, product.domain)
@@ -84,28 +88,63 @@ def decide_jointly(
             verdict = Verdict.UNKNOWN
             message = "its counterexample does not replay on every network"
     name, version = answer.answered_by or (verifier.name, verifier.version)
-    seconds = time.perf_counter() - started
     return Finding(
-        classifiers, ball.eps, verdict, name, version, seconds, answer.margin, message, fooling
+        classifiers=classifiers,
+        eps=ball.eps,
+        verdict=verdict,
+        verifier=name,
+        version=version,
+        seconds=time.perf_counter() - started,
+        margin=answer.margin,
+        message=message,
+        fooling=fooling,
+        arithmetic=_weaker(arithmetic, answer.arithmetic or verifier.arithmetic)
+        if verdict is Verdict.ROBUST
+        else None,
     )
 
 
-def proven_alone(ensemble: Ensemble, point: Point, ball: Ball, classifier: int) -> Finding | None:
+def _weaker(one: Arithmetic, other: Arithmetic) -> Arithmetic:
+    """That in which a proof holds of which a part was proven in each."""
+    return min(one, other, key=lambda each: each.strength)
+
+
+def proven_alone(
+    ensemble: Ensemble,
+    point: Point,
+    ball: Ball,
+    classifier: int,
+    *,
+    arithmetic: Arithmetic = FLOAT,
+) -> Finding | None:
     """That one classifier is right in the whole ball, if bounds prove it by themselves."""
     started = time.perf_counter()
-    rivals, margin = possible_rivals(ensemble.classifiers[classifier], point.label, ball)
-    return None if len(rivals) else _alone(classifier, ball, margin, started)
+    chosen = ensemble.classifiers[classifier]
+    rivals, margin = possible_rivals(chosen, point.label, ball, arithmetic)
+    return None if len(rivals) else _alone(classifier, ball, margin, started, arithmetic)
 
 
-def _alone(classifier: int, ball: Ball, margin: float, started: float) -> Finding:
-    seconds = time.perf_counter() - started
-    return Finding(1 << classifier, ball.eps, Verdict.ROBUST, CROWN, __version__, seconds, margin)
+def _alone(
+    classifier: int, ball: Ball, margin: float, started: float, arithmetic: Arithmetic
+) -> Finding:
+    return Finding(
+        classifiers=1 << classifier,
+        eps=ball.eps,
+        verdict=Verdict.ROBUST,
+        verifier=CROWN,
+        version=__version__,
+        seconds=time.perf_counter() - started,
+        margin=margin,
+        arithmetic=arithmetic,
+    )
 
 
 _rivals: dict[tuple[object, ...], tuple[Float64, float]] = {}
 
 
-def possible_rivals(classifier: Classifier, label: int, ball: Ball) -> tuple[Float64, float]:
+def possible_rivals(
+    classifier: Classifier, label: int, ball: Ball, arithmetic: Arithmetic
+) -> tuple[Float64, float]:
     """The rivals that bounds do not exclude, and the margin by which they exclude the others.
 
     The last few are remembered: sets of classifiers share their members.
@@ -113,7 +152,7 @@ def possible_rivals(classifier: Classifier, label: int, ball: Ball) -> tuple[Flo
     scores = classifier.scores
     of_classifier = scores.fingerprint, classifier.has_floor, classifier.slack, label
     of_ball = ball.center.tobytes(), ball.eps, ball.norm, ball.domain.key()
-    key = *of_classifier, *of_ball
+    key = *of_classifier, *of_ball, arithmetic
     known = _rivals.pop(key, None) or _possible_rivals(classifier, label, ball)
     _rivals[key] = known
     while len(_rivals) > REMEMBERED:

@@ -17,7 +17,7 @@ from radii.memory import parse_size
 from radii.planning import parse_seconds
 from radii.queries import Grid
 from radii.search import Search
-from radii.verdicts import FLOAT, Arithmetic
+from radii.verdicts import Arithmetic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,21 +92,11 @@ class Settings:
             object.__setattr__(self, "cuts", str(search.Cuts.EQUAL))
 
     def _choose_arithmetic(self) -> None:
-        """As text; a verifier that offers no choice is not asked for another than its own."""
+        """As text; None where nothing is proven."""
         given = None if self.arithmetic is None else Arithmetic.parse(str(self.arithmetic))
-        if not search.get(self.search).needs_verifier:
-            object.__setattr__(self, "arithmetic", None)
-            return
-        if verifiers.has_option(self.verifier, "arithmetic"):
-            object.__setattr__(self, "arithmetic", str(given or FLOAT))
-            return
-        own = self.make_verifier().arithmetic
-        if given not in (None, own):
-            raise ExperimentError(
-                f"arithmetic '{given}': verifier '{self.verifier}' proves {own.scope} alone; "
-                f"give '{own}', or choose another verifier"
-            )
-        object.__setattr__(self, "arithmetic", str(own))
+        is_proven = search.get(self.search).needs_verifier
+        chosen = str(verifiers.arithmetic_of(self.verifier, given)) if is_proven else None
+        object.__setattr__(self, "arithmetic", chosen)
 
     def make_search(self) -> Search:
         """A new search for one instance."""
@@ -124,12 +114,9 @@ class Settings:
     def make_verifier(self) -> verifiers.Verifier:
         """The verifier, with the options that were chosen for it."""
         chosen = {"device": self.device, "tool": self.tool}
-        options: dict[str, object] = {
-            name: value for name, value in chosen.items() if value is not None
-        }
-        if self.arithmetic is not None and verifiers.has_option(self.verifier, "arithmetic"):
-            options["arithmetic"] = Arithmetic.parse(str(self.arithmetic))
-        return verifiers.get(self.verifier, **options)
+        options = {name: value for name, value in chosen.items() if value is not None}
+        asked = None if self.arithmetic is None else Arithmetic.parse(str(self.arithmetic))
+        return verifiers.get(self.verifier, arithmetic=asked, **options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,7 +33,7 @@ from radii.properties import (
     resolution,
 )
 from radii.queries import Instance, Query
-from radii.verdicts import Array, Verdict
+from radii.verdicts import FLOAT, Arithmetic, Array, Verdict
 from radii.verifiers import Limits, Verifier
 from radii.verifiers.replaying import ReplayNoise
 
@@ -109,7 +109,12 @@ def witnessed_changes(
 
 
 def proven_changes(
-    network: Network, instances: Sequence[Instance], eps: float, on: On = "outputs"
+    network: Network,
+    instances: Sequence[Instance],
+    eps: float,
+    on: On = "outputs",
+    *,
+    arithmetic: Arithmetic = FLOAT,  # noqa: ARG001
 ) -> list[float]:
     """No output changes by more, for any input of the ball, in real arithmetic or replayed.
 

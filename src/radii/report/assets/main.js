@@ -6,8 +6,8 @@ function footer(model) {
   const settings = facts.experiments.map((experiment) => el("dl", {}, ...[["directory", experiment.place], ...names.map((name) => [name, experiment[name]])]
     .filter(([, value]) => value !== null && value !== undefined && value !== "")
     .flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])));
-  for (const { place, norm, networks, inputs } of facts.ensembles ?? []) {
-    settings.push(el("dl", {}, ...[["ensemble", place || "not kept"], ["norm", norm], ["networks", networks.join(", ")], ["points", inputs.length]]
+  for (const { place, norm, arithmetic, networks, inputs } of facts.ensembles ?? []) {
+    settings.push(el("dl", {}, ...[["ensemble", place || "not kept"], ["norm", norm], ["arithmetic", arithmetic], ["networks", networks.join(", ")], ["points", inputs.length]]
       .flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])));
   }
   const [isOpen, isExplained] = [...byId("footer").children].map((part) => part.open);
