@@ -17,6 +17,7 @@ import onnx
 import pytest
 
 from conftest import dense_model, make_older
+from radii.api import robustness_distribution
 from radii.brackets import Measurement
 from radii.errors import DataError, ExperimentError, InputError, SpecificationError
 from radii.experiments import Experiment, Settings, prepare
@@ -224,6 +225,20 @@ def test_proofs_are_stored_with_the_arithmetic_asked_for(
     found = measured(described, tmp_path / "out")
     assert {str(m.arithmetic) for m in found if m.bracket.lower > 0} == {arithmetic}
     assert {m.arithmetic for m in found if not m.correct} == {None}
+
+
+@pytest.mark.parametrize("arithmetic", ["real", REAL])
+def test_python_takes_an_arithmetic_or_its_name(
+    linear_file: Path, points_file: Path, arithmetic: str | Arithmetic
+) -> None:
+    found = robustness_distribution(
+        linear_file,
+        str(points_file),
+        domain=(0, 1),
+        grid="0.05:0.2:0.05",
+        arithmetic=arithmetic,
+    )
+    assert found.column("arithmetic").tolist() == ["real", "real", "", ""]
 
 
 def test_arithmetics_are_never_mixed_unasked(
