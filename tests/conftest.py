@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sqlite3
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -50,6 +51,25 @@ def parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser
         if isinstance(action, argparse._SubParsersAction):
             for below in action.choices.values():
                 yield from parsers(below)
+
+
+ADDED_COLUMNS = {
+    1: ("cpu_seconds", "added_seconds"),
+    2: ("allowed_seconds",),
+    3: ("proof_arithmetic",),
+}
+"""What each version of the store lacked in the table of queries, and the next one has."""
+
+
+def make_older(directory: Path, version: int) -> None:
+    """Turn a store into one as that version of the schema wrote it."""
+    with sqlite3.connect(directory / "radii.sqlite") as db:
+        for since, columns in ADDED_COLUMNS.items():
+            for column in columns if since >= version else ():
+                db.execute(f"ALTER TABLE queries DROP COLUMN {column}")
+        db.execute("UPDATE meta SET value = json_remove(value, '$.arithmetic')")
+        db.execute(f"PRAGMA user_version = {version}")
+    db.close()
 
 
 def work_in_this_process(patch: pytest.MonkeyPatch) -> None:

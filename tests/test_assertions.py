@@ -20,6 +20,7 @@ from radii.distributions import Distribution, parse_requirement
 from radii.errors import DataError, ExperimentError, InputError, NetworkError
 from radii.networks import Network, load_network
 from radii.testing import RobustnessFailure, assert_robust
+from radii.verdicts import REAL, Arithmetic
 
 
 @pytest.fixture
@@ -38,6 +39,7 @@ def test_the_proven_side_decides(network: Network) -> None:
     check = assert_robust(network, with_radii(0.1, 0.2, 0.3, 0.05), eps=0.08, at_least=0.75)
     assert check.decision is Decision.ROBUST
     assert "3 of 4 inputs are proven" in check.statement
+    assert check.statement.endswith(" Proofs hold for floating point.")
 
 
 def test_the_witnessed_side_refutes_and_names_inputs_and_radii(network: Network) -> None:
@@ -51,6 +53,16 @@ def test_the_witnessed_side_refutes_and_names_inputs_and_radii(network: Network)
     assert "input 1, label 0: radius below 0.05" in text
     assert "taken for 1" in text
     assert "2 refuted" in text
+    assert "\n  proofs    hold for floating point\n" in text
+
+
+@pytest.mark.parametrize("arithmetic", ["real", REAL])
+def test_the_arithmetic_asked_for(network: Network, arithmetic: str | Arithmetic) -> None:
+    check = assert_robust(network, with_radii(0.1, 0.2), eps=0.08, arithmetic=arithmetic)
+    assert {m.arithmetic for m in check.brackets} == {REAL}
+    assert check.statement.endswith(" Proofs hold in real arithmetic.")
+    with pytest.raises(InputError, match="arithmetic 'octal' is not one of"):
+        assert_robust(network, with_radii(0.1), eps=0.08, arithmetic="octal")
 
 
 def test_every_input_by_default(network: Network) -> None:
@@ -259,5 +271,6 @@ def test_the_plugin_of_pytest(linear_file: Path) -> None:
     assert "= robustness =" in out
     assert "test_inner.py::test_robust: robust: linear.onnx: 2 of 3 inputs are proven" in out
     assert "test_inner.py::test_broken: not robust: linear.onnx: 1 of 3 inputs" in out
+    assert "Proofs hold for floating point." in out
     assert "checks.py" not in out  # the traceback ends at the user's line
     assert 'name="radii"' in (folder / "report.xml").read_text()

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radii.brackets import Bracket, weigh
-from radii.verdicts import Proof, Result, Verdict, Witness
+from radii.verdicts import FLOAT, REAL, Arithmetic, Proof, Result, Verdict, Witness
 
 
-def robust(eps: float, verifier: str = "sound") -> Result:
-    return Result(Verdict.ROBUST, eps, verifier, "1", 0.0, proof=Proof(eps, 0.0))
+def robust(eps: float, verifier: str = "sound", arithmetic: Arithmetic = REAL) -> Result:
+    return Result(Verdict.ROBUST, eps, verifier, "1", 0.0, proof=Proof(eps, 0.0, arithmetic))
 
 
 def broken(eps: float, distance: float) -> Result:
@@ -31,7 +31,7 @@ def test_bracket_refuses_nonsense() -> None:
 
 
 def test_the_witness_distance_counts_not_the_eps_asked() -> None:
-    bracket, disagreements = weigh([robust(0.1), broken(0.5, 0.31)])
+    bracket, disagreements, _ = weigh([robust(0.1), broken(0.5, 0.31)])
     assert bracket == Bracket(0.1, 0.31)
     assert not disagreements
 
@@ -45,16 +45,57 @@ def test_the_witness_distance_counts_not_the_eps_asked() -> None:
 )
 def test_missing_answers_move_nothing(answers: list[tuple[Verdict, float]]) -> None:
     told = [missing(verdict, eps) for verdict, eps in answers]
-    assert weigh(told) == (Bracket(), ())
+    assert weigh(told) == (Bracket(), (), None)
     assert weigh([robust(0.2), *told, broken(0.4, 0.3)])[0] == Bracket(0.2, 0.3)
 
 
 def test_a_contradicted_tool_is_distrusted_on_the_instance() -> None:
     told = [robust(0.1, "liar"), robust(0.05, "honest"), robust(0.4, "liar"), broken(0.5, 0.3)]
-    bracket, disagreements = weigh(told)
+    bracket, disagreements, _ = weigh(told)
     assert bracket == Bracket(0.05, 0.3)
     assert [d.claim.eps for d in disagreements] == [0.4]
     assert "liar 1 claims a proof at eps 0.4" in str(disagreements[0])
+
+
+@pytest.mark.parametrize(
+    ("proofs", "lower", "arithmetic"),
+    [
+        ([(0.1, "real"), (0.2, "float")], 0.2, "float"),
+        ([(0.1, "float"), (0.2, "real")], 0.2, "real"),
+        ([(0.2, "float"), (0.2, "real")], 0.2, "float"),
+        ([(0.2, "float:8"), (0.2, "float"), (0.2, "real")], 0.2, "float:8"),
+        ([(0.0, "float")], 0.0, "float"),
+    ],
+)
+def test_the_lower_side_is_proven_in_the_strongest_arithmetic(
+    proofs: list[tuple[float, str]], lower: float, arithmetic: str
+) -> None:
+    for order in (proofs, proofs[::-1]):
+        told = [robust(eps, arithmetic=Arithmetic.parse(text)) for eps, text in order]
+        found = weigh([*told, broken(0.5, 0.3)])
+        assert (found.bracket.lower, str(found.arithmetic)) == (lower, arithmetic)
+
+
+def test_a_claim_that_is_not_used_gives_no_arithmetic() -> None:
+    liar, honest = robust(0.4, "liar", FLOAT), robust(0.1, "honest")
+    assert weigh([liar, broken(0.5, 0.3)]).arithmetic is None
+    assert weigh([liar, honest, broken(0.5, 0.3)]).arithmetic == REAL
+
+
+@pytest.mark.parametrize(
+    ("arithmetic", "scope"),
+    [
+        ("real", "in real arithmetic"),
+        ("float", "for floating point"),
+        ("float:8", "for floating point with 8 times its rounding errors"),
+    ],
+)
+def test_a_disagreement_says_in_which_arithmetic_it_was_claimed(
+    arithmetic: str, scope: str
+) -> None:
+    claim = robust(0.4, "liar", Arithmetic.parse(arithmetic))
+    (told,) = weigh([claim, broken(0.5, 0.3)]).disagreements
+    assert f"claims a proof at eps 0.4 {scope}, but a replayed witness" in str(told)
 
 
 def test_a_proof_at_the_witness_distance_is_contradicted() -> None:

@@ -16,13 +16,15 @@ import numpy as np
 import onnx
 import pytest
 
-from conftest import dense_model
+from conftest import dense_model, make_older
+from radii.api import robustness_distribution
 from radii.brackets import Measurement
 from radii.errors import DataError, ExperimentError, InputError, SpecificationError
-from radii.experiments import Experiment, prepare
+from radii.experiments import Experiment, Settings, prepare
 from radii.store import FILE_NAME, Store
 from radii.testing.simulated import Lying
-from radii.verifiers import Milp
+from radii.verdicts import FLOAT, REAL, Arithmetic
+from radii.verifiers import Milp, Portfolio
 
 
 def experiment(network: Path, data: Path, **options: Any) -> Experiment:
@@ -184,6 +186,98 @@ def test_stores_from_before_an_option_existed_go_on(
     assert measured(described, out) == first
 
 
+@pytest.mark.parametrize(
+    ("options", "arithmetic"),
+    [
+        ({}, "float"),
+        ({"arithmetic": "real"}, "real"),
+        ({"arithmetic": "float:8.0"}, "float:8"),
+        ({"arithmetic": FLOAT}, "float"),
+        ({"verifier": "milp"}, "float"),
+        ({"verifier": "marabou"}, "real"),
+        ({"verifier": "portfolio:native,marabou"}, "float"),
+        ({"search": "attack-only"}, None),
+        ({"search": "attack-only", "arithmetic": "real"}, None),
+    ],
+)
+def test_the_arithmetic_of_an_experiment(options: dict[str, Any], arithmetic: str | None) -> None:
+    assert Settings(**options).arithmetic == arithmetic
+
+
+@pytest.mark.parametrize("name", ["native", "milp", "enumeration", "gurobi"])
+def test_the_arithmetic_reaches_the_verifier(name: str) -> None:
+    verifier = Settings(verifier=name, arithmetic="float:8").make_verifier()
+    assert verifier.arithmetic == Arithmetic.parse("float:8")
+    assert Settings(verifier=name).make_verifier().arithmetic == FLOAT
+
+
+def test_a_portfolio_hands_the_arithmetic_to_those_that_have_it() -> None:
+    made = Settings(verifier="portfolio:native,marabou", arithmetic="float").make_verifier()
+    assert isinstance(made, Portfolio)
+    assert [member.arithmetic for member in made.members] == [FLOAT, REAL]
+
+
+@pytest.mark.parametrize("arithmetic", ["float", "real"])
+def test_proofs_are_stored_with_the_arithmetic_asked_for(
+    linear_file: Path, points_file: Path, tmp_path: Path, arithmetic: str
+) -> None:
+    described = experiment(linear_file, points_file, arithmetic=arithmetic)
+    found = measured(described, tmp_path / "out")
+    assert {str(m.arithmetic) for m in found if m.bracket.lower > 0} == {arithmetic}
+    assert {m.arithmetic for m in found if not m.correct} == {None}
+
+
+@pytest.mark.parametrize("arithmetic", ["real", REAL])
+def test_python_takes_an_arithmetic_or_its_name(
+    linear_file: Path, points_file: Path, arithmetic: str | Arithmetic
+) -> None:
+    found = robustness_distribution(
+        linear_file,
+        str(points_file),
+        domain=(0, 1),
+        grid="0.05:0.2:0.05",
+        arithmetic=arithmetic,
+    )
+    assert found.column("arithmetic").tolist() == ["real", "real", "", ""]
+
+
+def test_arithmetics_are_never_mixed_unasked(
+    linear_file: Path, points_file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    for made, other, scopes in (
+        ("float", "real", "for floating point: go on with --arithmetic float, .* in real"),
+        ("real", "float", "in real arithmetic: go on with --arithmetic real, .* for floating"),
+    ):
+        measured(experiment(linear_file, points_file, arithmetic=made), out / made)
+        with pytest.raises(ExperimentError, match=f"the proofs in this directory hold {scopes}"):
+            measured(experiment(linear_file, points_file, arithmetic=other), out / made)
+        with pytest.raises(ExperimentError, match=f"seed was 0, is 1; arithmetic was {made}"):
+            measured(experiment(linear_file, points_file, arithmetic=other, seed=1), out / made)
+
+
+def test_a_store_from_before_arithmetic_goes_on_as_real(
+    linear_file: Path, points_file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    first = measured(experiment(linear_file, points_file), out)
+    make_older(out, 3)
+    with pytest.raises(ExperimentError, match="go on with --arithmetic real"):
+        measured(experiment(linear_file, points_file), out)
+    again = measured(experiment(linear_file, points_file, arithmetic="real"), out)
+    assert [m.bracket for m in again] == [m.bracket for m in first]
+    assert {m.arithmetic for m in again} == {REAL, None}
+
+
+def test_an_attack_from_before_arithmetic_goes_on(
+    linear_file: Path, points_file: Path, tmp_path: Path
+) -> None:
+    described = experiment(linear_file, points_file, search="attack-only")
+    first = measured(described, tmp_path / "out")
+    make_older(tmp_path / "out", 3)
+    assert measured(described, tmp_path / "out") == first
+
+
 def test_k_is_part_of_an_experiment(linear_file: Path, points_file: Path, tmp_path: Path) -> None:
     two = experiment(linear_file, points_file, search="k-binary")
     assert (two.settings.k, two.settings.cuts) == (2, "equal")
@@ -239,6 +333,14 @@ def test_a_budget_ends_an_instance(relu_file: Path, relu_points_file: Path, tmp_
         ({"colour": "red"}, "option 'colour'"),
         ({"property": "one-to-all"}, "property 'one-to-all'"),
         ({"norm": "l2", "verifier": "milp"}, "l2"),
+        ({"arithmetic": "octal"}, "arithmetic 'octal' is not one of float, real"),
+        ({"arithmetic": 7}, "arithmetic '7' is not one of"),
+        ({"arithmetic": "float:0.5"}, "a widening of 0.5"),
+        ({"arithmetic": "octal", "search": "attack-only"}, "arithmetic 'octal'"),
+        (
+            {"arithmetic": "float", "verifier": "marabou"},
+            "verifier 'marabou' proves in real arithmetic alone; give 'real'",
+        ),
     ],
 )
 def test_bad_options_are_refused_before_any_work(

@@ -12,6 +12,7 @@ import pytest
 
 from radii.balls import Norm
 from radii.cli import main
+from radii.cli.metrics import _print
 from radii.datasets import Dataset, from_arrays
 from radii.distributions import Distribution
 from radii.errors import InputError
@@ -182,6 +183,7 @@ def test_the_command_measures_and_reads_a_run(
     assert (near["proven"], near["undecided"], near["refuted"]) == (2, 0, 2)
     assert (far["proven"], far["refuted"]) == (1, 3)
     assert near["satisfaction"] == near["security"] == 0.5
+    assert near["arithmetic"] == far["arithmetic"] == "float"
     assert near["satisfaction_low"] < 0.5 < near["satisfaction_high"]
     assert 0.5 <= near["accuracy"] < 1
     assert [float(row["eps"]) for row in csv.DictReader(table.read_text().splitlines())] == [
@@ -196,7 +198,20 @@ def test_the_command_measures_and_reads_a_run(
     code, shown, _ = run_command(capsys, str(out), "--eps", "0.05:0.25:0.1", "--samples", "0")
     assert code == 0
     assert "CSat" in shown
+    assert "Proofs hold for floating point." in shown
     assert "CAcc" not in shown
+
+
+def test_metrics_of_two_arithmetics(capsys: pytest.CaptureFixture[str]) -> None:
+    brackets = Distribution.from_arrays(
+        [0.1] * 3, [0.2] * 3, network=["a", "b", "b"], arithmetic=["float", "float", "real"]
+    )
+    rows = metrics_of(brackets, [0.05])
+    assert [row.arithmetic for row in rows] == ["float", "real"]
+    _print(rows)
+    shown = capsys.readouterr().out
+    assert "Proofs of a hold for floating point." in shown
+    assert "Proofs of b hold in real arithmetic." in shown
 
 
 def test_security_is_not_known_beyond_the_search(
@@ -227,6 +242,7 @@ def test_security_is_not_known_beyond_the_search(
         (["--eps", "0.1", "--level", "2"], "--level 2"),
         (["--eps", "0.1", "--property", "sr:delta=-1"], "delta must be above 0"),
         (["--eps", "0.1", "--property", "lr"], "needs L"),
+        (["--eps", "0.1", "--arithmetic", "octal"], "arithmetic 'octal' is not one of"),
         (["--eps", "0.1", "--attack", "foolbox:LinfPGD", "--property", "lr:L=1"], "linear"),
         (["no-such-run", "--eps", "0.1"], "no radii experiment"),
     ],

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conftest import make_older
 from radii.balls import Domain, Norm
 from radii.brackets import Bracket
 from radii.errors import StoreError
@@ -21,7 +22,7 @@ from radii.properties import OneToAny
 from radii.queries import Instance
 from radii.search import Kind, Question
 from radii.store import ENSEMBLE_FILE, FILE_NAME, SCHEMA_VERSION, Store
-from radii.verdicts import Proof, Result, Verdict, Witness
+from radii.verdicts import FLOAT, REAL, Arithmetic, Proof, Result, Verdict, Witness
 
 FINGERPRINT = "a" * 64
 
@@ -238,11 +239,7 @@ def test_a_store_of_the_first_version_is_read_and_continued(tmp_path: Path) -> N
         store.record([(keys[0], *ATTACKED), (keys[0], *PROVEN)])
     with Store.create_or_open(fresh) as store:
         fill(store)
-    with sqlite3.connect(old / FILE_NAME) as db:
-        for column in ("cpu_seconds", "added_seconds", "allowed_seconds"):
-            db.execute(f"ALTER TABLE queries DROP COLUMN {column}")
-        db.execute("PRAGMA user_version = 1")
-    db.close()
+    make_older(old, 1)
     with Store.open(old) as store:
         assert store.results()[keys[0]][1] == PROVEN
         assert store.results()[keys[0]][1][1].allowed_seconds is None
@@ -255,6 +252,58 @@ def test_a_store_of_the_first_version_is_read_and_continued(tmp_path: Path) -> N
         assert store.results()[keys[1]] == [TIMED_OUT]
     assert version_of(old) == SCHEMA_VERSION
     assert columns_of(old) == columns_of(fresh)
+
+
+def test_proofs_keep_their_arithmetic(tmp_path: Path) -> None:
+    wide = Arithmetic.parse("float:8")
+    proofs = [
+        Result(Verdict.ROBUST, 0.2, "milp", "2", 1.0, proof=Proof(0.2, 0.0, arithmetic))
+        for arithmetic in (REAL, FLOAT, wide)
+    ]
+    with Store.create_or_open(tmp_path) as store:
+        keys = fill(store)
+        store.record([(key, PROVEN[0], proof) for key, proof in zip(keys, proofs, strict=True)])
+    with Store.open(tmp_path) as store:
+        told = [store.results()[key][0][1].proof for key in keys]
+        assert [proof and proof.arithmetic for proof in told] == [REAL, FLOAT, wide]
+        assert [m.arithmetic for m in store.measurements()] == [REAL, FLOAT, wide]
+    assert _asked(tmp_path, "SELECT proof_arithmetic FROM queries ORDER BY id") == [
+        ("real",),
+        ("float",),
+        ("float:8",),
+    ]
+
+
+def test_without_a_proof_there_is_no_arithmetic(tmp_path: Path) -> None:
+    with Store.create_or_open(tmp_path) as store:
+        keys = fill(store)
+        store.record([(keys[0], *ATTACKED), (keys[1], *TIMED_OUT)])
+        assert [m.arithmetic for m in store.measurements()] == [None, None, None]
+
+
+def test_proofs_from_before_arithmetic_was_told_are_real(tmp_path: Path) -> None:
+    proven = Result(Verdict.ROBUST, 0.2, "milp", "2", 1.5, proof=Proof(0.2, 1e-6, FLOAT))
+    with Store.create_or_open(tmp_path) as store:
+        keys = fill(store)
+        store.record([(keys[0], PROVEN[0], proven), (keys[1], *ATTACKED)])
+    make_older(tmp_path, 3)
+    with Store.open(tmp_path) as store:
+        assert [m.arithmetic for m in store.measurements()] == [REAL, None, None]
+        assert store.experiment() == {"seed": 0, "arithmetic": "real"}
+    assert version_of(tmp_path) == 3, "reading must not change the file"
+    with Store.create_or_open(tmp_path) as store:
+        store.record([(keys[2], PROVEN[0], proven)])
+        assert [m.arithmetic for m in store.measurements()] == [REAL, None, FLOAT]
+    assert version_of(tmp_path) == SCHEMA_VERSION
+
+
+def test_an_attack_from_before_has_no_arithmetic(tmp_path: Path) -> None:
+    with Store.create_or_open(tmp_path) as store:
+        networks = {FINGERPRINT: ("net.onnx", "/tmp/net.onnx")}
+        store.begin({"search": "attack-only"}, networks, instances())
+    make_older(tmp_path, 3)
+    with Store.open(tmp_path) as store:
+        assert store.experiment() == {"search": "attack-only"}
 
 
 def version_of(directory: Path) -> int:

@@ -42,7 +42,8 @@ def robustness_distribution(
     arrays (inputs, labels) or a torch data set.
 
     With `out` the results are kept in that directory, and running again continues. `jobs` 0 works
-    in this process; with N workers the time limits are hard. `settings` are those of `Settings`.
+    in this process; with N workers the time limits are hard. `settings` are those of `Settings`,
+    such as verifier="milp" or arithmetic="real".
     """
     unknown = settings.keys() - {f.name for f in dataclasses.fields(Settings)}
     if unknown:

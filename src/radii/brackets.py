@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from radii.verdicts import Result
+from radii.verdicts import Arithmetic, Result
 
-__all__ = ["Bracket", "Disagreement", "Measurement", "weigh"]
+__all__ = ["Bracket", "Disagreement", "Measurement", "Weighing", "weigh"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,8 @@ class Measurement:
     `network` is the network's name, `input` the position in the data set's split, `seconds` the
     wall time in which at least one of its queries ran, `cpu_seconds` the processor time of all of
     them, None where nobody measured it. `missing` counts the proofs that were tried without an
-    answer, cancelled ones aside; `timeouts` and `memouts` are among them.
+    answer, cancelled ones aside; `timeouts` and `memouts` are among them. `arithmetic` is what the
+    proof of the lower side speaks of, None without a proof.
     """
 
     network: str
@@ -59,6 +61,7 @@ class Measurement:
     timeouts: int = 0
     memouts: int = 0
     cpu_seconds: float | None = None
+    arithmetic: Arithmetic | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +72,30 @@ class Disagreement:
     witness_distance: float
 
     def __str__(self) -> str:
-        claimed = self.claim.proof.eps if self.claim.proof else self.claim.eps
+        proof = self.claim.proof
+        claimed = proof.eps if proof else self.claim.eps
+        scope = f" {proof.arithmetic.scope}" if proof else ""
         return (
-            f"{self.claim.verifier} {self.claim.version} claims a proof at eps {claimed:g}, "
+            f"{self.claim.verifier} {self.claim.version} claims a proof at eps {claimed:g}{scope}, "
             f"but a replayed witness lies at distance {self.witness_distance:g}"
         )
 
 
-def weigh(results: Iterable[Result]) -> tuple[Bracket, tuple[Disagreement, ...]]:
+class Weighing(NamedTuple):
+    """What results amount to: the bracket, the claims that a witness contradicts, and in which
+    arithmetic the lower side is proven, None without a proof."""
+
+    bracket: Bracket
+    disagreements: tuple[Disagreement, ...]
+    arithmetic: Arithmetic | None
+
+
+def weigh(results: Iterable[Result]) -> Weighing:
     """The bracket that results allow, in any order, and the proofs that a witness contradicts.
 
     Missing answers have no evidence and so no weight. Proofs of a tool that was contradicted once
     on this instance are not used at all: a tool that is wrong at one eps is not trusted at another.
+    Of two proofs at the same eps the one in the stronger arithmetic counts.
     """
     told = list(results)
     upper = min((r.witness.distance for r in told if r.witness is not None), default=math.inf)
@@ -88,12 +103,15 @@ def weigh(results: Iterable[Result]) -> tuple[Bracket, tuple[Disagreement, ...]]
         Disagreement(r, upper) for r in told if r.proof is not None and r.proof.eps >= upper
     )
     distrusted = {(d.claim.verifier, d.claim.version) for d in wrong}
-    lower = max(
+    best = max(
         (
-            r.proof.eps
+            r.proof
             for r in told
             if r.proof is not None and (r.verifier, r.version) not in distrusted
         ),
-        default=0.0,
+        key=lambda proof: (proof.eps, proof.arithmetic.strength),
+        default=None,
     )
-    return Bracket(lower, upper), wrong
+    if best is None:
+        return Weighing(Bracket(0.0, upper), wrong, None)
+    return Weighing(Bracket(best.eps, upper), wrong, best.arithmetic)

@@ -13,8 +13,10 @@ import numpy as np
 
 from radii.distributions import (
     Distribution,
+    arithmetics,
     fairness,
     over_targets,
+    proof_scope,
     quality,
     read_results,
     robust_accuracy_interval,
@@ -23,6 +25,7 @@ from radii.distributions.searched import unsearched, why_unsearched
 from radii.errors import DataError
 from radii.report.findings import known_interval
 from radii.store import FILE_NAME, Store
+from radii.verdicts import REAL
 
 __all__ = ["Evidence", "card", "default_eps", "read_evidence"]
 
@@ -31,7 +34,10 @@ CHANGES = {
     "l2": "the change has a Euclidean length of at most eps",
     "l1": "all changes together amount to at most eps",
 }
-SETTINGS = ("property", "norm", "grid", "search", "verifier", "attack", "timeout", "seed")
+SETTINGS = (
+    *("property", "norm", "grid", "search", "verifier", "arithmetic"),
+    *("attack", "timeout", "seed"),
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,6 +216,11 @@ def _limitations(part: Distribution, source: Evidence, level: float) -> Iterator
         yield f"{measured.missing} of {measured.queries} questions were left without an answer."
     if not source.is_measured:
         yield "Proofs and counterexamples are published claims, which radii has not checked."
+    elif REAL in arithmetics(part):
+        yield (
+            "What is proven in real arithmetic holds for the network without rounding, which is "
+            "not quite what runs."
+        )
     if _is_published(part):
         yield "Inputs that are misclassified were not published: accuracy is not known."
     yield from source.notes
@@ -224,6 +235,8 @@ def _method(part: Distribution, source: Evidence) -> Iterator[str]:
     yield f"Settings: {', '.join(settings)}."
     yield f"Data: {told.get('source')}."
     yield f"Network: fingerprint {part.column('fingerprint')[0]}."
+    if scope := proof_scope(part):
+        yield f"{scope[0].upper()}{scope[1:]}."
     own = source.answers.get(part.networks[0], {})
     answers = (f"{who} ({count})" for who, count in sorted(own.items()))
     yield f"Answers by: {', '.join(answers)}."

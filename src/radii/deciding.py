@@ -7,7 +7,7 @@ strict comparisons included. `unsat` needs a proof of every specification.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from radii.balls import Box
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network
 from radii.queries import Specification
-from radii.verdicts import Verdict, Witness
+from radii.verdicts import Arithmetic, Verdict, Witness
 from radii.verifiers import Limits, Verifier
 from radii.vnnlib import Outcome, Problem, Verification
 
@@ -34,6 +34,8 @@ STRICT_SLACK = 1e-6
 class Decision:
     """What was found. A `sat` has its witness; `message` says why an answer is missing.
 
+    `arithmetic` is that in which `unsat` is proven: the weakest of its proofs, None without any.
+
     `verification.inputs` are the witness's values, except where the file allows no float32 value
     at all (a feature fixed to 0.1): there it is the file's own value, which rounds to the one that
     was replayed.
@@ -42,6 +44,7 @@ class Decision:
     verification: Verification
     witness: Witness | None = None
     message: str = ""
+    arithmetic: Arithmetic | None = None
 
 
 def decide_problem(
@@ -70,6 +73,7 @@ class _Search:
     limits: Limits
     timed_out: bool = False
     message: str = ""
+    arithmetics: list[Arithmetic] = field(default_factory=list)
 
     def attack(self, specifications: tuple[Specification, ...], seed: int) -> Decision | None:
         """The first counterexample that attacks find, each with an equal part of the time left."""
@@ -100,7 +104,8 @@ class _Search:
             if answer is Verdict.NOT_ROBUST:
                 self.message = "a counterexample replays but misses the file's own constraints"
         if is_proven:
-            return Decision(Verification(Outcome.UNSAT))
+            weakest = min(self.arithmetics, key=lambda each: each.strength, default=None)
+            return Decision(Verification(Outcome.UNSAT), arithmetic=weakest)
         for specification in inner if self.problem.strict else ():
             _, found = self._verified(specification, verifier)
             if found:
@@ -122,6 +127,8 @@ class _Search:
             self.message = str(error)
             return Verdict.UNKNOWN, None
         self._note(answer.verdict)
+        if answer.verdict is Verdict.ROBUST:
+            self.arithmetics.append(answer.arithmetic or verifier.arithmetic)
         self.message = answer.message or self.message
         return answer.verdict, self._solved(specification, witness)
 

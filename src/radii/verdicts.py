@@ -88,6 +88,20 @@ class Arithmetic:
             )
         return cls(is_float=True, widening=factor)
 
+    @property
+    def scope(self) -> str:
+        """What a proof holds for, as the end of a sentence."""
+        if not self.is_float:
+            return "in real arithmetic"
+        wider = "" if self.widening == 1 else f" with {self.widening:g} times its rounding errors"
+        return f"for floating point{wider}"
+
+    @property
+    def strength(self) -> tuple[bool, float]:
+        """Larger is stronger: what holds with rounding errors up to some size holds with smaller
+        ones and without any, so that a proof in a stronger arithmetic is one in a weaker."""
+        return self.is_float, self.widening
+
     def __str__(self) -> str:
         if not self.is_float:
             return "real"

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conftest import make_older
 from radii import __version__, datasets, load_network
 from radii.cli import main
 from radii.distributions import Distribution
@@ -46,6 +47,9 @@ def test_a_run_is_described(run: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert "robust recall differs by" in text
     assert "Limitations:" in text
     assert "grid 0.01:0.5:0.02" in text
+    assert "verifier native, arithmetic float, " in text
+    assert "- Proofs hold for floating point.\n" in text
+    assert "without rounding" not in text
     assert f"native {__version__}" in text
     assert f"replayed on onnxruntime {version('onnxruntime')}" in text
     assert "published claims" not in text
@@ -139,3 +143,11 @@ def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["card", "--help"])
     assert "radii card results" in capsys.readouterr().out
+
+
+def test_real_proofs_are_a_limitation(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_older(run, 3)
+    assert main(["card", str(run)]) == 0
+    text = capsys.readouterr().out
+    assert "- Proofs hold in real arithmetic.\n" in text
+    assert "holds for the network without rounding" in text

@@ -13,7 +13,7 @@ import onnx
 import pandas as pd
 import pytest
 
-from conftest import write_linear, write_points
+from conftest import make_older, write_linear, write_points
 from radii.cli import main
 from radii.distributions import read_results
 from radii.distributions.verona import COLUMNS
@@ -56,8 +56,10 @@ def test_show_json_keeps_its_contract(results: Path, capsys: pytest.CaptureFixtu
     first, second, wrong, tie = network["instances"]
     assert list(first) == [
         *("input", "label", "predicted", "correct", "target", "lower", "upper"),
-        *("witness_class", "seconds", "queries", "missing", "cancelled"),
+        *("witness_class", "seconds", "queries", "missing", "cancelled", "arithmetic"),
     ]
+    assert network["arithmetic"] == "float"
+    assert [m["arithmetic"] for m in network["instances"]] == ["float", "float", None, None]
     assert (first["lower"], first["witness_class"]) == (0.09, 1)
     assert first["upper"] == pytest.approx(0.1, abs=1e-5)
     assert (second["lower"], second["correct"]) == (0.23, True)
@@ -71,6 +73,71 @@ def test_show_prints_every_bracket(results: Path, capsys: pytest.CaptureFixture[
     assert "0.09" in capsys.readouterr().out
     assert main(["show", str(results)]) == 0
     assert "linear.onnx" in capsys.readouterr().out
+
+
+def test_show_says_what_proofs_hold_for(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for flag in ([], ["--instances"]):
+        assert main(["show", str(results), *flag]) == 0
+        told = capsys.readouterr().out
+        assert "proofs hold for floating point" in told
+        assert "real" not in told
+
+
+def test_an_old_store_shows_real_proofs(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_older(results, 3)
+    assert main(["show", str(results)]) == 0
+    assert "proofs hold in real arithmetic" in capsys.readouterr().out
+    assert main(["show", str(results), "--json"]) == 0
+    (network,) = json.loads(capsys.readouterr().out)["networks"]
+    assert network["arithmetic"] == "real"
+    assert [m["arithmetic"] for m in network["instances"]] == ["real", "real", None, None]
+
+
+def test_mixed_proofs_have_a_column(
+    results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    make_first_real(results)
+    assert main(["show", str(results)]) == 0
+    told = capsys.readouterr().out
+    assert "1 float, 1 real" in told
+    assert "proofs hold in real arithmetic, 1 of 2 also for floating point" in told
+    assert main(["show", str(results), "--instances"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert "arithmetic" in rows[1]
+    assert ["real" in row for row in rows[3:5]] == [True, False]
+    assert ["float" in row for row in rows[3:5]] == [False, True]
+    assert main(["show", str(results), "--json"]) == 0
+    (network,) = json.loads(capsys.readouterr().out)["networks"]
+    assert [m["arithmetic"] for m in network["instances"]] == ["real", "float", None, None]
+
+
+def make_first_real(directory: Path) -> None:
+    with sqlite3.connect(directory / FILE_NAME) as db:
+        db.execute(
+            "UPDATE queries SET proof_arithmetic = 'real' WHERE proof_eps IS NOT NULL"
+            " AND instance = (SELECT key FROM instances ORDER BY position LIMIT 1)"
+        )
+    db.close()
+
+
+def test_attack_has_no_arithmetic(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["attack", *flags, "--arithmetic", "real", "--json"]) == 0
+    told = capsys.readouterr()
+    assert "--arithmetic changes nothing here" in told.err
+    (network,) = json.loads(told.out)["networks"]
+    assert network["arithmetic"] is None
+    assert {m["arithmetic"] for m in network["instances"]} == {None}
+
+
+def test_another_arithmetic_says_how_to_go_on(
+    results: Path, flags: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", *flags, "--out", str(results), "--arithmetic", "real"]
+    one_sentence(command, "go on with --arithmetic float, or choose another --out", capfd)
+    make_older(results, 3)
+    command = ["run", *flags, "--out", str(results)]
+    one_sentence(command, "hold in real arithmetic: go on with --arithmetic real", capfd)
 
 
 def test_attack_proves_nothing(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -106,6 +173,11 @@ def test_tables_come_back_in_pandas(results: Path, tmp_path: Path, kind: str) ->
     frame = pd.read_csv(file) if kind == "csv" else pd.read_parquet(file)
     assert frame["lower"].tolist() == [0.09, 0.23, 0, 0]
     assert frame["correct"].tolist() == [True, True, False, False]
+    assert frame["arithmetic"].fillna("").tolist() == ["float", "float", "", ""]
+    if kind == "csv":
+        assert read_results(file).distribution.column("arithmetic").tolist() == [
+            *("float", "float", "", "")
+        ]
 
 
 def broken_inputs(tmp_path: Path) -> dict[str, Path]:
@@ -147,6 +219,9 @@ def test_a_bad_network_is_one_sentence(
         (["--verifier", "milp", "--device", "cpu"], "'milp' has no option 'device'"),
         (["--search", "attack-only", "--device", "cpu"], "only attacks"),
         (["--property", "one-to-one:9"], "target 9"),
+        (["--arithmetic", "octal"], "arithmetic 'octal' is not one of float, real"),
+        (["--arithmetic", "float:0"], "a widening of 0 is not possible"),
+        (["--arithmetic", "float", "--verifier", "marabou"], "'marabou' proves in real arithmetic"),
         (["--out", "/proc/nowhere"], "/proc/nowhere"),
     ],
 )

@@ -212,3 +212,21 @@ def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["compare", "--help"])
     assert "radii compare standard adversarial" in capsys.readouterr().out
+
+
+def test_different_arithmetics_are_noted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kinds = {"a": "float", "b": "real", "c": "float"}
+    places = {
+        name: str(write(tmp_path, name, 0.1, arithmetic=kind)) for name, kind in kinds.items()
+    }
+    shown(["compare", *places.values()], capsys)
+    assert main(["compare", *places.values(), "--permutations", "19"]) == 0
+    note = (
+        "radii: proofs hold in different arithmetics: those of a, c for floating point; "
+        "those of b in real arithmetic\n"
+    )
+    assert note in capsys.readouterr().err
+    assert main(["compare", places["a"], places["c"], "--permutations", "19"]) == 0
+    assert "arithmetic" not in capsys.readouterr().err

@@ -109,6 +109,28 @@ def test_tables(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[
     assert shown_in(again) == shown_in(page)
 
 
+def test_arithmetic(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page, kept = tmp_path / "page.html", ["--out", str(tmp_path / "kept")]
+    verify = ["ensemble", "verify", *flags, "--eps", "0.25", *kept]
+    real = [*verify, "--arithmetic", "real"]
+    assert main([*real, "--json", "--report", str(page)]) == 0
+    found = told(capsys)
+    assert found["arithmetic"] == "real"
+    impossible = found["impossible"]
+    assert isinstance(impossible, list)
+    assert {each["arithmetic"] for each in impossible} == {"real"}
+    shown = shown_in(page)
+    assert shown["arithmetic"] == "real"
+    (value,) = shown["values"]
+    assert {one["arithmetic"] for at in value["points"] for one in at["impossible"]} == {"real"}
+    assert main(real) == 0
+    assert "proofs hold in real arithmetic" in capsys.readouterr().out
+    assert main(verify) == 2
+    error = capsys.readouterr().err
+    assert "another arithmetic; go on with --arithmetic real" in error
+    assert error.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -117,6 +139,8 @@ def test_tables(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[
         (["--eps", "-1"], "eps -1"),
         (["--norm", "l3"], "norm 'l3'"),
         (["--verifier", "nobody"], "verifier 'nobody'"),
+        (["--arithmetic", "octal"], "arithmetic 'octal' is not one of"),
+        (["--arithmetic", "float", "--verifier", "marabou"], "'marabou' proves in real"),
         (["--timeout", "0"], "timeout 0"),
         (["--budget", "0"], "--budget 0"),
         (["--mean", "0", "--mean", "0", "--mean", "0"], "--mean was given 3 times"),

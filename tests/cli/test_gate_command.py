@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from radii import datasets, load_network
@@ -98,6 +99,31 @@ def test_published_results_are_said_to_lack_misclassified_inputs(
     (tmp_path / "published.csv").write_text(rows)
     assert gate(tmp_path / "published.csv", "robust_accuracy(0.02) >= 0.9") == 0
     assert "net: published results without misclassified inputs" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("told", "clause", "weakest"),
+    [
+        ("float", "; proofs hold for floating point\n", "float"),
+        ("real", "; proofs hold in real arithmetic\n", "real"),
+        (["real", *["float"] * 18, ""], "arithmetic, 18 of 19 also for floating point\n", "real"),
+        (["", *["float"] * 18, ""], "point; 1 more do not say in which arithmetic\n", None),
+        ("", "all requirements are met\n", None),
+    ],
+)
+def test_it_says_what_proofs_hold_for(
+    results: Path,
+    told: str | list[str],
+    clause: str,
+    weakest: str | None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    brackets = Distribution.from_pandas(pd.read_csv(results)).labelled(arithmetic=told)
+    brackets.to_pandas().to_csv(results, index=False)
+    assert gate(results, "robust_accuracy(0.02) >= 0.9") == 0
+    assert capsys.readouterr().out.endswith(clause)
+    main(["gate", str(results), "--require", "robust_accuracy(0.02) >= 0.9", "--json"])
+    assert json.loads(capsys.readouterr().out)["arithmetic"] == weakest
 
 
 def test_no_requirement_is_bad_input(results: Path) -> None:

@@ -27,6 +27,9 @@ def subject(tmp_path: Path) -> list[str]:
     ]
 
 
+CHANGE_WITHIN = ["--measure", "change", "--within", "0.1"]
+
+
 def told(capsys: pytest.CaptureFixture[str]) -> dict:
     return json.loads(capsys.readouterr().out)
 
@@ -78,8 +81,72 @@ def test_change(subject: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("flags", "arithmetic", "scope"),
+    [
+        ([], "float", "  proofs      hold for floating point\n"),
+        (["--arithmetic", "real"], "real", "  proofs      hold in real arithmetic\n"),
+        (["--by", "attack"], None, ""),
+    ],
+)
+@pytest.mark.parametrize(
+    "measure", [[], ["--measure", "change", "--on", "outputs", "--range", "0:1"]]
+)
+def test_arithmetic(
+    subject: list[str],
+    measure: list[str],
+    flags: list[str],
+    arithmetic: str | None,
+    scope: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = [*subject, "--samples", "40", *measure, *flags]
+    assert main([*command, "--json"]) == 0
+    assert told(capsys)["arithmetic"] == arithmetic
+    assert main(command) == 0
+    shown = capsys.readouterr().out
+    assert scope in shown if scope else "  proofs" not in shown
+
+
+def test_changes_are_kept_with_their_arithmetic(
+    subject: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--measure", "change", "--on", "outputs", "--range", "0:1", "--samples", "40"]
+    command = [*subject, *flags, "--out", str(tmp_path / "out")]
+    assert main(command) == 0
+    capsys.readouterr()
+    assert main([*command, "--arithmetic", "real"]) == 2
+    error = capsys.readouterr().err
+    assert "its proofs hold for floating point: go on with --arithmetic float" in error
+    assert error.count("\n") == 1
+    # As written before the arithmetic was told.
+    file = tmp_path / "out" / "changes.jsonl"
+    head, rest = file.read_text().split("\n", 1)
+    before = {name: value for name, value in json.loads(head).items() if name != "arithmetic"}
+    file.write_text(json.dumps(before) + "\n" + rest)
+    assert main(command) == 2
+    assert "its proofs hold in real arithmetic: go on with" in capsys.readouterr().err
+    assert main([*command, "--arithmetic", "real"]) == 0
+
+
+def test_a_curve_says_what_proofs_hold_for(
+    subject: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    assert main([*subject, "--samples", "40", "--arithmetic", "real", "--out", out]) == 0
+    capsys.readouterr()
+    assert main(["global", "--curve", out, "--json"]) == 0
+    assert told(capsys)["arithmetic"] == "real"
+    assert main(["global", "--curve", out]) == 0
+    assert capsys.readouterr().out.endswith("proofs hold in real arithmetic\n")
+
+
+@pytest.mark.parametrize(
     "flags",
     [
+        ["--arithmetic", "octal"],
+        ["--measure", "change", "--arithmetic", "octal"],
+        ["--arithmetic", "float", "--verifier", "marabou"],
+        [*CHANGE_WITHIN, "--arithmetic", "float", "--verifier", "marabou"],
         ["--error", "0"],
         ["--error", "1.5"],
         ["--confidence", "1"],

@@ -28,6 +28,7 @@ def test_flags_and_then_a_run(here: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "as they are  <- chosen" in told
     assert "Next: radii run experiment.toml --out results" in told
     assert tomllib.loads(Path("experiment.toml").read_text())["data"].endswith("[random 2 seed 0]")
+    assert tomllib.loads(Path("experiment.toml").read_text())["arithmetic"] == "float"
     assert main(["run", "experiment.toml", "--out", "results", "--jobs", "1"]) == 0
     assert "mlp-standard" in capsys.readouterr().out
 

@@ -17,7 +17,9 @@ from onnx import TensorProto, helper, numpy_helper
 from radii.cli import verify
 from radii.errors import InputError
 from radii.testing.graphs import Sketch
-from radii.testing.simulated import hang, hoard
+from radii.testing.simulated import Lying, hang, hoard
+from radii.verdicts import FLOAT, REAL, Verdict
+from radii.verifiers import Answer
 from radii.vnnlib import Outcome, parse_verification, read_problem
 
 
@@ -219,6 +221,57 @@ def test_json(linear: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call(linear, written(linear, UNIT + "(assert (>= Y_0 2.5))"), "--json")
     found = json.loads(capsys.readouterr().out)
     assert (found["verdict"], found["counterexample"]) == ("unsat", None)
+
+
+@pytest.mark.parametrize(
+    ("more", "arithmetic"),
+    [
+        ([], "float"),
+        (["--arithmetic", "real"], "real"),
+        (["--arithmetic", "float:8", "--verifier", "milp"], "float:8"),
+    ],
+)
+def test_the_arithmetic_of_a_proof(
+    linear: Path, more: list[str], arithmetic: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call(linear, written(linear, UNIT + "(assert (>= Y_0 2.5))"), "--json", *more)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], found["arithmetic"]) == ("unsat", arithmetic)
+    call(linear, written(linear, UNIT + "(assert (>= Y_0 1.5))"), "--json", *more)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], found["arithmetic"]) == ("sat", None)
+
+
+def test_the_weakest_of_several_proofs_counts(
+    linear: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A portfolio answers each part of a file by whom it likes: here in turns."""
+    told = iter([FLOAT, REAL])
+
+    class Mixed(Lying):
+        name = "mixed"
+
+        def run(self, *_: object) -> Answer:
+            return Answer(Verdict.ROBUST, arithmetic=next(told))
+
+    monkeypatch.setattr("radii.verifiers.VERIFIERS", (Mixed,))
+    left, right = "(and (<= X_0 0.25) (>= Y_0 2.5))", "(and (>= X_0 0.5) (<= Y_1 -1.5))"
+    file = written(linear, UNIT + f"(assert (or {left} {right}))")
+    call(linear, file, "--json", "--verifier", "mixed")
+    found = json.loads(capsys.readouterr().out)
+    assert (found["verdict"], found["arithmetic"]) == ("unsat", "real")
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        (["--arithmetic", "octal"], "arithmetic 'octal' is not one of float, real"),
+        (["--arithmetic", "float", "--verifier", "marabou"], "proves in real arithmetic alone"),
+    ],
+)
+def test_a_bad_arithmetic(linear: Path, more: list[str], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        call(linear, written(linear, UNIT + "(assert (>= Y_0 2.5))"), *more)
 
 
 @pytest.mark.parametrize(

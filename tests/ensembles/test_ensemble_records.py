@@ -18,6 +18,7 @@ from radii.datasets import from_arrays
 from radii.ensembles import FILE_NAME, Known, Study, read_known
 from radii.errors import StoreError
 from radii.queries import Grid
+from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 
 LEFT, RIGHT = half_plane([-1.0, 0.0], 1.0), half_plane([1.0, 0.0], 1.0)
 
@@ -95,17 +96,70 @@ def test_damage_is_never_a_value(tmp_path: Path, damage: str) -> None:
 def test_a_file_of_version_1_is_carried_on(tmp_path: Path) -> None:
     with Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
         found = study.value(2.0)
-    with sqlite3.connect(tmp_path / FILE_NAME) as database:
-        for name in ("networks", "points", "plays"):
-            database.execute(f"DROP TABLE {name}")
-        database.execute("UPDATE meta SET value = '1' WHERE name = 'version of this file'")
-    database.close()
+    make_older(tmp_path, 1)
     with pytest.raises(StoreError, match="another version"):
         read_known(tmp_path)
-    with Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
+    with Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path, arithmetic=REAL) as study:
         again = study.value(2.0)
     assert (again.lower, again.upper, again.questions) == (found.lower, found.upper, 0)
     assert len(read_known(tmp_path).plays) == 1
+
+
+def make_older(directory: Path, version: int) -> None:
+    """Turn a file into one as that version wrote it."""
+    with sqlite3.connect(directory / FILE_NAME) as database:
+        for name in ("networks", "points", "plays") if version == 1 else ():
+            database.execute(f"DROP TABLE {name}")
+        database.execute("ALTER TABLE findings DROP COLUMN arithmetic")
+        database.execute("DELETE FROM meta WHERE name = 'arithmetic'")
+        changed = "UPDATE meta SET value = ? WHERE name = 'version of this file'"
+        database.execute(changed, (str(version),))
+    database.close()
+
+
+def proven_in(known: Known) -> set[tuple[str, Arithmetic | None]]:
+    return {
+        (finding.verifier, finding.arithmetic)
+        for facts in known.facts
+        for finding in facts.findings
+        if finding.verdict is Verdict.ROBUST
+    }
+
+
+@pytest.mark.parametrize("arithmetic", [FLOAT, REAL])
+def test_findings_keep_their_arithmetic(tmp_path: Path, arithmetic: Arithmetic) -> None:
+    networks, points = [LEFT, RIGHT], [point([0, 0])]
+    with Study.open(networks, points, out=tmp_path, arithmetic=arithmetic) as study:
+        study.value(0.5)  # bounds prove both
+        study.value(2.0)  # that one input fools both is for the verifier
+        assert study.arithmetic == arithmetic
+    known = read_known(tmp_path)
+    assert known.arithmetic == arithmetic
+    assert proven_in(known) == {("crown", arithmetic), ("native", arithmetic)}
+
+
+def test_a_replayed_point_proves_nothing_of_arithmetic(tmp_path: Path) -> None:
+    with Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
+        study.value(0.0)
+    assert proven_in(read_known(tmp_path)) == {("replay", None)}
+
+
+def test_facts_from_before_arithmetic_are_real(tmp_path: Path) -> None:
+    networks, points = [LEFT, RIGHT], [point([0, 0])]
+    with Study.open(networks, points, out=tmp_path) as study:
+        study.value(0.0)
+        found = study.value(2.0)
+    make_older(tmp_path, 2)
+    before = (tmp_path / FILE_NAME).read_bytes()
+    known = read_known(tmp_path)
+    assert (tmp_path / FILE_NAME).read_bytes() == before, "reading must not change the file"
+    assert known.arithmetic == REAL
+    assert proven_in(known) == {("native", REAL), ("replay", None)}
+    with pytest.raises(StoreError, match="another arithmetic; go on with --arithmetic real"):
+        Study.open(networks, points, out=tmp_path)
+    with Study.open(networks, points, out=tmp_path, arithmetic=REAL) as study:
+        again = study.value(2.0)
+    assert (again.lower, again.upper, again.questions) == (found.lower, found.upper, 0)
 
 
 KILLED_AFTER = 3

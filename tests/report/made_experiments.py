@@ -12,7 +12,7 @@ from radii.properties import OneToAny, OneToOne, Property
 from radii.queries import Instance
 from radii.search import Kind, Question
 from radii.store import Store
-from radii.verdicts import Proof, Result, Verdict, Witness
+from radii.verdicts import REAL, Arithmetic, Proof, Result, Verdict, Witness
 
 CLASSES = 3
 HOSTILE = "<img src=x onerror=alert(1)></script><b>&amp;"
@@ -39,6 +39,7 @@ class Known:
     upper: float | None
     wrong_claim: float | None = None
     timed_out_at: float | None = None
+    arithmetic: Arithmetic = REAL
 
 
 def outputs_for(winner: int) -> np.ndarray:
@@ -85,7 +86,7 @@ def answers(made: Instance, known: Known) -> list[tuple[str, Question, Result]]:
         result = Result(Verdict.TIMEOUT, known.timed_out_at, "milp", "2", 60.0)
         found.append((made.key, Question(Kind.PROVE, known.timed_out_at), result))
     if known.lower > 0:
-        proof = Proof(known.lower, 1e-6)
+        proof = Proof(known.lower, 1e-6, known.arithmetic)
         result = Result(Verdict.ROBUST, known.lower, "milp", "2", 1.5, proof=proof)
         found.append((made.key, Question(Kind.PROVE, known.lower), result))
     if known.wrong_claim is not None:

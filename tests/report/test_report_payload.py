@@ -19,6 +19,7 @@ from radii.report import Payload, make_payload, render_page
 from radii.report.findings import ranking
 from radii.report.packing import Block
 from radii.report.page import json_in_script
+from radii.verdicts import FLOAT
 
 NUMPY = {"Float64Array": "<f8", "Float32Array": "<f4", "Int32Array": "<i4", "Uint32Array": "<u4"}
 NUMPY |= {"Uint16Array": "<u2", "Uint8Array": "<u1", "Int8Array": "<i1"}
@@ -129,6 +130,29 @@ def test_summary_is_computed(experiment: Path) -> None:
     assert "1 instance of 12 is misclassified" in told
     assert "1 has no counterexample" in told
     assert "±55.4 percentage points" in told
+
+
+def test_arithmetics_are_told(tmp_path: Path) -> None:
+    mixed = [Known(0.1, 0.2, arithmetic=FLOAT), Known(0.1, 0.2), Known(0.0, 0.0)]
+    exact = [Known(0.1, 0.2, arithmetic=FLOAT)] * 3
+    place = write_experiment(tmp_path / "run", {"mixed": mixed, "exact": exact}, arithmetic="float")
+    payload = make_payload([place])
+    rows, facts = arrays(payload, "columns"), payload.facts
+    scopes = [facts["scopes"][code] for code in rows["arithmetic"]]
+    assert scopes == ["for floating point", "in real arithmetic", "", *["for floating point"] * 3]
+    assert [network["arithmetic"] for network in facts["networks"]] == ["real", "float"]
+    assert facts["experiments"][0]["arithmetic"] == "float"
+    assert "Proofs hold in real arithmetic, 4 of 5 also for floating point." in facts["summary"]
+
+
+def test_experiments_of_two_arithmetics_are_noted(tmp_path: Path) -> None:
+    places = [
+        write_experiment(tmp_path / name, {name: STANDARD}, arithmetic=name)
+        for name in ("float", "real")
+    ]
+    note = "The experiments differ in arithmetic (float, real)"
+    assert any(told.startswith(note) for told in make_payload(places).facts["notes"])
+    assert not any("arithmetic" in told for told in make_payload(places[:1]).facts["notes"])
 
 
 def test_quality_and_pairs_are_those_of_distributions(experiment: Path) -> None:

@@ -46,7 +46,7 @@ def assert_robust(
     valid inputs, such as (0, 1)) or a foolbox model. `data` is a data set, a spec, a pair of arrays
     (inputs, labels) or a torch data set. Without `confidence` the statement is about these inputs;
     with it, about all inputs they were drawn from. `options` are those of `check_robustness`:
-    property, norm, timeout, jobs, seed, out, layout, ...
+    property, norm, timeout, arithmetic, jobs, seed, out, layout, ...
 
     Raises a RobustnessFailure, an AssertionError, if the opposite is shown by counterexamples, and
     also if neither is shown: what was not decided never passes.

@@ -25,7 +25,7 @@ import numpy as np
 from radii import experiments
 from radii.assertions.watching import Enough, Watch
 from radii.datasets import Dataset
-from radii.distributions import Distribution, Requirement, parse_requirement
+from radii.distributions import Distribution, Requirement, parse_requirement, proof_scope
 from radii.errors import DataError, ExperimentError
 from radii.global_robustness import settings_for
 from radii.guarantees import Goal, Population, SequentialEstimate
@@ -65,9 +65,15 @@ class Check:
     brackets: Distribution
 
     @property
+    def scope(self) -> str:
+        """What the proofs hold for, as a clause; empty without proofs."""
+        return proof_scope(self.brackets)
+
+    @property
     def statement(self) -> str:
-        """One line: the decision and its reason."""
-        return f"{self.decision}: {self.reason}"
+        """One line: the decision, its reason, and what the proofs hold for."""
+        said = f"{self.decision}: {self.reason}"
+        return f"{said} {self.scope[0].upper()}{self.scope[1:]}." if self.scope else said
 
 
 def check_robustness(
@@ -84,7 +90,8 @@ def check_robustness(
 ) -> Check:
     """Are at least this share of the inputs right, and robust within eps?
 
-    `options` are settings of an experiment (property, norm, timeout, verifier, attack, seed, ...).
+    `options` are settings of an experiment (property, norm, timeout, verifier, arithmetic, attack,
+    seed, ...).
     With `out` the brackets are kept in that directory, and asking again continues there.
     """
     options.setdefault("attack", "minimum-norm")  # its witnesses are close: their radii are told

@@ -27,6 +27,7 @@ def failure_text(check: Check) -> str:
         f"  found     {check.reason}",
         f"  inputs    {len(rows)}: {len(proven)} proven, {len(refuted)} refuted, "
         f"{len(tried)} undecided" + (f", {untried} not needed" if untried else ""),
+        *([f"  proofs    {check.scope.removeprefix('proofs ')}"] if check.scope else []),
     ]
     refuted.sort(key=lambda row: row.bracket.upper)
     lines += _table("refuted by a counterexample within eps", map(_refuted, refuted), len(refuted))

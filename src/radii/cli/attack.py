@@ -18,7 +18,7 @@ EPILOG = """examples:
   radii attack --network net.onnx --data images.npz --domain 0:1 --norm l2 --grid 0.1:5:0.1
 """
 
-OF_PROOFS = ("search", "verifier", "k", "cuts", "device", "tool")
+OF_PROOFS = ("search", "verifier", "k", "cuts", "device", "tool", "arithmetic")
 """Flags of a run that are taken, since scripts give both commands the same ones."""
 
 

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     from radii.cli.comparing import Options, compare_groups
     from radii.cli.fitting import fit_rows
     from radii.cli.json_output import print_json
-    from radii.cli.sources import note_published, read_distributions
+    from radii.cli.sources import note_arithmetics, note_published, read_distributions
 
     options = Options(
         by=args.by,
@@ -95,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
     distribution = read_distributions(args.places, split=args.split, distrust=args.distrust)
     compared = compare_groups(distribution, options)
     note_published(distribution)
+    note_arithmetics(distribution)
     fits = fit_rows(compared.groups, args.seed) if args.fit else []
     if args.csv is not None:
         _write(compared, fits, args.csv)

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli.options import add_json_flag
+from radii.cli.options import add_arithmetic_flag, add_json_flag
 from radii.cli.parsing import number, seconds
 from radii.errors import ExperimentError, InputError
 
@@ -38,7 +38,7 @@ exit codes:
 """
 
 _TRAINING = ("batch", "optimizer", "rate", "weight_decay", "seed")
-_MEASURING = ("property", "norm", "grid", "verifier", "attack", "timeout", "memory")
+_MEASURING = ("property", "norm", "grid", "verifier", "arithmetic", "attack", "timeout", "memory")
 
 
 def add_parser(subparsers: Any) -> None:
@@ -86,6 +86,7 @@ def add_parser(subparsers: Any) -> None:
     seek.add_argument("--norm", metavar="NAME", help="linf (default), l2 or l1")
     seek.add_argument("--grid", metavar="START:STOP:STEP", help="for test images (around eps)")
     seek.add_argument("--verifier", metavar="NAME", help="native (default), milp, ...")
+    add_arithmetic_flag(seek)
     seek.add_argument("--attack", metavar="NAME", help="pgd on training images, minimum-norm")
     seek.add_argument("--timeout", type=seconds, metavar="S", help="wall seconds a query (60)")
     seek.add_argument("--memory", metavar="SIZE", help="of each worker (its share of nine tenths)")

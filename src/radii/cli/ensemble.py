@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli.options import add_json_flag
+from radii.cli.options import add_arithmetic_flag, add_json_flag, arithmetic_from
 from radii.cli.parsing import number, seconds
 from radii.errors import ExperimentError, SpecificationError
 
@@ -27,6 +27,8 @@ EPILOG = """examples:
       --save attack.npz
   radii ensemble curve --networks a.onnx b.onnx --data digits:test[0:20] --domain 0:1 \\
       --grid 0:0.3:0.02 --alpha 0.5 --out results
+  radii ensemble verify --networks a.onnx b.onnx --data digits:test[0:2] --domain 0:1 --eps 0.02 \
+      --arithmetic real
 
 exit codes:
   0 done; verify: robust, 1 not proven robust (verify with --alpha), 2 bad input
@@ -97,6 +99,7 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--norm", default="linf", metavar="NAME", help="linf (default), l2 or l1")
     how = parser.add_argument_group("how")
     how.add_argument("--verifier", default="native", metavar="NAME", help="native (default), milp")
+    add_arithmetic_flag(how)
     how.add_argument(
         "--timeout", type=seconds, default=60.0, metavar="S", help="wall seconds a question (60)"
     )
@@ -139,6 +142,7 @@ def _study(args: argparse.Namespace) -> Iterator[tuple[Study, EnsembleProgress]]
         datasets.load_spec(args.data),
         norm=args.norm,
         verifier=args.verifier,
+        arithmetic=arithmetic_from(args),
         timeout=args.timeout,
         jobs=args.jobs or default_jobs(),
         memory_bytes=None if args.memory is None else parse_size(args.memory),

@@ -15,6 +15,7 @@ from radii.ensembles.sets import members
 
 if TYPE_CHECKING:
     from radii.ensembles import CriticalEps, Measurement, RandomizedAttack, Study
+    from radii.verdicts import Arithmetic
 
 __all__ = [
     "print_attack",
@@ -31,6 +32,7 @@ def told_value(study: Study, found: Measurement, alpha: float | None) -> dict[st
     told: dict[str, Any] = {
         "networks": list(study.ensemble.names),
         "norm": study.norm.value,
+        "arithmetic": str(study.arithmetic),
         **_bracket(found),
         "defence": [str(weight) for weight in found.limit.defence],
         "points": [
@@ -52,6 +54,7 @@ def told_value(study: Study, found: Measurement, alpha: float | None) -> dict[st
                 "verifier": each.finding.verifier,
                 "version": each.finding.version,
                 "margin": each.finding.margin,
+                "arithmetic": _text(each.finding.arithmetic),
             }
             for each in study.impossible(found.eps)
         ],
@@ -60,6 +63,7 @@ def told_value(study: Study, found: Measurement, alpha: float | None) -> dict[st
                 "input": study.points[each.place].index,
                 "classifiers": _listed(each.finding.classifiers),
                 "verifier": each.finding.verifier,
+                "arithmetic": _text(each.finding.arithmetic),
             }
             for each in study.disagreements
         ],
@@ -97,6 +101,7 @@ def told_curve(
     told: dict[str, Any] = {
         "networks": list(study.ensemble.names),
         "norm": study.norm.value,
+        "arithmetic": str(study.arithmetic),
         "curve": [_bracket(found) for found in curve],
     }
     if critical is not None:
@@ -151,6 +156,7 @@ def print_curve(study: Study, curve: Sequence[Measurement], critical: CriticalEp
             f"{found.seconds:.1f}",
         )
     console.print(table)
+    console.print(f"proofs hold {study.arithmetic.scope}")
     if critical is not None:
         below = "nowhere" if critical.lower is None else f"proven at eps {critical.lower:g}"
         above = "nowhere" if critical.upper is None else f"at eps {critical.upper:g}"
@@ -179,6 +185,7 @@ def _print_head(console: Console, study: Study, found: Measurement) -> None:
         console.print(f"value {_number(found.lower)}, exactly")
     else:
         console.print(f"value between {_number(found.lower)} and {_number(found.upper)}")
+    console.print(f"proofs hold {study.arithmetic.scope}")
 
 
 def _print_defence(console: Console, study: Study, found: Measurement) -> None:
@@ -208,15 +215,20 @@ def _print_points(console: Console, study: Study, eps: float) -> None:
 def _print_disagreements(console: Console, study: Study) -> None:
     for each in study.disagreements:
         index = study.points[each.place].index
-        sets = _names(study, each.finding.classifiers)
+        sets, claimed = _names(study, each.finding.classifiers), each.finding.arithmetic
+        scope = "" if claimed is None else f" {claimed.scope}"
         console.print(
             f"DISAGREEMENT input {index}: {each.finding.verifier} claimed that {sets} cannot be "
-            "fooled together; a replayed input does"
+            f"fooled together{scope}; a replayed input does"
         )
 
 
 def _names(study: Study, mask: int) -> str:
     return ", ".join(study.ensemble.names[place] for place in members(mask)) or "nobody"
+
+
+def _text(arithmetic: Arithmetic | None) -> str | None:
+    return None if arithmetic is None else str(arithmetic)
 
 
 def _listed(mask: int) -> list[int]:

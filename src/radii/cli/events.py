@@ -116,7 +116,7 @@ class EventLog:
             asked = {"kind": question.kind.value, "eps": question.eps}
             said = {"verdict": result.verdict.value, "message": result.message}
             self.write("failure", **self._subject(case), **asked, **said)
-        for disagreement in weigh([*case.search.results, result])[1]:
+        for disagreement in weigh([*case.search.results, result]).disagreements:
             found = (case.instance.key, str(disagreement))
             if found not in self._reported:
                 self._reported.add(found)

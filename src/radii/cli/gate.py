@@ -61,7 +61,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from radii.cli.json_output import print_json
     from radii.cli.sources import note_published, read_distributions
-    from radii.distributions import parse_requirement
+    from radii.distributions import parse_requirement, proof_scope, weakest_arithmetic
 
     requirements = [parse_requirement(text) for text in args.require]
     distribution = read_distributions(args.places)
@@ -71,9 +71,11 @@ def run(args: argparse.Namespace) -> int:
     passed = all(outcome.is_met for outcome in outcomes)
     if args.json:
         told = [dataclasses.asdict(outcome) for outcome in outcomes]
-        print_json({"passed": passed, "outcomes": told})
+        weakest = weakest_arithmetic(distribution)
+        arithmetic = None if weakest is None else str(weakest)
+        print_json({"passed": passed, "arithmetic": arithmetic, "outcomes": told})
     else:
-        _print(outcomes)
+        _print(outcomes, proof_scope(distribution))
     return 0 if passed else 1
 
 
@@ -94,11 +96,12 @@ def refuse_unfinished(distribution: Distribution) -> None:
         )
 
 
-def _print(outcomes: Sequence[Outcome]) -> None:
+def _print(outcomes: Sequence[Outcome], scope: str) -> None:
     for text in dict.fromkeys(outcome.requirement for outcome in outcomes):
         print(text)
         for outcome in outcomes:
             if outcome.requirement == text:
                 print(f"  {'met    ' if outcome.is_met else 'NOT MET'}  {outcome.reason}")
     missed = sum(not outcome.is_met for outcome in outcomes)
-    print(f"{missed} of {len(outcomes)} not met" if missed else "all requirements are met")
+    result = f"{missed} of {len(outcomes)} not met" if missed else "all requirements are met"
+    print(f"{result}; {scope}" if scope else result)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli.options import add_json_flag
+from radii.cli.options import add_arithmetic_flag, add_json_flag, arithmetic_from
 from radii.cli.parsing import number, seconds
 from radii.errors import ExperimentError
 
@@ -24,6 +24,7 @@ EPILOG = """examples:
   radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 \\
                --sequential --decide 0.9               stops as soon as it is known
   radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 --measure change
+  radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 --arithmetic real
   radii global --curve results --by-class              R at every eps, from a finished run
 
 exit codes:
@@ -105,6 +106,7 @@ def _add_work_flags(group: Any) -> None:
     group.add_argument("--attack", metavar="NAME", help="of R: apgd (default), pgd, fgsm, ...; of "
                        "D: pgd (default), fgsm")  # fmt: skip
     group.add_argument("--verifier", metavar="NAME", help="native (default), milp, ...")
+    add_arithmetic_flag(group)
     group.add_argument("--within", type=number, metavar="W", help="of D: narrow changes to this")
     group.add_argument("--timeout", type=seconds, metavar="S", help="seconds an input's proof (60)")
     group.add_argument("--memory", metavar="SIZE", help="of each worker (its share of nine tenths)")
@@ -225,7 +227,8 @@ def _robustness(
     for name in ("range", "within"):
         if getattr(args, name) is not None:
             raise ExperimentError(f"--{name} is for --measure change: R is a share")
-    options = {name: getattr(args, name) for name in ("attack", "verifier", "timeout", "memory")}
+    names = ("attack", "verifier", "timeout", "memory", "arithmetic")
+    options = {name: getattr(args, name) for name in names}
     settings = settings_for(
         args.eps,
         args.by,
@@ -255,10 +258,14 @@ def _change(
 ) -> GlobalRobustness:
     from radii.balls import Norm
     from radii.global_robustness import Measuring, estimate_change, one_value_grid
+    from radii.verifiers import arithmetic_of
 
     if args.property is not None:
         raise ExperimentError("--property is for R; D measures the change of --on")
     chosen = {name: getattr(args, name) for name in ("attack", "verifier", "timeout", "within")}
+    chosen["arithmetic"] = arithmetic_from(args)
+    if args.within is not None:  # all proofs hold in one arithmetic: what the verifier can prove in
+        chosen["arithmetic"] = arithmetic_of(args.verifier or "native", chosen["arithmetic"])
     measuring = Measuring(
         eps=one_value_grid(args.eps)[0],
         on=args.on,

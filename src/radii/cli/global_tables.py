@@ -98,6 +98,8 @@ def show_result(args: argparse.Namespace, found: GlobalRobustness) -> None:
     print(f"  width       {found.estimate.high - found.estimate.low:.4f}: sampling "
           f"{found.estimate.sampling_width:.4f}, open brackets "
           f"{found.estimate.bracket_width:.4f}")  # fmt: skip
+    if found.arithmetic is not None:
+        print(f"  proofs      hold {found.arithmetic.scope}")
     if found.attacked is not None:
         told = f"{_seen(found.attacked)}, {_mathematically(found.attacked)}"
         print(f"  attack only {told}: {_attack_words(found)}")
@@ -134,6 +136,7 @@ def _result_row(found: GlobalRobustness) -> dict[str, Any]:
         "eps": found.eps,
         "by": found.by,
         "seed": found.seed,
+        "arithmetic": None if found.arithmetic is None else str(found.arithmetic),
         "estimate": _estimate_row(found.estimate),
         "attack_only": None if found.attacked is None else _estimate_row(found.attacked),
         "stopped": found.reason,
@@ -163,6 +166,7 @@ def show_curve(args: argparse.Namespace) -> int:
     """R at every eps at once, of each network of a finished run."""
     from radii.cli.json_output import print_json
     from radii.cli.sources import read_distributions
+    from radii.distributions import proof_scope, weakest_arithmetic
     from radii.guarantees import robustness_curve
 
     distribution = read_distributions([args.curve])
@@ -176,7 +180,10 @@ def show_curve(args: argparse.Namespace) -> int:
         _write_csv(args.csv, columns, rows)
     if args.json:
         told = {name: [dataclasses.asdict(p) for p in curve] for name, curve in curves.items()}
-        print_json({"confidence": args.confidence, "statement": "i.i.d.", "networks": told})
+        weakest = weakest_arithmetic(distribution)
+        arithmetic = None if weakest is None else str(weakest)
+        head = {"confidence": args.confidence, "statement": "i.i.d.", "arithmetic": arithmetic}
+        print_json({**head, "networks": told})
         return 0
     for name, curve in curves.items():
         size = len(distribution.by_network()[name])
@@ -186,6 +193,8 @@ def show_curve(args: argparse.Namespace) -> int:
             "(i.i.d. statement)"
         )
         _print_curve(curve)
+    if scope := proof_scope(distribution):
+        print(scope)
     return 0
 
 

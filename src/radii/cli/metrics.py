@@ -146,6 +146,8 @@ def _write(path: Path, rows: Sequence[Metrics]) -> None:
 def _print(rows: Sequence[Metrics]) -> None:
     from rich.console import Console
 
+    from radii.verdicts import Arithmetic
+
     console = Console()
     for name in dict.fromkeys(row.network for row in rows):
         console.print(_table([row for row in rows if row.network == name]))
@@ -155,6 +157,12 @@ def _print(rows: Sequence[Metrics]) -> None:
             markup=False,
             highlight=False,
         )
+    proven = dict.fromkeys((row.network, row.arithmetic) for row in rows if row.arithmetic)
+    scopes = dict.fromkeys(Arithmetic.parse(str(told)).scope for _, told in proven)
+    for scope in scopes:
+        those = [name for name, told in proven if Arithmetic.parse(str(told)).scope == scope]
+        whose = f" of {', '.join(those)}" if len(scopes) > 1 else ""
+        console.print(f"Proofs{whose} hold {scope}.", markup=False, highlight=False)
     by = ", CAcc by Chernoff and Hoeffding" if any(row.accuracy for row in rows) else ""
     console.print(
         "open: neither proven nor refuted. Shares are of these inputs and, in parentheses, of all, "

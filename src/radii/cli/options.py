@@ -13,11 +13,14 @@ from radii.errors import ExperimentError
 if TYPE_CHECKING:
     from radii.execution import Cluster
     from radii.experiments import Experiment
+    from radii.verdicts import Arithmetic
 
 __all__ = [
+    "add_arithmetic_flag",
     "add_experiment_flags",
     "add_json_flag",
     "add_machine_flags",
+    "arithmetic_from",
     "cluster_from",
     "experiment_from",
     "take_run_budget",
@@ -34,6 +37,7 @@ _SETTINGS = (
     "memory",
     "device",
     "tool",
+    "arithmetic",
 )
 _NUMBERS = ("k", "timeout", "cpu_timeout", "seed")
 
@@ -129,6 +133,7 @@ def _add_proof_flags(how: Any) -> None:
         metavar="NAME",
         help="native (default), milp, enumeration, marabou, gurobi, vnncomp, portfolio:NAME,NAME",
     )
+    add_arithmetic_flag(how)
     how.add_argument(
         "--timeout",
         type=seconds,
@@ -189,6 +194,23 @@ def _add_verifier_flags(group: Any) -> None:
         help="what --verifier vnncomp runs: a command with {onnx} {vnnlib} {out} {timeout}, "
         "a run_instance.sh, or alpha-beta-crown:FOLDER, nnenum:FOLDER, oval-bab:FOLDER",
     )
+
+
+def add_arithmetic_flag(group: Any) -> None:
+    group.add_argument(
+        "--arithmetic",
+        metavar="NAME",
+        help="what proofs speak of: float (default), the network as it runs, in its own number "
+        "type and any order of summation (float:8 for 8 times the rounding errors); or real, "
+        "the network without rounding",
+    )
+
+
+def arithmetic_from(args: argparse.Namespace) -> Arithmetic | None:
+    """The arithmetic that the flag names; None without it: what suits the verifier."""
+    from radii.verdicts import Arithmetic
+
+    return None if args.arithmetic is None else Arithmetic.parse(args.arithmetic)
 
 
 def add_json_flag(parser: argparse.ArgumentParser) -> None:

@@ -36,6 +36,7 @@ EPILOG = """examples:
   radii run experiment.toml --out results          run again: continues where it stopped
   radii run experiment.toml --out results --estimate        a few inputs: how long would all take?
   radii run experiment.toml --out results --budget 20s      spent where it narrows most; again: more
+  radii run experiment.toml --out ideal --arithmetic real   of the network without its rounding
 
 experiment.toml:
   networks = ["net.onnx"]

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         imported = read_results(args.directory)
         for note in imported.notes:
             print(f"radii: {note}", file=sys.stderr)
-        _print(imported.distribution, [], as_json=args.json, instances=args.instances)
+        _print(imported.distribution, [], None, as_json=args.json, instances=args.instances)
         return 0
     with Store.open(args.directory) as store:
         if args.statistics:
@@ -97,19 +97,22 @@ def print_store(store: Store, *, as_json: bool, instances: bool = False) -> None
         for network, index, disagreement in store.disagreements()
     ]
     distribution = Distribution(store.measurements())
-    _print(distribution, disagreements, as_json=as_json, instances=instances)
+    arithmetic = (store.experiment() or {}).get("arithmetic")
+    _print(distribution, disagreements, arithmetic, as_json=as_json, instances=instances)
 
 
 def _print(
     distribution: Distribution,
     disagreements: Sequence[dict[str, Any]],
+    arithmetic: str | None,
     *,
     as_json: bool,
     instances: bool,
 ) -> None:
+    """`arithmetic` is what the experiment asked for; each proof has its own."""
     if as_json:
         parts = distribution.by_network().values()
-        networks = [_network_object(part.measurements) for part in parts]
+        networks = [_network_object(part.measurements, arithmetic) for part in parts]
         json.dump({"networks": networks, "disagreements": disagreements}, sys.stdout, indent=1)
         print()
         return
@@ -130,11 +133,12 @@ def _print(
         )
 
 
-def _network_object(measurements: Sequence[Measurement]) -> dict[str, Any]:
+def _network_object(measurements: Sequence[Measurement], arithmetic: str | None) -> dict[str, Any]:
     first = measurements[0]
     return {
         "network": first.network,
         "fingerprint": first.fingerprint,
+        "arithmetic": arithmetic,
         "instances": [_instance_object(m) for m in measurements],
     }
 
@@ -153,4 +157,5 @@ def _instance_object(m: Measurement) -> dict[str, Any]:
         "queries": m.queries,
         "missing": m.missing,
         "cancelled": m.cancelled,
+        "arithmetic": None if m.arithmetic is None else str(m.arithmetic),
     }

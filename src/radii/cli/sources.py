@@ -13,7 +13,7 @@ from radii.errors import StoreError
 if TYPE_CHECKING:
     from radii.distributions import Distribution
 
-__all__ = ["note_published", "read_distributions"]
+__all__ = ["note_arithmetics", "note_published", "read_distributions"]
 
 
 def read_distributions(
@@ -66,6 +66,19 @@ def note_published(distribution: Distribution) -> None:
             "so shares are of correctly classified ones",
             file=sys.stderr,
         )
+
+
+def note_arithmetics(distribution: Distribution) -> None:
+    """Say on standard error that the proofs of networks hold in different arithmetics."""
+    from radii.distributions import weakest_arithmetic
+
+    names: dict[str, list[str]] = {}
+    for name, part in distribution.by_network().items():
+        if (weakest := weakest_arithmetic(part)) is not None:
+            names.setdefault(weakest.scope, []).append(name)
+    if len(names) > 1:
+        parts = "; ".join(f"those of {', '.join(those)} {scope}" for scope, those in names.items())
+        print(f"radii: proofs hold in different arithmetics: {parts}", file=sys.stderr)
 
 
 def _is_one_on_several_splits(plain: str, parts: Sequence[Distribution]) -> bool:

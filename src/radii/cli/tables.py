@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from radii.brackets import Measurement
-from radii.distributions import Distribution, quality
+from radii.distributions import Distribution, arithmetics, proof_scope, quality
 from radii.distributions.summaries import whose
 
 __all__ = ["instance_table", "summary_table"]
@@ -32,9 +32,11 @@ def summary_table(distribution: Distribution, console: Console) -> Table:
 
 def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
     has_missing = any(m.missing for m in distribution)
+    is_mixed = len(arithmetics(distribution)) > 1
     table = Table(box=SIMPLE_HEAD, title="Robustness distributions", title_justify="left")
     table.add_column("network", overflow="fold", min_width=16)
-    for name in ("correct", *quantiles, "gap", *(["missing"] if has_missing else []), "s each"):
+    optional = [*(["proofs"] if is_mixed else []), *(["missing"] if has_missing else [])]
+    for name in ("correct", *quantiles, "gap", *optional, "s each"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, part in distribution.by_network().items():
         right = part.correctly_classified() if part.holds.any() else None
@@ -45,14 +47,26 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
             f"{int(part.correct.sum())}/{len(part)}",
             *shown,
             _number(measured.mean_gap, ".4f"),
+            *([_counts(part)] if is_mixed else []),
             *([str(sum(m.missing for m in part))] if has_missing else []),
             _number(measured.mean_seconds, ".2f"),
         )
-    table.caption = (
-        f"radii of {whose(distribution)}, proven–witnessed; gap: mean width of their brackets"
+    table.caption = _caption(
+        f"radii of {whose(distribution)}, proven–witnessed; gap: mean width of their brackets",
+        distribution,
     )
     table.caption_justify = "left"
     return table
+
+
+def _counts(part: Distribution) -> str:
+    """How many proofs in which arithmetic, as in `18 float, 2 real`."""
+    counts = reversed(arithmetics(part).items())
+    return ", ".join(f"{count} {arithmetic}" for arithmetic, count in counts) or "none"
+
+
+def _caption(text: str, distribution: Distribution) -> str:
+    return "\n".join(filter(None, (text, proof_scope(distribution))))
 
 
 def instance_table(distribution: Distribution, console: Console) -> Table:
@@ -65,11 +79,14 @@ def instance_table(distribution: Distribution, console: Console) -> Table:
         "lower": lambda m: f"{m.bracket.lower:.6g}",
         "upper": lambda m: "none" if math.isinf(m.bracket.upper) else f"{m.bracket.upper:.6g}",
         "becomes": lambda m: "" if m.witness_class is None else str(m.witness_class),
+        "arithmetic": lambda m: "" if m.arithmetic is None else str(m.arithmetic),
         "queries": lambda m: str(m.queries),
         "s": lambda m: f"{m.seconds:.2f}",
     }
     if all(m.target is None for m in distribution):
         del cells["target"]
+    if len(arithmetics(distribution)) < 2:
+        del cells["arithmetic"]
     whole = _instances(distribution, cells)
     if _fits(whole, console):
         return whole
@@ -84,6 +101,7 @@ def _instances(distribution: Distribution, cells: dict[str, Callable[[Measuremen
         table.add_column(name, justify="right", no_wrap=True)
     for m in distribution:
         table.add_row(Text(m.network), *(cell(m) for cell in cells.values()))
+    table.caption, table.caption_justify = proof_scope(distribution) or None, "left"
     return table
 
 

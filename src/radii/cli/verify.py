@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli.options import add_machine_flags
+from radii.cli.options import add_arithmetic_flag, add_machine_flags, arithmetic_from
 from radii.cli.parsing import seconds
 from radii.errors import InputError, SpecificationError
 from radii.memory import parse_size
@@ -37,6 +37,7 @@ EPILOG = """examples:
   radii verify net.onnx property.vnnlib
   radii verify net.onnx property.vnnlib.gz --timeout 300 --out result.txt
   radii verify net.onnx property.vnnlib --json
+  radii verify net.onnx property.vnnlib --arithmetic real     of the network without its rounding
   radii verify --instances bench/instances.csv --out bench/results.csv
 """
 
@@ -76,6 +77,7 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--verifier", default="native", metavar="NAME", help="what proves (native)")
     add_machine_flags(parser)
+    add_arithmetic_flag(parser)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the attack (0)")
     parser.add_argument("--json", action="store_true", help="print JSON instead")
     parser.set_defaults(run=run)
@@ -86,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
     allowed = math.inf if args.timeout is None else args.timeout
     if not allowed > 0:
         raise InputError(f"--timeout {args.timeout} must be a number of seconds above 0")
+    arithmetic_from(args)  # a bad one is told before any work
     if args.instances is not None:
         if args.network is not None:
             raise InputError(f"give {args.network} or --instances, not both")
@@ -124,6 +127,7 @@ class Found:
     verifier: str
     message: str = ""
     replayed_on: str | None = None
+    arithmetic: str | None = None
 
 
 def decide(
@@ -137,7 +141,7 @@ def decide(
     options = {name: value for name, value in chosen.items() if value is not None}
     if args.device is not None:
         verifiers.check_device(args.device)
-    verifier = verifiers.get(args.verifier, **options)
+    verifier = verifiers.get(args.verifier, arithmetic=arithmetic_from(args), **options)
     network = _network(args.network, problem)
     limits = verifiers.Limits(seconds, memory, started=started)
     decision = decide_problem(network, problem, verifier=verifier, limits=limits, seed=args.seed)
@@ -146,6 +150,7 @@ def decide(
         f"{verifier.name} {verifier.version}",
         decision.message,
         decision.witness.replayed_on if decision.witness is not None else None,
+        None if decision.arithmetic is None else str(decision.arithmetic),
     )
 
 
@@ -203,6 +208,7 @@ def _object(args: argparse.Namespace, answer: Found, seconds: float) -> dict[str
         "verdict": found.outcome.value,
         "counterexample": counterexample,
         "verifier": answer.verifier,
+        "arithmetic": answer.arithmetic,
         "seconds": round(seconds, 3),
         "message": answer.message,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from radii.distributions.arithmetics import arithmetics, proof_scope, weakest_arithmetic
 from radii.distributions.class_fairness import (
     ClassCurves,
     ClassRecall,
@@ -74,6 +75,7 @@ __all__ = [
     "TestResult",
     "Turnbull",
     "adversarial_cost",
+    "arithmetics",
     "class_curves",
     "class_gains",
     "clopper_pearson",
@@ -94,6 +96,7 @@ __all__ = [
     "ks_matrix",
     "over_targets",
     "parse_requirement",
+    "proof_scope",
     "quality",
     "quality_table",
     "read_results",
@@ -107,5 +110,6 @@ __all__ = [
     "target_recall",
     "turnbull",
     "verona_frame",
+    "weakest_arithmetic",
     "write_verona_folder",
 ]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from radii.brackets import Bracket, Measurement
 from radii.errors import DataError
+from radii.verdicts import Arithmetic
 
 __all__ = [
     "COLUMNS",
@@ -37,7 +38,8 @@ NONE = -1
 class Column:
     """What a column holds, and what an instance has of which nothing is told.
 
-    Where a fact may be None, the default stands for it: -1 for whole numbers, NaN for others.
+    Where a fact may be None, the default stands for it: -1 for whole numbers, the empty text, NaN
+    for others.
     """
 
     name: str
@@ -57,7 +59,15 @@ DEFAULTS: dict[str, Any] = {
 }
 """For facts that a `Measurement` must have but that tables of others often lack."""
 
-DTYPES = {"str": np.str_, "int": np.int64, "int | None": np.int64, "bool": np.bool_}
+DTYPES = {
+    "str": np.str_,
+    "int": np.int64,
+    "int | None": np.int64,
+    "bool": np.bool_,
+    "Arithmetic | None": np.str_,
+}
+NOTHING = {np.float64: math.nan, np.int64: NONE, np.str_: ""}
+"""What stands for None."""
 
 
 def _column(field: dataclasses.Field[Any]) -> Column:
@@ -67,7 +77,7 @@ def _column(field: dataclasses.Field[Any]) -> Column:
     if field.default is not dataclasses.MISSING:
         default = field.default
     if default is None or is_optional:
-        default = math.nan if dtype is np.float64 else NONE
+        default = NOTHING[dtype]
     return Column(field.name, dtype, default, is_optional)
 
 
@@ -91,7 +101,8 @@ COLUMNS: dict[str, Column] = {
 `split` is train or test, `training` how the network was trained. `critical` counts the missing
 answers between `lower` and `upper`, and is none where that is not known. `searched` is the eps up
 to which counterexamples were searched for (see `radii.distributions.searched`). `classes` is how
-many the network tells apart, where every one of them was a target of every input.
+many the network tells apart, where every one of them was a target of every input. `arithmetic` is
+text, as in `float` or `real`, and empty without a proof and where nobody told it.
 """
 
 
@@ -115,9 +126,11 @@ def measurements_of(columns: Mapping[str, Array]) -> Iterator[Measurement]:
     for column in _MEASURED:
         told = columns[column.name].tolist()
         if column.is_optional:
-            told = [None if value == NONE or value != value else value for value in told]
+            told = [None if value in (NONE, "") or value != value else value for value in told]
         values.append(told)
     names = [column.name for column in _MEASURED]
+    spoken = names.index("arithmetic")
+    values[spoken] = [text and Arithmetic.parse(text) for text in values[spoken]]
     brackets = map(Bracket, columns["lower"].tolist(), columns["upper"].tolist())
     for bracket, *row in zip(brackets, *values, strict=True):
         yield Measurement(bracket=bracket, **dict(zip(names, row, strict=True)))
@@ -145,7 +158,11 @@ def filled(told: Mapping[str, Any]) -> dict[str, Array]:
     wrong = ~columns["correct"] & (columns["property"] == "one-to-any")
     columns["lower"] = np.where(wrong, 0.0, columns["lower"])
     columns["upper"] = np.where(wrong, 0.0, columns["upper"])
+    columns["arithmetic"] = np.where(wrong, "", columns["arithmetic"])
     _check_brackets(columns)
+    for text in np.unique(columns["arithmetic"]):
+        if text:
+            Arithmetic.parse(str(text))
     return columns
 
 

@@ -205,7 +205,7 @@ class Distribution:
         """The rows with these values: `dist.only(network="a", label=3, split="test")`."""
         mask = np.ones(len(self), np.bool_)
         for name, value in equal.items():
-            mask &= self.column(name) == (NONE if value is None else value)
+            mask &= self.column(name) == (COLUMNS[name].default if value is None else value)
         if not mask.any():
             wanted = ", ".join(f"{name} {value}" for name, value in equal.items())
             raise DataError(f"no bracket has {wanted}")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from radii.distributions.arithmetics import ranked
 from radii.distributions.columns import NONE, Array, joint_codes
 from radii.errors import DataError
 
@@ -50,6 +51,9 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
     searched = np.full(size, np.inf)
     with np.errstate(invalid="ignore"):  # NaN of one target is NaN of all: it is not known
         np.minimum.at(searched, group, distribution.column("searched"))
+    texts, rank = ranked(distribution.column("arithmetic"))
+    weakest = np.full(size, len(texts))
+    np.minimum.at(weakest, group, rank)
     is_closest = distribution.upper == upper[group]
     witness = np.full(size, NONE)
     witness[group[is_closest]] = target[is_closest]
@@ -65,6 +69,7 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
         witness_class=np.where(np.isfinite(upper), witness, NONE),
         critical=None,
         searched=searched,
+        arithmetic=texts[weakest],
         seconds=totals["seconds"],
         **{name: totals[name].astype(np.int64) for name in ("queries", "missing", "cancelled")},
     )

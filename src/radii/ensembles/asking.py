@@ -13,7 +13,7 @@ from radii.ensembles.proving import Finding, decide_jointly
 from radii.errors import RadiiError
 from radii.execution import Request, Staff, Stopped
 from radii.networks import Network
-from radii.verdicts import Verdict
+from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers import Limits, Verifier
 
 __all__ = ["Inline", "Workers", "make_answerer"]
@@ -29,6 +29,7 @@ class Inline:
     verifier: Verifier
     memory_bytes: int | None = None
     jobs: int = 1
+    arithmetic: Arithmetic = FLOAT
 
     def ask(self, questions: Sequence[Question]) -> Iterator[tuple[Question, Finding]]:
         for question in questions:
@@ -41,7 +42,13 @@ class Inline:
         limits = Limits(question.seconds, self.memory_bytes)
         try:
             return decide_jointly(
-                self.ensemble, point, ball, question.classifiers, self.verifier, limits
+                self.ensemble,
+                point,
+                ball,
+                question.classifiers,
+                self.verifier,
+                limits,
+                arithmetic=self.arithmetic,
             )
         except RadiiError:
             raise
@@ -62,12 +69,14 @@ def make_answerer(
     norm: Norm,
     verifier: Verifier,
     memory_bytes: int | None,
+    arithmetic: Arithmetic,
 ) -> Callable[[Question], Finding]:
     """What a worker process answers questions with."""
     import torch
 
     torch.set_num_threads(1)
-    return Inline(Ensemble(networks), points, norm, verifier, memory_bytes).answer
+    ensemble = Ensemble(networks)
+    return Inline(ensemble, points, norm, verifier, memory_bytes, arithmetic=arithmetic).answer
 
 
 def _missing(question: Question, stopped: Stopped, verifier: Verifier) -> Finding:
@@ -94,6 +103,7 @@ class Workers:
         *,
         jobs: int,
         memory_bytes: int | None = None,
+        arithmetic: Arithmetic = FLOAT,
     ) -> None:
         self.jobs = jobs
         self._verifier = verifier
@@ -104,6 +114,7 @@ class Workers:
             norm,
             verifier,
             memory_bytes,
+            arithmetic,
             jobs=jobs,
             memory_bytes=memory_bytes,
         )

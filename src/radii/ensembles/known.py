@@ -16,6 +16,7 @@ from radii.ensembles.facts import Facts
 from radii.ensembles.game import Attempt, added_up, value_of
 from radii.ensembles.sets import full_set, heaviest, weight_of
 from radii.errors import StoreError
+from radii.verdicts import REAL, Arithmetic
 
 __all__ = ["Known", "Play"]
 
@@ -33,7 +34,8 @@ class Play:
 class Known:
     """An ensemble by the names of its networks, its points with their facts, and plays by eps.
 
-    `domain` is the key of the input domain; `place` the directory that all this is kept in.
+    `domain` is the key of the input domain; `place` the directory that all this is kept in;
+    `arithmetic` what proofs were asked to speak of.
     """
 
     names: tuple[str, ...]
@@ -43,6 +45,7 @@ class Known:
     facts: tuple[Facts, ...]
     plays: tuple[Play, ...]
     place: Path | None = None
+    arithmetic: Arithmetic = REAL
 
     def perturbed(self, play: Play) -> tuple[tuple[Fooling, ...], ...]:
         """For each deterministic attack of a play what it makes of every point."""

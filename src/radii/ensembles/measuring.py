@@ -22,7 +22,7 @@ from radii.ensembles.facts import Facts
 from radii.ensembles.game import Listed, Solution, Unless, solve
 from radii.ensembles.proving import Finding, proven_alone
 from radii.ensembles.sets import full_set, is_within, subsets_by_size, weight_of
-from radii.verdicts import Verdict
+from radii.verdicts import FLOAT, Arithmetic, Verdict
 
 __all__ = ["REPLAY", "Asker", "Keeper", "Measurement", "Measuring", "Question"]
 
@@ -105,7 +105,8 @@ class Measuring:
     """Facts about an ensemble at some points in one norm, and how to learn more.
 
     `timeout` is wall seconds a question; a question that runs out of them is not asked again.
-    `observer` is told every bracket on the way, the first one before anything is done.
+    `observer` is told every bracket on the way, the first one before anything is done. Bounds prove
+    in `arithmetic`.
     """
 
     ensemble: Ensemble
@@ -117,6 +118,7 @@ class Measuring:
     keeper: Keeper | None = None
     facts: list[Facts] = field(default_factory=list)
     observer: Callable[[Measurement], None] | None = None
+    arithmetic: Arithmetic = FLOAT
     _attacked: set[tuple[int, int, float]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -275,7 +277,9 @@ class _Round:
                 alone = 1 << classifier
                 if alone in known or facts.is_witnessed(alone, self.eps):
                     continue
-                finding = proven_alone(task.ensemble, point, ball, classifier)
+                finding = proven_alone(
+                    task.ensemble, point, ball, classifier, arithmetic=task.arithmetic
+                )
                 if finding is not None:
                     task.learn_finding(place, finding)
 

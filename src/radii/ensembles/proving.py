@@ -29,7 +29,8 @@ REMEMBERED = 1024
 class Finding:
     """What is known of a set of classifiers at a point: NOT_ROBUST means that it can be fooled.
 
-    ROBUST: no perturbation within `eps` fools all of `classifiers`; `margin` is that of the proof.
+    ROBUST: no perturbation within `eps` fools all of `classifiers`; `margin` and `arithmetic` are
+    those of the proof. Without a proof, as of a point that was replayed itself, there is none.
     """
 
     classifiers: int
@@ -41,6 +42,7 @@ class Finding:
     margin: float = 0.0
     message: str = ""
     fooling: Fooling | None = None
+    arithmetic: Arithmetic | None = None
 
 
 def decide_jointly(
@@ -50,21 +52,23 @@ def decide_jointly(
     classifiers: int,
     verifier: Verifier,
     limits: Limits | None = None,
+    *,
+    arithmetic: Arithmetic = FLOAT,
 ) -> Finding:
     """Can one input of the ball fool all these classifiers?
 
-    Bounds exclude what rivals they can; if none is left of a classifier, the finding is about that
-    one alone. The verifier decides the rest on the product network. NOT_ROBUST brings a perturbed
-    input that was replayed on every network.
+    Bounds exclude what rivals they can, in `arithmetic`; if none is left of a classifier, the
+    finding is about that one alone. The verifier decides the rest on the product network.
+    NOT_ROBUST brings a perturbed input that was replayed on every network.
     """
     started = time.perf_counter()
     limits = limits or Limits()
     parts = []
     for place in members(classifiers):
         classifier = ensemble.classifiers[place]
-        rivals, slack = possible_rivals(classifier, point.label, ball, verifier.arithmetic)
+        rivals, slack = possible_rivals(classifier, point.label, ball, arithmetic)
         if not len(rivals):
-            return _alone(place, ball, started)
+            return _alone(place, ball, started, arithmetic)
         parts.append(Part(classifier, rivals, slack))
     product = Product(parts)
     region = Ball(ball.center.reshape(product.input_shape), ball.eps, ball.norm, product.domain)
@@ -77,10 +81,25 @@ def decide_jointly(
             verdict = Verdict.UNKNOWN
             message = "its counterexample does not replay on every network"
     name, version = answer.answered_by or (verifier.name, verifier.version)
-    seconds = time.perf_counter() - started
     return Finding(
-        classifiers, ball.eps, verdict, name, version, seconds, answer.margin, message, fooling
+        classifiers=classifiers,
+        eps=ball.eps,
+        verdict=verdict,
+        verifier=name,
+        version=version,
+        seconds=time.perf_counter() - started,
+        margin=answer.margin,
+        message=message,
+        fooling=fooling,
+        arithmetic=_weaker(arithmetic, answer.arithmetic or verifier.arithmetic)
+        if verdict is Verdict.ROBUST
+        else None,
     )
+
+
+def _weaker(one: Arithmetic, other: Arithmetic) -> Arithmetic:
+    """That in which a proof holds of which a part was proven in each."""
+    return min(one, other, key=lambda each: each.strength)
 
 
 def proven_alone(
@@ -88,17 +107,26 @@ def proven_alone(
     point: Point,
     ball: Ball,
     classifier: int,
+    *,
     arithmetic: Arithmetic = FLOAT,
 ) -> Finding | None:
     """That one classifier is right in the whole ball, if bounds prove it by themselves."""
     started = time.perf_counter()
-    rivals, _ = possible_rivals(ensemble.classifiers[classifier], point.label, ball, arithmetic)
-    return None if len(rivals) else _alone(classifier, ball, started)
+    chosen = ensemble.classifiers[classifier]
+    rivals, _ = possible_rivals(chosen, point.label, ball, arithmetic)
+    return None if len(rivals) else _alone(classifier, ball, started, arithmetic)
 
 
-def _alone(classifier: int, ball: Ball, started: float) -> Finding:
-    seconds = time.perf_counter() - started
-    return Finding(1 << classifier, ball.eps, Verdict.ROBUST, CROWN, __version__, seconds)
+def _alone(classifier: int, ball: Ball, started: float, arithmetic: Arithmetic) -> Finding:
+    return Finding(
+        classifiers=1 << classifier,
+        eps=ball.eps,
+        verdict=Verdict.ROBUST,
+        verifier=CROWN,
+        version=__version__,
+        seconds=time.perf_counter() - started,
+        arithmetic=arithmetic,
+    )
 
 
 _rivals: dict[tuple[object, ...], tuple[Float64, float]] = {}

@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,16 +17,19 @@ from radii.ensembles.ensemble import Fooling, Point
 from radii.ensembles.facts import Facts
 from radii.ensembles.game import Attempt
 from radii.ensembles.known import Known, Play
+from radii.ensembles.measuring import REPLAY
 from radii.ensembles.proving import Finding
 from radii.ensembles.sets import full_set, is_within, set_of
 from radii.errors import StoreError
 from radii.store import ENSEMBLE_FILE
-from radii.verdicts import Verdict
+from radii.verdicts import REAL, Arithmetic, Verdict
 
 __all__ = [
+    "ARITHMETIC",
     "FILE_NAME",
     "SCHEMA_VERSION",
     "VERSION",
+    "add_arithmetic",
     "damage_told",
     "read_facts",
     "read_known",
@@ -35,8 +39,10 @@ __all__ = [
 FILE_NAME = ENSEMBLE_FILE
 
 VERSION = "version of this file"
-SCHEMA_VERSION = 2
-"""1 had neither networks, points nor plays: opened for writing, such a file gets them."""
+ARITHMETIC = "arithmetic"
+SCHEMA_VERSION = 3
+"""1 had neither networks, points nor plays, 2 no arithmetic: opened for writing, a file gets them.
+"""
 
 
 def read_known(directory: Path) -> Known:
@@ -46,8 +52,32 @@ def read_known(directory: Path) -> Known:
         raise StoreError(f"{directory}: holds no results of radii ensemble")
     with damage_told(path):
         address = f"{path.resolve().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(address, uri=True, timeout=1.0)) as database:
-            return _read(database, directory)
+        with (
+            closing(sqlite3.connect(address, uri=True, timeout=1.0)) as file,
+            closing(sqlite3.connect(":memory:")) as copy,
+        ):
+            if _version(file) != "2":
+                return _read(file, directory)
+            file.backup(copy)  # the file itself stays as it is
+            add_arithmetic(copy)
+            row = (ARITHMETIC, str(REAL))
+            copy.execute("INSERT INTO meta VALUES (?, ?)", row)
+            copy.execute("UPDATE meta SET value = ? WHERE name = ?", (SCHEMA_VERSION, VERSION))
+            return _read(copy, directory)
+
+
+def add_arithmetic(database: sqlite3.Connection) -> None:
+    """To findings from before it was told: their margins were sampled, so they count as real."""
+    database.execute("ALTER TABLE findings ADD COLUMN arithmetic TEXT")
+    database.execute(
+        "UPDATE findings SET arithmetic = ? WHERE verdict = ? AND verifier != ?",
+        (str(REAL), Verdict.ROBUST.value, REPLAY),
+    )
+
+
+def _version(database: sqlite3.Connection) -> str | None:
+    row = database.execute("SELECT value FROM meta WHERE name = ?", (VERSION,)).fetchone()
+    return None if row is None else str(row[0])
 
 
 @contextmanager
@@ -81,6 +111,7 @@ def _read(database: sqlite3.Connection, directory: Path) -> Known:
         tuple(read_facts(database, points)),
         read_plays(database),
         directory,
+        Arithmetic.parse(told[ARITHMETIC]),
     )
     _check(known)
     return known
@@ -118,12 +149,13 @@ def read_facts(database: sqlite3.Connection, points: Sequence[Point]) -> list[Fa
         perturbed = np.frombuffer(content, like.dtype).reshape(like.shape)
         found[place].foolings.append(Fooling(_mask(fooled), float(distance), perturbed))
     rows = database.execute(
-        "SELECT point, classifiers, eps, verdict, verifier, version, seconds, margin, message"
-        " FROM findings ORDER BY id"
+        "SELECT point, classifiers, eps, verdict, verifier, version, seconds, margin, message,"
+        " arithmetic FROM findings ORDER BY id"
     )
-    for place, classifiers, eps, verdict, *rest in rows:
+    for place, classifiers, eps, verdict, *rest, arithmetic in rows:
         finding = Finding(_mask(classifiers), float(eps), Verdict(verdict), *rest)
-        found[place].findings.append(finding)
+        spoken = None if arithmetic is None else Arithmetic.parse(arithmetic)
+        found[place].findings.append(replace(finding, arithmetic=spoken))
     return found
 
 

@@ -23,15 +23,18 @@ from radii.ensembles.facts import Facts
 from radii.ensembles.known import Play
 from radii.ensembles.proving import Finding
 from radii.ensembles.reading import (
+    ARITHMETIC,
     FILE_NAME,
     SCHEMA_VERSION,
     VERSION,
+    add_arithmetic,
     damage_told,
     read_facts,
     read_plays,
 )
 from radii.ensembles.sets import members
 from radii.errors import StoreError
+from radii.verdicts import REAL, Arithmetic
 
 __all__ = ["Records"]
 
@@ -55,7 +58,8 @@ CREATE TABLE IF NOT EXISTS findings (
     seconds REAL NOT NULL,
     margin REAL NOT NULL,
     message TEXT NOT NULL,
-    ended_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))
+    ended_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    arithmetic TEXT  -- which numbers a proof speaks of; NULL without one
 );
 CREATE TABLE IF NOT EXISTS networks (place INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS points (
@@ -85,7 +89,12 @@ class Records:
 
     @classmethod
     def create_or_open(
-        cls, directory: Path, ensemble: Ensemble, points: Sequence[Point], norm: Norm
+        cls,
+        directory: Path,
+        ensemble: Ensemble,
+        points: Sequence[Point],
+        norm: Norm,
+        arithmetic: Arithmetic,
     ) -> Self:
         """Open for writing; a StoreError if the directory is about something else, or in use."""
         path = directory / FILE_NAME
@@ -101,7 +110,7 @@ class Records:
             for statement in SCHEMA.split(";\n"):
                 connection.execute(statement)
             records = cls(connection, directory)
-            records._begin(_description(ensemble, points, norm))
+            records._begin(_description(ensemble, points, norm, arithmetic))
             records._describe(ensemble.names, points)
             connection.execute("COMMIT")
         except sqlite3.DatabaseError as error:
@@ -153,7 +162,7 @@ class Records:
             self.keep_fooling(place, finding.fooling)
         self._db.execute(
             "INSERT INTO findings (point, classifiers, eps, verdict, verifier, version, seconds,"
-            " margin, message) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " margin, message, arithmetic) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 place,
                 _text(finding.classifiers),
@@ -164,18 +173,23 @@ class Records:
                 finding.seconds,
                 finding.margin,
                 finding.message,
+                None if finding.arithmetic is None else str(finding.arithmetic),
             ),
         )
         self._db.execute("COMMIT")
 
     def _begin(self, description: dict[str, str]) -> None:
         known = dict(self._db.execute("SELECT name, value FROM meta").fetchall())
-        if known.get(VERSION) == "1":
-            known[VERSION] = str(SCHEMA_VERSION)
+        if known.get(VERSION) in ("1", "2"):
+            add_arithmetic(self._db)
+            known |= {VERSION: str(SCHEMA_VERSION), ARITHMETIC: str(REAL)}
         for name, value in description.items():
             if known and known.get(name) != value:
+                held = known.get(name) if name == ARITHMETIC else None
+                way = f"go on with --arithmetic {held}, or " if held else ""
                 raise StoreError(
-                    f"{self.directory}: holds results for another {name}; choose another directory"
+                    f"{self.directory}: holds results for another {name}; {way}choose another "
+                    "directory"
                 )
         rows = sorted(description.items())
         self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
@@ -208,7 +222,9 @@ class Records:
         self.close()
 
 
-def _description(ensemble: Ensemble, points: Sequence[Point], norm: Norm) -> dict[str, str]:
+def _description(
+    ensemble: Ensemble, points: Sequence[Point], norm: Norm, arithmetic: Arithmetic
+) -> dict[str, str]:
     digest = hashlib.sha256()
     for point in points:
         digest.update(f"{point.index} {point.label} {point.input.dtype}".encode())
@@ -220,6 +236,7 @@ def _description(ensemble: Ensemble, points: Sequence[Point], norm: Norm) -> dic
         "selection of points": digest.hexdigest(),
         "norm": norm.value,
         "domain": ensemble.domain.key(),
+        ARITHMETIC: str(arithmetic),
     }
 
 

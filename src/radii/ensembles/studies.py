@@ -29,6 +29,7 @@ from radii.ensembles.proving import Finding
 from radii.ensembles.records import Records
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network
+from radii.verdicts import Arithmetic
 from radii.verifiers import Verifier, VnnComp
 
 __all__ = ["CriticalEps", "Impossible", "RandomizedAttack", "Study", "check_alpha"]
@@ -93,6 +94,7 @@ class Study:
         *,
         norm: Norm | str = Norm.LINF,
         verifier: Verifier | str = "native",
+        arithmetic: Arithmetic | None = None,
         timeout: float = 60.0,
         jobs: int = 0,
         memory_bytes: int | None = None,
@@ -104,14 +106,18 @@ class Study:
         """`timeout` is wall seconds a question. With `out` facts are kept there, and used again.
 
         `jobs` 0 works in this process; in N workers the limits are hard. `observer` is told every
-        bracket on the way.
+        bracket on the way. Proofs are in `arithmetic`, by default that of the verifier.
         """
         ensemble = Ensemble(networks)
         points = ensemble.points(data, layout=layout) if isinstance(data, Dataset) else tuple(data)
         if not points:
             raise SpecificationError("an ensemble needs at least one point, but none was given")
         ensemble.check_outputs(points)
-        chosen = verifiers.get(verifier) if isinstance(verifier, str) else verifier
+        if isinstance(verifier, str):
+            spoken = verifiers.arithmetic_of(verifier, arithmetic)
+            chosen = verifiers.get(verifier, arithmetic=spoken)
+        else:
+            chosen, spoken = verifier, arithmetic or verifier.arithmetic
         measure = Norm.parse(norm)
         if not timeout > 0:
             raise SpecificationError(f"timeout {timeout:g} must be a number of seconds above 0")
@@ -127,12 +133,20 @@ class Study:
         with ExitStack() as stack:
             records = None
             if out is not None:
-                records = Records.create_or_open(Path(out), ensemble, points, measure)
+                records = Records.create_or_open(Path(out), ensemble, points, measure, spoken)
                 stack.enter_context(records)
             asker = (
-                Workers(ensemble, points, measure, chosen, jobs=jobs, memory_bytes=memory_bytes)
+                Workers(
+                    ensemble,
+                    points,
+                    measure,
+                    chosen,
+                    jobs=jobs,
+                    memory_bytes=memory_bytes,
+                    arithmetic=spoken,
+                )
                 if jobs
-                else Inline(ensemble, points, measure, chosen, memory_bytes)
+                else Inline(ensemble, points, measure, chosen, memory_bytes, arithmetic=spoken)
             )
             stack.enter_context(asker)
             measuring = Measuring(
@@ -144,6 +158,7 @@ class Study:
                 seed=seed,
                 keeper=records,
                 observer=observer,
+                arithmetic=spoken,
             )
             if records is not None:
                 measuring.facts = records.facts(points)
@@ -160,6 +175,11 @@ class Study:
     @property
     def norm(self) -> Norm:
         return self._measuring.norm
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """What proofs speak of, unless one says otherwise of itself."""
+        return self._measuring.arithmetic
 
     @property
     def disagreements(self) -> tuple[Impossible, ...]:
@@ -229,6 +249,7 @@ class Study:
             tuple(self._measuring.facts),
             tuple(self._plays[eps] for eps in sorted(self._plays)),
             self._place,
+            self.arithmetic,
         )
 
     def curve(self, values: Iterable[float], *, budget: float = math.inf) -> list[Measurement]:

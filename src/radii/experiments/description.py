@@ -17,6 +17,7 @@ from radii.memory import parse_size
 from radii.planning import parse_seconds
 from radii.queries import Grid
 from radii.search import Search
+from radii.verdicts import Arithmetic
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +29,9 @@ class Settings:
     default what suits the verifier: the native search where it can certify radii, else
     attack-guided. `k` is how many queries of an instance run at once, for the searches that leave
     it open, and `cuts` where k-binary search cuts the grid. `timeout` is wall seconds a query,
-    `cpu_timeout` CPU seconds, `budget` wall seconds an instance. What is None or infinite is as if
-    it did not exist: stores from before it did go on.
+    `cpu_timeout` CPU seconds, `budget` wall seconds an instance. `arithmetic` is what proofs speak
+    of: by default `float`, or `real` where the verifier knows no other; None where nothing is
+    proven. What is None or infinite is as if it did not exist: stores from before it did go on.
     """
 
     property: str = "one-to-any"
@@ -47,6 +49,7 @@ class Settings:
     memory: int | str | None = None
     device: str | None = None
     tool: str | None = None
+    arithmetic: str | Arithmetic | None = None
 
     def __post_init__(self) -> None:
         for name in ("timeout", "cpu_timeout", "budget"):
@@ -74,6 +77,7 @@ class Settings:
                 )
             verifiers.check_device(self.device)
         self._choose_search_options()
+        self._choose_arithmetic()
         self.make_verifier()
         attacks.get(self.attack)
 
@@ -86,6 +90,13 @@ class Settings:
             object.__setattr__(self, "k", kind.default_k)
         if self.cuts is None and kind is search.KBinary:
             object.__setattr__(self, "cuts", str(search.Cuts.EQUAL))
+
+    def _choose_arithmetic(self) -> None:
+        """As text; None where nothing is proven."""
+        given = None if self.arithmetic is None else Arithmetic.parse(str(self.arithmetic))
+        is_proven = search.get(self.search).needs_verifier
+        chosen = str(verifiers.arithmetic_of(self.verifier, given)) if is_proven else None
+        object.__setattr__(self, "arithmetic", chosen)
 
     def make_search(self) -> Search:
         """A new search for one instance."""
@@ -104,7 +115,8 @@ class Settings:
         """The verifier, with the options that were chosen for it."""
         chosen = {"device": self.device, "tool": self.tool}
         options = {name: value for name, value in chosen.items() if value is not None}
-        return verifiers.get(self.verifier, **options)
+        asked = None if self.arithmetic is None else Arithmetic.parse(str(self.arithmetic))
+        return verifiers.get(self.verifier, arithmetic=asked, **options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

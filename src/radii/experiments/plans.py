@@ -31,7 +31,7 @@ from radii.networks import Network, load_network, telling_names
 from radii.queries import Grid, Instance, Query
 from radii.search import Kind, Question
 from radii.store import Store
-from radii.verdicts import Result, Verdict
+from radii.verdicts import Arithmetic, Result, Verdict
 from radii.witnesses import check_witness
 
 ATTACK_BATCH = 16
@@ -173,10 +173,7 @@ class Plan:
             source = {"source": self.data, "split": self.split}
             store.begin({**identity, **source}, described, self.instances)
         elif changes := _changes(known, identity):
-            raise ExperimentError(
-                f"this directory holds another experiment ({'; '.join(changes)}); choose another "
-                "--out"
-            )
+            raise ExperimentError(_refused(changes, known, identity))
 
     def _record_misclassified(self, store: Store) -> None:
         """An input at which the property fails as it stands has radius 0: it is its own witness."""
@@ -304,6 +301,18 @@ def _changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
     if not told and now["data"] != was.get("data"):  # otherwise that alone changes the instances
         told.append("other inputs")
     return told
+
+
+def _refused(changes: Sequence[str], was: dict[str, Any], now: dict[str, Any]) -> str:
+    """Why a directory is not gone on with. Proofs in two arithmetics are never mixed unasked."""
+    old, new = was.get("arithmetic"), now["arithmetic"]
+    if len(changes) == 1 and old and new and old != new:
+        held, asked = (Arithmetic.parse(text).scope for text in (old, new))
+        return (
+            f"the proofs in this directory hold {held}: go on with --arithmetic {old}, or choose "
+            f"another --out for proofs {asked}"
+        )
+    return f"this directory holds another experiment ({'; '.join(changes)}); choose another --out"
 
 
 def _said(value: object) -> str:

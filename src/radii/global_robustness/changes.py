@@ -27,7 +27,7 @@ from radii.networks import Network
 from radii.networks.operators import Softmax
 from radii.properties import RESOLUTION, StandardRobustness, probabilities, resolution
 from radii.queries import Instance, Query
-from radii.verdicts import FLOAT, Arithmetic, Array, Verdict
+from radii.verdicts import FLOAT, Arithmetic, Array
 from radii.verifiers import Limits, Verifier
 
 __all__ = [
@@ -149,15 +149,20 @@ def narrowed(
     *,
     on: On = "outputs",
     within: float,
+    arithmetic: Arithmetic = FLOAT,
 ) -> Change:
-    """The same change between closer bounds, `within` each other unless answers are missing."""
+    """The same change between closer bounds, `within` each other unless answers are missing.
+
+    A proof in a weaker arithmetic than is asked for, as of a member of a portfolio, is missing.
+    """
     lower, upper = change.lower, change.upper
     while upper - lower > within and limits.expired is None:
         delta = (lower + upper) / 2
         asked = StandardRobustness(delta, on_probabilities=on == "probabilities")
         query = Query(replace(instance, property=asked), eps)
         result = verifier.verify(network, query, limits)
-        if result.verdict is Verdict.ROBUST:
+        proof = result.proof
+        if proof is not None and proof.arithmetic.strength >= arithmetic.strength:
             upper = delta
         elif result.witness is not None:
             moved = _values(network, result.witness.outputs[None], on)

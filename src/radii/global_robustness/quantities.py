@@ -25,7 +25,8 @@ from radii.guarantees import Demand, Range, Tally, estimate_mean
 from radii.networks import Network
 from radii.properties import StandardRobustness
 from radii.queries import Instance
-from radii.verifiers import Limits
+from radii.verdicts import FLOAT, Arithmetic
+from radii.verifiers import Limits, Verifier
 
 __all__ = ["Measuring", "estimate_change"]
 
@@ -36,7 +37,7 @@ BATCH = 8
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measuring:
     """How g-bar is measured. `within` asks a verifier to narrow it down to that, in `timeout`
-    seconds an input.
+    seconds an input. `arithmetic` is what proofs speak of.
     """
 
     eps: float
@@ -47,6 +48,7 @@ class Measuring:
     within: float | None = None
     verifier: str = "native"
     timeout: float = 60.0
+    arithmetic: Arithmetic = FLOAT
 
     def __post_init__(self) -> None:
         if not 0 < self.eps < math.inf:
@@ -61,6 +63,16 @@ class Measuring:
             )
         if self.within is not None and not self.within > 0:
             raise ExperimentError(f"within {self.within} must be above 0")
+        if self.within is not None:
+            self._verifier()
+
+    def _verifier(self) -> Verifier:
+        return verifiers.get(self.verifier, arithmetic=self.arithmetic)
+
+    @property
+    def proven_in(self) -> Arithmetic | None:
+        """The arithmetic of the upper sides; None where nothing is proven."""
+        return None if self.by == "attack" and self.within is None else self.arithmetic
 
     def range_of(self, given: Range | None) -> Range:
         """Changes of probabilities are in [0, 1]; how far outputs can move, the user must say."""
@@ -79,7 +91,7 @@ class Measuring:
             return
         asked = StandardRobustness(1.0, on_probabilities=self.on == "probabilities")
         kind = asked.kind(network.outputs_are_probabilities)
-        reason = verifiers.get(self.verifier).unsupported(network, self.norm, kind)
+        reason = self._verifier().unsupported(network, self.norm, kind)
         if reason is not None:
             raise UnsupportedQuery(f"{network.name}: {reason}")
 
@@ -90,7 +102,9 @@ class Measuring:
             way = ATTACKS[self.attack]
             lower = witnessed_changes(network, instances, self.eps, self.on, attack=way, seed=seed)
         if self.by != "attack":
-            upper = proven_changes(network, instances, self.eps, self.on)
+            upper = proven_changes(
+                network, instances, self.eps, self.on, arithmetic=self.arithmetic
+            )
         changes = [Change(*sides) for sides in zip(lower, upper, strict=True)]
         if self.within is None:
             return changes
@@ -100,10 +114,11 @@ class Measuring:
                 instance,
                 self.eps,
                 change,
-                verifiers.get(self.verifier),
+                self._verifier(),
                 Limits(seconds=self.timeout),
                 on=self.on,
                 within=self.within,
+                arithmetic=self.arithmetic,
             )
             for instance, change in zip(instances, changes, strict=True)
         ]
@@ -138,6 +153,7 @@ def estimate_change(
         "seed": seed,
         **{name: getattr(measuring, name) for name in ("eps", "on", "by", "attack")},
         **{name: getattr(measuring, name) for name in ("within", "verifier", "timeout")},
+        "arithmetic": None if measuring.proven_in is None else str(measuring.proven_in),
     }
     with ChangeRecords(out, identity) as records:
         for start in range(0, len(instances), BATCH):
@@ -173,6 +189,7 @@ def estimate_change(
             values=span,
         ),
         reason=tally.reason,
+        arithmetic=measuring.proven_in,
         inputs=tuple(
             SampledInput(
                 instance.index, instance.label, instance.predicted, change.lower, change.upper

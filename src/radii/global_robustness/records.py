@@ -8,6 +8,7 @@ from typing import Any, Self, TextIO
 
 from radii.errors import ExperimentError, StoreError
 from radii.global_robustness.changes import Change
+from radii.verdicts import Arithmetic
 
 __all__ = ["ChangeRecords"]
 
@@ -46,12 +47,8 @@ class ChangeRecords:
                     self.known[told["key"]] = Change(float(told["lower"]), upper)
             except (ValueError, KeyError, TypeError):
                 raise StoreError(f"{path}: line {number} is not a measured change") from None
-            if number == 1 and told != json.loads(json.dumps(identity)):
-                different = [name for name in identity if told.get(name) != identity[name]]
-                raise ExperimentError(
-                    f"{path} holds another measurement ({', '.join(different)}); "
-                    "choose another --out"
-                )
+            if number == 1:
+                _check_same(path, told, json.loads(json.dumps(identity)))
 
     def add(self, key: str, change: Change) -> None:
         self.known[key] = change
@@ -69,3 +66,20 @@ class ChangeRecords:
     def __exit__(self, *exception: object) -> None:
         if self._stream is not None:
             self._stream.close()
+
+
+def _check_same(path: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
+    """An ExperimentError if a file is of another measurement, in words."""
+    if "arithmetic" not in was:  # from before it was told: what replaying adds was sampled
+        is_proven = was.get("by") != "attack" or was.get("within") is not None
+        was = {**was, "arithmetic": "real" if is_proven else None}
+    different = [name for name in now if was.get(name) != now[name]]
+    if different == ["arithmetic"]:
+        raise ExperimentError(
+            f"{path}: its proofs hold {Arithmetic.parse(was['arithmetic']).scope}: go on with "
+            f"--arithmetic {was['arithmetic']}, or choose another --out"
+        )
+    if was != now:
+        raise ExperimentError(
+            f"{path} holds another measurement ({', '.join(different)}); choose another --out"
+        )

@@ -14,17 +14,17 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from radii import experiments
-from radii.brackets import Bracket
+from radii.brackets import Bracket, weigh
 from radii.errors import ExperimentError
 from radii.execution import Case
 from radii.experiments import Observer, Plan, Settings
 from radii.global_robustness.sampling import Source
 from radii.guarantees import Demand, Estimate, Tally, estimate_mean
 from radii.networks import Network
-from radii.queries import Grid
+from radii.queries import Grid, Instance
 from radii.search import Kind, Question
 from radii.store import Store
-from radii.verdicts import Result
+from radii.verdicts import Arithmetic, Result
 
 __all__ = [
     "BY",
@@ -60,6 +60,7 @@ class GlobalRobustness:
     `attacked` speaks about the attack instead: R as if every input were robust that it did not
     break, or D as if there were no larger change than it found. That bounds the truth on one side
     only. None where no attack was made, and for sequential estimates, whose stop it would not know.
+    `arithmetic` is that in which all proofs hold, None without proofs.
     """
 
     measure: Literal["R", "D"]
@@ -74,6 +75,7 @@ class GlobalRobustness:
     reason: str
     inputs: tuple[SampledInput, ...]
     threshold: float | None = None
+    arithmetic: Arithmetic | None = None
 
     @property
     def decision(self) -> bool | None:
@@ -151,7 +153,14 @@ def estimate_robustness(
             for instance in counted
         ),
         threshold=demand.threshold,
+        arithmetic=_weakest(store, counted),
     )
+
+
+def _weakest(store: Store, counted: Sequence[Instance]) -> Arithmetic | None:
+    answers = store.results([instance.key for instance in counted])
+    found = (weigh(result for _, result in told).arithmetic for told in answers.values())
+    return min(filter(None, found), key=lambda each: each.strength, default=None)
 
 
 class _Enough(Exception):

@@ -56,6 +56,8 @@ def experiment_text(
         "",
         "# Who proves (radii doctor lists who is here), and for how long: wall seconds an input.",
         'verifier = "native"',
+        "# What proofs speak of: the network as it runs (float), or without rounding (real).",
+        'arithmetic = "float"',
         "timeout = 60",
         "seed = 0",
     ]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions import Distribution
+from radii.distributions import Distribution, weakest_arithmetic
 from radii.distributions.confidence import check_inputs_differ, clopper_pearson
 from radii.distributions.searched import why_unsearched
 from radii.errors import DataError
@@ -33,7 +33,7 @@ class Metrics:
     `security`; the limits of the former allow for both ends and for the sample. `security` is the
     share that was not refuted, None where `unsearched` says why that means nothing at this eps;
     `accuracy` the mean share of `samples` uniform points of each ball that keep the property, None
-    where nobody sampled.
+    where nobody sampled. `arithmetic` is that in which all proofs of the network hold, as text.
     """
 
     network: str
@@ -48,6 +48,7 @@ class Metrics:
     accuracy: Estimate | None = None
     samples: int = 0
     unsearched: str = ""
+    arithmetic: str | None = None
 
     @builtins.property
     def undecided(self) -> int:
@@ -123,4 +124,5 @@ def _row(
         accuracy=None if shares is None else mean_estimate(shares, level),
         samples=0 if shares is None else samples,
         unsearched=why,
+        arithmetic=None if (weakest := weakest_arithmetic(part)) is None else str(weakest),
     )

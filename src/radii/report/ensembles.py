@@ -89,6 +89,7 @@ class _Telling:
         return {
             "place": "" if known.place is None else str(known.place),
             "norm": NORMS[known.norm.value],
+            "arithmetic": str(known.arithmetic),
             "networks": list(known.names),
             "shape": shape,
             "pixel_range": self.high - self.low,
@@ -167,7 +168,13 @@ def _black_and_white(known: Known) -> tuple[float, float]:
 
 def _claim(finding: Finding) -> dict[str, Any]:
     by = f"{finding.verifier} {finding.version}".strip()
-    return {"networks": _listed(finding.classifiers), "by": by, "eps": finding.eps}
+    arithmetic = None if finding.arithmetic is None else str(finding.arithmetic)
+    return {
+        "networks": _listed(finding.classifiers),
+        "by": by,
+        "eps": finding.eps,
+        "arithmetic": arithmetic,
+    }
 
 
 def _fraction(value: Fraction) -> dict[str, Any]:

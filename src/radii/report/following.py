@@ -90,7 +90,7 @@ class Followed:
         answers = self.answers[row]
         pairs = [(answer.question, answer.result) for answer in answers]
         self.measurements[row] = self.subjects[row].measured(pairs)
-        self.disagreements[row] = weigh(result for _, result in pairs)[1]
+        self.disagreements[row] = weigh(result for _, result in pairs).disagreements
         self._steps[row] = _steps(answers)
 
 
@@ -98,7 +98,7 @@ def _steps(answers: list[Answer]) -> tuple[Step, ...]:
     told = []
     for place, answer in enumerate(answers):
         question, result = answer.question, answer.result
-        bracket, _ = weigh(known.result for known in answers[: place + 1])
+        bracket = weigh(known.result for known in answers[: place + 1]).bracket
         told.append(
             Step(
                 kind=question.kind.value,

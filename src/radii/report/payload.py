@@ -25,7 +25,9 @@ from radii.distributions import (
     over_targets,
     quality,
     spearman_matrix,
+    weakest_arithmetic,
 )
+from radii.distributions.arithmetics import ranked
 from radii.distributions.columns import NONE
 from radii.errors import DataError
 from radii.queries import Grid
@@ -36,6 +38,7 @@ from radii.report.pictures import pack_pictures
 from radii.report.reading import read_places
 from radii.report.sources import Source
 from radii.report.summary import are_comparable, notes, summary_sentences
+from radii.verdicts import Arithmetic
 
 if TYPE_CHECKING:
     from radii.ensembles import Known
@@ -49,8 +52,8 @@ PICTURE_BYTES = 16 * 2**20
 LEVEL = 0.95
 
 SETTINGS = (
-    *("source", "split", "property", "norm", "grid", "search", "verifier", "attack"),
-    *("timeout", "budget", "seed"),
+    *("source", "split", "property", "norm", "grid", "search", "verifier", "arithmetic"),
+    *("attack", "timeout", "budget", "seed"),
 )
 
 ROW_COLUMNS = {"label": "i4", "predicted": "i4", "correct": "u1", "target": "i4"}
@@ -119,6 +122,7 @@ def _measured(
     inputs = _input_numbers(sources)
     pictures = pack_pictures(sources, inputs, limit=picture_bytes or 0)
     _add_rows(columns, measured, inputs)
+    scopes = _add_arithmetics(columns, measured)
     _add_counted(columns, counted, measured.networks)
     tables = pack_histories(columns, sources)
     columns.add("input_at", pictures.input_at, "i4")
@@ -137,6 +141,7 @@ def _measured(
         "disagreements": _disagreements(sources),
         "pairs": _pairs(counted) if are_comparable(sources) else [],
         "correlations": _correlations(sources, measured),
+        "scopes": scopes,
         "has_targets": bool(np.any(measured.column("target") != NONE)),
         "shapes": pictures.shapes,
         **tables,
@@ -195,6 +200,13 @@ def _add_rows(columns: Block, measured: Distribution, inputs: Sequence[int]) -> 
         columns.add(name, measured.column(name), kind)
 
 
+def _add_arithmetics(columns: Block, measured: Distribution) -> list[str]:
+    """The arithmetic of each row's proof, as a place in the list of words that is returned."""
+    texts, places = ranked(measured.column("arithmetic"))
+    columns.add("arithmetic", places, "u1")
+    return [Arithmetic.parse(str(text)).scope if text else "" for text in texts]
+
+
 def _add_counted(columns: Block, counted: Distribution, networks: Sequence[str]) -> None:
     """Arrays that shares of inputs are computed from; the same as the rows without targets."""
     columns.add("counted_network", _codes(counted, networks), "u2")
@@ -225,6 +237,7 @@ def _networks(sources: Sequence[Source], counted: Distribution) -> list[dict[str
                     "name": name,
                     "fingerprint": str(measured.column("fingerprint")[0]),
                     "experiment": place,
+                    "arithmetic": _text(weakest_arithmetic(measured)),
                     "inputs": len(part),
                     "instances": len(measured),
                     "accuracy": float(part.holds.mean()),
@@ -305,6 +318,10 @@ def _title(shown: Sequence[Source | Known]) -> str:
 
 def _plain(told: dict[str, Any]) -> dict[str, Any]:
     return {k: _finite(v) if isinstance(v, float) else v for k, v in told.items()}
+
+
+def _text(arithmetic: Arithmetic | None) -> str | None:
+    return None if arithmetic is None else str(arithmetic)
 
 
 def _finite(value: float) -> float | None:

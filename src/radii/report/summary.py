@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from radii.distributions import Distribution, dkw_half_width
+from radii.distributions import Distribution, dkw_half_width, proof_scope
 from radii.report.findings import ranking, tightness
 from radii.report.sources import Source
 
@@ -28,6 +28,7 @@ def summary_sentences(
     told += [
         *_first_to_break(measured),
         tightness(measured),
+        *_scope(measured),
         _confidence(counted),
         *_cost(measured),
     ]
@@ -50,6 +51,12 @@ def notes(sources: Sequence[Source]) -> list[str]:
         values = dict.fromkeys(str(source.experiment.get(name) or "unknown") for source in sources)
         if len(values) > 1:
             told.append(f"The experiments differ in {name} ({', '.join(values)}): {why}.")
+    asked = dict.fromkeys(source.experiment.get("arithmetic") for source in sources)
+    if len(named := [str(name) for name in asked if name]) > 1:
+        told.append(
+            f"The experiments differ in arithmetic ({', '.join(named)}): a proof in real "
+            "arithmetic says nothing of rounding."
+        )
     return told
 
 
@@ -88,6 +95,12 @@ def _first_to_break(measured: Distribution) -> list[str]:
             f"{'is' if wrong == 1 else 'are'} {broken} without any change, with radius 0."
         )
     return told
+
+
+def _scope(measured: Distribution) -> list[str]:
+    """Which numbers the proofs speak of."""
+    said = proof_scope(measured)
+    return [f"{said[0].upper()}{said[1:]}."] if said else []
 
 
 def _confidence(counted: Distribution) -> str:

@@ -119,7 +119,7 @@ class Search(ABC):
             if question in self.told:  # in another run, with less time; what it found counts
                 self.cut_short.append((question, self.told[question]))
             self.told[question] = result
-        self.bracket, self.disagreements = weigh(self.results)
+        self.bracket, self.disagreements, _ = weigh(self.results)
 
     @property
     def results(self) -> list[Result]:

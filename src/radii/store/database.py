@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
-from radii.brackets import Disagreement, Measurement, weigh
+from radii.brackets import Disagreement, Measurement, Weighing, weigh
 from radii.errors import StoreError
 from radii.pausing import PauseFlag
 from radii.queries import Instance
@@ -47,7 +47,8 @@ MEASURED = (
 
 ANSWERED = (
     "q.kind, q.eps, q.verdict, q.seconds, q.verifier, q.version, q.proof_eps, q.proof_margin,"
-    " q.message, q.cpu_seconds, q.added_seconds, q.allowed_seconds, w.distance, w.predicted"
+    " q.proof_arithmetic, q.message, q.cpu_seconds, q.added_seconds, q.allowed_seconds,"
+    " w.distance, w.predicted"
 )
 WITNESS = "w.dtype, w.shape, w.input, w.outputs, w.replayed_on"
 WITNESS_WITHOUT_INPUT = "'float32', '[0]', x'', w.outputs, w.replayed_on"
@@ -215,7 +216,7 @@ class Store:
             for key, question, result in answers:
                 self._insert_result(key, question, result)
             for key in dict.fromkeys(key for key, _, _ in answers):
-                bracket, _ = weigh(result for _, result in self.results([key])[key])
+                bracket = self._weighed(key).bracket
                 self._db.execute(
                     "INSERT OR REPLACE INTO brackets VALUES (?, ?, ?)",
                     (key, bracket.lower, bracket.upper),
@@ -224,8 +225,8 @@ class Store:
     def _insert_result(self, key: str, question: Question, result: Result) -> None:
         cursor = self._db.execute(
             "INSERT INTO queries (instance, kind, eps, verdict, seconds, verifier, version,"
-            " proof_eps, proof_margin, message, cpu_seconds, added_seconds, allowed_seconds)"
-            f" VALUES ({', '.join('?' * 13)})",
+            " proof_eps, proof_margin, proof_arithmetic, message, cpu_seconds, added_seconds,"
+            f" allowed_seconds) VALUES ({', '.join('?' * 14)})",
             query_row(key, question, result),
         )
         if result.witness is not None:
@@ -322,8 +323,11 @@ class Store:
         return [
             (network, index, disagreement)
             for key, network, index in rows
-            for disagreement in weigh(result for _, result in self.results([key])[key])[1]
+            for disagreement in self._weighed(key).disagreements
         ]
+
+    def _weighed(self, key: str) -> Weighing:
+        return weigh(result for _, result in self.results([key])[key])
 
 
 @contextmanager

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from radii.brackets import Bracket, Disagreement, Measurement, weigh
+from radii.brackets import Disagreement, Measurement, weigh
 from radii.queries import Instance
 from radii.search import Kind, Question
-from radii.verdicts import Array, Proof, Result, Verdict, Witness
+from radii.verdicts import Arithmetic, Array, Proof, Result, Verdict, Witness
 
 __all__ = [
     "Answer",
@@ -66,7 +66,7 @@ class Record:
     @property
     def disagreements(self) -> tuple[Disagreement, ...]:
         """Claims of proofs that a replayed witness contradicts."""
-        return weigh(result for _, result in self.answered)[1]
+        return weigh(result for _, result in self.answered).disagreements
 
 
 def instance_row(position: int, instance: Instance) -> tuple[object, ...]:
@@ -100,6 +100,7 @@ def query_row(key: str, question: Question, result: Result) -> tuple[object, ...
         result.version,
         proof.eps if proof else None,
         proof.margin if proof else None,
+        str(proof.arithmetic) if proof else None,
         result.message,
         result.cpu_seconds,
         result.added_seconds,
@@ -131,8 +132,9 @@ def array_of(dtype: str, shape: str, data: bytes) -> Array:
 
 def result_of(question: Question, columns: Sequence[Any]) -> Result:
     """The result in the columns of `queries` from the verdict on, with those of its witness."""
-    verdict, seconds, verifier, version, proof_eps, margin, message, *times, distance = columns[:11]
-    rest = columns[11:]
+    verdict, seconds, verifier, version, proof_eps, margin, arithmetic, *rest = columns
+    message, *times, distance = rest[:5]
+    rest = rest[5:]
     # A search for the radius is asked up to an eps and answers at the one that it could prove.
     is_lower = question.kind is Kind.RADIUS and proof_eps is not None
     eps = proof_eps if is_lower else question.eps
@@ -142,7 +144,9 @@ def result_of(question: Question, columns: Sequence[Any]) -> Result:
         witness = Witness(
             array_of(dtype, shape, data), distance, predicted, np.frombuffer(outputs), replayed_on
         )
-    proof = None if proof_eps is None else Proof(proof_eps, margin)
+    proof = None
+    if proof_eps is not None:
+        proof = Proof(proof_eps, margin, Arithmetic.parse(arithmetic))
     return Result(
         Verdict(verdict), eps, verifier, version, seconds, proof, witness, message, *times
     )
@@ -152,8 +156,7 @@ def measurement_of(columns: Sequence[Any], answered: Sequence[Answered]) -> Meas
     """What is known of an instance, from its columns (network to target) and all its answers."""
     network, fingerprint, index, label, predicted, correct, spec, target = columns
     results = [result for _, result in answered]
-    bracket: Bracket
-    bracket, _ = weigh(results)
+    weighed = weigh(results)
     closest = min(
         (r.witness for r in results if r.witness is not None),
         key=lambda witness: witness.distance,
@@ -170,7 +173,7 @@ def measurement_of(columns: Sequence[Any], answered: Sequence[Answered]) -> Meas
         correct=bool(correct),
         property=spec,
         target=target,
-        bracket=bracket,
+        bracket=weighed.bracket,
         witness_class=None if closest is None else _class_of(closest, label, spec),
         seconds=sum(result.own_seconds for result in results),
         queries=len(tried),
@@ -179,6 +182,7 @@ def measurement_of(columns: Sequence[Any], answered: Sequence[Answered]) -> Meas
         timeouts=sum(result.verdict is Verdict.TIMEOUT for result in tried),
         memouts=sum(result.verdict is Verdict.MEMOUT for result in tried),
         cpu_seconds=_total(result.cpu_seconds for result in tried),
+        arithmetic=weighed.arithmetic,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["MIGRATIONS", "SCHEMA", "SCHEMA_VERSION"]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 SCHEMA = """
 CREATE TABLE meta (
@@ -47,7 +47,8 @@ CREATE TABLE queries (
     ended_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
     cpu_seconds REAL,  -- NULL: not measured
     added_seconds REAL,  -- to the wall time of the instance; NULL: all of `seconds`
-    allowed_seconds REAL  -- wall seconds that it had; NULL: the limit of the experiment
+    allowed_seconds REAL,  -- wall seconds that it had; NULL: the limit of the experiment
+    proof_arithmetic TEXT  -- which numbers the proof speaks of; NULL without a proof
 );
 CREATE INDEX queries_of_instance ON queries (instance);
 CREATE TABLE witnesses (
@@ -73,5 +74,14 @@ MIGRATIONS = {
     ALTER TABLE queries ADD COLUMN added_seconds REAL;
     """,
     2: "ALTER TABLE queries ADD COLUMN allowed_seconds REAL;",
+    3: """
+    ALTER TABLE queries ADD COLUMN proof_arithmetic TEXT;
+    UPDATE queries SET proof_arithmetic = 'real' WHERE proof_eps IS NOT NULL;
+    UPDATE meta SET value = json_set(value, '$.arithmetic', 'real')
+        WHERE name = 'experiment' AND json_extract(value, '$.search') IS NOT 'attack-only';
+    """,
 }
-"""What makes a store of each older version one of the next."""
+"""What makes a store of each older version one of the next.
+
+3: what proofs had to exceed for the network's own rounding was sampled, which proves nothing of
+floating point: they count as proofs in real arithmetic, as does what the experiment asked for."""

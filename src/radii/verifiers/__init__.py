@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 from radii.errors import SpecificationError
+from radii.verdicts import FLOAT, Arithmetic
 from radii.verifiers._base import (
     Answer,
     GridVerifier,
@@ -37,8 +38,10 @@ __all__ = [
     "RadiusVerifier",
     "Verifier",
     "VnnComp",
+    "arithmetic_of",
     "check_device",
     "get",
+    "has_option",
 ]
 
 VERIFIERS: tuple[type[Verifier], ...] = (
@@ -52,11 +55,29 @@ VERIFIERS: tuple[type[Verifier], ...] = (
 """In the order in which the command line lists them."""
 
 
-def get(name: str, **options: object) -> Verifier:
+def get(name: str, *, arithmetic: Arithmetic | None = None, **options: object) -> Verifier:
     """The verifier called `name`; options that are not given keep their defaults.
 
-    `portfolio:NAME,NAME` races verifiers; each option goes to those of them that have it.
+    `portfolio:NAME,NAME` races verifiers; each option goes to those of them that have it. An
+    arithmetic is given to those that have the choice; one that proves in another alone is refused.
     """
+    if arithmetic is not None and has_option(name, "arithmetic"):
+        options["arithmetic"] = arithmetic
+    made = _made(name, options)
+    if arithmetic not in (None, made.arithmetic) and "arithmetic" not in options:
+        raise SpecificationError(
+            f"arithmetic '{arithmetic}': verifier '{name}' proves {made.arithmetic.scope} alone; "
+            f"give '{made.arithmetic}', or choose another verifier"
+        )
+    return made
+
+
+def arithmetic_of(name: str, asked: Arithmetic | None = None) -> Arithmetic:
+    """What the verifier called `name` proves in, asked for `asked`: if it may choose, float."""
+    return asked or (FLOAT if has_option(name, "arithmetic") else _kind_of(name).arithmetic)
+
+
+def _made(name: str, options: dict[str, object]) -> Verifier:
     family, _, names = name.partition(":")
     if family == Portfolio.name:
         return _portfolio(names.split(","), options)
@@ -67,12 +88,24 @@ def get(name: str, **options: object) -> Verifier:
     return kind(**options)
 
 
+def has_option(name: str, option: str) -> bool:
+    """Whether the verifier called `name`, or one of the portfolio of that name, has the option."""
+    family, _, names = name.partition(":")
+    several = names.split(",") if family == Portfolio.name else [name]
+    return any(option in inspect.signature(_kind(each)).parameters for each in several)
+
+
 def _kind(name: str) -> type[Verifier]:
     for verifier in VERIFIERS:
         if verifier.name == name:
             return verifier
     names = ", ".join(verifier.name for verifier in VERIFIERS)
     raise SpecificationError(f"verifier '{name}' is not one of {names}, portfolio:NAME,NAME")
+
+
+def _kind_of(name: str) -> type[Verifier]:
+    """As `_kind`, portfolios included."""
+    return Portfolio if name.partition(":")[0] == Portfolio.name else _kind(name)
 
 
 def _portfolio(names: list[str], options: dict[str, object]) -> Portfolio:
@@ -82,7 +115,7 @@ def _portfolio(names: list[str], options: dict[str, object]) -> Portfolio:
             raise SpecificationError(f"no verifier of the portfolio has an option '{option}'")
     return Portfolio(
         [
-            get(name, **{key: value for key, value in options.items() if key in known[name]})
+            _made(name, {key: value for key, value in options.items() if key in known[name]})
             for name in names
         ]
     )

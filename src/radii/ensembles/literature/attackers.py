@@ -71,7 +71,15 @@ def _single_attacks(
         attack = []
         for point in points:
             ball = ensemble.ball(point, norm, eps)
-            found = decide_jointly(ensemble, point, ball, 1 << classifier, chosen, limits)
+            found = decide_jointly(
+                ensemble,
+                point,
+                ball,
+                1 << classifier,
+                chosen,
+                limits,
+                arithmetic=chosen.arithmetic,
+            )
             is_complete &= not found.verdict.is_missing
             perturbed = point.input if found.fooling is None else found.fooling.input
             attack.append(np.asarray(perturbed, np.float64))

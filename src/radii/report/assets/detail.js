@@ -60,10 +60,16 @@ function detailSentence(model, row) {
   if (upper[row] === 0) return correct[row] ? "The property fails at the input itself: its radius is 0." : `Misclassified as it stands: class ${label[row]} is seen as ${predicted[row]}. Its radius is 0.`;
   const { experiment } = model.networks[model.rows.network[row]];
   if (!model.facts.experiments[experiment].is_measured) return claimSentence(lower[row], upper[row]);
-  const proven = lower[row] > 0 ? `Nothing within ${number(lower[row], 6)} breaks it: that is proven.` : "Nothing is proven about it yet.";
+  const proven = lower[row] > 0 ? `Nothing within ${number(lower[row], 6)} breaks it: that is proven${scopeOf(model, row)}.` : "Nothing is proven about it yet.";
   if (!Number.isFinite(upper[row])) return `${proven} No counterexample is known.`;
   const seen = becomes[row] >= 0 ? ` and is seen as ${becomes[row]}` : "";
   return `${proven} A counterexample lies at distance ${number(upper[row], 6)}${seen}; it was replayed on ONNX Runtime.`;
+}
+
+// Which numbers the proof speaks of, where that is told.
+function scopeOf(model, row) {
+  const scope = model.facts.scopes[model.rows.arithmetic[row]];
+  return scope ? ` ${scope}` : "";
 }
 
 // A file of published results only claims: nothing of it was proven or replayed here.

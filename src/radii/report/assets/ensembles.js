@@ -46,7 +46,7 @@ function tellingValue(ensemble) {
 function ensembleAlarm({ networks, disagreements }) {
   if (!disagreements.length) return null;
   return el("div", { class: "alarm", role: "alert" }, el("p", {}, "A replayed input contradicts claimed proofs. They are not used in any number here."),
-    el("ul", {}, ...disagreements.map((one) => el("li", {}, `Input ${one.input}: ${one.by} claimed that nothing within ${number(one.eps)} fools ${namesOf(networks, one.networks)} together.`))));
+    el("ul", {}, ...disagreements.map((one) => el("li", {}, `Input ${one.input}: ${byText(one)} claimed that nothing within ${number(one.eps)} fools ${namesOf(networks, one.networks)} together.`))));
 }
 
 function namesOf(networks, places) {
@@ -55,6 +55,7 @@ function namesOf(networks, places) {
 }
 
 const fractionText = ({ text, number: value }) => (text.includes("/") ? `${text} (${number(value)})` : text);
+const byText = ({ by, arithmetic }) => (arithmetic ? `${by} (${arithmetic})` : by);
 const valueText = ({ lower, upper }) => (lower.text === upper.text ? `exactly ${fractionText(lower)}` : `between ${fractionText(lower)} and ${fractionText(upper)}`);
 
 // What is attained at an eps is attained beyond it, and what holds at an eps holds below: so steps.
@@ -127,7 +128,7 @@ function togetherTable({ networks, inputs }, { points }, place) {
     { title: "Input", csv: "input", value: (i) => inputs[i].index },
     { title: "Class", csv: "label", value: (i) => inputs[i].label },
     { title: "Fooled by one perturbation", csv: "fooled_together", ...sets((i) => (points[i].fooled.length ? points[i].fooled : [[]]), (set) => namesOf(networks, set)) },
-    { title: "Proven impossible", csv: "impossible", ...sets((i) => points[i].impossible, (one) => `${namesOf(networks, one.networks)}, by ${one.by}${one.eps > 0 ? ` at ${number(one.eps)}` : ""}`) },
+    { title: "Proven impossible", csv: "impossible", ...sets((i) => points[i].impossible, (one) => `${namesOf(networks, one.networks)}, by ${byText(one)}${one.eps > 0 ? ` at ${number(one.eps)}` : ""}`) },
     { title: "Undecided", csv: "undecided", ...sets((i) => points[i].undecided, (set) => namesOf(networks, set)) },
   ].filter((column) => column.csv !== "undecided" || points.some((point) => point.undecided.length));
   return dataTable({ name: `together-${place}`, caption: "Who is fooled with whom at each point", rows: inputs.map((_, i) => i), columns }).element;

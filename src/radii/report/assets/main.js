@@ -2,12 +2,12 @@
 
 function footer(model) {
   const { facts } = model;
-  const names = ["source", "split", "property", "norm", "grid", "search", "verifier", "attack", "timeout", "budget", "seed"];
+  const names = ["source", "split", "property", "norm", "grid", "search", "verifier", "arithmetic", "attack", "timeout", "budget", "seed"];
   const settings = facts.experiments.map((experiment) => el("dl", {}, ...[["directory", experiment.place], ...names.map((name) => [name, experiment[name]])]
     .filter(([, value]) => value !== null && value !== undefined && value !== "")
     .flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])));
-  for (const { place, norm, networks, inputs } of facts.ensembles ?? []) {
-    settings.push(el("dl", {}, ...[["ensemble", place || "not kept"], ["norm", norm], ["networks", networks.join(", ")], ["points", inputs.length]]
+  for (const { place, norm, arithmetic, networks, inputs } of facts.ensembles ?? []) {
+    settings.push(el("dl", {}, ...[["ensemble", place || "not kept"], ["norm", norm], ["arithmetic", arithmetic], ["networks", networks.join(", ")], ["points", inputs.length]]
       .flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])));
   }
   const [isOpen, isExplained] = [...byId("footer").children].map((part) => part.open);
@@ -16,6 +16,7 @@ function footer(model) {
     el("details", { open: isExplained }, el("summary", {}, "What the words mean"), ...[
       ["Radius", "the largest ε for which the network's answer stays right for every change of the input up to ε."],
       ["Bracket [lower, upper)", "what is known of a radius: a proof below, a counterexample above. Without a counterexample there is no upper end."],
+      ["Proof", "for floating point: whatever the network's operators give in its own number type, in any order of summation. In real arithmetic: for the network without rounding."],
       ["Robust accuracy at ε", "the share of all inputs that are right and stay right within ε, as an interval from what is proven to what no counterexample refutes."],
       ["Counterexample", "an input that breaks the property, and did so again when replayed on ONNX Runtime."],
       ...(facts.ensembles?.length ? [["Value of an ensemble", "the largest mean loss that a randomized attack forces on every network at once. Where something is undecided it is an interval: what a replayed attack attains, and what proofs and the defender's mix allow at most."]] : []),
