@@ -19,7 +19,7 @@ from radii.queries import Grid, Query, Specification
 from radii.testing.graphs import Sketch
 from radii.testing.networks import Family, instance_at, random_instance, random_network
 from radii.testing.verifiers import VerifierConformance
-from radii.verdicts import FLOAT, Result, Verdict
+from radii.verdicts import FLOAT, REAL, Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
 from radii.verifiers.branch_and_bound import proving, verifier
 from radii.verifiers.branch_and_bound.duals import Multipliers, Rows, evaluate, improve
@@ -27,7 +27,7 @@ from radii.verifiers.branch_and_bound.frontier import Frontier
 from radii.verifiers.branch_and_bound.memory import Memory
 from radii.verifiers.branch_and_bound.nodes import Nodes
 from radii.verifiers.branch_and_bound.radius import Patience
-from radii.verifiers.branch_and_bound.reduction import reduce
+from radii.verifiers.branch_and_bound.reduction import PossibleOverflow, reduce
 from radii.verifiers.branch_and_bound.tree import Tree
 
 SEEDED = range(100)
@@ -283,10 +283,13 @@ def test_numbers_that_overflow_prove_nothing() -> None:
     shape = network.input_shape
     huge = Box(np.full(shape, -1e308), np.full(shape, 1e308))
     violation = Halfspaces(np.eye(1, network.output_size), np.array([1e9]))
-    form = relu_form(fuse(network))
-    tree = Tree(reduce(form, huge, [violation]), is_over=lambda: False, check=lambda _: False)
-    tree.start()
-    assert not tree.is_proven
+    for arithmetic in (FLOAT, REAL):
+        with pytest.raises(PossibleOverflow):
+            reduce(relu_form(fuse(network)), huge, [violation], arithmetic=arithmetic)
+    specification = Specification(huge, LinearRequirement((violation,)))
+    answer = proving.by_units(network, specification, Limits(20.0)).answer
+    assert answer.verdict is Verdict.UNKNOWN
+    assert "may overflow" in answer.message
 
 
 def test_an_unbounded_region_is_refused_in_words() -> None:
