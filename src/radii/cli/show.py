@@ -109,7 +109,7 @@ def _print(
 ) -> None:
     if as_json:
         parts = distribution.by_network().values()
-        networks = [_network_object(part.measurements) for part in parts]
+        networks = [_network_object(part) for part in parts]
         json.dump({"networks": networks, "disagreements": disagreements}, sys.stdout, indent=1)
         print()
         return
@@ -130,12 +130,13 @@ def _print(
         )
 
 
-def _network_object(measurements: Sequence[Measurement]) -> dict[str, Any]:
-    first = measurements[0]
+def _network_object(part: Distribution) -> dict[str, Any]:
+    first = part.measurements[0]
     return {
         "network": first.network,
         "fingerprint": first.fingerprint,
-        "instances": [_instance_object(m) for m in measurements],
+        "unsolved": part.unsolved,
+        "instances": [_instance_object(m) for m in part.measurements],
     }
 
 

@@ -31,10 +31,11 @@ def summary_table(distribution: Distribution, console: Console) -> Table:
 
 
 def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
-    has_missing = any(m.missing for m in distribution)
+    has_missing, has_unsolved = any(m.missing for m in distribution), distribution.unsolved > 0
     table = Table(box=SIMPLE_HEAD, title="Robustness distributions", title_justify="left")
     table.add_column("network", overflow="fold", min_width=16)
-    for name in ("correct", *quantiles, "gap", *(["missing"] if has_missing else []), "s each"):
+    unsolved, missing = ["no answer"] * has_unsolved, ["missing"] * has_missing
+    for name in ("correct", *unsolved, *quantiles, "gap", *missing, "s each"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, part in distribution.by_network().items():
         right = part.correctly_classified() if part.holds.any() else None
@@ -43,6 +44,7 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
         table.add_row(
             Text(name),
             f"{int(part.correct.sum())}/{len(part)}",
+            *([str(part.unsolved)] if has_unsolved else []),
             *shown,
             _number(measured.mean_gap, ".4f"),
             *([str(sum(m.missing for m in part))] if has_missing else []),
@@ -51,6 +53,8 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
     table.caption = (
         f"radii of {whose(distribution)}, proven–witnessed; gap: mean width of their brackets"
     )
+    if has_unsolved:
+        table.caption += "; no answer: nothing proven, nothing witnessed, so a radius may be any"
     table.caption_justify = "left"
     return table
 

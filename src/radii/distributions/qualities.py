@@ -54,7 +54,6 @@ def quality(distribution: Distribution) -> Quality:
     critical = distribution.column("critical")[right]
     is_exact = bool(np.all(critical != NONE))
     critical = np.where(critical == NONE, distribution.column("missing")[right], critical)
-    unsolved = (lower == 0) & np.isinf(upper)
     seconds = distribution.column("seconds")
     counts = {
         name: int(distribution.column(name).sum())
@@ -68,7 +67,7 @@ def quality(distribution: Distribution) -> Quality:
         largest_gap=float(gaps.max()) if gaps.size else math.nan,
         critical=_share(critical > 0) if is_exact or are_told else math.nan,
         is_critical_exact=is_exact,
-        unsolved=_share(unsolved),
+        unsolved=_share(distribution.is_unsolved[right]),
         without_witness=_share(np.isinf(upper)),
         queries=counts["queries"] if are_told else None,
         missing=counts["missing"] if are_told else None,
