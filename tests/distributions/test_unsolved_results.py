@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import SHARED_DATA, needs_shared_data
 from scipy import stats
 from simulated_brackets import gridded, lognormal_brackets
 
+from conftest import SHARED_DATA, needs_shared_data
 from radii.distributions import (
     Distribution,
     compare,

@@ -33,6 +33,7 @@ from radii.distributions.families import FAMILIES
 from radii.distributions.fits import Fit, fit, fit_all
 from radii.distributions.gains import ClassGain, class_gains
 from radii.distributions.goodness import GoodnessOfFit, goodness_of_fit
+from radii.distributions.judgements import Judgement, check_all
 from radii.distributions.matrices import KsMatrix, ks_matrix
 from radii.distributions.multiple import holm
 from radii.distributions.npmle import Turnbull, turnbull
@@ -62,6 +63,7 @@ __all__ = [
     "Fit",
     "GoodnessOfFit",
     "ImportedResults",
+    "Judgement",
     "KsMatrix",
     "MeanDifference",
     "Outcome",
@@ -74,6 +76,7 @@ __all__ = [
     "TestResult",
     "Turnbull",
     "adversarial_cost",
+    "check_all",
     "class_curves",
     "class_gains",
     "clopper_pearson",
