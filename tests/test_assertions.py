@@ -164,6 +164,30 @@ def test_eps_and_confidence_are_taken_as_they_are(network: Network) -> None:
     assert check.decision is Decision.ROBUST
 
 
+def test_checks_that_are_to_hold_together_share_the_error(network: Network) -> None:
+    data = with_radii(*[0.1] * 40)
+    options: dict[str, Any] = {"eps": 0.08, "at_least": 0.9, "confidence": 0.95}
+    assert assert_robust(network, data, **options).miss == pytest.approx(0.05)
+    check = assert_robust(network, with_radii(*[0.1] * 50), among=4, **options)
+    assert check.miss == pytest.approx(0.0125)
+    assert f"at least {np.floor(1e4 * beta.ppf(0.0125, 50, 1)) / 1e4:g}" in check.reason
+    assert "95 % confidence, together with 3 other statements," in check.reason
+    assert check.requirement.endswith("@ 95%, one of 4 checks")
+    with pytest.raises(DataError, match=r"together with 3 other checks, .* give at least 42"):
+        assert_robust(network, data, among=4, **options)
+
+
+def test_many_inputs_share_the_error_among_checks_and_looks(network: Network) -> None:
+    """The betting limit needs more inputs for a quarter of the error."""
+    data = with_radii(*[0.1] * 300)
+    options: dict[str, Any] = {"eps": 0.08, "at_least": 0.9, "confidence": 0.95}
+    first = assert_robust(network, data, **options)
+    second = assert_robust(network, data, among=4, **options)
+    counts = [int((each.brackets.lower > 0).sum()) for each in (first, second)]
+    assert counts[0] < counts[1] < 300
+    assert "together with 3 other checks, the share is" in second.reason
+
+
 def test_models_and_data_in_other_forms(linear_file: Path) -> None:
     module = nn.Linear(2, 2, bias=False)
     with torch.no_grad():
@@ -187,6 +211,8 @@ def test_models_and_data_in_other_forms(linear_file: Path) -> None:
         {"eps": 0.1, "verifier": "nobody"},
         {"eps": 0.1, "colour": "red"},
         {"eps": 0.1, "jobs": -1},
+        {"eps": 0.1, "at_least": 0.9, "among": 2},
+        {"eps": 0.1, "at_least": 0.9, "confidence": 0.5, "among": 0},
     ],
 )
 def test_bad_questions_are_refused(network: Network, options: dict[str, object]) -> None:
@@ -251,6 +277,11 @@ def test_robust(assert_robust):
 
 def test_broken(assert_robust):
     assert_robust("linear.onnx", (IMAGES, [0, 0, 0]), eps=0.15, at_least=0.6, domain=(0, 1))
+
+def test_sampled(assert_robust):
+    many = (np.repeat(IMAGES[:1], 9, axis=0), [0] * 9)
+    for _ in range(2):
+        assert_robust("linear.onnx", many, eps=0.1, at_least=0.6, confidence=0.95, domain=(0, 1))
 """
 
 
@@ -266,11 +297,14 @@ def test_the_plugin_of_pytest(linear_file: Path) -> None:
         text=True,
     )
     out = done.stdout
-    assert "1 failed, 2 passed" in out, out + done.stderr
+    assert "1 failed, 3 passed" in out, out + done.stderr
     assert "linear.onnx on arrays is not robust at eps 0.15" in out
     assert "= robustness =" in out
     assert "test_inner.py::test_robust: robust: linear.onnx: 2 of 3 inputs are proven" in out
     assert "test_inner.py::test_broken: not robust: linear.onnx: 1 of 3 inputs" in out
     assert "Proofs hold for floating point." in out
+    assert (
+        "2 checks have a confidence: that all of them are right together has at least 90 %" in out
+    )
     assert "checks.py" not in out  # the traceback ends at the user's line
     assert 'name="radii"' in (folder / "report.xml").read_text()

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 PROPERTY = "radii"
 """Under this name a test's report (and `--junitxml`) holds what its checks found."""
 
+MISS = "radii-miss"
+"""How often the statement of a check about all inputs may be false."""
+
 
 @pytest.fixture
 def assert_robust(request: pytest.FixtureRequest) -> Callable[..., Check]:
@@ -30,25 +33,43 @@ def assert_robust(request: pytest.FixtureRequest) -> Callable[..., Check]:
         try:
             found = assertions.assert_robust(model, data, **options)
         except assertions.RobustnessFailure as failure:
-            found_here.append((PROPERTY, failure.check.statement))
+            tell(failure.check)
             raise
-        found_here.append((PROPERTY, found.statement))
+        tell(found)
         return found
+
+    def tell(found: Check) -> None:
+        found_here.append((PROPERTY, found.statement))
+        if found.miss:
+            found_here.append((MISS, found.miss))
 
     return check
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """A line for each check; with workers of xdist, too, whose reports carry the properties."""
-    lines = [
-        f"{report.nodeid}: {value}"
+    found = [
+        (report.nodeid, name, value)
         for reports in terminalreporter.stats.values()
         for report in reports
         if getattr(report, "when", None) == "call"
         for name, value in report.user_properties
-        if name == PROPERTY
     ]
+    lines = [f"{test}: {value}" for test, name, value in found if name == PROPERTY]
     if lines:
         terminalreporter.section("robustness")
         for line in sorted(lines):
             terminalreporter.line(line)
+        misses = [float(value) for _, name, value in found if name == MISS]
+        if len(misses) > 1:
+            terminalreporter.line(_together(misses))
+
+
+def _together(misses: list[float]) -> str:
+    """Each confidence is its own, unless checks were told how many they are."""
+    least = max(0.0, 1 - sum(misses))
+    sure = f"at least {100 * least:.4g} %" if least else "any"
+    return (
+        f"{len(misses)} checks have a confidence: that all of them are right together has {sure} "
+        f"confidence (among={len(misses)} shares the error of one among them)."
+    )

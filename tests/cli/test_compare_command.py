@@ -230,3 +230,33 @@ def test_different_arithmetics_are_noted(
     assert note in capsys.readouterr().err
     assert main(["compare", places["a"], places["c"], "--permutations", "19"]) == 0
     assert "arithmetic" not in capsys.readouterr().err
+
+
+def test_results_without_an_answer_are_left_out_of_values_and_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = [str(write(tmp_path, name, shift)) for name, shift in (("a", 0.0), ("b", 0.01))]
+    lower, upper = np.append(EPS[:-1], 0.0), np.append(EPS[:-1] + 0.002, 0.0)
+    lower[3:6], upper[3:6] = 0.0, np.inf
+    unsolved = Distribution.from_arrays(
+        lower, upper, network="n", label=np.arange(20) % 2, split="test"
+    )
+    path = tmp_path / "n.csv"
+    unsolved.to_pandas().to_csv(path, index=False)
+    command = ["compare", str(path), plain[1]]
+    told = shown(command, capsys)
+    (pair,) = told["comparisons"]
+    assert (pair["inputs"], pair["left_out"]) == ([19, 19], [3, 3])
+    left_out = {test["test"]: test["left_out"] for test in pair["tests"]}
+    assert left_out.pop("permutation of scores") == 0  # intervals keep them
+    assert set(left_out.values()) == {6}
+    assert [row["unsolved"] for row in told["summary"]] == [3, 0]
+    assert told["spearman"][0]["left_out"] == [3, 0]
+    assert main([*command, "--permutations", "19", "--csv", str(tmp_path / "tables")]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "left out: results without an answer" in words and "no answer" in words
+    assert "left out: 3 results without an answer" in words
+    rows = pd.read_csv(tmp_path / "tables" / "comparisons.csv")
+    assert rows["first_left_out"].tolist() == [3]
+    assert main(["compare", *plain, "--permutations", "19"]) == 0
+    assert "answer" not in capsys.readouterr().out

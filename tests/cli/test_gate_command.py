@@ -212,3 +212,40 @@ def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["gate", "--help"])
     assert 'radii gate results --require "robust_accuracy' in capsys.readouterr().out
+
+
+def test_statements_with_a_confidence_are_corrected_for_being_many(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """18 of 20: at least 0.7174 with 95 %, 0.6838 with 97.5 %; so one is met only uncorrected."""
+    alone = "robust_accuracy(0.02) >= 0.70 @ 95%"
+    other = "accuracy >= 0.5 @ 95%"
+    assert gate(results, alone) == 0
+    assert "statements" not in capsys.readouterr().out
+    assert gate(results, alone, other) == 1
+    told = capsys.readouterr().out
+    assert "with 95 % confidence, together with 1 other statement, it is at least 0.6" in told
+    assert "all that are met hold together with 95 % confidence" in told
+    words = ["--require", alone, "--require", other, "--require", "min >= 0"]
+    assert main(["gate", str(results), *words, "--uncorrected"]) == 0
+    told = capsys.readouterr().out
+    assert "2 statements have a confidence, each its own (uncorrected)" in told
+    assert "at least 90 % confidence" in told
+
+
+def test_json_says_how_sure_statements_are_together(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--require", "accuracy >= 0.5 @ 95%", "--require", "worst_recall(0.02) >= 0.3 @ 95%"]
+    assert main(["gate", str(results), *words, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    sentence = told["confidence"].pop("sentence")
+    assert told["confidence"] == {"statements": 2, "corrected": True, "together": 0.95}
+    assert "Bonferroni" in sentence
+    assert {outcome["tested_at"] for outcome in told["outcomes"]} == {0.975}
+    assert main(["gate", str(results), *words, "--json", "--uncorrected"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["confidence"]["corrected"] is False
+    assert told["confidence"]["together"] == pytest.approx(0.9)
+    assert main(["gate", str(results), "--require", "accuracy >= 0.5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["confidence"] is None

@@ -54,3 +54,11 @@ def test_no_number_of_an_instance_is_ever_cut() -> None:
         assert "0.123456" in told and "0.134568" in told
         assert "predicted" in told and "target" not in told
         assert ("queries" in told) is has_costs
+
+
+def test_results_without_an_answer_are_counted() -> None:
+    several = Distribution.from_arrays([0.0, 0.2, 0.3], [math.inf, 0.3, 0.4], seconds=1.0)
+    assert row(several)[1:3] == ["3/3", "1"]
+    told = " ".join(" ".join(shown(several)).split())
+    assert "no answer: nothing proven, nothing witnessed" in told
+    assert "no answer" not in " ".join(shown(several.solved()))

@@ -106,7 +106,7 @@ def test_what_carries_no_information_changes_nothing() -> None:
     )
     assert more.parameters == pytest.approx(bare.parameters)
     assert (more.misclassified, more.without_information, more.inputs) == (1, 1, 100)
-    assert "log-normal fitted to 100 brackets: log mean" in str(more)
+    assert "log-normal fitted to 100 brackets (1 more without an answer): log mean" in str(more)
 
 
 @pytest.mark.parametrize(

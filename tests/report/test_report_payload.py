@@ -251,3 +251,18 @@ def test_bad_input(
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_results_without_an_answer_are_noted(experiment: Path, tmp_path: Path) -> None:
+    assert not any("no answer" in note for note in make_payload([experiment]).facts["notes"])
+    table = tmp_path / "published.csv"
+    Distribution.from_arrays(
+        [0.0, 0.0, 0.2, 0.3],
+        [math.inf, math.inf, 0.3, 0.4],
+        network=["a", "a", "a", "b"],
+        input=[0, 1, 2, 0],
+    ).to_pandas().to_csv(table, index=False)
+    facts = make_payload([table]).facts
+    (note,) = (note for note in facts["notes"] if "no answer" in note)
+    assert "(a 2)" in note and "leave them out" in note
+    assert "2 have no proof either" in " ".join(facts["summary"])

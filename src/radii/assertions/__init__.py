@@ -33,6 +33,7 @@ def assert_robust(
     eps: float | str,
     at_least: float = 1.0,
     confidence: float | None = None,
+    among: int = 1,
     domain: Domain | tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     mean: npt.ArrayLike | None = None,
     std: npt.ArrayLike | None = None,
@@ -45,8 +46,10 @@ def assert_robust(
     `model` is a radii `Network`, the path of an ONNX file, a torch module (then with `domain`, the
     valid inputs, such as (0, 1)) or a foolbox model. `data` is a data set, a spec, a pair of arrays
     (inputs, labels) or a torch data set. Without `confidence` the statement is about these inputs;
-    with it, about all inputs they were drawn from. `options` are those of `check_robustness`:
-    property, norm, timeout, arithmetic, jobs, seed, out, layout, ...
+    with it, about all inputs they were drawn from, and this check's own: of several checks that are
+    to hold together with it, say `among` how many, and they share the error that it permits.
+    `options` are those of `check_robustness`: property, norm, timeout, arithmetic, jobs, seed, out,
+    layout, ...
 
     Raises a RobustnessFailure, an AssertionError, if the opposite is shown by counterexamples, and
     also if neither is shown: what was not decided never passes.
@@ -62,7 +65,13 @@ def assert_robust(
         name=name,
     )
     check = check_robustness(
-        network, dataset, eps=eps, at_least=at_least, confidence=confidence, **options
+        network,
+        dataset,
+        eps=eps,
+        at_least=at_least,
+        confidence=confidence,
+        among=among,
+        **options,
     )
     if check.decision is not Decision.ROBUST:
         raise RobustnessFailure(check)

@@ -3,7 +3,8 @@
 The proven side alone says yes and the witnessed side alone says no, as in `radii gate`, whose
 requirements decide here, too. Without a confidence the answer is about the inputs given. With one
 it is about all inputs they stand for: then one claim at most can be wrong (yes, or no), so each is
-made with the whole confidence.
+made with the whole confidence. A confidence is that of one check; of checks that are to hold
+together, `among` says how many, and each then may miss so many times less often (Bonferroni).
 
 Work ends as soon as the rest cannot change the answer. For many inputs a betting limit looks along
 after each of them, and may end it much earlier; it and the last look share the miss, unless the
@@ -52,7 +53,8 @@ class Check:
     """What was decided, the sentence that says why, and the brackets it rests on.
 
     `brackets` has a row for every input that was given: what was not looked at, because the answer
-    was known, is between 0 and infinity.
+    was known, is between 0 and infinity. `miss` is how often a statement about all inputs may be
+    false: one minus the confidence, divided by the checks it was made among; 0 without one.
     """
 
     decision: Decision
@@ -63,6 +65,7 @@ class Check:
     eps: float
     timeout: float
     brackets: Distribution
+    miss: float = 0.0
 
     @property
     def scope(self) -> str:
@@ -83,6 +86,7 @@ def check_robustness(
     eps: float | str,
     at_least: float = 1.0,
     confidence: float | None = None,
+    among: int = 1,
     layout: str | None = None,
     out: Path | str | None = None,
     jobs: int = 0,
@@ -90,9 +94,9 @@ def check_robustness(
 ) -> Check:
     """Are at least this share of the inputs right, and robust within eps?
 
-    `options` are settings of an experiment (property, norm, timeout, verifier, arithmetic, attack,
-    seed, ...).
-    With `out` the brackets are kept in that directory, and asking again continues there.
+    `among` is how many checks are to hold together with the confidence. `options` are settings of
+    an experiment (property, norm, timeout, verifier, arithmetic, attack, seed, ...). With `out` the
+    brackets are kept in that directory, and asking again continues there.
     """
     options.setdefault("attack", "minimum-norm")  # its witnesses are close: their radii are told
     try:
@@ -100,7 +104,7 @@ def check_robustness(
     except TypeError as error:
         raise ExperimentError(f"not an option of a check: {error}") from None
     at = Grid.parse(settings.grid)[0]
-    requirement = _requirement(at, at_least, confidence, len(data))
+    requirement = _requirement(at, at_least, confidence, among, len(data))
     sample = data if confidence is None else data.shuffled(settings.seed)
     plan = experiments.plan((network,), sample, settings, layout=layout, data=data.title)
     if len(plan.instances) != len(data):
@@ -109,7 +113,7 @@ def check_robustness(
         )
     sequential = None
     if confidence is not None and len(data) >= SEQUENTIAL_FROM:
-        last_look, betting = _shared_miss(requirement, at_least, confidence, data.title)
+        last_look, betting = _shared_miss(requirement, at_least, confidence, among, data.title)
         if _is_met(last_look, len(data), len(data), at):  # else all of them would not be enough
             requirement, sequential = last_look, betting
     watch = Watch(
@@ -125,16 +129,27 @@ def check_robustness(
         with contextlib.suppress(Enough):
             plan.run(store, jobs=jobs, observer=watch)
         brackets = Distribution.from_store(store)
-    decision, reason = _decided(requirement, sequential, brackets, at_least, confidence)
+    decision, reason = _decided(
+        requirement, sequential, brackets, at_least, _confidence_text(confidence, among)
+    )
     return Check(
         decision,
         reason,
-        _text(eps, at_least, confidence),
+        _text(eps, at_least, confidence) + (f", one of {among} checks" if among > 1 else ""),
         network.name,
         data.title,
         at,
         settings.timeout,
         brackets,
+        0.0 if confidence is None else (1 - confidence) / among,
+    )
+
+
+def _confidence_text(confidence: float | None, among: int) -> str:
+    return f"{100 * (confidence or 0):g} % confidence" + (
+        f", together with {among - 1} other {'check' if among == 2 else 'checks'},"
+        if among > 1
+        else ""
     )
 
 
@@ -143,12 +158,18 @@ def _text(eps: float | str, at_least: float, confidence: float | None) -> str:
     return f"robust_accuracy({eps}) >= {at_least}{level}"
 
 
-def _requirement(eps: float, at_least: float, confidence: float | None, inputs: int) -> Requirement:
+def _requirement(
+    eps: float, at_least: float, confidence: float | None, among: int, inputs: int
+) -> Requirement:
     """What `radii gate` would require; an InputError if no outcome could meet it."""
     if not 0 < at_least <= 1:
         raise ExperimentError(f"at_least {at_least} must be a share above 0 and at most 1")
+    if among < 1:
+        raise ExperimentError(f"among {among} must be a number of checks, 1 or more")
     required = parse_requirement(_text(eps, at_least, None))
     if confidence is None:
+        if among > 1:
+            raise ExperimentError(f"among {among}: checks share a confidence's error; give one")
         return required
     if not 0.5 <= confidence < 1:
         raise ExperimentError(f"confidence {confidence} must be at least 0.5 and below 1")
@@ -157,23 +178,23 @@ def _requirement(eps: float, at_least: float, confidence: float | None, inputs: 
             "no sample shows that every input is robust: with a confidence, at_least must be "
             "below 1"
         )
-    fewest = math.ceil(math.log(1 - confidence) / math.log(at_least) - 1e-9)
+    fewest = math.ceil(math.log((1 - confidence) / among) / math.log(at_least) - 1e-9)
     if inputs < fewest:
         raise DataError(
-            f"{inputs} inputs cannot show with {100 * confidence:g} % confidence that a share of "
-            f"{at_least:g} is robust, even if all of them are: give at least {fewest}, "
+            f"{inputs} inputs cannot show with {_confidence_text(confidence, among)} that a share "
+            f"of {at_least:g} is robust, even if all of them are: give at least {fewest}, "
             "or leave out the confidence"
         )
-    return replace(required, level=confidence)
+    return replace(required, level=confidence, statements=among)
 
 
 def _shared_miss(
-    requirement: Requirement, at_least: float, confidence: float, title: str
+    requirement: Requirement, at_least: float, confidence: float, among: int, title: str
 ) -> tuple[Requirement, SequentialEstimate]:
     """The look at all inputs and the betting limits, which together miss as rarely as asked."""
     miss = 1 - confidence
     sequential = SequentialEstimate(
-        Goal(threshold=at_least), Population(title), confidence=1 - (1 - LAST_LOOK) * miss
+        Goal(threshold=at_least), Population(title), confidence=1 - (1 - LAST_LOOK) * miss / among
     )
     return replace(requirement, level=1 - LAST_LOOK * miss), sequential
 
@@ -204,7 +225,7 @@ def _decided(
     sequential: SequentialEstimate | None,
     brackets: Distribution,
     at_least: float,
-    confidence: float | None,
+    confidence: str,
 ) -> tuple[Decision, str]:
     estimate = sequential.estimate if sequential is not None and len(sequential) else None
     told = None if estimate is None else estimate.is_at_least(at_least)
@@ -212,7 +233,7 @@ def _decided(
         bound = f"at least {estimate.low:.4f}" if told else f"at most {estimate.high:.4f}"
         reason = (
             f"{estimate.samples} inputs, one after the other, were enough: with "
-            f"{100 * (confidence or 0):g} % confidence the share is {bound} for all inputs; "
+            f"{confidence} the share is {bound} for all inputs; "
             f"required is >= {at_least:g}."
         )
         return (Decision.ROBUST if told else Decision.NOT_ROBUST), reason

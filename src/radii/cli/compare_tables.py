@@ -33,14 +33,21 @@ SHORT = {
 
 def summary_table(compared: Compared) -> Table:
     """A row a group."""
-    table = _table("Summary", compared.options.by, ("correct", "lowest", "mean", "median"))
-    for row in compared.summaries():
+    rows = compared.summaries()
+    has_unsolved = any(row["unsolved"] for row in rows)
+    columns = ("correct", *(["no answer"] if has_unsolved else []), "lowest", "mean", "median")
+    table = _table("Summary", compared.options.by, columns)
+    for row in rows:
         intervals = [
             _interval(row[f"{name}_lower"], row[f"{name}_upper"])
             for name in ("lowest", "mean", "median")
         ]
-        table.add_row(Text(row["group"]), f"{row['correct']}/{row['inputs']}", *intervals)
+        unsolved = [str(row["unsolved"])] if has_unsolved else []
+        correct = f"{row['correct']}/{row['inputs']}"
+        table.add_row(Text(row["group"]), correct, *unsolved, *intervals)
     table.caption = f"radii of {whose(compared.distribution)}, proven–witnessed"
+    if has_unsolved:
+        table.caption += "; no answer: nothing proven, nothing witnessed, so a radius may be any"
     return table
 
 
@@ -71,13 +78,16 @@ def test_table(compared: Compared) -> Table:
     order = [test.test for test in compared.comparisons[0].all_tests]
     order = [*order[3:], *order[:3]]  # the tests that know of brackets and matching first
     names = [SHORT.get(name, name) for name in order]
-    table = _table("Do they differ? p-values", "pair", ("inputs", "p", *names))
+    left_out = any(any(found.left_out) for found in compared.comparisons)
+    columns = ("inputs", *(["left out"] if left_out else []), "p", *names)
+    table = _table("Do they differ? p-values", "pair", columns)
     for place, found in enumerate(compared.comparisons):
         tests = {test.test: test for test in found.all_tests}
         one, two = found.inputs
         table.add_row(
             Text("\n".join(found.names)),
             f"{one}\nmatched" if found.is_matched else f"{one}\n{two}",
+            *(["\n".join(map(str, found.left_out))] if left_out else []),
             "raw\nHolm",
             *(f"{_p(tests[name].p_value)}\n{_p(compared.adjusted[name][place])}" for name in order),
         )
@@ -86,6 +96,11 @@ def test_table(compared: Compared) -> Table:
         "inputs are matched, and take equal radii to get equally wide brackets; "
         f"KS, t, M-W: on the {compared.options.side} sides, as if independent"
     )
+    if left_out:
+        table.caption += (
+            "; left out: results without an answer, which have no value for curves, KS, t and M-W "
+            "(of matched inputs those that either lacks); scores keep them as intervals"
+        )
     return table
 
 
@@ -97,12 +112,16 @@ def effect_table(compared: Compared) -> Table:
         table.add_row(
             Text("\n".join(found.names)),
             f"{delta.least:+.2f} to {delta.most:+.2f}\n({delta.low:+.2f} to {delta.high:+.2f})",
-            f"{means.proven:+.4f}\n({means.low:+.4f} to {means.high:+.4f})",
+            "-"
+            if math.isnan(means.proven)
+            else f"{means.proven:+.4f}\n({means.low:+.4f} to {means.high:+.4f})",
         )
     table.caption = (
         "positive: the first has the larger radii; means are of proven sides; in brackets with "
         f"{100 * compared.options.level:g} % confidence"
     )
+    if any(any(found.left_out) for found in compared.comparisons):
+        table.caption += "; means leave out what the tests leave out, delta counts it as open"
     return table
 
 
@@ -120,6 +139,8 @@ def correlation_table(found: Correlations, distribution: Distribution) -> Table:
     table.caption = (
         f"* p < 0.05 after Holm's correction; over {whose(distribution)} for both networks"
     )
+    if any(found.left_out):
+        table.caption += f"; left out: {sum(found.left_out)} results without an answer"
     return table
 
 
@@ -131,6 +152,7 @@ def quality_table(compared: Compared) -> Table:
         "largest": ("largest_gap", ".4f"),
         "open": ("without_witness", ".0%"),
         "unsolved": ("unsolved", ".0%"),
+        "critical": ("critical", ".0%"),
         "missing": ("missing", "d"),
         "time-outs": ("timeouts", "d"),
         "s each": ("mean_seconds", ".2f"),
@@ -147,6 +169,7 @@ def quality_table(compared: Compared) -> Table:
     table.caption = (
         f"of {whose(compared.distribution)}; gap: mean width of their brackets; "
         "open: without a witness; unsolved: without a proof, too"
+        + ("; critical: an answer between the sides is missing" if "critical" in told else "")
     )
     return table
 

@@ -87,12 +87,13 @@ class Compared:
         ]
 
     def pairs(self) -> list[dict[str, Any]]:
-        """One a pair, nested."""
+        """One a pair, nested; `left_out` counts brackets that have no answer, and so no value."""
         return [
             {
                 "first": found.names[0],
                 "second": found.names[1],
                 "inputs": list(found.inputs),
+                "left_out": list(found.left_out),
                 "matched": found.is_matched,
                 "tests": [
                     {**dataclasses.asdict(test), "adjusted": self.adjusted[test.test][place]}
@@ -117,6 +118,7 @@ class Compared:
             row: dict[str, Any] = {
                 **dict(zip(("first", "second"), found.names, strict=True)),
                 **dict(zip(("first_inputs", "second_inputs"), found.inputs, strict=True)),
+                **dict(zip(("first_left_out", "second_left_out"), found.left_out, strict=True)),
                 "matched": found.is_matched,
             }
             for test in found.all_tests:
@@ -139,6 +141,7 @@ class Compared:
                 "first": found.networks[one],
                 "second": found.networks[two],
                 "inputs": int(found.inputs[one, two]),
+                "left_out": [found.left_out[one], found.left_out[two]],
                 "spearman": float(found.coefficients[one, two]),
                 "p": float(found.p_values[one, two]),
                 "p_after_holm": float(found.adjusted[one, two]),

@@ -34,13 +34,30 @@ class FigureOptions:
         return self.by or ("network",)
 
 
+def _never(_options: FigureOptions) -> bool:
+    return False
+
+
+def _always(_options: FigureOptions) -> bool:
+    return True
+
+
+def _without_eps(options: FigureOptions) -> bool:
+    """With an eps it is a share of inputs, in which every result counts."""
+    return not options.eps
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A figure, and what it shows in a few words. Those over eps have lines at --eps."""
+    """A figure, and what it shows in a few words. Those over eps have lines at --eps.
+
+    A figure that `is_of_values` shows one number a result, and none of results without any answer.
+    """
 
     shows: str
     draw: Callable[[Distribution, FigureOptions], Figure]
     is_over_eps: bool = False
+    is_of_values: Callable[[FigureOptions], bool] = _never
 
 
 def _ecdf(distribution: Distribution, options: FigureOptions) -> Figure:
@@ -244,19 +261,27 @@ KINDS: dict[str, Kind] = {
         "share for which a property is proven", _constraints("satisfaction"), True
     ),
     "security": Kind("share for which no attack breaks a property", _constraints("security"), True),
-    "box": Kind("quantiles of the radii, each as an interval", _boxes),
+    "box": Kind("quantiles of the radii, each as an interval", _boxes, is_of_values=_always),
     "gaps": Kind("how wide brackets stayed", _gaps),
     "times": Kind("share of inputs done within a time", _times),
     "fit": Kind("fitted families over the data, with their test", _fits),
-    "qq": Kind("quantiles of the data over those of a fitted family", _qq),
-    "scatter": Kind("an input's radii on two networks, and Spearman's r", _scatter),
+    "qq": Kind("quantiles of the data over those of a fitted family", _qq, is_of_values=_always),
+    "scatter": Kind(
+        "an input's radii on two networks, and Spearman's r", _scatter, is_of_values=_always
+    ),
     "claims": Kind("proofs of the first result against witnesses of the second", _claims),
-    "correlations": Kind("Spearman's r between all networks", _correlations),
+    "correlations": Kind("Spearman's r between all networks", _correlations, is_of_values=_always),
     "leads": Kind("which of two networks is more robust at which eps", _leads, True),
-    "classes": Kind("median radius by class and network; recall with --eps", _classes),
-    "targets": Kind("median one-to-one radius by class and target", _targets),
+    "classes": Kind(
+        "median radius by class and network; recall with --eps", _classes, is_of_values=_without_eps
+    ),
+    "targets": Kind(
+        "median one-to-one radius by class and target", _targets, is_of_values=_without_eps
+    ),
     "closest": Kind("towards which class the inputs of a class break first", _closest),
-    "ks": Kind("Kolmogorov-Smirnov matrix of classes; --by network, target", _ks),
+    "ks": Kind(
+        "Kolmogorov-Smirnov matrix of classes; --by network, target", _ks, is_of_values=_always
+    ),
     "fairness": Kind("spread of robust recall between classes over eps", _fairness, True),
     "gains": Kind("which classes gain from one network to another at --eps", _gains),
     "convergence": Kind("estimates of R at --eps from samples of planned size", _convergence),

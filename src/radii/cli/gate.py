@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from radii.cli.options import add_json_flag
 from radii.errors import DataError
 
 if TYPE_CHECKING:
-    from radii.distributions import Distribution, Outcome
+    from radii.distributions import Distribution, Judgement
 
 __all__ = ["add_parser", "refuse_unfinished"]
 
@@ -30,6 +29,10 @@ examples:
   radii gate results --require "robust_accuracy(0.02) >= 0.90 @ 95%"
   radii gate results --require "worst_recall(0.02) >= 0.8" --require "accuracy >= 0.97"
   radii gate results --require "not_refuted robust_accuracy(0.02) >= 0.95" --json
+
+confidence:
+  several statements with a confidence (@ 95%), of requirements or networks, share the error that it
+  permits, so that all which are met hold together with it; --uncorrected gives each its own
 
 exit codes:
   0 every network meets every requirement, 1 one does not (the reason is printed), 2 bad input
@@ -54,6 +57,11 @@ def add_parser(subparsers: Any) -> None:
         metavar="REQUIREMENT",
         help="what must hold; repeat for more",
     )
+    parser.add_argument(
+        "--uncorrected",
+        action="store_true",
+        help="each confidence is its own: do not correct for several statements",
+    )
     add_json_flag(parser)
     parser.set_defaults(run=run)
 
@@ -61,22 +69,44 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from radii.cli.json_output import print_json
     from radii.cli.sources import note_published, read_distributions
-    from radii.distributions import parse_requirement, proof_scope, weakest_arithmetic
+    from radii.distributions import (
+        check_all,
+        parse_requirement,
+        proof_scope,
+        weakest_arithmetic,
+    )
 
     requirements = [parse_requirement(text) for text in args.require]
     distribution = read_distributions(args.places)
     refuse_unfinished(distribution)
     note_published(distribution)
-    outcomes = [outcome for required in requirements for outcome in required.check(distribution)]
-    passed = all(outcome.is_met for outcome in outcomes)
+    found = check_all(requirements, distribution, is_corrected=not args.uncorrected)
     if args.json:
-        told = [dataclasses.asdict(outcome) for outcome in outcomes]
+        told = [dataclasses.asdict(outcome) for outcome in found.outcomes]
         weakest = weakest_arithmetic(distribution)
-        arithmetic = None if weakest is None else str(weakest)
-        print_json({"passed": passed, "arithmetic": arithmetic, "outcomes": told})
+        print_json(
+            {
+                "passed": found.is_met,
+                "arithmetic": None if weakest is None else str(weakest),
+                "outcomes": told,
+                "confidence": _confidence(found),
+            }
+        )
     else:
-        _print(outcomes, proof_scope(distribution))
-    return 0 if passed else 1
+        _print(found, proof_scope(distribution))
+    return 0 if found.is_met else 1
+
+
+def _confidence(found: Judgement) -> dict[str, Any] | None:
+    """How sure all statements are together; None if none speaks with a confidence."""
+    if found.together is None:
+        return None
+    return {
+        "statements": found.statements,
+        "corrected": found.is_corrected,
+        "together": found.together,
+        "sentence": str(found),
+    }
 
 
 def refuse_unfinished(distribution: Distribution) -> None:
@@ -96,7 +126,8 @@ def refuse_unfinished(distribution: Distribution) -> None:
         )
 
 
-def _print(outcomes: Sequence[Outcome], scope: str) -> None:
+def _print(found: Judgement, scope: str) -> None:
+    outcomes = found.outcomes
     for text in dict.fromkeys(outcome.requirement for outcome in outcomes):
         print(text)
         for outcome in outcomes:
@@ -105,3 +136,5 @@ def _print(outcomes: Sequence[Outcome], scope: str) -> None:
     missed = sum(not outcome.is_met for outcome in outcomes)
     result = f"{missed} of {len(outcomes)} not met" if missed else "all requirements are met"
     print(f"{result}; {scope}" if scope else result)
+    if str(found):
+        print(found)

@@ -133,6 +133,8 @@ def run(args: argparse.Namespace) -> int:
                 raise DataError(f"{kind}: {error}") from None
             print(f"radii: {kind} is left out: {error}", file=sys.stderr)
             continue
+        if KINDS[kind].is_of_values(options):
+            _tell_left_out(kind, distribution)
         if KINDS[kind].is_over_eps:
             _tell_beyond(kind, figure.axes[0].get_xlim()[1], options.eps)
         for path in files[kind]:
@@ -143,6 +145,14 @@ def run(args: argparse.Namespace) -> int:
     if not drawn:
         raise DataError("no figure could be drawn from these results")
     return 0
+
+
+def _tell_left_out(kind: str, distribution: Distribution) -> None:
+    """Results without any answer, of which a figure of values shows nothing."""
+    counts = {name: part.unsolved for name, part in distribution.by_network().items()}
+    told = ", ".join(f"{count} of {name}" for name, count in counts.items() if count)
+    if told:
+        print(f"radii: {kind}: results without an answer are left out: {told}", file=sys.stderr)
 
 
 def _tell_beyond(kind: str, end: float, eps: tuple[float, ...]) -> None:

@@ -112,7 +112,7 @@ def _print(
     """`arithmetic` is what the experiment asked for; each proof has its own."""
     if as_json:
         parts = distribution.by_network().values()
-        networks = [_network_object(part.measurements, arithmetic) for part in parts]
+        networks = [_network_object(part, arithmetic) for part in parts]
         json.dump({"networks": networks, "disagreements": disagreements}, sys.stdout, indent=1)
         print()
         return
@@ -133,13 +133,14 @@ def _print(
         )
 
 
-def _network_object(measurements: Sequence[Measurement], arithmetic: str | None) -> dict[str, Any]:
-    first = measurements[0]
+def _network_object(part: Distribution, arithmetic: str | None) -> dict[str, Any]:
+    first = part.measurements[0]
     return {
         "network": first.network,
         "fingerprint": first.fingerprint,
         "arithmetic": arithmetic,
-        "instances": [_instance_object(m) for m in measurements],
+        "unsolved": part.unsolved,
+        "instances": [_instance_object(m) for m in part.measurements],
     }
 
 

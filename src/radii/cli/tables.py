@@ -31,12 +31,13 @@ def summary_table(distribution: Distribution, console: Console) -> Table:
 
 
 def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
-    has_missing = any(m.missing for m in distribution)
+    has_missing, has_unsolved = any(m.missing for m in distribution), distribution.unsolved > 0
     is_mixed = len(arithmetics(distribution)) > 1
     table = Table(box=SIMPLE_HEAD, title="Robustness distributions", title_justify="left")
     table.add_column("network", overflow="fold", min_width=16)
-    optional = [*(["proofs"] if is_mixed else []), *(["missing"] if has_missing else [])]
-    for name in ("correct", *quantiles, "gap", *optional, "s each"):
+    unsolved, missing = ["no answer"] * has_unsolved, ["missing"] * has_missing
+    proofs = ["proofs"] * is_mixed
+    for name in ("correct", *unsolved, *quantiles, "gap", *proofs, *missing, "s each"):
         table.add_column(name, justify="right", no_wrap=True)
     for name, part in distribution.by_network().items():
         right = part.correctly_classified() if part.holds.any() else None
@@ -45,6 +46,7 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
         table.add_row(
             Text(name),
             f"{int(part.correct.sum())}/{len(part)}",
+            *([str(part.unsolved)] if has_unsolved else []),
             *shown,
             _number(measured.mean_gap, ".4f"),
             *([_counts(part)] if is_mixed else []),
@@ -55,6 +57,8 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
         f"radii of {whose(distribution)}, proven–witnessed; gap: mean width of their brackets",
         distribution,
     )
+    if has_unsolved:
+        table.caption += "; no answer: nothing proven, nothing witnessed, so a radius may be any"
     table.caption_justify = "left"
     return table
 

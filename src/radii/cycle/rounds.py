@@ -18,7 +18,7 @@ from radii.cycle import counterexamples
 from radii.cycle.counterexamples import Found
 from radii.cycle.description import Cycle
 from radii.datasets import Dataset
-from radii.distributions import Distribution, Outcome
+from radii.distributions import Distribution, Outcome, check_all
 from radii.errors import StoreError
 from radii.networks import load_network
 from radii.store import Store
@@ -181,9 +181,7 @@ def judge(
         accuracy=float(distribution.correct.mean()),
         proven=float(share.proven),
         not_refuted=float(share.not_refuted),
-        outcomes=tuple(
-            outcome for required in cycle.required() for outcome in required.check(distribution)
-        ),
+        outcomes=check_all(cycle.required(), distribution).outcomes,
         seconds=time.monotonic() - began,
     )
     ended.write(directory)

@@ -34,6 +34,7 @@ from radii.distributions.families import FAMILIES
 from radii.distributions.fits import Fit, fit, fit_all
 from radii.distributions.gains import ClassGain, class_gains
 from radii.distributions.goodness import GoodnessOfFit, goodness_of_fit
+from radii.distributions.judgements import Judgement, check_all
 from radii.distributions.matrices import KsMatrix, ks_matrix
 from radii.distributions.multiple import holm
 from radii.distributions.npmle import Turnbull, turnbull
@@ -63,6 +64,7 @@ __all__ = [
     "Fit",
     "GoodnessOfFit",
     "ImportedResults",
+    "Judgement",
     "KsMatrix",
     "MeanDifference",
     "Outcome",
@@ -76,6 +78,7 @@ __all__ = [
     "Turnbull",
     "adversarial_cost",
     "arithmetics",
+    "check_all",
     "class_curves",
     "class_gains",
     "clopper_pearson",

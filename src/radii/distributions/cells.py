@@ -10,7 +10,7 @@ import numpy as np
 from radii.distributions.columns import Array, Float64
 from radii.distributions.families import Family
 
-__all__ = ["CellCounts", "Cells", "cells_for"]
+__all__ = ["CellCounts", "Cells", "cells_for", "regular_grid"]
 
 MOST_CELLS = 4000
 UNGRIDDED_CELLS = 256
@@ -133,12 +133,11 @@ def cells_for(
     return Cells(edges, np.maximum(first, 0), np.maximum(last, 1), is_gridded)
 
 
-def _read_off(lower: Float64, upper: Float64, end: float) -> Float64 | None:
-    """The grid of which all lower sides are values; None if there is none, or a very fine one.
+def regular_grid(values: Float64) -> tuple[float, float] | None:
+    """The smallest of the values (in order, distinct) and the step in which all others follow it.
 
-    It ends where proofs end if some input is proven there and has no witness, else beyond `end`.
+    None if there are fewer than three, no such step, or only a very fine one.
     """
-    values = np.unique(lower[lower > 0])
     if len(values) < 3:
         return None
     gaps = np.diff(values)
@@ -147,7 +146,19 @@ def _read_off(lower: Float64, upper: Float64, end: float) -> Float64 | None:
     rounded = np.round(places)
     if np.any(np.abs(places - rounded) > 1e-3) or rounded[-1] > MOST_CELLS:
         return None
-    step = float((values[-1] - values[0]) / rounded[-1])
+    return float(values[0]), float((values[-1] - values[0]) / rounded[-1])
+
+
+def _read_off(lower: Float64, upper: Float64, end: float) -> Float64 | None:
+    """The grid of which all lower sides are values; None if there is none, or a very fine one.
+
+    It ends where proofs end if some input is proven there and has no witness, else beyond `end`.
+    """
+    values = np.unique(lower[lower > 0])
+    grid = regular_grid(values)
+    if grid is None:
+        return None
+    _, step = grid
     is_cut = np.any(np.isinf(upper) & (lower >= values[-1]))
     top = float(values[-1] if is_cut else max(end, *upper[np.isfinite(upper)]))
     start = -int(np.floor(values[0] / step * (1 + 1e-9)))

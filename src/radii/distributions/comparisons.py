@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from radii.distributions.columns import Array, Float64
 from radii.distributions.effects import CliffsDelta, MeanDifference, cliffs_delta, mean_difference
 from radii.distributions.empirical import Side, side_values
 from radii.distributions.multiple import holm
@@ -26,20 +27,26 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare", "compare_all", "compare_sides", "compare_splits"]
 
+NO_VALUES = "no bracket of one of the two has an answer"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """Everything that is said about two distributions, on `inputs` inputs of each.
 
     `tests` are the classical ones on one side of the brackets, which take the samples as
-    independent. `permutation` (a difference of location) and `permutation_sup` (of any shape) are
-    on the brackets themselves; if `is_matched` they exchange the two brackets of an input. They
-    take equal radii to get equally wide brackets on both sides; `widths` are the mean widths, over
-    inputs with a witness (NaN if there is none).
+    independent. `permutation` (a difference of location) is on the brackets themselves,
+    `permutation_sup` (of any shape) on both their sides; if `is_matched` they exchange the two
+    brackets of an input. They take equal radii to get equally wide brackets on both sides; `widths`
+    are the mean widths, over inputs with a witness (NaN if there is none).
+
+    Brackets without any answer have no values. So many of each are `left_out` of `tests`, of
+    `permutation_sup` and of the proven means; of matched inputs those that either has not solved.
     """
 
     names: tuple[str, str]
     inputs: tuple[int, int]
+    left_out: tuple[int, int]
     is_matched: bool
     tests: tuple[TestResult, ...]
     permutation: TestResult
@@ -98,18 +105,18 @@ def compare(
     Who is more robust where (`dominance`) always counts misclassified inputs.
     """
     pair = paired_on(a, b, inputs)
-    x, y = side_values(pair.first, side), side_values(pair.second, side)
-    location, shape = _permuted(pair, permutations, seed)
+    values = pair.solved()
     known = names or _names(a, b)
     return Comparison(
         names=known,
         inputs=(len(pair.first), len(pair.second)),
+        left_out=_left_out(pair, values),
         is_matched=pair.is_matched,
-        tests=(ks_test(x, y), welch_test(x, y), mann_whitney_test(x, y)),
-        permutation=location,
-        permutation_sup=shape,
+        tests=_classical(pair, values, side),
+        permutation=_permuted_scores(pair, permutations, seed),
+        permutation_sup=_permuted_curves(pair, values, permutations, seed),
         delta=cliffs_delta(pair, level),
-        means=mean_difference(pair, level),
+        means=mean_difference(pair, values, level),
         dominance=dominance(a, b, names=known, tolerance=tolerance),
         widths=(_width(pair.first), _width(pair.second)),
     )
@@ -148,36 +155,68 @@ def compare_sides(distribution: Distribution) -> tuple[TestResult, TestResult]:
     brackets are wide, a large one shows nothing. Look at the widths of the brackets instead.
     """
     right = distribution.correctly_classified()
+    left_out = right.unsolved
     if np.all(right.lower == 0):
         reason = "no input is proven at any eps"
-        missing = math.nan
-        return (
-            TestResult("Welch's t", missing, missing, reason),
-            TestResult("Kolmogorov-Smirnov", missing, missing, reason),
-        )
-    return welch_test(right.lower, right.upper), ks_test(right.lower, right.upper)
+        return _not_made("Welch's t", reason), _not_made("Kolmogorov-Smirnov", reason)
+    lower, upper = side_values(right, "lower"), side_values(right, "upper")
+    return (
+        replace(welch_test(lower, upper), left_out=left_out),
+        replace(ks_test(lower, upper), left_out=left_out),
+    )
 
 
-def _permuted(pair: Pair, permutations: int, seed: int) -> tuple[TestResult, TestResult]:
-    a, b = pair.first, pair.second
-    lower, upper = np.concatenate([a.lower, b.lower]), np.concatenate([a.upper, b.upper])
-    is_first = np.arange(len(lower)) < len(a)
+def _left_out(pair: Pair, values: Pair | None) -> tuple[int, int]:
+    if values is None:
+        return len(pair.first), len(pair.second)
+    return len(pair.first) - len(values.first), len(pair.second) - len(values.second)
+
+
+def _not_made(test: str, reason: str) -> TestResult:
+    return TestResult(test, math.nan, math.nan, reason)
+
+
+def _classical(pair: Pair, values: Pair | None, side: Side) -> tuple[TestResult, ...]:
+    if values is None:
+        names = ("Kolmogorov-Smirnov", "Welch's t", "Mann-Whitney")
+        return tuple(_not_made(name, NO_VALUES) for name in names)
+    x, y = side_values(values.first, side), side_values(values.second, side)
+    left_out = sum(_left_out(pair, values))
+    tests = (ks_test, welch_test, mann_whitney_test)
+    return tuple(replace(test(x, y), left_out=left_out) for test in tests)
+
+
+def _permuted_scores(pair: Pair, permutations: int, seed: int) -> TestResult:
+    lower, upper, is_first = _pooled(pair)
     scores = censored_scores(lower, upper)
-    location = permuted_p_value(
+    p_value = permuted_p_value(
         scores, is_first, is_matched=pair.is_matched, permutations=permutations, seed=seed
     )
-    distance, shape = permuted_sup_p_value(
+    difference = float(scores[is_first].mean() - scores[~is_first].mean())
+    return TestResult("permutation of scores", difference, p_value)
+
+
+def _permuted_curves(pair: Pair, values: Pair | None, permutations: int, seed: int) -> TestResult:
+    """Its curves are of one number a bracket and side, so that those without any have no part."""
+    name = "permutation of curves"
+    if values is None:
+        return _not_made(name, NO_VALUES)
+    lower, upper, is_first = _pooled(values)
+    distance, p_value = permuted_sup_p_value(
         (lower, upper),
         is_first,
-        is_matched=pair.is_matched,
+        is_matched=values.is_matched,
         permutations=min(permutations, 999),
         seed=seed,
     )
-    difference = float(scores[is_first].mean() - scores[~is_first].mean())
-    return (
-        TestResult("permutation of scores", difference, location),
-        TestResult("permutation of curves", distance, shape),
-    )
+    return TestResult(name, distance, p_value, left_out=sum(_left_out(pair, values)))
+
+
+def _pooled(pair: Pair) -> tuple[Float64, Float64, Array]:
+    """Both sides of all brackets, and which are of the first."""
+    a, b = pair.first, pair.second
+    lower, upper = np.concatenate([a.lower, b.lower]), np.concatenate([a.upper, b.upper])
+    return lower, upper, np.arange(len(lower)) < len(a)
 
 
 def _width(distribution: Distribution) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from radii.distributions.columns import Array, Float64, joint_codes
-from radii.distributions.empirical import Side, side_values
+from radii.distributions.empirical import Side, side_of
 from radii.distributions.multiple import holm
 from radii.errors import DataError
 
@@ -26,7 +26,8 @@ class Correlations:
     """Between networks, on the inputs at which the property holds for both; NaN if undefined.
 
     `p_values` are raw and `adjusted` Holm's, over the pairs above the diagonal; both are symmetric
-    with NaN on the diagonal. `inputs` counts what each pair shares.
+    with NaN on the diagonal. `inputs` counts what each pair shares. `left_out` counts for each
+    network the brackets without any answer, which have no rank.
     """
 
     networks: tuple[str, ...]
@@ -34,6 +35,7 @@ class Correlations:
     p_values: Float64
     adjusted: Float64
     inputs: Array
+    left_out: tuple[int, ...]
 
     def frame(self) -> pd.DataFrame:
         """The coefficients as a table."""
@@ -69,7 +71,8 @@ def spearman_matrix(distribution: Distribution, side: Side = "lower") -> Correla
     above = np.triu_indices(size, 1)
     adjusted[above] = holm(p_values[above])
     adjusted.T[above] = adjusted[above]
-    return Correlations(names, coefficients, p_values, adjusted, inputs)
+    left_out = tuple(part.unsolved for part in distribution.by_network().values())
+    return Correlations(names, coefficients, p_values, adjusted, inputs, left_out)
 
 
 def _aligned(distribution: Distribution, side: Side) -> Float64:
@@ -78,8 +81,8 @@ def _aligned(distribution: Distribution, side: Side) -> Float64:
     rows = {name: place for place, name in enumerate(distribution.networks)}
     row = np.array([rows[str(name)] for name in distribution.network])
     aligned = np.full((len(rows), int(places.max()) + 1), np.nan)
-    right = distribution.holds
-    aligned[row[right], places[right]] = side_values(distribution, side)[right]
+    told = distribution.holds & ~distribution.is_unsolved
+    aligned[row[told], places[told]] = side_of(distribution, side)[told]
     return aligned
 
 

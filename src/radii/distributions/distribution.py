@@ -163,6 +163,21 @@ class Distribution:
         return np.where(is_of_class, self.correct, self.upper > 0)
 
     @cached_property
+    def is_unsolved(self) -> npt.NDArray[np.bool_]:
+        """Where the property holds at the input, but nothing is proven and nothing witnessed.
+
+        Such a bracket, [0, inf), is an interval that excludes nothing. No number stands for it:
+        its side of 0 is no radius of 0, which is what a misclassified input has.
+        """
+        unsolved: npt.NDArray[np.bool_] = self.holds & (self.lower == 0) & np.isinf(self.upper)
+        return unsolved
+
+    @property
+    def unsolved(self) -> int:
+        """How many brackets are without any answer."""
+        return int(self.is_unsolved.sum())
+
+    @cached_property
     def is_about_label(self) -> bool:
         """Whether every property is that the label's class stays: holding is being right then."""
         return bool(np.char.startswith(self._columns["property"], "one-to-").all())
@@ -227,6 +242,17 @@ class Distribution:
             )
             raise DataError(f"{', '.join(self.networks)}: no input {why}")
         return self.select(self.holds)
+
+    def solved(self) -> Distribution:
+        """The brackets with an answer, for statistics of one number a bracket.
+
+        Statistics of intervals keep the others, which say nothing and cost nothing there.
+        """
+        if not self.unsolved:
+            return self
+        if self.is_unsolved.all():
+            raise DataError(f"{', '.join(self.networks)}: no result has an answer")
+        return self.select(~self.is_unsolved)
 
     def group_by(self, *names: str) -> dict[Any, Distribution]:
         """One distribution for each value of network, class, target, split or training.

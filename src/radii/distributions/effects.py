@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,8 +41,9 @@ class CliffsDelta:
 class MeanDifference:
     """The first mean radius minus the second.
 
-    `proven` compares the proven sides, with a confidence interval. Brackets leave the difference of
-    the radii themselves between `least` and `most`, which are infinite without witnesses.
+    `proven` compares the proven sides of brackets with an answer, with a confidence interval; NaN
+    if there are none. Brackets leave the difference of the radii themselves between `least` and
+    `most`, which are infinite without witnesses.
     """
 
     proven: float
@@ -70,7 +72,18 @@ def cliffs_delta(pair: Pair, level: float = 0.95) -> CliffsDelta:
     )
 
 
-def mean_difference(pair: Pair, level: float = 0.95) -> MeanDifference:
+def mean_difference(pair: Pair, values: Pair | None, level: float = 0.95) -> MeanDifference:
+    """`values` is the part of the pair that has values: see `Pair.solved`."""
+    a, b = pair.first, pair.second
+    least, most = a.lower.mean() - b.upper.mean(), a.upper.mean() - b.lower.mean()
+    proven, margin = (math.nan, math.nan) if values is None else _proven_difference(values, level)
+    return MeanDifference(
+        proven, proven - margin, proven + margin, float(least), float(most), level
+    )
+
+
+def _proven_difference(pair: Pair, level: float) -> tuple[float, float]:
+    """Of the means of the proven sides, and the half-width of its confidence interval."""
     from scipy.stats import t
 
     a, b = pair.first, pair.second
@@ -82,11 +95,7 @@ def mean_difference(pair: Pair, level: float = 0.95) -> MeanDifference:
         error = float(np.sqrt(one + two))
         parts = one**2 / max(len(a) - 1, 1) + two**2 / max(len(b) - 1, 1)
         freedom = (one + two) ** 2 / parts if parts > 0 else 1.0
-    margin = float(t.ppf((1 + level) / 2, max(freedom, 1.0))) * error
-    least, most = a.lower.mean() - b.upper.mean(), a.upper.mean() - b.lower.mean()
-    return MeanDifference(
-        difference, difference - margin, difference + margin, float(least), float(most), level
-    )
+    return difference, float(t.ppf((1 + level) / 2, max(freedom, 1.0))) * error
 
 
 def _smallest(distribution: Distribution) -> Float64:

@@ -24,7 +24,8 @@ class Fit:
     """A family's best parameters, with standard errors from the curvature of the likelihood.
 
     `inputs` brackets were used; `misclassified` ones have radius 0 and are no part of it; those
-    `without_information` are proven nowhere and broken nowhere.
+    `without_information` are proven nowhere and broken nowhere: an interval that excludes nothing
+    has likelihood 1 under every distribution.
     """
 
     family: str
@@ -61,7 +62,9 @@ class Fit:
             for name, value in self.parameters.items()
         )
         title = family_named(self.family).title
-        return f"{title} fitted to {self.inputs} brackets: {told}; AIC {self.aic:.1f}"
+        empty = self.without_information
+        others = f" ({empty} more without an answer)" if empty else ""
+        return f"{title} fitted to {self.inputs} brackets{others}: {told}; AIC {self.aic:.1f}"
 
 
 def fit(distribution: Distribution, family: str = "lognormal") -> Fit:

@@ -10,6 +10,7 @@ import numpy as np
 
 from radii.distributions.cells import CellCounts, Cells, cells_for
 from radii.distributions.columns import Float64
+from radii.distributions.empirical import side_values
 from radii.distributions.families import Family, family_named
 from radii.distributions.fits import Fit, fit, fit_brackets
 from radii.distributions.scoring import scored, signed_tails
@@ -30,6 +31,7 @@ class GoodnessOfFit:
 
     `ks_p_value` is the papers': the proven sides against the family fitted to them, as if they were
     exact and the parameters known. It is None (invalid) if a side is 0, which the family never is.
+    Brackets without any answer have no part in either test; `fit` counts them.
     `p_value` is of the Monte-Carlo test, which refits and re-grids every simulated sample.
     """
 
@@ -77,7 +79,7 @@ def goodness_of_fit(
     """
     known = family_named(family)
     right = distribution.correctly_classified()
-    ks = ks_check(right.lower, known)
+    ks = ks_check(side_values(right, "lower"), known)
     statistic, p_value, cells = monte_carlo_check(
         right.lower, right.upper, known, grid=grid, simulations=simulations, seed=seed
     )

@@ -28,7 +28,8 @@ class KsMatrix:
 
     Below the diagonal groups of training inputs are compared, above it groups of testing inputs;
     the diagonal compares training with testing of one group. Inputs of no named split count as
-    training. `adjusted` are Holm's p-values over all tests of the matrix.
+    training. `adjusted` are Holm's p-values over all tests of the matrix. `left_out` counts the
+    brackets of each group without any answer, which have no value to test.
     """
 
     by: str
@@ -36,6 +37,7 @@ class KsMatrix:
     statistics: Float64
     p_values: Float64
     adjusted: Float64
+    left_out: tuple[int, ...]
 
     def differ(self, level: float = 0.05, *, is_adjusted: bool = True) -> Array:
         """Where the groups differ significantly."""
@@ -62,7 +64,8 @@ def ks_matrix(distribution: Distribution, by: str = "class", side: Side = "lower
         training, testing = (None, right) if testing is not None else (right, None)
     below = {} if training is None else _values(training, by, side)
     above = {} if testing is None else _values(testing, by, side)
-    keys = tuple(right.group_by(by))
+    groups = right.group_by(by)
+    keys = tuple(groups)
     if len(keys) < 2:
         raise DataError(f"there is only one {by}: nothing to compare")
     size = len(keys)
@@ -78,8 +81,10 @@ def ks_matrix(distribution: Distribution, by: str = "class", side: Side = "lower
                 tested = ks_test(one, two)
                 statistics[row, column] = tested.statistic
                 p_values[row, column] = tested.p_value
-    return KsMatrix(by, keys, statistics, p_values, holm(p_values))
+    left_out = tuple(part.unsolved for part in groups.values())
+    return KsMatrix(by, keys, statistics, p_values, holm(p_values), left_out)
 
 
 def _values(distribution: Distribution, by: str, side: Side) -> dict[Any, Float64]:
-    return {key: side_values(part, side) for key, part in distribution.group_by(by).items()}
+    values = {key: side_values(part, side) for key, part in distribution.group_by(by).items()}
+    return {key: told for key, told in values.items() if told.size}

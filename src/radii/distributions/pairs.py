@@ -28,6 +28,18 @@ class Pair:
     second: Distribution
     is_matched: bool
 
+    def solved(self) -> Pair | None:
+        """What can be compared by values: without the brackets that have no answer.
+
+        Of matched ones an input goes if either has none for it. None if nothing is left of one.
+        """
+        one, two = ~self.first.is_unsolved, ~self.second.is_unsolved
+        if self.is_matched:
+            one = two = one & two
+        if not (one.any() and two.any()):
+            return None
+        return Pair(self.first.select(one), self.second.select(two), self.is_matched)
+
 
 def paired_on(a: Distribution, b: Distribution, inputs: Inputs = "correct") -> Pair:
     """The parts of two distributions that are compared, in matching order where they match.

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.distributions.columns import Array, joint_codes
-from radii.distributions.published import described, without_contradictions
+from radii.distributions.columns import Array, Float64, joint_codes
+from radii.distributions.doubts import note_unsolved
+from radii.distributions.published import described, instance_keys, without_contradictions
 from radii.distributions.tables import ATTACK, numbers
 from radii.errors import DataError
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["columns_of_queries"]
 
-PROOF, WITNESS, TIMEOUT, MEMOUT, MISSING = range(5)
+PROOF, WITNESS, TIMEOUT, MEMOUT, MISSING, CANCELLED = range(6)
 
 VERDICTS = {
     "unsat": PROOF,
@@ -36,7 +37,7 @@ VERDICTS = {
     "err": MISSING,
     "error": MISSING,
     "unknown": MISSING,
-    "cancelled": MISSING,
+    "cancelled": CANCELLED,
     "none": MISSING,
     "": MISSING,
 }
@@ -47,21 +48,19 @@ def columns_of_queries(
 ) -> dict[str, Any]:
     """A distribution's columns: brackets from proofs and counterexamples, missing answers counted.
 
-    An instance is a network, an image and, where the table has them, a target and a split.
+    An instance is a network, an image and, where the table has them, a target and a split. A query
+    that was cancelled, because another answer implied its own, is no missing answer.
     """
     eps, verdicts = numbers(path, frame, "epsilon_value"), _verdicts(path, frame, notes)
     if np.isnan(eps).any():
         raise DataError(f"{path}: row {int(np.argmax(np.isnan(eps))) + 1}: epsilon_value is empty")
-    about = described(path, frame)
-    keys = [about[name] for name in ("network", "input", "target", "split") if name in about]
-    instance, first = _instances(keys)
+    about = described(path, frame, notes)
+    instance, first = _searches(path, joint_codes(instance_keys(about)), eps, verdicts, notes)
     size = len(first)
-    lower, upper = np.zeros(size), np.full(size, np.inf)
-    is_proof, is_witness = verdicts == PROOF, verdicts == WITNESS
-    np.maximum.at(lower, instance[is_proof], eps[is_proof])
-    np.minimum.at(upper, instance[is_witness], eps[is_witness])
+    lower, upper = _brackets(instance, eps, verdicts)
+    note_unsolved(notes, path, (lower == 0) & np.isinf(upper), "instances")
     lower, upper = without_contradictions(path, lower, upper, distrust=distrust, notes=notes)
-    is_missing = ~is_proof & ~is_witness
+    is_missing = ~np.isin(verdicts, (PROOF, WITNESS, CANCELLED))
     is_critical = is_missing & (eps > lower[instance]) & (eps < upper[instance])
     columns = {name: values[first] for name, values in about.items()}
     columns |= {
@@ -70,6 +69,7 @@ def columns_of_queries(
         "lower": lower,
         "upper": upper,
         "queries": np.bincount(instance, minlength=size),
+        "cancelled": np.bincount(instance[verdicts == CANCELLED], minlength=size),
         "missing": np.bincount(instance[is_missing], minlength=size),
         "critical": np.bincount(instance[is_critical], minlength=size),
         "timeouts": np.bincount(instance[verdicts == TIMEOUT], minlength=size),
@@ -81,9 +81,46 @@ def columns_of_queries(
     return columns
 
 
-def _instances(keys: list[Array]) -> tuple[Array, Array]:
+def _brackets(instance: Array, eps: Float64, verdicts: Array) -> tuple[Float64, Float64]:
+    """The largest eps with a proof and the smallest with a counterexample, of each instance."""
+    size = int(instance.max()) + 1
+    lower, upper = np.zeros(size), np.full(size, np.inf)
+    is_proof, is_witness = verdicts == PROOF, verdicts == WITNESS
+    np.maximum.at(lower, instance[is_proof], eps[is_proof])
+    np.minimum.at(upper, instance[is_witness], eps[is_witness])
+    return lower, upper
+
+
+def _searches(
+    path: Path, codes: Array, eps: Float64, verdicts: Array, notes: list[str]
+) -> tuple[Array, Array]:
+    """Which instance each row is about, and each instance's first row.
+
+    A search's rows mostly stand together. Where joining what stands apart under one name makes
+    contradictions, and no part has one by itself, the parts are searches of their own: files were
+    joined that use a name twice, such as number 7 of the training and of the testing images.
+    """
+    blocks = np.concatenate([[0], np.cumsum(codes[1:] != codes[:-1])])
+    joined, apart = (_contradictions(part, eps, verdicts) for part in (codes, blocks))
+    if not joined or apart:
+        return _instances(codes)
+    parts = np.bincount(codes[np.unique(blocks, return_index=True)[1]])
+    notes.append(
+        f"{path}: {np.count_nonzero(parts > 1)} of {len(parts)} instances stand in several places, "
+        f"and {joined} contradict themselves when these are joined: each place is taken as a "
+        "search of its own, perhaps of another split"
+    )
+    return _instances(blocks)
+
+
+def _contradictions(instance: Array, eps: Float64, verdicts: Array) -> int:
+    lower, upper = _brackets(instance, eps, verdicts)
+    return int(np.count_nonzero(lower >= upper))
+
+
+def _instances(codes: Array) -> tuple[Array, Array]:
     """Which instance each row is about, in order of appearance, and each instance's first row."""
-    _, first, instance = np.unique(joint_codes(keys), return_index=True, return_inverse=True)
+    _, first, instance = np.unique(codes, return_index=True, return_inverse=True)
     order = np.argsort(first)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.distributions.columns import NONE, Array
+from radii.distributions.cells import regular_grid
+from radii.distributions.columns import NONE, Array, Float64
+from radii.distributions.doubts import (
+    note_copies,
+    note_names,
+    note_repeats,
+    note_rows,
+    note_splits,
+    note_unsolved,
+)
 from radii.distributions.tables import (
     ATTACK,
     input_numbers,
@@ -20,7 +29,7 @@ from radii.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["columns_of_instances", "described", "without_contradictions"]
+__all__ = ["columns_of_instances", "described", "instance_keys", "without_contradictions"]
 
 
 def columns_of_instances(
@@ -30,33 +39,69 @@ def columns_of_instances(
     distrust: bool,
     notes: list[str],
 ) -> dict[str, Any]:
-    """A distribution's columns; `notes` gets what cannot be taken at its word."""
-    columns = described(path, frame)
+    """A distribution's columns; `notes` gets what cannot be taken at its word.
+
+    Critical terminations are what the grid leaves between the sides: VERONA's search ends when
+    every value there was asked in vain. They are not known where the file's values are no grid.
+    """
+    columns = described(path, frame, notes)
+    note_repeats(notes, path, instance_keys(columns))
     columns["predicted"], columns["correct"] = columns["label"], np.True_
     lower, upper = numbers(path, frame, "epsilon_value"), numbers(path, frame, "smallest_sat_value")
     if "total_time" in frame.columns:
         columns["seconds"] = numbers(path, frame, "total_time")
-    is_empty = np.isnan(lower)
-    _note(notes, path, is_empty, "have no epsilon_value: nothing is proven about them")
+    is_empty, has_witness = np.isnan(lower), np.isfinite(upper)
+    note_rows(
+        notes, path, is_empty & has_witness, "have no epsilon_value: nothing is proven about them"
+    )
     lower = np.where(is_empty, 0.0, lower)
-    upper = np.where(np.isnan(upper), np.inf, upper)
+    upper = np.where(has_witness, upper, np.inf)
     # VERONA writes 0 and 0 when every query of an instance failed.
-    unsolved = (lower == 0) & (upper == 0)
-    _note(notes, path, unsolved, "are 0 on both sides: no query was answered, nothing is known")
-    upper = np.where(unsolved, np.inf, upper)
+    both_zero = (lower == 0) & (upper == 0)
+    what = "are 0 on both sides, so no query has an answer: kept as [0, inf)"
+    note_rows(notes, path, both_zero, what)
+    upper = np.where(both_zero, np.inf, upper)
+    critical = _critical(lower, upper)
     if largest_eps is not None:
         at_end = np.isfinite(upper) & (upper >= largest_eps)
-        _note(notes, path, at_end, "end with the grid: taken as having no counterexample")
+        note_rows(notes, path, at_end, "end with the grid: taken as having no counterexample")
         upper = np.where(at_end, np.inf, upper)
-    lower = _without_attacks(path, frame, lower, notes)
+        critical = np.where(at_end, NONE, critical)
+    attacked = _attacked(path, frame, lower, notes)
+    lower, critical = np.where(attacked, 0.0, lower), np.where(attacked, NONE, critical)
+    note_unsolved(notes, path, (lower == 0) & np.isinf(upper) & ~both_zero)
+    columns["critical"] = critical
     columns["lower"], columns["upper"] = without_contradictions(
         path, lower, upper, distrust=distrust, notes=notes
     )
     return columns
 
 
-def described(path: Path, frame: pd.DataFrame) -> dict[str, Any]:
-    """What a row is about: network, input, class, target, split and training."""
+def _critical(lower: Float64, upper: Float64) -> Array:
+    """How many values of the grid lie between the sides; none without an upper one or a grid."""
+    ends = np.concatenate([lower, upper])
+    grid = regular_grid(np.unique(ends[(ends > 0) & np.isfinite(ends)]))
+    if grid is None:
+        return np.full(len(lower), NONE)
+    start, step = grid
+    has_end = np.isfinite(upper)
+    # Places on the grid, counted from 0; a thousandth of a step is rounding.
+    below = np.maximum(np.floor((lower - start) / step + 1e-3), -1)
+    above = np.ceil((np.where(has_end, upper, start) - start) / step - 1e-3)
+    between = np.maximum(above - below - 1, 0).astype(np.int64)
+    return np.where(has_end, between, NONE)
+
+
+def instance_keys(columns: dict[str, Any]) -> list[Array]:
+    """What makes an instance: its network, input and, where they are told, target and split."""
+    return [columns[name] for name in ("network", "input", "target", "split") if name in columns]
+
+
+def described(path: Path, frame: pd.DataFrame, notes: list[str]) -> dict[str, Any]:
+    """What a row is about: network, input, class, target, split and training.
+
+    `notes` gets names that are no network's, copies under several names, and missing splits.
+    """
     for name in ("image_id", "network_path"):
         if name not in frame.columns:
             raise DataError(f"{path}: column '{name}' is missing")
@@ -73,6 +118,9 @@ def described(path: Path, frame: pd.DataFrame) -> dict[str, Any]:
         if name in frame.columns:
             text = frame[name].astype(object).where(frame[name].notna(), "")
             columns[name] = text.astype(str).str.strip().to_numpy(np.str_)
+    note_names(notes, path, columns["network"])
+    note_copies(notes, path, frame, columns["network"])
+    note_splits(notes, path, columns.get("split"))
     return columns
 
 
@@ -82,9 +130,9 @@ def without_contradictions(
     """Brackets in order: a proof at or beyond a counterexample is kept as claimed, or dropped."""
     contradicted = lower >= upper
     if distrust:
-        _note(notes, path, contradicted, "claim a proof that they refute: it is dropped")
+        note_rows(notes, path, contradicted, "claim a proof that they refute: it is dropped")
         return np.where(contradicted, 0.0, lower), upper
-    _note(
+    note_rows(
         notes,
         path,
         contradicted,
@@ -93,17 +141,11 @@ def without_contradictions(
     return lower, np.maximum(lower, upper)
 
 
-def _without_attacks(path: Path, frame: pd.DataFrame, lower: Array, notes: list[str]) -> Array:
+def _attacked(path: Path, frame: pd.DataFrame, lower: Array, notes: list[str]) -> Array:
+    """Which rows call the failure of an attack a proof."""
     if "verifier" not in frame.columns:
-        return lower
-    attacked = frame["verifier"].astype(str).str.contains(ATTACK).to_numpy(np.bool_) & (lower > 0)
-    _note(notes, path, attacked, "come from an attack, which proves nothing: lower is 0")
-    return np.where(attacked, 0.0, lower)
-
-
-def _note(notes: list[str], path: Path, rows: Array, what: str) -> None:
-    if rows.any():
-        places = np.flatnonzero(rows)
-        shown = ", ".join(str(place + 1) for place in places[:5])
-        more = ", ..." if len(places) > 5 else ""
-        notes.append(f"{path}: {len(places)} of {len(rows)} rows {what} (rows {shown}{more})")
+        return np.zeros(len(frame), np.bool_)
+    attacked: Array = frame["verifier"].astype(str).str.contains(ATTACK).to_numpy(np.bool_)
+    attacked = attacked & (lower > 0)
+    note_rows(notes, path, attacked, "come from an attack, which proves nothing: lower is 0")
+    return attacked

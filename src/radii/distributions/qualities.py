@@ -26,8 +26,8 @@ class Quality:
     An input is `unsolved` if nothing is proven and nothing witnessed. The `mean_gap` is over inputs
     with a witness; NaN if there is none. A `critical` termination is a missing answer between
     `lower` and `upper`. Where it is not known at which eps answers were missing, inputs with any
-    count, and `is_critical_exact` is false. What a file does not tell is None, or NaN for numbers
-    of which there are parts.
+    count, and `is_critical_exact` is false; where not even that is known, the share is of the other
+    inputs. What a file does not tell is None, or NaN for numbers of which there are parts.
     """
 
     inputs: int
@@ -53,22 +53,23 @@ def quality(distribution: Distribution) -> Quality:
     gaps = (upper - lower)[np.isfinite(upper)]
     critical = distribution.column("critical")[right]
     is_exact = bool(np.all(critical != NONE))
-    critical = np.where(critical == NONE, distribution.column("missing")[right], critical)
-    unsolved = (lower == 0) & np.isinf(upper)
     seconds = distribution.column("seconds")
     counts = {
         name: int(distribution.column(name).sum())
         for name in ("queries", "missing", "timeouts", "memouts")
     }
     are_told = counts["queries"] > 0
+    if are_told:
+        critical = np.where(critical == NONE, distribution.column("missing")[right], critical)
+    critical = critical[critical != NONE]
     return Quality(
         inputs=len(distribution),
         correct=int(right.sum()),
         mean_gap=float(gaps.mean()) if gaps.size else math.nan,
         largest_gap=float(gaps.max()) if gaps.size else math.nan,
-        critical=_share(critical > 0) if is_exact or are_told else math.nan,
+        critical=_share(critical > 0),
         is_critical_exact=is_exact,
-        unsolved=_share(unsolved),
+        unsolved=_share(distribution.is_unsolved[right]),
         without_witness=_share(np.isinf(upper)),
         queries=counts["queries"] if are_told else None,
         missing=counts["missing"] if are_told else None,

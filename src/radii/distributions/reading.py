@@ -3,7 +3,8 @@
 Three kinds of tables are told apart by their columns:
 
 - one row an instance, with `epsilon_value` and `smallest_sat_value` (`result_df.csv`);
-- one row a query, with `epsilon_value` and `result` (`epsilons_df.csv`, `per_epsilon_results.csv`);
+- one row a query, with `epsilon_value` and `result` (`epsilons_df.csv`, `per_epsilon_results.csv`),
+  or with eps in a first column without a name, as pandas writes an index;
 - one row an instance, with `lower` and `upper` (what `radii export` writes).
 """
 
@@ -21,7 +22,7 @@ from radii.distributions.distribution import Distribution
 from radii.distributions.frames import columns_of_frame
 from radii.distributions.per_epsilon import columns_of_queries
 from radii.distributions.published import columns_of_instances
-from radii.distributions.tables import read_table
+from radii.distributions.tables import read_table, with_named_eps
 from radii.errors import DataError
 
 if TYPE_CHECKING:
@@ -78,6 +79,10 @@ def _columns_of_table(
 ) -> dict[str, Any]:
     if {"lower", "upper"} <= set(frame.columns):
         return columns_of_frame(_restored(frame))
+    if "result" in frame.columns and "epsilon_value" not in frame.columns:
+        frame = with_named_eps(frame)
+        if "epsilon_value" in frame.columns:
+            notes.append(f"{path}: the first column has no name, and is taken as epsilon_value")
     if "epsilon_value" not in frame.columns:
         raise DataError(
             f"{path}: column 'epsilon_value' is missing; a table of results has it, with "

@@ -51,7 +51,8 @@ FORM = re.compile(
 class Outcome:
     """Whether one network meets a requirement, the figure that decided it, and why in a sentence.
 
-    `figure` is that of these inputs, or with a confidence level the limit for all inputs.
+    `figure` is that of these inputs, or with a confidence `level` the limit for all inputs. Where
+    several statements share the error that it permits, this one was `tested_at` a higher one.
     """
 
     requirement: str
@@ -59,11 +60,17 @@ class Outcome:
     is_met: bool
     figure: float
     reason: str
+    level: float | None = None
+    tested_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """A measure, on one side of the brackets, compared with a limit; with confidence if `level`."""
+    """A measure, on one side of the brackets, compared with a limit; with confidence if `level`.
+
+    So many `statements` share the error that the level permits, and hold with it together:
+    `radii.distributions.judgements` counts them.
+    """
 
     text: str
     measure: str
@@ -72,6 +79,12 @@ class Requirement:
     relation: str
     limit: float
     level: float | None
+    statements: int = 1
+
+    @property
+    def tested_at(self) -> float | None:
+        """The level of this statement alone."""
+        return None if self.level is None else 1 - (1 - self.level) / self.statements
 
     def check(self, distribution: Distribution) -> list[Outcome]:
         """One outcome a network. One-to-one brackets are first combined over their targets."""
@@ -103,7 +116,15 @@ class Requirement:
                     "search further, or longer, first"
                 )
         reason = self._reason(part, figure, is_met)
-        return Outcome(self.text, network, is_met, figure.decisive, f"{network}: {reason}")
+        return Outcome(
+            self.text,
+            network,
+            is_met,
+            figure.decisive,
+            f"{network}: {reason}",
+            self.level,
+            self.tested_at,
+        )
 
     def _is_met_by(self, figure: Figure) -> bool:
         # 93 of 100 is stored as 0.93 give or take one bit, and must reach 0.93.
@@ -120,7 +141,7 @@ class Requirement:
         return self.relation in (">=", ">")
 
     def _figure(self, part: Distribution, *, is_proven: bool) -> Figure:
-        asked = Asked(self.arguments, is_proven, self._is_from_below, self.level)
+        asked = Asked(self.arguments, is_proven, self._is_from_below, self.tested_at)
         return MEASURES[self.measure].figure(part, asked)
 
     def _reason(self, part: Distribution, figure: Figure, is_met: bool) -> str:
@@ -130,13 +151,20 @@ class Requirement:
         if figure.limit is not None:
             bound = "at least" if self._is_from_below else "at most"
             told += (
-                f", so with {100 * (self.level or 0):g} % confidence it is {bound} "
+                f", so with {100 * (self.level or 0):g} % confidence{self._shared} it is {bound} "
                 f"{_outward(figure.decisive, self._is_from_below)} for {figure.population}"
             )
         told += f"; required is {self.relation} {self.limit:g}"
         if not is_met and self._is_from_below and self.is_proven:
             told += self._outlook(part)
         return f"{told}."
+
+    @property
+    def _shared(self) -> str:
+        if self.statements == 1:
+            return ""
+        others = self.statements - 1
+        return f", together with {others} other {'statement' if others == 1 else 'statements'},"
 
     def _outlook(self, part: Distribution) -> str:
         """Whether proofs may still show what is not proven; empty if counterexamples forbid it."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from radii.distributions.columns import Array, Float64
 from radii.distributions.confidence import dkw_half_width
+from radii.distributions.empirical import side_values
 from radii.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ class Stability:
     """What samples of one size, drawn from a distribution with replacement, say of it.
 
     Half-widths are of the central 95 %, of statistics of the proven sides; `robust_accuracy` is at
-    its worst eps. `band` is the half-width of the simultaneous band: no eps is off by more.
+    its worst eps. `band` is the half-width of the simultaneous band: no eps is off by more. Mean
+    and median are of brackets with an answer; so many had none and are `left_out` of these two
+    (NaN if none is left).
     """
 
     inputs: int
@@ -33,12 +36,18 @@ class Stability:
     median: float
     robust_accuracy: float
     band: float
+    left_out: int = 0
 
     def __str__(self) -> str:
         return (
             f"With {self.inputs} inputs the mean radius is within ±{self.mean:.2g}, the median "
             f"within ±{self.median:.2g}, and robust accuracy within ±{self.robust_accuracy:.2f} "
             f"at any one eps, ±{self.band:.2f} at all at once."
+            + (
+                f" {self.left_out} brackets without an answer have no radius."
+                if self.left_out
+                else ""
+            )
         )
 
 
@@ -58,7 +67,7 @@ def sample_stability(
     if any(size < 2 for size in wanted):
         raise DataError(f"a sample has at least 2 inputs, not {wanted[0]}")
     rng = np.random.default_rng(seed)
-    return [_stability(np.sort(distribution.lower), size, resamples, rng) for size in wanted]
+    return [_stability(distribution, size, resamples, rng) for size in wanted]
 
 
 def stability_table(distribution: Distribution, sizes: Sequence[int] | None = None) -> pd.DataFrame:
@@ -75,22 +84,35 @@ def stability_table(distribution: Distribution, sizes: Sequence[int] | None = No
     return pd.DataFrame(rows)
 
 
-def _stability(values: Float64, size: int, resamples: int, rng: np.random.Generator) -> Stability:
-    runs = min(resamples, max(99, 20_000_000 // size))
-    drawn = np.sort(rng.integers(0, len(values), size=(runs, size)), axis=1)
-    sampled = values[drawn]
+def _stability(
+    distribution: Distribution, size: int, resamples: int, rng: np.random.Generator
+) -> Stability:
+    values = np.sort(distribution.lower)
+    sampled = _resampled(values, size, resamples, rng)
     # Accuracy varies most where the population's is nearest to a half; ties move it in leaps.
     distinct, first = np.unique(values, return_index=True)
     share = 1 - first / len(values)
     middle = distinct[int(np.argmin(np.abs(share - 0.5)))]
     proven = (sampled >= middle).mean(axis=1)
+    radii = sampled
+    if distribution.unsolved:
+        radii = _resampled(np.sort(side_values(distribution, "lower")), size, resamples, rng)
     return Stability(
         inputs=size,
-        mean=_half_width(sampled.mean(axis=1)),
-        median=_half_width(sampled[:, (size - 1) // 2]),
+        mean=_half_width(radii.mean(axis=1)),
+        median=_half_width(radii[:, (size - 1) // 2]),
         robust_accuracy=_half_width(proven),
         band=dkw_half_width(size),
+        left_out=distribution.unsolved,
     )
+
+
+def _resampled(values: Float64, size: int, resamples: int, rng: np.random.Generator) -> Float64:
+    """Samples with replacement of sorted values, one a row, each sorted; NaN of no values."""
+    runs = min(resamples, max(99, 20_000_000 // size))
+    if not values.size:
+        return np.full((runs, size), np.nan)
+    return np.asarray(values[np.sort(rng.integers(0, len(values), size=(runs, size)), axis=1)])
 
 
 def _half_width(values: Array) -> float:

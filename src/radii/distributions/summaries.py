@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from radii.distributions.empirical import side_values
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -22,11 +24,13 @@ Interval = tuple[float, float]
 class Summary:
     """Of the radii of correctly classified inputs, each as (proven side, witnessed side).
 
-    `inputs` counts all, `accuracy` is the share of them that is classified correctly.
+    `inputs` counts all, `accuracy` is the share of them that is classified correctly. Those
+    `unsolved` have no answer at all: they widen the intervals, and have no part in `deviation`.
     """
 
     inputs: int
     correct: int
+    unsolved: int
     accuracy: float
     lowest: Interval
     mean: Interval
@@ -53,16 +57,18 @@ def whose(distribution: Distribution) -> str:
 
 
 def summary(distribution: Distribution) -> Summary:
-    """`deviation` is the standard deviation of the proven sides."""
+    """`deviation` is the standard deviation of the proven sides of brackets with an answer."""
     right = distribution.correctly_classified()
+    proven = side_values(right, "lower")
     return Summary(
         inputs=len(distribution),
         correct=int(distribution.correct.sum()),
+        unsolved=right.unsolved,
         accuracy=float(distribution.correct.mean()),
         lowest=right.minimum(),
         mean=right.mean(),
         median=right.median(),
-        deviation=float(right.lower.std(ddof=1)) if len(right) > 1 else 0.0,
+        deviation=float(proven.std(ddof=1)) if len(proven) > 1 else 0.0,
     )
 
 

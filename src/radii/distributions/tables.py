@@ -14,7 +14,15 @@ from radii.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ATTACK", "input_numbers", "network_names", "numbers", "read_table", "whole_numbers"]
+__all__ = [
+    "ATTACK",
+    "input_numbers",
+    "network_names",
+    "numbers",
+    "read_table",
+    "whole_numbers",
+    "with_named_eps",
+]
 
 ALIASES = {
     "image_id": ("image", "image_name", "image_index", "index", "input", "id"),
@@ -56,6 +64,23 @@ def read_table(path: Path) -> pd.DataFrame:
     if frame.empty:
         raise DataError(f"{path}: the table has no rows")
     return frame
+
+
+def with_named_eps(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table of queries whose eps became the index: it stands in the first column, without a name.
+
+    An index that only counts rows, or holds no numbers above 0, is none.
+    """
+    import pandas as pd
+
+    first = str(frame.columns[0])
+    if "epsilon_value" in frame.columns or not first.startswith("unnamed"):
+        return frame
+    values = pd.to_numeric(frame[first], errors="coerce").to_numpy(np.float64)
+    is_counting = len(values) > 1 and bool(np.all(values == np.floor(values)))
+    if not np.all(values > 0) or is_counting:
+        return frame
+    return frame.rename(columns={first: "epsilon_value"})
 
 
 def numbers(path: Path, frame: pd.DataFrame, name: str) -> Float64:

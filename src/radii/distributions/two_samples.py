@@ -17,12 +17,17 @@ EXACT_UP_TO = 200
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """A statistic and its p-value; NaN with a `reason` where the test cannot be made."""
+    """A statistic and its p-value; NaN with a `reason` where the test cannot be made.
+
+    `left_out` counts the brackets without any answer, of both samples, for which a test of values
+    has none.
+    """
 
     test: str
     statistic: float
     p_value: float
     reason: str = ""
+    left_out: int = 0
 
     __test__ = False  # pytest would collect a class of this name
 
@@ -33,7 +38,8 @@ class TestResult:
     def __str__(self) -> str:
         if not self.is_made:
             return f"{self.test}: not made, {self.reason}"
-        return f"{self.test}: {self.statistic:.3g}, p = {self.p_value:.3g}"
+        told = f"{self.test}: {self.statistic:.3g}, p = {self.p_value:.3g}"
+        return told + (f" ({self.left_out} without an answer left out)" if self.left_out else "")
 
 
 def ks_test(x: Float64, y: Float64) -> TestResult:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from radii.distributions import Distribution
-from radii.plots.groups import groups_of
+from radii.plots.groups import groups_of, left_out_text
 from radii.plots.matrices import shortened
 from radii.plots.style import (
     LABEL_SIZE,
@@ -34,14 +36,17 @@ Order = Literal["minimum", "median", "none"]
 
 @dataclass(frozen=True, slots=True)
 class BoxSummary:
-    """Quantiles of a group's radii over its correctly classified inputs.
+    """Quantiles of a group's radii over its correctly classified inputs that have an answer.
 
     Each is known as an interval from proven to witnessed; the upper end is inf without a witness.
+    `inputs` counts these inputs, `left_out` those without any answer: with many of them every
+    quantile would be known to lie between 0 and infinity.
     """
 
     name: str
     keys: tuple[Any, ...]
     inputs: int
+    left_out: int
     minimum: Interval
     low_whisker: Interval
     quartile: Interval
@@ -53,19 +58,22 @@ class BoxSummary:
 def box_summaries(
     distribution: Distribution, *, by: str | Sequence[str] = "network", sort: Order = "none"
 ) -> list[BoxSummary]:
-    """One summary a group; a group whose every input is misclassified has none.
+    """One summary a group; a group has none whose inputs are all misclassified or unsolved.
 
     Sorted, the largest proven minimum (or median) is first. Groups by several things stay together
     by the first of them, and go by the first of its summaries, such as that of the training data.
     """
     summaries = []
     for group in groups_of(distribution, by):
-        if not group.distribution.holds.any():
+        part = group.distribution
+        if not np.any(part.holds & ~part.is_unsolved):
             continue
-        right = group.distribution.correctly_classified()
+        right = part.correctly_classified().solved()
         shares = (0.0, WHISKERS[0], 0.25, 0.5, 0.75, WHISKERS[1])
         summaries.append(
-            BoxSummary(group.name, group.keys, len(right), *map(right.quantile, shares))
+            BoxSummary(
+                group.name, group.keys, len(right), part.unsolved, *map(right.quantile, shares)
+            )
         )
     if sort == "none":
         return summaries
@@ -89,10 +97,12 @@ def draw_boxes(
 
     A dot marks the smallest radius. `eps` are marked by lines: the share of a box right
     of one is the robust accuracy there. Groups by two things, such as network and split, have a
-    colour for each value of the second.
+    colour for each value of the second. Results without any answer are left out, and counted below.
     """
     summaries = box_summaries(distribution, by=by, sort=sort)
-    return draw_summaries(summaries, "radius $\\varepsilon$; whiskers at 5 and 95 %", eps, width)
+    label = "radius $\\varepsilon$; whiskers at 5 and 95 %"
+    left_out = left_out_text(distribution.unsolved)
+    return draw_summaries(summaries, f"{label}\n{left_out}" if left_out else label, eps, width)
 
 
 def draw_summaries(

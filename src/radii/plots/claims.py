@@ -38,9 +38,14 @@ class Claims:
 
 
 def claims_of(distribution: Distribution, first: str, second: str, name: str) -> Claims:
-    """What the network `first` claims, against what is witnessed of `second`, on shared inputs."""
+    """What the network `first` claims, against what is witnessed of `second`, on shared inputs.
+
+    A result of the first without any answer claims nothing, and is left out.
+    """
     shared = scatter_of(distribution, first, second)
-    claimed, witnessed = shared.first[0], shared.second[1]
+    lower, upper = shared.first
+    says = (lower > 0) | np.isfinite(upper)
+    claimed, witnessed = lower[says], shared.second[1][says]
     return Claims(name, claimed, witnessed, (claimed > 0) & (witnessed <= claimed))
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from radii.distributions import closest_targets
 from radii.errors import DataError
-from radii.plots.groups import missing_group
+from radii.plots.groups import left_out_text, missing_group
 from radii.plots.matrices import draw_matrix, short, shortened
 from radii.plots.panels import new_panels
 from radii.plots.style import LABEL_SIZE, TEXT_WIDTH, new_figure
@@ -43,7 +43,7 @@ class ClassTable:
 
 
 def class_table(distribution: Distribution, eps: float | None = None) -> ClassTable:
-    """For each class and network the proven median radius of correctly classified inputs.
+    """For each class and network the proven median radius of correct inputs with an answer.
 
     With `eps`, the proven robust recall there instead, misclassified inputs counted.
     """
@@ -84,13 +84,24 @@ def target_tables(distribution: Distribution, eps: float | None = None) -> list[
 def _number(part: Distribution, eps: float | None) -> float:
     if eps is not None:
         return part.robust_accuracy(eps).proven
-    return part.correctly_classified().median()[0] if part.holds.any() else float("nan")
+    if not np.any(part.holds & ~part.is_unsolved):
+        return float("nan")
+    return part.correctly_classified().solved().median()[0]
+
+
+def _title_of_medians(what: str, distribution: Distribution) -> str:
+    """It counts the results that no median counts."""
+    left_out = left_out_text(distribution.unsolved)
+    return f"{what}\n{left_out}" if left_out else what
 
 
 def draw_classes(
     distribution: Distribution, *, eps: float | None = None, width: float = TEXT_WIDTH
 ) -> Figure:
-    """A row a class, a column a network: the proven median radius, or robust recall at `eps`."""
+    """A row a class, a column a network: the proven median radius, or robust recall at `eps`.
+
+    Results without any answer have no part in medians; for recall they are not proven.
+    """
     table = class_table(distribution, eps)
     figure, axes = new_figure(width, 1.35 + 0.21 * len(table.rows))
     draw_matrix(
@@ -103,8 +114,11 @@ def draw_classes(
         told=lambda value: short(value, 3 if eps is None else 2),
     )
     axes.set_ylabel("class")
-    measure = "median radius" if eps is None else f"robust recall at $\\varepsilon$ = {eps:g}"
-    figure.suptitle(f"proven {measure}", fontsize=LABEL_SIZE)
+    if eps is None:
+        title = _title_of_medians("proven median radius", distribution)
+    else:
+        title = f"proven robust recall at $\\varepsilon$ = {eps:g}"
+    figure.suptitle(title, fontsize=LABEL_SIZE)
     return figure
 
 
@@ -138,8 +152,11 @@ def draw_targets(
             limits=limits,
             told=lambda value: short(value, digits),
         )
-    measure = "median radius" if eps is None else f"share safe at $\\varepsilon$ = {eps:g}"
-    figure.suptitle(f"proven {measure}, by class and target", fontsize=LABEL_SIZE)
+    if eps is None:
+        title = _title_of_medians("proven median radius, by class and target", distribution)
+    else:
+        title = f"proven share safe at $\\varepsilon$ = {eps:g}, by class and target"
+    figure.suptitle(title, fontsize=LABEL_SIZE)
     return figure
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from radii.distributions import Correlations, Distribution, spearman_matrix
 from radii.errors import DataError
+from radii.plots.groups import left_out_text
 from radii.plots.matrices import draw_matrix, short
 from radii.plots.panels import new_panels
 from radii.plots.style import COLOURS, LABEL_SIZE, TEXT_WIDTH, new_figure, show_legend
@@ -28,14 +29,16 @@ Float64 = npt.NDArray[np.float64]
 class Scatter:
     """The inputs that two networks share: each network's brackets, in the same order.
 
-    `wrong` marks those that at least one misclassifies. `coefficient` is Spearman's on the proven
-    sides of the `inputs` that both classify correctly; NaN where it is not defined.
+    `wrong` marks those that at least one misclassifies, `unsolved` those for which one has no
+    answer at all, and so no point. `coefficient` is Spearman's on the proven sides of the `inputs`
+    that both classify correctly and solve; NaN where it is not defined.
     """
 
     names: tuple[str, str]
     first: tuple[Float64, Float64]
     second: tuple[Float64, Float64]
     wrong: npt.NDArray[np.bool_]
+    unsolved: npt.NDArray[np.bool_]
     coefficient: float
     inputs: int
 
@@ -55,6 +58,7 @@ def scatter_of(distribution: Distribution, first: str, second: str) -> Scatter:
         (a.lower, a.upper),
         (b.lower, b.upper),
         ~(a.holds & b.holds),
+        a.is_unsolved | b.is_unsolved,
         float(found.coefficients[0, 1]),
         int(found.inputs[0, 1]),
     )
@@ -74,7 +78,8 @@ def extreme_pairs(correlations: Correlations) -> list[tuple[str, str]]:
 def draw_correlations(distribution: Distribution, *, width: float = TEXT_WIDTH) -> Figure:
     """Spearman's coefficients between all networks, on inputs that both classify correctly.
 
-    A star: significant at 5 % after Holm's correction over all pairs.
+    A star: significant at 5 % after Holm's correction over all pairs. Results without any answer
+    have no rank; the title counts them.
     """
     found = spearman_matrix(distribution)
     names = found.networks
@@ -90,7 +95,9 @@ def draw_correlations(distribution: Distribution, *, width: float = TEXT_WIDTH) 
         told=lambda value: short(value, 2),
         marks=stars,
     )
-    figure.suptitle("Spearman's $r_s$ of proven radii (* p < 0.05, Holm)", fontsize=LABEL_SIZE)
+    title = "Spearman's $r_s$ of proven radii (* p < 0.05, Holm)"
+    left_out = left_out_text(sum(found.left_out))
+    figure.suptitle(f"{title}\n{left_out}" if left_out else title, fontsize=LABEL_SIZE)
     return figure
 
 
@@ -102,8 +109,9 @@ def draw_scatter(
 ) -> Figure:
     """A panel a pair of networks: a point an input, at its two proven radii, with its brackets.
 
-    Inputs that at least one network misclassifies are crosses. Without `pairs`: the most and the
-    least correlated pair.
+    Inputs that at least one network misclassifies are crosses; those that one leaves without any
+    answer are not drawn, and counted in the title. Without `pairs`: the most and the least
+    correlated pair.
     """
     shown = list(pairs) if pairs is not None else extreme_pairs(spearman_matrix(distribution))
     scatters = [scatter_of(distribution, *pair) for pair in shown]
@@ -120,7 +128,7 @@ def _draw_points(axes: Axes, scatter: Scatter) -> None:
     ends = np.concatenate([*scatter.first, *scatter.second])
     edge = 1.06 * float(ends[np.isfinite(ends)].max()) or 1.0
     (low_x, high_x), (low_y, high_y) = scatter.first, scatter.second
-    right, wrong = ~scatter.wrong, scatter.wrong
+    right, wrong = ~scatter.wrong & ~scatter.unsolved, scatter.wrong & ~scatter.unsolved
     axes.plot([0, edge], [0, edge], color="#999999", linewidth=0.7, zorder=1)
     bars: dict[str, Any] = {"color": COLOURS[0], "alpha": 0.35, "linewidth": 1.0, "zorder": 1.5}
     axes.hlines(low_y[right], low_x[right], np.minimum(high_x[right], edge), **bars)
@@ -158,9 +166,11 @@ def _draw_points(axes: Axes, scatter: Scatter) -> None:
 
 
 def _title(scatter: Scatter) -> str:
-    if np.isnan(scatter.coefficient):
-        return f"{scatter.inputs} inputs"
-    return f"$r_s$ = {scatter.coefficient:.2f}, {scatter.inputs} inputs"
+    told = f"{scatter.inputs} inputs"
+    if not np.isnan(scatter.coefficient):
+        told = f"$r_s$ = {scatter.coefficient:.2f}, {told}"
+    left_out = left_out_text(int(scatter.unsolved.sum()))
+    return f"{told}\n{left_out}" if left_out else told
 
 
 def _inputs(distribution: Distribution) -> list[tuple[int, int, str]]:

@@ -13,7 +13,7 @@ from radii.distributions import FAMILIES, Distribution, Fit, fit, goodness_of_fi
 from radii.distributions.families import family_named
 from radii.errors import DataError, InputError
 from radii.plots.ecdf import EcdfCurve, ecdf_curves
-from radii.plots.groups import groups_of
+from radii.plots.groups import groups_of, left_out_text
 from radii.plots.matrices import shortened
 from radii.plots.panels import new_panels
 from radii.plots.style import (
@@ -52,13 +52,17 @@ class FittedGroup:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuantilePoints:
-    """Quantiles of a fit, and the intervals in which those of the data lie."""
+    """Quantiles of a fit, and the intervals in which those of the data lie.
+
+    Results without any answer, which add nothing to the fit, are `left_out` of both.
+    """
 
     name: str
     family: str
     fitted: Float64
     lower: Float64
     upper: Float64
+    left_out: int = 0
 
 
 def fitted_groups(
@@ -103,10 +107,13 @@ def _tested(distribution: Distribution, family: str, simulations: int) -> float 
 def qq_points(distribution: Distribution, family: str, name: str = "") -> QuantilePoints:
     """The data's quantiles at (i - 1/2) / n, with those of the family fitted to them."""
     right = distribution.correctly_classified()
+    left_out = right.unsolved
+    right = right.solved()
     fitted = fit(right, family)
     shares = (np.arange(len(right)) + 0.5) / len(right)
     intervals = np.array([right.quantile(float(share)) for share in shares])
-    return QuantilePoints(name, family, fitted.quantile(shares), intervals[:, 0], intervals[:, 1])
+    lower, upper = intervals.T
+    return QuantilePoints(name, family, fitted.quantile(shares), lower, upper, left_out)
 
 
 def draw_fits(
@@ -187,7 +194,8 @@ def draw_qq(
 ) -> Figure:
     """A panel a group: the data's quantiles, as intervals, over those of the fitted family.
 
-    Where the family describes the radii, the diagonal passes through the intervals.
+    Where the family describes the radii, the diagonal passes through the intervals. Results without
+    any answer are left out, and counted below.
     """
     title = family_named(family).title
     shown, reason = [], ""
@@ -198,10 +206,12 @@ def draw_qq(
             reason = str(error)
     if not shown:
         raise DataError(f"no group can be fitted: {reason}")
+    label = f"quantiles of the {title} fit"
+    left_out = left_out_text(sum(points.left_out for points in shown))
     figure, axes = new_panels(
         [shortened(points.name) for points in shown],
         width=width,
-        x_label=f"quantiles of the {title} fit",
+        x_label=f"{label}\n{left_out}" if left_out else label,
         y_label="quantiles of the radii",
     )
     for panel, points in zip(axes, shown, strict=True):

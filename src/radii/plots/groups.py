@@ -11,7 +11,7 @@ from radii.errors import DataError
 if TYPE_CHECKING:
     from radii.distributions import Distribution
 
-__all__ = ["Group", "groups_of", "missing_group"]
+__all__ = ["Group", "groups_of", "left_out_text", "missing_group"]
 
 HOW_TO_GET = {
     "class": "the results do not tell the class of an input",
@@ -46,6 +46,13 @@ def groups_of(distribution: Distribution, by: str | Sequence[str] = "network") -
         if name != "network" and all(group.keys[place] is None for group in found):
             raise missing_group(name)
     return found
+
+
+def left_out_text(count: int) -> str:
+    """What a figure of values says about results without any answer; empty if there are none."""
+    if not count:
+        return ""
+    return f"left out: {count} {'result' if count == 1 else 'results'} without an answer"
 
 
 def missing_group(name: str) -> DataError:

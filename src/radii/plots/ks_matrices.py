@@ -8,7 +8,7 @@ import numpy as np
 
 from radii.distributions import Distribution, KsMatrix, ks_matrix
 from radii.errors import DataError, InputError
-from radii.plots.groups import groups_of, missing_group
+from radii.plots.groups import groups_of, left_out_text, missing_group
 from radii.plots.matrices import frame_cells, short, shortened
 from radii.plots.panels import new_panels
 from radii.plots.style import LABEL_SIZE, SMALL_SIZE, TEXT_WIDTH, TICK_SIZE
@@ -65,7 +65,8 @@ def draw_ks_matrix(
 
     Training inputs are compared below the diagonal, testing inputs above it, and training with
     testing on it. Blue cells differ after Holm's correction over the matrix, pale ones only if
-    theirs were the only test, as the paper takes it; yellow ones are not shown to differ.
+    theirs were the only test, as the paper takes it; yellow ones are not shown to differ. Results
+    without any answer have no value to test; the title counts them.
     """
     from matplotlib.patches import Patch
 
@@ -84,8 +85,10 @@ def draw_ks_matrix(
     )
     for panel, matrix in zip(axes, matrices.values(), strict=True):
         _draw(panel, matrix, level)
+    title = "KS statistic; training below the diagonal, testing above"
+    left_out = left_out_text(sum(sum(matrix.left_out) for matrix in matrices.values()))
     handles = [Patch(facecolor=ground, label=name) for name, (ground, _) in GROUNDS.items()]
-    figure.set_figheight(figure.get_figheight() + 0.35)
+    figure.set_figheight(figure.get_figheight() + (0.5 if left_out else 0.35))
     figure.legend(
         handles=handles,
         loc="outside upper center",
@@ -95,7 +98,7 @@ def draw_ks_matrix(
         handlelength=1.0,
         handletextpad=0.4,
         columnspacing=1.0,
-        title="KS statistic; training below the diagonal, testing above",
+        title=f"{title}\n{left_out}" if left_out else title,
         title_fontsize=LABEL_SIZE if width >= 4 else TICK_SIZE,
     )
     return figure

@@ -74,12 +74,13 @@ def tightness(distribution: Distribution) -> str:
     widths = distribution.upper - distribution.lower
     closed = widths[widths < math.inf]
     unwitnessed = len(widths) - len(closed)
-    missing = sum(m.missing for m in distribution)
+    missing, nothing = sum(m.missing for m in distribution), distribution.unsolved
     answers = _count(missing, "answer is missing", "answers are missing") or "no answer is missing"
     parts = [
         *([answers] if any(m.queries for m in distribution) else []),  # else nobody counted them
         _count(unwitnessed, "has no counterexample", "have no counterexample")
         or "each has a counterexample",
+        *([f"{_count(nothing, 'has', 'have')} no proof either"] if nothing else []),
     ]
     if closed.size:
         parts.append(f"the widest{' of the others' if unwitnessed else ''} is {closed.max():.4f}")

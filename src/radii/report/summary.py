@@ -43,6 +43,7 @@ def are_comparable(sources: Sequence[Source]) -> bool:
 def notes(sources: Sequence[Source]) -> list[str]:
     """What a reader must know before comparing, and what importing files found."""
     told = [note for source in sources for note in source.notes]
+    told += [sentence for source in sources for sentence in _without_answer(source)]
     for name, why in (
         ("norm", "their radii cannot be compared"),
         ("property", "their radii answer different questions"),
@@ -58,6 +59,19 @@ def notes(sources: Sequence[Source]) -> list[str]:
             "arithmetic says nothing of rounding."
         )
     return told
+
+
+def _without_answer(source: Source) -> list[str]:
+    """Results of which nothing is known: no number stands for them, and they must not look as 0."""
+    counts = {name: part.unsolved for name, part in source.distribution.by_network().items()}
+    told = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
+    if not told:
+        return []
+    return [
+        f"{source.place}: some results have no answer, neither a proof nor a counterexample "
+        f"({told}). Boxes, points of pairs and correlations leave them out; shares and medians "
+        "count them as intervals from 0 to infinity."
+    ]
 
 
 def _subject(sources: Sequence[Source], counted: Distribution) -> str:

@@ -46,9 +46,11 @@ function pairSentences(model, a, b) {
   const wins = { "-1": 0, 0: 0, 1: 0 };
   for (const pair of pairs) wins[leads(model, pair)] += 1;
   const told = [];
+  const unsolved = pairs.filter((pair) => pair.some((row) => isUnsolved(model.rows, row))).length;
   if (pairs.length) {
     const open = wins[0] ? `; for ${whole(wins[0])} it is open` : "";
     told.push(`Of ${whole(pairs.length)} shared ${model.facts.has_targets ? "instances" : "inputs"}, ${names[0]} has the larger radius on ${whole(wins[-1])} and ${names[1]} on ${whole(wins[1])}${open}.`);
+    if (unsolved) told.push(`${whole(unsolved)} of them have no answer on one of the two, and no point below.`);
   } else told.push("The two networks share no input.");
   const found = model.facts.pairs.find((pair) => names.includes(pair.a) && names.includes(pair.b));
   if (found) told.push(`On these inputs: ${found.here}`, `For all inputs of this kind: ${found.everywhere}`);
@@ -57,7 +59,7 @@ function pairSentences(model, a, b) {
 
 function pairChart(model, a, b) {
   const { lower, position, label } = model.rows;
-  const pairs = a === b ? [] : pairedRows(model, a, b);
+  const pairs = a === b ? [] : pairedRows(model, a, b).filter((pair) => !pair.some((row) => isUnsolved(model.rows, row)));
   const top = model.facts.eps.top;
   const isMany = pairs.length > MOST_SVG_POINTS;
   const leaders = pairs.map((pair) => leads(model, pair) + 1);
@@ -97,7 +99,7 @@ function correlationTable(model) {
       { title: "Network", isText: true, value: (r) => model.networks[r.i].name },
       { title: "and", isText: true, value: (r) => model.networks[r.j].name },
       { title: "Correlation", value: (r) => r.value, text: (r) => (r.value === null ? "–" : r.value.toFixed(2)),
-        help: "Spearman's rank correlation of proven radii, on inputs that are right as they stand for both" },
+        help: "Spearman's rank correlation of proven radii, on inputs that are right as they stand, and have an answer, for both" },
     ],
   });
   return el("div", {}, el("h3", {}, "Are the same inputs hard for both?"), table.element);

@@ -40,7 +40,7 @@ function pointsSection(model) {
     picture.redraw();
   });
   return section("points", "Every input",
-    "A point is one input at its proven radius; a line reaches to its closest counterexample. × is misclassified as it stands, ▹ has no counterexample. Boxes hold the middle half, the bar in them is the median. Click a point to see the input and what breaks it.",
+    "A point is one input at its proven radius; a line reaches to its closest counterexample. × is misclassified as it stands, ▹ has no counterexample. Boxes hold the middle half, the bar in them is the median; results without any answer, ▹ at 0, are left out of them. Click a point to see the input and what breaks it.",
     el("div", { class: "row" }, classes), legend(model), picture.element);
 }
 
@@ -90,9 +90,12 @@ function pointLines(model, row) {
   return parts;
 }
 
+// Nothing is proven and nothing witnessed: no number stands for such a result.
+const isUnsolved = ({ lower, upper, holds }, row) => Boolean(holds[row]) && lower[row] === 0 && !Number.isFinite(upper[row]);
+
 function boxShapes(model, place, at, rows) {
   const { lower, upper, holds } = model.rows;
-  const right = rows.filter((r) => holds[r]);
+  const right = rows.filter((r) => holds[r] && !isUnsolved(model.rows, r));
   if (right.length < 4) return [];
   const lows = Float64Array.from(right, (r) => lower[r]).sort();
   const highs = Float64Array.from(right, (r) => upper[r]).sort();
