@@ -14,10 +14,14 @@ gamma_n = n u / (1 - n u) times the sum S of the absolute values it adds up, and
 smallest normal number, should something underflow. S goes on through |W|, and so does the error.
 Because S is the sum of the absolute values of all that was ever added up since the last nonlinear
 node, the bound also covers runtimes that fuse operators: that fold a batch normalisation into the
-convolution before it, or a bias into a product.
+convolution before it, a bias into a product, or multiply by a factor before or after it.
 
-Where S may overflow in a region, its errors are infinite there, whatever zeros it is multiplied
-with later: an infinity times 0 is no number, and nothing may be concluded.
+Such rewriting matters most for what overflows or underflows: (x s) W is fine where s (x W) is not.
+So the largest number on the way, in whatever order factors are applied, is bounded as well (the
+peak: factors count as at least 1). Where it may overflow in a region, errors are infinite there,
+whatever zeros follow: an infinity times 0 is no number, and nothing may be concluded. And what
+underflows counts as the smallest normal number times the largest number it may be multiplied with,
+which also covers runtimes that take subnormal numbers for 0.
 """
 
 from __future__ import annotations
@@ -31,7 +35,13 @@ from torch import Tensor
 
 from radii.bounds.elementary import curve_error, log_softmax_error, softmax_error
 from radii.bounds.enclosure import Interval
-from radii.bounds.magnitudes import EXACT, linear_part_of, magnitude_of, term_count
+from radii.bounds.magnitudes import (
+    EXACT,
+    largest_weight,
+    linear_part_of,
+    magnitude_of,
+    term_count,
+)
 from radii.networks import Graph, Operator
 from radii.networks.operators import (
     LeakyRelu,
@@ -106,10 +116,7 @@ class FloatErrors:
         absolute values that it gives, `errors` its D, where that is not 0; (regions, entries) each.
         A log-softmax `behind` it adds what differences of its values may be off.
         """
-        held = {
-            node: _Held(self._shaped(node, size), self._shaped_or_none(node, errors.get(node)))
-            for node, size in sizes.items()
-        }
+        held = {node: self._leaf(node, size, errors.get(node)) for node, size in sizes.items()}
         is_safe = torch.stack([self._is_safe(each) for each in held.values()]).all(0)
         for index in between:
             node = self.graph.nodes[index]
@@ -123,7 +130,7 @@ class FloatErrors:
 
     def overflowing(self, between: tuple[int, ...], sizes: Mapping[int, Tensor]) -> str | None:
         """The name of the first of the affine nodes that may overflow; None if none can."""
-        held = {node: _Held(self._shaped(node, size), None) for node, size in sizes.items()}
+        held = {node: self._leaf(node, size, None) for node, size in sizes.items()}
         for index in between:
             node = self.graph.nodes[index]
             held[index] = self._through(node.operator, [held[i] for i in node.inputs])
@@ -167,14 +174,22 @@ class FloatErrors:
         if any(held.error is not None for held in inputs):
             given = [h.size * 0 if h.error is None else h.error for h in inputs]
             error = linear_part_of(operator)(*given)
+        largest = torch.stack([held.peak.flatten(1).amax(1) for held in inputs]).amax(0)
+        largest = largest.reshape(-1, *(1,) * (size.dim() - 1))
+        # A factor that is below 1 may come later, or one that follows may come earlier.
+        peak = torch.maximum(magnitude_of(operator)(*(held.peak for held in inputs)), largest)
+        peak, gain = peak * operator.gain, max(held.gain for held in inputs)
         if not isinstance(operator, EXACT):
             terms = term_count(operator, sizes, size) + EXTRA_TERMS
             rounding = terms * self.unit
             gamma = rounding / (1 - rounding) if rounding < 1 else torch.inf
-            own = size * ((gamma + terms * FUSING) * (1 + OWN_ROUNDING)) + terms * self.smallest
+            gain *= largest_weight(operator) * operator.gain
+            own = size * ((gamma + terms * FUSING) * (1 + OWN_ROUNDING))
+            if self.smallest:
+                own = own + (terms * self.smallest * gain) * largest
             error = own if error is None else error * (1 + OWN_ROUNDING) + own
             size = size * (1 + OWN_ROUNDING) + error
-        return _Held(size, error)
+        return _Held(size, error, peak, gain)
 
     def _of_logarithms(self, arguments: Tensor) -> Tensor:
         """What differences of logarithms of a softmax of these have of each entry."""
@@ -185,19 +200,28 @@ class FloatErrors:
     def _is_safe(self, held: _Held) -> Tensor:
         """For each region whether nothing that the value adds up can overflow; no NaN is safe."""
         largest = self.number.largest if self.arithmetic.is_float else torch.inf
-        return (held.size.flatten(1) < largest).all(1)
+        return (held.peak.flatten(1) < largest).all(1)
+
+    def _leaf(self, node: int, size: Tensor, error: Tensor | None) -> _Held:
+        """The value of a nonlinear node, or the input: factors that follow may come first."""
+        held = self._shaped(node, size)
+        own = None if error is None else self._shaped(node, error)
+        return _Held(held, own, held.clamp_min(1.0), 1.0)
 
     def _shaped(self, node: int, entries: Tensor) -> Tensor:
         shape = (len(entries), *self.graph.nodes[node].shape)
         return entries.detach().to("cpu", torch.float64).reshape(shape)
 
-    def _shaped_or_none(self, node: int, entries: Tensor | None) -> Tensor | None:
-        return None if entries is None else self._shaped(node, entries)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Held:
-    """Of one node's value: the absolute values that it adds up, and its error so far, if any."""
+    """Of one node's value: the absolute values that it adds up, and its error so far, if any.
+
+    `peak` is the largest number on the way to it, and `gain` the largest number that something on
+    the way may be multiplied with.
+    """
 
     size: Tensor
     error: Tensor | None
+    peak: Tensor
+    gain: float

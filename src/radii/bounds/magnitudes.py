@@ -43,7 +43,7 @@ from radii.networks.operators import (
     TransposedConvolution,
 )
 
-__all__ = ["EXACT", "linear_part_of", "magnitude_of", "term_count"]
+__all__ = ["EXACT", "largest_weight", "linear_part_of", "magnitude_of", "term_count"]
 
 EXACT = (Concat, Expand, Input, Pad, Reshape, Select, Slice, Transpose)
 """Operators that only move entries: no arithmetic, so no rounding, and monotone."""
@@ -126,6 +126,30 @@ def _linear_part(operator: Operator) -> Operator:
             for name, part in dict(linear.named_buffers()).items():
                 setattr(linear, name, torch.zeros_like(part))
     return linear
+
+
+def _factor_of(operator: Operator) -> Tensor | None:
+    """The absolute value that an operator multiplies each entry with; None if it does not.
+
+    Such a factor may be moved: behind the product that follows it, into the weights before it.
+    """
+    match operator:
+        case Scale():
+            return operator.constant.abs()
+        case DivideByConstant():
+            return operator.constant.abs().reciprocal()
+        case BatchNorm():
+            return operator.scale.abs()
+        case _:
+            return None
+
+
+def largest_weight(operator: Operator) -> float:
+    """The largest absolute value of the numbers that an operator multiplies with; at least 1."""
+    factors = operator.get_buffer("weight") if hasattr(operator, "weight") else _factor_of(operator)
+    if factors is None or factors.numel() == 0:
+        return 1.0
+    return max(1.0, float(factors.abs().max()))
 
 
 def term_count(operator: Operator, inputs: list[Tensor], result: Tensor) -> int:

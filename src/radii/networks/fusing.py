@@ -26,6 +26,7 @@ def with_biases(nodes: Sequence[Node], output: int) -> Graph:
             index = position[node.inputs[0]]
             assert isinstance(source.operator, Dense)
             dense = Dense(source.operator.weight, bias)
+            dense.gain = source.operator.gain
             kept[index] = Node(source.name, dense, kept[index].inputs, source.shape)
             position.append(index)
         else:

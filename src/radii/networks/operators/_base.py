@@ -30,6 +30,10 @@ class Operator(nn.Module):
 
     kind: ClassVar[Kind] = Kind.AFFINE
 
+    gain: float = 1.0
+    """How many times larger, or smaller, than with the constants as they are here what the file
+    computes on the way may be: it may apply a common factor of them before or after."""
+
     def _constant(self, name: str, value: Tensor | None) -> None:
         self.register_buffer(name, value)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from radii.networks.operators import (
@@ -116,6 +118,7 @@ def matrix_product(call: Call) -> int:
 
 
 def gemm(call: Call) -> int:
+    """Alpha and beta are factors of the constants here, where those are constants."""
     alpha, beta = call.float_attribute("alpha", 1.0), call.float_attribute("beta", 1.0)
     bias = beta * call.weight(2) if call.has(2) and call.is_constant(2) else None
     if call.is_constant(1):
@@ -123,11 +126,15 @@ def gemm(call: Call) -> int:
         columns = weight.shape[1]
         fits = bias is not None and bias.dim() <= 2 and bias.shape[:-1] in ((), (1,))
         inside = bias.expand(1, columns).reshape(-1) if bias is not None and fits else None
-        product = call.emit(Dense(weight, inside), _matrix(call, 0, "transA"))
+        dense = Dense(weight, inside)
+        dense.gain = _gain(alpha, beta)
+        product = call.emit(dense, _matrix(call, 0, "transA"))
         bias = None if fits else bias
     elif call.is_constant(0):
         weight = alpha * _transposed_if(call.weight(0), call.int_attribute("transA", 0))
-        product = call.emit(ProductFromLeft(weight.contiguous()), _matrix(call, 1, "transB"))
+        left = ProductFromLeft(weight.contiguous())
+        left.gain = _gain(alpha, beta)
+        product = call.emit(left, _matrix(call, 1, "transB"))
     else:
         product = call.emit(MatMul(), _matrix(call, 0, "transA"), _matrix(call, 1, "transB"))
         product = _scaled(call, product, alpha)
@@ -136,6 +143,12 @@ def gemm(call: Call) -> int:
     elif call.has(2) and not call.is_constant(2):
         product = call.emit(Add(), product, _scaled(call, call.node(2), beta))
     return product
+
+
+def _gain(*factors: float) -> float:
+    """The largest of the factors and of their inverses; a factor of 0 hides anything."""
+    sizes = [abs(factor) for factor in factors]
+    return max(1.0, *sizes, *(1 / size if size else math.inf for size in sizes))
 
 
 def _transposed_if(weight: torch.Tensor, flag: int) -> torch.Tensor:
