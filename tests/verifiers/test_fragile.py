@@ -23,6 +23,7 @@ VERIFIERS = (BranchAndBound, Milp, Enumeration)
 DECIDED = [
     *(("overflowing-unit", kind) for kind in VERIFIERS),
     *(("distant-corner", kind) for kind in VERIFIERS),
+    *(("rescaled-product", kind) for kind in VERIFIERS),
     ("cancelled-logits", BranchAndBound),
     ("underflowing-softmax", BranchAndBound),
 ]

@@ -308,7 +308,7 @@ def _affine(rng: Random, inputs: int, units: int, *, is_first: bool = False) -> 
         share = rng.choice([0.5, 0.8, 0.9, 0.97], units)
         bias = -np.round((least + share * (most - least)) * 2**DIGITS) * 2.0**-DIGITS
     form = str(rng.choice(["gemm", "transposed", "matmul", "alpha", "scaled"]))
-    gain = 2.0 ** int(rng.choice([-20, -3, 1, 20]))
+    gain = 2.0 ** int(rng.choice([-126, -20, -3, 1, 20, 126], p=[0.1, 0.2, 0.2, 0.2, 0.2, 0.1]))
     return Affine(weight, bias, form, gain)
 
 

@@ -1,7 +1,8 @@
-"""The four networks that first broke a proof on the runtime, each with random variants."""
+"""Networks that broke a proof on the runtime, each with random variants."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -146,11 +147,38 @@ def underflowing_softmax(seed: int) -> FragileCase:
     return fragile_case("underflowing-softmax", seed, network, property=OneToOne(1))
 
 
+def rescaled_product(seed: int) -> FragileCase:
+    """A product whose factors are scaled by a power of two and back, less the product as it is.
+
+    ONNX Runtime turns (x * s) @ W into s * (x @ W), where products underflow, or a sum overflows,
+    that do neither in the file. So the margin is far above the rounding of the file's operators.
+    """
+    rng = np.random.default_rng([seed, 15])
+    inputs = int(rng.integers(8, 25))
+    slopes = np.abs(_quantised(rng, inputs)) / 2 + 0.5
+    sketch = Sketch(["n", inputs])
+    inner, outer = 100, -138
+    if rng.random() < 0.5:  # the largest sum overflows, that of the centre does not
+        outer = math.floor(128 - math.log2(slopes.sum())) + 1
+        inner = -outer
+    rescaled = sketch.apply("Mul", "x", sketch.constant(np.array(2.0**inner)))
+    rescaled = sketch.apply("MatMul", rescaled, sketch.constant(slopes[:, None] * 2.0**outer))
+    rescaled = sketch.apply("Relu", rescaled)
+    rescaled = sketch.apply("Mul", rescaled, sketch.constant(np.array(2.0 ** -(inner + outer))))
+    plain = sketch.apply("Relu", sketch.apply("MatMul", "x", sketch.constant(slopes[:, None])))
+    difference = sketch.apply("Sub", plain, rescaled)
+    margin = float(rng.uniform(0.2, 0.6)) * 2.0**-14 * slopes.sum()
+    weight, offset = sketch.constant([[1.0, 0.0]]), sketch.constant([margin, 0.0])
+    network = sketch.network(sketch.apply("Gemm", difference, weight, offset))
+    return fragile_case("rescaled-product", seed, network)
+
+
 KNOWN: dict[str, Callable[[int], FragileCase]] = {
     "overflowing-unit": overflowing_unit,
     "cancelled-logits": cancelled_logits,
     "distant-corner": distant_corner,
     "underflowing-softmax": underflowing_softmax,
+    "rescaled-product": rescaled_product,
 }
 
 
