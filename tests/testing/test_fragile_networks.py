@@ -8,7 +8,16 @@ import torch
 
 from radii.networks.operators import Softmax
 from radii.queries import Query
-from radii.testing.fragile import FAMILIES, KNOWN, breaks, find_break, fragile
+from radii.testing.executions import Order
+from radii.testing.fragile import (
+    FAMILIES,
+    KNOWN,
+    breaks,
+    find_break,
+    find_break_in_orders,
+    fragile,
+)
+from radii.testing.graphs import Sketch
 from radii.testing.networks import LinearClassifier, instance_at
 from radii.witnesses import check_witness
 
@@ -79,3 +88,16 @@ def test_a_point_outside_the_ball_or_of_the_right_class_is_no_break() -> None:
     assert found is not None
     assert breaks(case.network, case.instance, 0.9 * found.distance, found.input) is None
     assert breaks(case.network, case.instance, case.eps, case.instance.input) is None
+
+
+def test_an_execution_in_another_order_breaks_what_one_order_keeps() -> None:
+    """2^25 - 2^25 + 1 is 1 forward; backward the 1 is lost, and a tie is a break."""
+    sketch = Sketch(["n", 3])
+    weight = np.array([[2.0**25, 0.0], [-(2.0**25), 0.0], [1.0, 0.0]])
+    network = sketch.network(sketch.apply("MatMul", "x", sketch.constant(weight)), domain=(0, 1))
+    instance = instance_at(network, np.ones(3), label=0)
+    found = find_break_in_orders(network, instance, 2.0**-30)
+    assert found is not None
+    order, broken = found
+    assert order is Order.BACKWARD
+    assert broken.outputs.tolist() == [0.0, 0.0]

@@ -30,8 +30,8 @@ DECIDED = [
 """The known cases, and who takes them; those that end in a Softmax are not piecewise linear."""
 SHARES = (1.0, 0.98, 0.8, 0.5, 0.2)
 """Of the radius at which there is trouble, from the largest on."""
-SECONDS = 2.0
-VARIANTS, MANY_VARIANTS = range(5), range(200)
+SECONDS = 0.5
+VARIANTS, MANY_VARIANTS = range(8), range(200)
 GENERATED, MANY_GENERATED = range(7), range(7, 300)
 
 
