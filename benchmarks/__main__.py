@@ -20,6 +20,7 @@ NAMES = {
     "ensembles_beyond": "five classifiers on MNIST over eps, twelve on 8x8 digits",
     "training": "an epoch of radii.training beside a plain PyTorch loop",
     "budget": "mnist_relu_3_50: a tenth of the time where it narrows most, beside in order",
+    "fragile": "networks made to break proofs in floating point: proofs that cover a break",
     "limits": "memory and time after the limit on convSmallRELU__Point",
 }
 
@@ -33,6 +34,7 @@ def main() -> None:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(NAMES)}")
     parser.add_argument("--images", type=int, metavar="N", help="only the first N")
+    parser.add_argument("--seed", type=_range, metavar="A:B", help="random networks from A below B")
     parser.add_argument("--budget", type=float, metavar="S", help="wall seconds an instance")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="worker processes (1)")
     parser.add_argument(
@@ -42,9 +44,14 @@ def main() -> None:
     for name in args.names:
         if name not in NAMES:
             parser.error(f"'{name}' is not one of {', '.join(NAMES)}")
-    options = Options(Log.open(args.out), args.images, args.budget, args.jobs)
+    options = Options(Log.open(args.out), args.images, args.budget, args.jobs, args.seed)
     for name in args.names or NAMES:
         import_module(f"benchmarks.{name}").main(options)
+
+
+def _range(text: str) -> range:
+    first, _, last = text.partition(":")
+    return range(int(first), int(last))
 
 
 if __name__ == "__main__":

@@ -88,3 +88,4 @@ class Options:
     images: int | None = None
     budget: float | None = None
     jobs: int = 1
+    seeds: range | None = None

@@ -1,0 +1,100 @@
+"""Executions in other orders: near float64 all of them, on every operator, and not the same."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from radii.networks import Network
+from radii.testing.executions import Execution, Order, executed
+from radii.testing.graphs import Sketch
+from radii.testing.networks import Family, random_network
+from radii.testing.operator_models import OPERATOR_MODELS, operator_models
+
+RELAXED = settings(
+    deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+)
+
+
+def near(network: Network, x: np.ndarray, execution: Execution) -> None:
+    exact = network.graph.values(torch.from_numpy(x[None]).double())
+    tolerance = 1e-5 if network.input_dtype == np.float32 else 1e-13
+    for index, value in execution.nodes.items():
+        expected = exact[index][0].numpy()
+        size = 1 + np.abs(expected).max(initial=0)
+        assert np.abs(value - expected).max(initial=0) <= tolerance * size
+    assert network.graph.output in execution.nodes
+    replayed = network.replay(x[None])[0]
+    size = 1 + np.abs(replayed).max(initial=0)
+    assert execution.outputs.dtype == replayed.dtype
+    assert np.abs(execution.outputs - replayed).max(initial=0) <= tolerance * size
+
+
+@pytest.mark.parametrize("operator", sorted(OPERATOR_MODELS))
+@settings(RELAXED, max_examples=3, derandomize=True)
+@given(data=st.data())
+def test_every_operator_is_executed_in_every_order(operator: str, data: st.DataObject) -> None:
+    model = data.draw(operator_models(operator))
+    network = Network.from_bytes(model.SerializeToString(), domain=(-2, 2), name=operator)
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    x = rng.uniform(-2, 2, network.input_shape).astype(network.input_dtype)
+    for order in Order:
+        near(network, x, executed(network, x, order))
+
+
+@pytest.mark.parametrize("family", Family)
+@pytest.mark.parametrize("order", Order)
+def test_whole_networks(family: Family, order: Order) -> None:
+    network = random_network(family, 3)
+    x = np.random.default_rng(4).uniform(size=network.input_shape).astype(network.input_dtype)
+    execution = executed(network, x, order)
+    near(network, x, execution)
+    assert len(execution.nodes) == len(network.graph.nodes)
+
+
+def product(weights: list[float], dtype: type = np.float32) -> Network:
+    sketch = Sketch([1, len(weights)], dtype=dtype)
+    value = sketch.apply("MatMul", "x", sketch.constant(np.array(weights)[:, None]))
+    return sketch.network(value, domain=(-1, 1))
+
+
+@pytest.mark.parametrize(
+    ("weights", "order", "total"),
+    [
+        ([2.0**25, -(2.0**25), 1.0, 0.0], Order.FORWARD, 1.0),
+        ([2.0**25, -(2.0**25), 1.0, 0.0], Order.BACKWARD, 0.0),
+        ([2.0**25, -(2.0**25), 1.0, 0.0], Order.FUSED, 1.0),
+        # Pairwise: the first with the third, the second with the fourth.
+        ([2.0**25, -(2.0**25), 1.0, 0.0], Order.PAIRWISE, 0.0),
+        ([2.0**25, 1.0, -(2.0**25), 0.0], Order.PAIRWISE, 1.0),
+        ([2.0**25, 1.0, -(2.0**25), 0.0], Order.FORWARD, 0.0),
+    ],
+)
+def test_orders_of_a_sum_whose_large_terms_cancel(
+    weights: list[float], order: Order, total: float
+) -> None:
+    assert executed(product(weights), np.ones(4), order).outputs[0] == total
+
+
+def test_products_are_rounded_unless_they_are_fused() -> None:
+    x = np.float32(1 + 2.0**-23)
+    network = product([float(x), -1.0])
+    point = np.array([x, 1 + 2.0**-22], np.float32)
+    exact = 2.0**-46  # x^2 - (1 + 2^-22)
+    assert executed(network, point, Order.FORWARD).outputs[0] == 0.0
+    assert executed(network, point, Order.BACKWARD).outputs[0] == 0.0
+    # The first product is rounded as it enters the sum; the second one meets it exactly.
+    assert executed(network, point[::-1].copy(), Order.FUSED).outputs[0] != exact
+    reverse = product([-1.0, float(x)])
+    assert executed(reverse, point[::-1].copy(), Order.FUSED).outputs[0] == exact
+
+
+def test_a_random_order_follows_its_seed() -> None:
+    rng = np.random.default_rng(0)
+    network = product(list(rng.normal(size=200)))
+    x = rng.uniform(-1, 1, 200).astype(np.float32)
+    sums = {executed(network, x, Order.RANDOM, seed=s).outputs.item() for s in (1, 2, 3, 1)}
+    assert 2 <= len(sums) <= 3
