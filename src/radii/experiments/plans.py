@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +29,7 @@ from radii.memory import check_room, parse_size
 from radii.networks import Network, load_network, telling_names
 from radii.queries import Grid, Instance, Query
 from radii.search import Kind, Question
-from radii.store import Store
+from radii.store import Store, selection_of
 from radii.verdicts import Result, Verdict
 from radii.witnesses import check_witness
 
@@ -91,13 +90,11 @@ class Plan:
     def identity(self) -> dict[str, Any]:
         """What makes this experiment this one; the same on every machine and in every folder."""
         settings = dataclasses.asdict(self.settings)
-        keys = "\n".join(instance.key for instance in self.instances)
-        digest = hashlib.sha256(keys.encode()).hexdigest()
         return {
             **{name: None if value == math.inf else value for name, value in settings.items()},
             "networks": {network.name: network.fingerprint for network in self.networks},
             "domain": [network.domain.key() for network in self.networks],
-            "data": f"{len(self.instances)} instances, {digest[:16]}",
+            "data": selection_of([instance.key for instance in self.instances]),
         }
 
     def run(
