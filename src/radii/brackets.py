@@ -39,9 +39,10 @@ class Measurement:
 
     `network` is the network's name, `input` the position in the data set's split, `seconds` the
     wall time in which at least one of its queries ran, `cpu_seconds` the processor time of all of
-    them, None where nobody measured it. `missing` counts the proofs that were tried without an
-    answer, cancelled ones aside; `timeouts` and `memouts` are among them. `arithmetic` is what the
-    proof of the lower side speaks of, None without a proof.
+    them, None where nobody measured it. `missing` counts the proofs that were left without an
+    answer, aside from those that were cancelled or asked again after an error; `timeouts` and
+    `memouts` are among them. `arithmetic` is what the proof of the lower side speaks of, None
+    without a proof.
     """
 
     network: str

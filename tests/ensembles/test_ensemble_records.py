@@ -65,6 +65,27 @@ def test_a_claim_that_an_input_refutes_does_not_count(tmp_path: Path) -> None:
     assert [claim.verifier for claim in known.facts[0].disagreements] == ["liar"]
 
 
+def test_what_nobody_answered_is_asked_again(tmp_path: Path) -> None:
+    """The answers are turned into those of workers that were killed; limits are answers."""
+    for verdict, is_asked in (("ERROR", True), ("TIMEOUT", False)):
+        out = tmp_path / verdict
+        both = [point([0, 0])]
+        with Study.open([LEFT, RIGHT], both, out=out) as study:
+            found = study.value(2.0)
+        database = sqlite3.connect(out / FILE_NAME)
+        with database:
+            lost = database.execute(
+                "UPDATE findings SET verdict = ?, seconds = 1e9 WHERE verdict = 'ROBUST'", [verdict]
+            ).rowcount
+        database.close()
+        assert lost
+        before = questions(read_known(out))
+        with Study.open([LEFT, RIGHT], both, out=out) as study:
+            again = study.value(2.0)
+        assert (len(questions(read_known(out))) > len(before)) is is_asked
+        assert (again.upper == found.upper) is is_asked
+
+
 @pytest.mark.parametrize(
     "damage",
     [

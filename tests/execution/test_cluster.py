@@ -21,10 +21,10 @@ from radii import datasets
 from radii.balls import Norm
 from radii.cputime import descendants
 from radii.errors import ExperimentError, InputError
-from radii.execution import Cluster, RayWorkers, Task, Toolbox, cluster
+from radii.execution import Case, Cluster, RayWorkers, Task, Toolbox, cluster, drive
 from radii.networks import Network, load_network
-from radii.queries import Instance, Query
-from radii.search import Kind
+from radii.queries import Grid, Instance, Query
+from radii.search import Kind, Linear
 from radii.selection import select
 from radii.store import FILE_NAME, Store
 from radii.testing.simulated import Cooperating, Crashing, Hanging, Hoarding, Lying, Scripted
@@ -215,6 +215,28 @@ def test_nodes_join_and_die(machines: Machines, network: Network, instance: Inst
             assert task.seconds <= result.seconds < task.seconds + SOON
         assert joined not in executor._seats
         assert not executor._queue
+
+
+def test_a_worker_that_is_killed_on_a_node_is_asked_once_more(
+    machines: Machines, network: Network, instance: Instance
+) -> None:
+    told: list[Result] = []
+    with workers_of(machines, network) as executor:
+        answer(executor, task_of(instance, ROBUST))  # so that a worker is ready
+        (pid,) = machines.workers()
+        threading.Timer(0.5, os.kill, [pid, signal.SIGKILL]).start()
+        case = Case(instance, Linear(Grid(WORK, WORK + 0.001, 0.01)), batch=0)
+        drive(
+            [case],
+            executor,
+            timeout=2.0,
+            budget=60.0,
+            on_results=lambda results: told.extend(result for _, _, result in results),
+            on_finished=lambda _: None,
+        )
+    assert [result.verdict for result in told] == [Verdict.ERROR, Verdict.TIMEOUT]
+    assert "signal 9" in told[0].message
+    assert case.search.done
 
 
 def test_tasks_that_wait(machines: Machines, network: Network, instance: Instance) -> None:

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from radii import datasets
 from radii.attacks import Attack
 from radii.balls import Norm
 from radii.execution import Executor, Inline, LocalWorkers, Task, Toolbox
+from radii.execution.local import _with_effort
 from radii.networks import Network, load_network
 from radii.queries import Grid, Instance, Query
 from radii.search import Kind
@@ -29,7 +31,7 @@ from radii.testing.simulated import (
     Raising,
     Stumbling,
 )
-from radii.verdicts import Verdict
+from radii.verdicts import Proof, Result, Verdict, Witness
 from radii.verifiers import BranchAndBound, Milp, Verifier
 
 SOON = 1.5
@@ -115,9 +117,15 @@ def test_a_hang_is_killed_at_its_limit(network: Network, instance: Instance) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("dies", "reason"), [(False, "time limit"), (True, "signal 9")])
+@pytest.mark.parametrize(
+    ("dies", "verdict", "message"),
+    [
+        (False, Verdict.ROBUST, "killed: it overran its time limit"),
+        (True, Verdict.ERROR, "the worker process died (signal 9)"),
+    ],
+)
 def test_what_was_proven_before_a_kill_counts(
-    network: Network, instance: Instance, dies: bool, reason: str
+    network: Network, instance: Instance, dies: bool, verdict: Verdict, message: str
 ) -> None:
     grid = Grid(0.02, 0.2, 0.02)
     verifier = Stumbling(Milp(), dies=dies)
@@ -125,10 +133,35 @@ def test_what_was_proven_before_a_kill_counts(
     with LocalWorkers(tools, jobs=1) as executor:
         executor.submit(Task(0, instance.network, Kind.RADIUS, (Query(instance, 0.2),), 1.0))
         _, (result,) = executor.wait()
-    assert result.verdict is Verdict.ROBUST
+    assert result.verdict is verdict
     assert result.proof is not None
     assert (result.eps, result.proof.eps) == (0.04, 0.04)
-    assert reason in result.message
+    assert result.message == f"{message}; the proof at eps 0.04 is kept"
+
+
+def test_a_message_of_a_kill_says_what_is_kept() -> None:
+    """ "killed" alone beside a ROBUST would read as if the proof was in doubt."""
+    killed = Result(Verdict.TIMEOUT, 0.2, "v", "1", 3.0, message="killed: it overran")
+    witness = Witness(np.zeros(2), 0.11, 1, np.zeros(2), "onnxruntime")
+    proven = Result(Verdict.ROBUST, 0.04, "v", "1", 1.0, proof=Proof(0.04, 0.0), message="so far")
+    cases = [
+        (proven, Verdict.ROBUST, "; the proof at eps 0.04 is kept"),
+        (
+            replace(proven, witness=witness),
+            Verdict.ROBUST,
+            "; the proof at eps 0.04 and the witness at distance 0.11 are kept",
+        ),
+        (
+            Result(Verdict.UNKNOWN, 0.2, "v", "1", 1.0, witness=witness),
+            Verdict.TIMEOUT,
+            "; the witness at distance 0.11 is kept",
+        ),
+        (Result(Verdict.UNKNOWN, 0.2, "v", "1", 1.0), Verdict.TIMEOUT, ""),
+    ]
+    for found, verdict, kept in cases:
+        result = _with_effort(found, killed)
+        assert (result.verdict, result.seconds) == (verdict, 3.0)
+        assert result.message == f"killed: it overran{kept}"
 
 
 def test_what_was_proven_before_torch_ran_out_of_memory_counts(

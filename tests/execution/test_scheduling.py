@@ -7,15 +7,17 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from radii.balls import Domain, Norm
+from radii.brackets import Bracket
 from radii.execution import Case, Executor, Task, drive
 from radii.properties import OneToAny
 from radii.queries import Grid, Instance
-from radii.search import AttackGuided, KBinary, Kind, Question, Search
+from radii.search import AttackGuided, KBinary, Kind, Native, Question, Search
 from radii.verdicts import Proof, Result, Verdict, Witness
 
 GRID = Grid.parse("mnist")
@@ -242,7 +244,7 @@ def test_a_verifier_that_quits_by_itself_is_not_asked_for_ever(
     assert len(run.finished) == 1
     assert {result.verdict for _, _, result in run.told} == {Verdict.ERROR}
     assert run.told[0][2].message == "it stopped as if it had been cancelled; interrupted"
-    assert len({question for _, question, _ in run.told}) == len(run.told)
+    assert max(Counter(question for _, question, _ in run.told).values()) == 2
 
 
 def test_cases_are_attacked_together() -> None:
@@ -251,3 +253,114 @@ def test_cases_are_attacked_together() -> None:
     assert len(attacks) == 6
     assert len(run.finished) == 6
     assert len(run.told) == 12, "a perfect attack leaves one proof a case"
+
+
+class Mortal(Virtual):
+    """The first `deaths` tries of each query end with the death of their worker, after a second.
+
+    With `only`, those of that instance; a task with one of them takes all others with it.
+    """
+
+    deaths: ClassVar[int] = 1
+    only: ClassVar[int | None] = None
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.tries: Counter[tuple[int, float]] = Counter()
+        self.batches: list[int] = []
+
+    def submit(self, task: Task) -> None:
+        self.batches.append(len(task.queries))
+        super().submit(task)
+
+    def wait(self) -> tuple[Task, list[Result]]:
+        task, results = super().wait()
+        asked = [(query.instance.index, query.eps) for query in task.queries]
+        self.tries.update(asked)
+        doomed = [self.tries[one] <= self.deaths for one in asked if self._can_die(one[0])]
+        if not any(doomed) or task.number in self.cancelled:
+            return task, results
+        return task, [
+            Result(Verdict.ERROR, result.eps, "virtual", "1", result.seconds) for result in results
+        ]
+
+    def _can_die(self, index: int) -> bool:
+        return self.only is None or index == self.only
+
+
+@pytest.fixture
+def mortal(monkeypatch: pytest.MonkeyPatch) -> type[Mortal]:
+    """In place of the executor of `Run`."""
+    chosen = type("Chosen", (Mortal,), {})
+    monkeypatch.setitem(globals(), "Virtual", chosen)
+    return chosen
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_what_nobody_answered_is_asked_once_more(mortal: type[Mortal], k: int) -> None:
+    run = Run(lambda: KBinary(GRID, k=k), 3, jobs=4, seed=k)
+    lost = Counter(
+        (case.instance.index, question)
+        for case, question, result in run.told
+        if result.verdict is Verdict.ERROR
+    )
+    assert lost
+    assert set(lost.values()) == {1}
+    for case in run.cases:
+        below = GRID.count_below(run.radii[case.instance.index])
+        assert case.search.bracket.lower == (GRID[below - 1] if below else 0.0), "as without deaths"
+        assert case.search.bracket.upper <= GRID[below]
+    answered = Counter(
+        (case.instance.index, question)
+        for case, question, result in run.told
+        if not result.verdict.is_missing
+    )
+    assert set(answered.values()) == {1}, "nothing is done twice"
+
+
+def test_what_kills_its_worker_each_time_is_not_asked_for_ever(mortal: type[Mortal]) -> None:
+    mortal.deaths = 1000
+    run = Run(lambda: KBinary(GRID, k=2), 2, jobs=2)
+    assert len(run.finished) == 2
+    asked = Counter((case.instance.index, question) for case, question, _ in run.told)
+    assert max(asked.values()) == 2
+    assert [case.search.bracket for case in run.cases] == [Bracket(), Bracket()]
+
+
+def test_a_second_try_has_the_time_of_the_first(mortal: type[Mortal]) -> None:
+    """But no more than one: a budget ends, whatever dies."""
+    one = Run(lambda: KBinary(GRID, k=1), 1, jobs=1, duration=lambda *_: 10.0, budget=15.0)
+    found = [(result.verdict.is_missing, result.own_seconds) for _, _, result in one.told]
+    assert found == [(True, 10.0), (False, 10.0), (True, 5.0), (True, 5.0)]
+    mortal.deaths = 1000
+    run = Run(lambda: KBinary(GRID, k=1), 1, jobs=1, duration=lambda *_: 10.0, budget=25.0)
+    assert run.cases[0].spent == 25.0
+    assert run.executor.now == 50.0
+
+
+def test_an_attack_that_killed_its_worker_is_repeated_alone(mortal: type[Mortal]) -> None:
+    mortal.deaths, mortal.only = 1000, 2
+    run = Run(lambda: AttackGuided(GRID), 6, jobs=2, duration=lambda *_: 1.0)
+    attacks = [(case, result) for case, q, result in run.told if q.kind is Kind.ATTACK]
+    assert len(attacks) == 12
+    assert [result.verdict for _, result in attacks[:6]] == [Verdict.ERROR] * 6
+    again = {case.instance.index: result.verdict for case, result in attacks[6:]}
+    assert again == {n: Verdict.ERROR if n == 2 else Verdict.NOT_ROBUST for n in range(6)}
+    assert isinstance(run.executor, Mortal)
+    assert run.executor.batches[0] == 6
+    assert set(run.executor.batches[1:]) == {1}
+
+
+def test_what_an_earlier_run_lost_is_open_again_and_what_it_found_counts() -> None:
+    question = Question(Kind.RADIUS, GRID[len(GRID) - 1])
+    attacked = Result(Verdict.UNKNOWN, question.eps, "virtual", "1", 1.0)
+    lost = Result(Verdict.ERROR, 0.041, "virtual", "1", 1.0, proof=Proof(0.041, 0.0))
+    search = Native(GRID)
+    search.tell(Question(Kind.ATTACK, question.eps), attacked)
+    search.recall(lost)
+    assert search.bracket.lower == 0.041
+    for _ in range(2):
+        assert search.ask() == question
+        search.tell(question, lost)
+        search.allow(10.0)  # as an agenda does; it must not forget how often it was tried
+    assert search.done

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -45,3 +46,18 @@ def test_an_input_error_comes_through() -> None:
     refusal = "__import__('radii.testing.simulated', fromlist=['refuse']).refuse()"
     with Staff(partial, eval, jobs=1) as staff, pytest.raises(InputError, match="good enough"):
         list(staff.answers([request(refusal)]))
+
+
+def test_a_request_whose_process_is_killed_is_tried_once_more(tmp_path: Path) -> None:
+    """Each try leaves a file; the first process is killed, and with `always` every one."""
+    tried = "[__import__('tempfile').mkstemp(dir={0!r}), len(__import__('os').listdir({0!r}))][1]"
+    killed = "__import__('os').kill(__import__('os').getpid(), 9)"
+    for name, condition, last in (("once", "== 1", 2), ("always", "> 0", None)):
+        place = tmp_path / name
+        place.mkdir()
+        expression = f"(lambda n: {killed} if n {condition} else n)({tried.format(str(place))})"
+        with Staff(partial, eval, jobs=1) as staff:
+            ((_, answer),) = staff.answers([request(expression)])
+        expected = Stopped(Verdict.ERROR, "the process died (signal 9)") if last is None else last
+        assert answer == expected
+        assert len(list(place.iterdir())) == 2

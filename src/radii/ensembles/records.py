@@ -34,7 +34,7 @@ from radii.ensembles.reading import (
 )
 from radii.ensembles.sets import members
 from radii.errors import StoreError
-from radii.verdicts import REAL, Arithmetic
+from radii.verdicts import REAL, Arithmetic, Verdict
 
 __all__ = ["Records"]
 
@@ -123,9 +123,12 @@ class Records:
         return records
 
     def facts(self, points: Sequence[Point]) -> list[Facts]:
-        """What is known of each point."""
+        """What is known of each point; what nobody answered is left out, to be asked again."""
         with damage_told(self.directory / FILE_NAME):
-            return read_facts(self._db, points)
+            found = read_facts(self._db, points)
+        for facts in found:
+            facts.findings = [f for f in facts.findings if f.verdict is not Verdict.ERROR]
+        return found
 
     def plays(self) -> tuple[Play, ...]:
         """The best plays, by increasing eps."""

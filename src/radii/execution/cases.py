@@ -15,7 +15,7 @@ __all__ = ["Agenda", "Case"]
 @dataclass(slots=True, eq=False)
 class Case:
     """One instance on its way to a bracket. `spent` counts the wall seconds in which at least one
-    of its queries ran.
+    of its queries ran, except those that are asked once more because nobody answered.
 
     Cases of one network with the same `batch` are attacked together.
     """
@@ -26,8 +26,11 @@ class Case:
     spent: float = 0.0
     _busy: list[tuple[float, float]] = field(default_factory=list)
 
-    def spend(self, result: Result, now: float) -> Result:
-        """Count the time of a result that ends now, once where queries ran side by side."""
+    def spend(self, result: Result, now: float, *, is_lost: bool = False) -> Result:
+        """Count the time of a result that ends now, once where queries ran side by side.
+
+        What `is_lost` is no part of `spent`: the second try may take as long as the first.
+        """
         begin, end, added = now - result.seconds, now, result.seconds
         apart = []
         for start, stop in self._busy:
@@ -38,7 +41,7 @@ class Case:
                 begin, end = min(begin, start), max(end, stop)
         self._busy = [*apart, (begin, end)]
         added = max(0.0, added)
-        self.spent += added
+        self.spent += 0.0 if is_lost else added
         return replace(result, added_seconds=added)
 
 

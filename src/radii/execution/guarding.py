@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from radii.errors import InputError, RadiiError
@@ -22,10 +22,19 @@ DYING_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Why there is no value: the call was killed at a limit, or its process died."""
+    """Why there is no value: the call was killed at a limit, or its process died by itself."""
 
     verdict: Verdict
     message: str
+    has_died: bool = field(default=False, compare=False)
+
+    @classmethod
+    def dead(cls, child: Child) -> Stopped:
+        """Of a process whose socket has ended; it is waited for, and what it started killed."""
+        time.sleep(DYING_SECONDS)  # so that the exit code is its own and not that of our kill
+        child.kill()
+        verdict = Verdict.MEMOUT if "MemoryError" in child.last_words else Verdict.ERROR
+        return cls(verdict, f"the process died ({child.reason_of_death})", has_died=True)
 
 
 def guarded(
@@ -67,10 +76,7 @@ def _value(child: Child) -> Any:
     try:
         kind, value = child.connection.recv()
     except (EOFError, OSError):
-        time.sleep(DYING_SECONDS)  # so that the exit code is its own and not that of our kill
-        child.kill()
-        verdict = Verdict.MEMOUT if "MemoryError" in child.last_words else Verdict.ERROR
-        return Stopped(verdict, f"the process died ({child.reason_of_death})")
+        return Stopped.dead(child)
     if kind == "input error":
         raise InputError(value)
     if kind == "error":

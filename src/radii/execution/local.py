@@ -2,7 +2,7 @@
 
 Each worker holds the networks and uses one thread. A task that overruns a limit and does not stop
 by itself is killed with its worker; a worker that dies of anything is a missing answer and a new
-worker, never a lost experiment.
+worker, never a lost experiment. What a task had proven by then is kept.
 """
 
 from __future__ import annotations
@@ -133,7 +133,9 @@ class LocalWorkers(Executor):
             self._start_again(worker, child.last_words)
             return None
         verdict = Verdict.MEMOUT if "MemoryError" in child.last_words else Verdict.ERROR
-        return self._lost(worker, verdict, f"the worker process died ({child.reason_of_death})")
+        message = f"the worker process died ({child.reason_of_death})"
+        task, results = self._lost(worker, verdict, message)
+        return task, [replace(result, verdict=verdict) for result in results]  # to be asked again
 
     def _start_again(self, worker: _Worker, reason: str) -> None:
         """Give the task of a worker that never was ready to another one, but not for ever."""
@@ -164,14 +166,26 @@ class LocalWorkers(Executor):
 
 
 def _with_effort(found: Result, missing: Result) -> Result:
-    """What was found, and why there is not more; a verdict only where there was a proof."""
+    """What was found, and why there is not more; its verdict only where there was a proof."""
     return replace(
         found,
         verdict=found.verdict if found.proof is not None else missing.verdict,
         seconds=missing.seconds,
         cpu_seconds=missing.cpu_seconds,
-        message=missing.message,
+        message=f"{missing.message}{_kept(found)}",
     )
+
+
+def _kept(found: Result) -> str:
+    """What of a task counts although it was killed, to go behind the reason of that."""
+    kept = []
+    if found.proof is not None:
+        kept.append(f"the proof at eps {found.proof.eps:g}")
+    if found.witness is not None:
+        kept.append(f"the witness at distance {found.witness.distance:g}")
+    if not kept:
+        return ""
+    return f"; {' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} kept"
 
 
 @dataclass(slots=True, eq=False)

@@ -46,7 +46,8 @@ def drive(
     """Run every search to its end, or to its budget, or as far as the agenda wants.
 
     `on_results` gets the results that ended together, before the searches learn of them: what it
-    has stored is never asked again. A query whose answer another one implies is cancelled.
+    has stored is never asked again, but for a question that nobody answered (an ERROR), once. A
+    query whose answer another one implies is cancelled.
     `timeout` is wall seconds a query, `cpu_timeout` CPU seconds, `budget` wall seconds a case.
     While `is_paused`, nothing new is asked; `on_held` is told when nothing runs any more, and when
     it goes on.
@@ -182,7 +183,7 @@ class _Drive:
             if question is None:
                 continue
             asked = [(case, question)]
-            if question.kind is Kind.ATTACK:
+            if question.kind is Kind.ATTACK and not case.search.is_repeated(question):
                 asked.extend(self._companions(case, question))
             return self._task(asked)
         return None
@@ -212,10 +213,15 @@ class _Drive:
         heapq.heappush(self.waiting, (rank, place))
 
     def _companions(self, first: Case, question: Question) -> Iterator[tuple[Case, Question]]:
-        """The other cases of the batch that are waiting to ask for the same attack."""
+        """The other cases of the batch that are waiting to ask for the same attack.
+
+        An attack that nobody answered is repeated alone: what kills its worker takes no other case
+        with it a second time.
+        """
         for case in self.batches[first.instance.network, first.batch]:
             is_idle = self.position[id(case)] in self.idle
-            if case is not first and is_idle and case.search.next_question() == question:
+            is_alone = case is first or case.search.is_repeated(question)
+            if is_idle and not is_alone and case.search.next_question() == question:
                 asked = self._ask(case)
                 if asked is not None:
                     yield case, asked
@@ -238,10 +244,11 @@ class _Drive:
     def _settle(self, task: Task, results: list[Result]) -> None:
         running, now = self.running.pop(task.number), self.clock()
         asked = running.asked
-        told = [
-            (case, question, case.spend(running.checked(result), now))
-            for (case, question), result in zip(asked, results, strict=True)
-        ]
+        told = []
+        for (case, question), result in zip(asked, results, strict=True):
+            checked = running.checked(result)
+            is_lost = case.search.is_first_loss(question, checked)
+            told.append((case, question, case.spend(checked, now, is_lost=is_lost)))
         self.on_results(told)
         for case, question, result in told:
             case.search.tell(question, result)

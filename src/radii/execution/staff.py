@@ -1,7 +1,8 @@
 """Processes that answer requests of one kind, with hard limits, and keep what they loaded.
 
 `guarded` starts a process for each call; here each process makes its function once. A request that
-overruns a limit is killed with its process, and the next one gets a new process.
+overruns a limit is killed with its process, and the next one gets a new process. One whose process
+dies of anything else is tried once more.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from multiprocessing.connection import wait
 from typing import Any, Self
 
 from radii.errors import InputError
-from radii.execution.guarding import DYING_SECONDS, Stopped
+from radii.execution.guarding import Stopped
 from radii.execution.processes import GRACE_SECONDS, WATCH_SECONDS, Child, Post
 from radii.verdicts import Verdict
 
@@ -74,13 +75,19 @@ class Staff:
 
         An InputError of the function is raised here with the same words.
         """
-        waiting = list(reversed(requests))
+        waiting, repeated = list(reversed(requests)), set()
         while waiting or self._busy:
             while waiting and len(self._busy) < self._jobs:
                 member = self._idle.pop() if self._idle else self._hired()
                 member.give(waiting.pop())
                 self._busy.append(member)
-            yield from self._ended()
+            for request, outcome in self._ended():
+                is_lost = isinstance(outcome, Stopped) and outcome.has_died
+                if is_lost and id(request) not in repeated:
+                    repeated.add(id(request))
+                    waiting.append(request)
+                else:
+                    yield request, outcome
 
     def _hired(self) -> _Member:
         return _Member(Child.start(self._post, ONE_THREAD))
@@ -109,10 +116,7 @@ class Staff:
             try:
                 kind, value = child.connection.recv()
             except (EOFError, OSError):
-                time.sleep(DYING_SECONDS)
-                child.kill()
-                verdict = Verdict.MEMOUT if "MemoryError" in child.last_words else Verdict.ERROR
-                return Stopped(verdict, f"the process died ({child.reason_of_death})")
+                return Stopped.dead(child)
             if kind == "input error":
                 raise InputError(value)
             return Stopped(Verdict.ERROR, str(value)) if kind == "error" else (value,)

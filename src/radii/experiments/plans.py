@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +29,7 @@ from radii.memory import check_room, parse_size
 from radii.networks import Network, load_network, telling_names
 from radii.queries import Grid, Instance, Query
 from radii.search import Kind, Question
-from radii.store import Store
+from radii.store import Store, selection_of
 from radii.verdicts import Arithmetic, Result, Verdict
 from radii.witnesses import check_witness
 
@@ -91,13 +90,11 @@ class Plan:
     def identity(self) -> dict[str, Any]:
         """What makes this experiment this one; the same on every machine and in every folder."""
         settings = dataclasses.asdict(self.settings)
-        keys = "\n".join(instance.key for instance in self.instances)
-        digest = hashlib.sha256(keys.encode()).hexdigest()
         return {
             **{name: None if value == math.inf else value for name, value in settings.items()},
             "networks": {network.name: network.fingerprint for network in self.networks},
             "domain": [network.domain.key() for network in self.networks],
-            "data": f"{len(self.instances)} instances, {digest[:16]}",
+            "data": selection_of([instance.key for instance in self.instances]),
         }
 
     def run(
@@ -194,7 +191,10 @@ class Plan:
         store.record(found)
 
     def cases(self, store: Store) -> list[Case]:
-        """Every instance with what the store holds of it told to its search."""
+        """Every instance with what the store holds of it told to its search.
+
+        What nobody answered is asked again, and the time that it took is not held against it.
+        """
         answered, own = store.results(), self.settings.proof_seconds()
         counts: dict[str, int] = {}
         cases = []
@@ -203,12 +203,24 @@ class Plan:
             counts[instance.network] = place + 1
             case = Case(instance, self.settings.make_search(), batch=place // ATTACK_BATCH)
             for question, result in answered.get(instance.key, ()):
+                if self._is_unanswered(result):
+                    case.search.recall(result)
+                    continue
                 if question.kind in (Kind.PROVE, Kind.RADIUS) and result.allowed_seconds is None:
                     result = replace(result, allowed_seconds=own)
                 case.search.tell(question, result)
                 case.spent += result.own_seconds
             cases.append(case)
         return cases
+
+    def _is_unanswered(self, result: Result) -> bool:
+        """It was nobody's answer under the limits of the experiment.
+
+        An ERROR is a worker that was killed, a node that was lost, a verifier that failed. Without
+        a stated limit of memory, what was too much depended on the machine, and who else used it.
+        """
+        is_machine_full = result.verdict is Verdict.MEMOUT and self.settings.memory is None
+        return result.verdict is Verdict.ERROR or is_machine_full
 
     def _refusal(self, verifier: verifiers.Verifier, network: Network) -> str | None:
         """Why the verifier cannot decide what is asked of the network; None if it can."""

@@ -5,6 +5,10 @@ with each result as it ends; then it cancels what `settled` says nobody needs an
 run tells the stored results first. The search holds what was told and derives everything else from
 it, so the same results in any order leave the same bracket.
 
+A question that nobody answered (an ERROR: its worker was killed, its node lost, or its verifier
+failed) is asked once more; the second such result settles it. A resumed run `recall`s these results
+instead of telling them: what they found counts, and the question is open again.
+
 A run with a budget gives questions little time first and more later. A search is told how much by
 `allow`: what was cut short with less is then open again, and what it found is kept.
 """
@@ -42,6 +46,11 @@ class Question:
 
     kind: Kind
     eps: float
+
+    def repeats(self, other: Question) -> bool:
+        """It is the same question; one for the radius is so whatever eps it is asked up to."""
+        is_radius = self.kind is other.kind is Kind.RADIUS
+        return is_radius or self == other
 
 
 SPENT_SHARE = 0.25
@@ -86,6 +95,8 @@ class Search(ABC):
         self.seconds = math.inf
         self.told: dict[Question, Result] = {}
         self.cut_short: list[tuple[Question, Result]] = []
+        self.recalled: list[Result] = []
+        self.lost: list[tuple[Question, Result]] = []
         self.outstanding: set[Question] = set()
         self.bracket = Bracket()
         self.disagreements: tuple[Disagreement, ...] = ()
@@ -108,23 +119,47 @@ class Search(ABC):
     def tell(self, question: Question, result: Result) -> None:
         """Take in a result, also one that was never asked for, as of a misclassified input.
 
-        A cancelled question may be asked again, and one that was cut short; any other is settled.
+        A cancelled question may be asked again, one that was cut short, and once one that nobody
+        answered; any other is settled.
         """
         self.outstanding.discard(question)
         if result.verdict is Verdict.CANCELLED:
             return
+        if self.is_first_loss(question, result):
+            self.lost.append((question, result))
+        else:
+            self._settle(question, result)
+        self.bracket, self.disagreements, _ = weigh(self.results)
+
+    @final
+    def recall(self, result: Result) -> None:
+        """Take in what an earlier run stored of a question that this one is to ask again."""
+        self.recalled.append(result)
+        self.bracket, self.disagreements, _ = weigh(self.results)
+
+    @final
+    def is_first_loss(self, question: Question, result: Result) -> bool:
+        """Nobody answered, and it is not yet the second time: the question is asked once more."""
+        return result.verdict is Verdict.ERROR and not self.is_repeated(question)
+
+    @final
+    def is_repeated(self, question: Question) -> bool:
+        """The question was asked in this run, and nobody answered it."""
+        return any(question.repeats(asked) for asked, _ in self.lost)
+
+    def _settle(self, question: Question, result: Result) -> None:
         if is_cut_short(question, result, self.seconds):
             self.cut_short.append((question, result))
         else:
             if question in self.told:  # in another run, with less time; what it found counts
                 self.cut_short.append((question, self.told[question]))
             self.told[question] = result
-        self.bracket, self.disagreements, _ = weigh(self.results)
 
     @property
     def results(self) -> list[Result]:
-        """All that was told, what was cut short included."""
-        return [*self.told.values(), *(result for _, result in self.cut_short)]
+        """All that was told and recalled, what was cut short or lost included."""
+        again = (result for _, result in (*self.cut_short, *self.lost))
+        return [*self.told.values(), *again, *self.recalled]
 
     @final
     def allow(self, seconds: float) -> None:
@@ -133,7 +168,8 @@ class Search(ABC):
         self.seconds = seconds
         self.told, self.cut_short = {}, []
         for question, result in answered:
-            self.tell(question, result)
+            self._settle(question, result)
+        self.bracket, self.disagreements, _ = weigh(self.results)
 
     @final
     def gains_from_time(self) -> bool:

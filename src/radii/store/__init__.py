@@ -6,6 +6,7 @@ A result is on disk when `Store.record` returns. The file can be read while a ru
 from __future__ import annotations
 
 from radii.store.database import ENSEMBLE_FILE, FILE_NAME, Store
+from radii.store.integrity import selection_of
 from radii.store.locks import written_since
 from radii.store.rows import Answer, Record, Subject
 from radii.store.tables import SCHEMA_VERSION
@@ -18,5 +19,6 @@ __all__ = [
     "Record",
     "Store",
     "Subject",
+    "selection_of",
     "written_since",
 ]

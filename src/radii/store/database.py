@@ -4,18 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sqlite3
+import textwrap
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Self
 
+import numpy as np
+
+from radii.balls import Domain, Norm
 from radii.brackets import Disagreement, Measurement, Weighing, weigh
-from radii.errors import StoreError
+from radii.errors import InputError, StoreError
 from radii.pausing import PauseFlag
 from radii.queries import Instance
 from radii.search import Kind, Question
+from radii.store.integrity import (
+    Anchored,
+    check_bracket,
+    check_moment,
+    check_result,
+    check_witness,
+    checked_instance,
+    domains_of,
+    selection_of,
+)
 from radii.store.locks import LOCK_NAME, is_taken
 from radii.store.rows import (
     Answer,
@@ -30,7 +46,7 @@ from radii.store.rows import (
     witness_row,
 )
 from radii.store.tables import MIGRATIONS, SCHEMA, SCHEMA_VERSION
-from radii.verdicts import Result
+from radii.verdicts import Array, Result
 
 __all__ = ["ENSEMBLE_FILE", "FILE_NAME", "Store"]
 
@@ -38,12 +54,33 @@ FILE_NAME = "radii.sqlite"
 ENSEMBLE_FILE = "ensemble.sqlite"
 """What `radii ensemble --out` keeps instead."""
 
-MEASURED = (
-    "SELECT i.key, i.dtype, i.shape, i.input, n.name, n.fingerprint, i.input_index, i.label,"
-    " i.predicted, i.correct, i.property, i.target FROM instances i"
-    " JOIN networks n ON n.fingerprint = i.network"
-)
+FLOAT64_BYTES = 8
+"""Outputs are stored as float64."""
+MOST_KEYS = 500
+"""As many instances are looked up by name at once; for more, all are read."""
+MOST_WORDS = 200
+"""Characters of what is damaged, in a message of one sentence."""
 
+INSTANCE = (
+    "key",
+    "position",
+    "network",
+    "input_index",
+    "label",
+    "predicted",
+    "correct",
+    "property",
+    "target",
+    "norm",
+    "dtype",
+    "shape",
+    "input",
+    "outputs",
+)
+INSTANCES = (
+    f"SELECT n.name, {', '.join(f'i.{name}' for name in INSTANCE)} FROM instances i"
+    " LEFT JOIN networks n ON n.fingerprint = i.network"
+)
 
 ANSWERED = (
     "q.kind, q.eps, q.verdict, q.seconds, q.verifier, q.version, q.proof_eps, q.proof_margin,"
@@ -51,8 +88,15 @@ ANSWERED = (
     " w.distance, w.predicted"
 )
 WITNESS = "w.dtype, w.shape, w.input, w.outputs, w.replayed_on"
-WITNESS_WITHOUT_INPUT = "'float32', '[0]', x'', w.outputs, w.replayed_on"
-ANSWERS = "FROM queries q LEFT JOIN witnesses w ON w.query = q.id"
+ANCHORED = (
+    "i.network, i.norm, length(i.outputs), i.dtype, i.shape,"
+    " CASE WHEN w.query IS NULL THEN NULL ELSE i.input END"
+)
+"""What the answer's witness is held against."""
+ANSWERS = (
+    f"q.instance, {ANCHORED}, {ANSWERED}, {WITNESS} FROM queries q"
+    " LEFT JOIN instances i ON i.key = q.instance LEFT JOIN witnesses w ON w.query = q.id"
+)
 
 
 class Store:
@@ -63,6 +107,7 @@ class Store:
         self._place = place
         self._lock = lock
         self._unused: list[Path] = []  # made for an experiment that has not begun
+        self._domains: dict[str, Domain] | None = None  # by fingerprint, once they were read
 
     @classmethod
     def create_or_open(cls, directory: Path) -> Self:
@@ -173,9 +218,16 @@ class Store:
 
     def experiment(self) -> dict[str, Any] | None:
         """The description the store was made for; None while it is new."""
-        with _explained(self._place):
+        with _read(self._place):
             row = self._db.execute("SELECT value FROM meta WHERE name = 'experiment'").fetchone()
-        return None if row is None else json.loads(row[0])
+            if row is None:
+                if self._db.execute("SELECT 1 FROM instances LIMIT 1").fetchone():
+                    raise ValueError("what was to be measured is not there")
+                return None
+            described = json.loads(row[0])
+            if not isinstance(described, dict):
+                raise ValueError(f"what was to be measured is {row[0]!r}")
+        return described
 
     def begin(
         self,
@@ -195,18 +247,54 @@ class Store:
                 [instance_row(place, instance) for place, instance in enumerate(instances)],
             )
         self._unused.clear()
+        self._domains = None
 
     def instance_keys(self) -> list[str]:
         """The keys of all instances, in the order of the selection."""
-        with _explained(self._place):
-            rows = self._db.execute("SELECT key FROM instances ORDER BY position").fetchall()
-        return [row[0] for row in rows]
+        with _read(self._place):
+            rows = self._db.execute("SELECT key, position FROM instances ORDER BY position")
+            return self._checked_selection(rows.fetchall())
 
     def networks(self) -> dict[str, tuple[str, str]]:
         """Name and file of each network, by fingerprint."""
-        with _explained(self._place):
+        with _read(self._place):
             rows = self._db.execute("SELECT fingerprint, name, path FROM networks").fetchall()
+            for row in rows:
+                if not all(isinstance(text, str) for text in row):
+                    raise ValueError(f"a network is {row!r}")
         return {fingerprint: (name, path) for fingerprint, name, path in rows}
+
+    def _checked_selection(self, keyed: Sequence[tuple[str, int]]) -> list[str]:
+        """The keys of all instances with their positions; a ValueError if not all are there."""
+        keys = [key for key, _ in keyed]
+        said = (self.experiment() or {}).get("data")
+        is_digest = isinstance(said, str) and re.fullmatch(r"\d+ instances, [0-9a-f]{16}", said)
+        if [position for _, position in keyed] != list(range(len(keyed))):
+            raise ValueError("some instances are not there")
+        if is_digest and said != selection_of(keys):
+            raise ValueError(f"there were {said}, and there are {selection_of(keys)}")
+        return keys
+
+    def _instances(self, key: str | None = None) -> Iterator[tuple[str, Array, tuple[Any, ...]]]:
+        """Of each instance, or of one, its key, its input, and what a measurement needs of it."""
+        names = (self.experiment() or {}).get("networks") or {}
+        order, values = ("WHERE i.key = ?", (key,)) if key else ("ORDER BY i.position", ())
+        keyed = []
+        for row in self._db.execute(f"{INSTANCES} {order}", values):
+            columns = dict(zip(("name", *INSTANCE), row, strict=True))
+            if names and names.get(columns["name"]) != columns["network"]:
+                raise ValueError(f"an instance is of network {columns['name']!r}")
+            yield columns["key"], *checked_instance(columns, self._known_domains())
+            keyed.append((columns["key"], columns["position"]))
+        if key is None:
+            self._checked_selection(keyed)
+        elif not keyed:
+            raise ValueError(f"instance {key!r} is not there")
+
+    def _known_domains(self) -> dict[str, Domain]:
+        if self._domains is None:
+            self._domains = domains_of(self.experiment() or {})
+        return self._domains
 
     # --- results
 
@@ -216,7 +304,9 @@ class Store:
             for key, question, result in answers:
                 self._insert_result(key, question, result)
             for key in dict.fromkeys(key for key, _, _ in answers):
-                bracket = self._weighed(key).bracket
+                with _read(self._place):
+                    known = self._answered([key], has_inputs=False)[key]
+                bracket = weigh(result for _, result in known).bracket
                 self._db.execute(
                     "INSERT OR REPLACE INTO brackets VALUES (?, ?, ?)",
                     (key, bracket.lower, bracket.upper),
@@ -237,78 +327,115 @@ class Store:
 
     def results(self, keys: Sequence[str] | None = None) -> dict[str, list[Answered]]:
         """What was answered, by instance key, in the order in which it was reported."""
-        query = f"SELECT q.instance, {ANSWERED}, {WITNESS} {ANSWERS}"
-        if keys is not None:
-            query += f" WHERE q.instance IN ({', '.join('?' * len(keys))})"
-        return self._answered(query, keys or ())
-
-    def _answered(self, query: str, values: Sequence[str] = ()) -> dict[str, list[Answered]]:
-        answered: dict[str, list[Answered]] = defaultdict(list)
-        with _explained(self._place):
-            for key, kind, eps, *columns in self._db.execute(f"{query} ORDER BY q.id", values):
-                question = Question(Kind(kind), eps)
-                answered[key].append((question, result_of(question, columns)))
+        with _read(self._place), self._snapshot():
+            answered = self._answered(keys)
+            self._check_brackets(answered, keys)
         return answered
+
+    def _answered(
+        self, keys: Sequence[str] | None = None, *, has_inputs: bool = True
+    ) -> dict[str, list[Answered]]:
+        answered: dict[str, list[Answered]] = defaultdict(list)
+        of_keys = "" if keys is None else f"WHERE q.instance IN ({', '.join('?' * len(keys))})"
+        rows = self._db.execute(f"SELECT {ANSWERS} {of_keys} ORDER BY q.id", keys or ())
+        for row in rows:
+            key, question, result = self._decoded(row, has_inputs=has_inputs)
+            answered[key].append((question, result))
+        return answered
+
+    def _decoded(self, row: Sequence[Any], *, has_inputs: bool) -> tuple[str, Question, Result]:
+        """Instance, question and result of a row of `ANSWERS`; a ValueError if it is damaged."""
+        key, network, norm, size, dtype, shape, data, kind, eps, *columns = row
+        if network is None:
+            raise ValueError(f"an answer is of instance {key!r}, which is not there")
+        question = Question(Kind(kind), eps)
+        result = result_of(question, columns)
+        check_result(question, result)
+        if result.witness is None:
+            return key, question, result
+        domain, classes = self._known_domains().get(network), size // FLOAT64_BYTES
+        anchored = Anchored(array_of(dtype, shape, data), Norm(norm), domain, classes)
+        check_witness(result.witness, anchored)
+        if not has_inputs:
+            nothing = np.empty(0, result.witness.input.dtype)
+            result = replace(result, witness=replace(result.witness, input=nothing))
+        return key, question, result
+
+    def _check_brackets(
+        self, answered: Mapping[str, Sequence[Answered]], keys: Sequence[str] | None = None
+    ) -> None:
+        """A ValueError unless the brackets of these instances, or of all, are what they say."""
+        of_keys = "" if keys is None else f"WHERE instance IN ({', '.join('?' * len(keys))})"
+        rows = self._db.execute(f"SELECT * FROM brackets {of_keys}", keys or ())
+        stored = {key: (lower, upper) for key, lower, upper in rows}
+        for key in {*stored, *answered}:
+            check_bracket(stored.get(key), (result for _, result in answered.get(key, ())))
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """All that is read meanwhile was true at one moment, also while a run writes."""
+        if self._db.in_transaction:
+            yield
+            return
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.rollback()
 
     def measurements(self) -> list[Measurement]:
         """One measurement an instance, in the order of the selection."""
-        results = self._answered(
-            f"SELECT q.instance, {ANSWERED}, {WITNESS_WITHOUT_INPUT} {ANSWERS}"
-        )
-        with _explained(self._place):
-            rows = self._db.execute(
-                "SELECT i.key, n.name, n.fingerprint, i.input_index, i.label, i.predicted,"
-                " i.correct, i.property, i.target FROM instances i"
-                " JOIN networks n ON n.fingerprint = i.network ORDER BY i.position"
-            ).fetchall()
-        return [measurement_of(columns, results[key]) for key, *columns in rows]
+        with _read(self._place), self._snapshot():
+            answered = self._answered(has_inputs=False)
+            self._check_brackets(answered)
+            return [measurement_of(columns, answered[key]) for key, _, columns in self._instances()]
 
     def records(self, keys: Iterable[str] | None = None) -> Iterator[Record]:
         """One record an instance, in the order of the selection or of `keys`.
 
         Only one is in memory at a time: inputs and witnesses of a large experiment are gigabytes.
         """
-        with _explained(self._place):
-            if keys is None:
-                for row in self._db.execute(f"{MEASURED} ORDER BY i.position"):
-                    yield self._record(row)
-                return
-            for key in keys:
-                yield self._record(
-                    self._db.execute(f"{MEASURED} WHERE i.key = ?", (key,)).fetchone()
-                )
-
-    def _record(self, row: Sequence[Any]) -> Record:
-        key, dtype, shape, data, *columns = row
-        answered = tuple(self.results([key])[key])
-        return Record(
-            key, measurement_of(columns, answered), array_of(dtype, shape, data), answered
-        )
+        with _read(self._place):
+            for chosen in [None] if keys is None else keys:
+                for key, image, columns in self._instances(chosen):
+                    answered = tuple(self.results([key])[key])
+                    yield Record(key, measurement_of(columns, answered), image, answered)
 
     def subjects(self) -> Iterator[Subject]:
         """The instances, in the order of the selection, without what was asked of them."""
-        with _explained(self._place):
-            for row in self._db.execute(f"{MEASURED} ORDER BY i.position"):
-                key, dtype, shape, data, *columns = row
-                digest = hashlib.sha256(f"{dtype}{shape}".encode())
-                digest.update(data)
-                yield Subject(key, digest.hexdigest(), tuple(columns))
+        with _read(self._place):
+            for key, image, columns in self._instances():
+                digest = hashlib.sha256(f"{image.dtype}{json.dumps(image.shape)}".encode())
+                digest.update(image.tobytes())
+                yield Subject(key, digest.hexdigest(), columns)
 
     def answers(self, *, after: int = 0) -> Iterator[Answer]:
         """What was reported after the answer of that number; inputs of witnesses are left out."""
-        query = (
-            f"SELECT q.id, q.instance, q.ended_at, {ANSWERED}, {WITNESS_WITHOUT_INPUT} {ANSWERS}"
-            " WHERE q.id > ? ORDER BY q.id"
-        )
-        with _explained(self._place):
-            for number, key, ended_at, kind, eps, *columns in self._db.execute(query, (after,)):
-                question = Question(Kind(kind), eps)
-                yield Answer(number, key, ended_at, question, result_of(question, columns))
+        query = f"SELECT q.id, q.ended_at, {ANSWERS} WHERE q.id > ? ORDER BY q.id"
+        keys = set()
+        with _read(self._place):
+            if (self._db.execute("SELECT min(id) FROM queries").fetchone()[0] or 1) < 1:
+                raise ValueError("an answer has a number below 1")
+            for number, ended_at, *row in self._db.execute(query, (after,)):
+                check_moment(ended_at)
+                answer = self._decoded(row, has_inputs=False)
+                keys.add(answer[0])
+                yield Answer(number, answer[0], ended_at, *answer[1:])
+            self._check_reported(None if after == 0 else keys)
+
+    def _check_reported(self, keys: Collection[str] | None) -> None:
+        """A StoreError if the brackets of these instances, or of all, are not as reported."""
+        is_all = keys is None or len(keys) > MOST_KEYS
+        chosen = None if is_all else tuple(keys or ())
+        with self._snapshot():
+            self._check_brackets(self._answered(chosen, has_inputs=False), chosen)
 
     def first_answer_at(self) -> str:
         """When the first result was reported, in UTC; empty while there is none."""
-        with _explained(self._place):
+        with _read(self._place):
             row = self._db.execute("SELECT ended_at FROM queries ORDER BY id LIMIT 1").fetchone()
+            if row is not None:
+                check_moment(row[0])
         return "" if row is None else str(row[0])
 
     def disagreements(self) -> list[tuple[str, int, Disagreement]]:
@@ -340,3 +467,18 @@ def _explained(place: str) -> Iterator[None]:
             if error.sqlite_errorname == "SQLITE_NOTADB":
                 raise StoreError(f"{place}: {FILE_NAME} is not a radii store") from None
         raise StoreError(f"{place}: the store cannot be used ({error})") from None
+
+
+@contextmanager
+def _read(place: str) -> Iterator[None]:
+    """Turn what damaged contents lead to, of whatever kind, into one sentence."""
+    try:
+        with _explained(place):
+            yield
+    except StoreError:
+        raise
+    except (ValueError, TypeError, LookupError, ArithmeticError, InputError) as error:
+        reason = textwrap.shorten(str(error), MOST_WORDS) or type(error).__name__
+        raise StoreError(
+            f"{place}: the store is damaged ({reason}); use a copy of it, or another directory"
+        ) from None

@@ -163,7 +163,7 @@ def measurement_of(columns: Sequence[Any], answered: Sequence[Answered]) -> Meas
         default=None,
     )
     tried = [result for question, result in answered if question.kind is not Kind.REPLAY]
-    proofs = [result for question, result in answered if question.kind in (Kind.PROVE, Kind.RADIUS)]
+    proofs = [answer for answer in answered if answer[0].kind in (Kind.PROVE, Kind.RADIUS)]
     return Measurement(
         network=network,
         fingerprint=fingerprint,
@@ -177,13 +177,28 @@ def measurement_of(columns: Sequence[Any], answered: Sequence[Answered]) -> Meas
         witness_class=None if closest is None else _class_of(closest, label, spec),
         seconds=sum(result.own_seconds for result in results),
         queries=len(tried),
-        missing=sum(r.verdict.is_missing and r.verdict is not Verdict.CANCELLED for r in proofs),
+        missing=_missing(proofs),
         cancelled=sum(result.verdict is Verdict.CANCELLED for result in tried),
         timeouts=sum(result.verdict is Verdict.TIMEOUT for result in tried),
         memouts=sum(result.verdict is Verdict.MEMOUT for result in tried),
         cpu_seconds=_total(result.cpu_seconds for result in tried),
         arithmetic=weighed.arithmetic,
     )
+
+
+def _missing(proofs: Sequence[Answered]) -> int:
+    """How many were left without an answer: not counted are those that were cancelled, and those
+    that nobody answered at first and that were asked again."""
+    return sum(
+        result.verdict.is_missing
+        and result.verdict is not Verdict.CANCELLED
+        and not (result.verdict is Verdict.ERROR and _is_repeated(question, proofs[place + 1 :]))
+        for place, (question, result) in enumerate(proofs)
+    )
+
+
+def _is_repeated(question: Question, later: Sequence[Answered]) -> bool:
+    return any(asked.repeats(question) for asked, _ in later)
 
 
 def _total(amounts: Iterable[float | None]) -> float | None:
