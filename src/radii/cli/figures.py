@@ -254,7 +254,7 @@ KINDS: dict[str, Kind] = {
     "correlations": Kind("Spearman's r between all networks", _correlations),
     "leads": Kind("which of two networks is more robust at which eps", _leads, True),
     "classes": Kind("median radius by class and network; recall with --eps", _classes),
-    "targets": Kind("median one-to-one radius by class and target", _targets),
+    "targets": Kind("median radius by class and target (one-to-one, become)", _targets),
     "closest": Kind("towards which class the inputs of a class break first", _closest),
     "ks": Kind("Kolmogorov-Smirnov matrix of classes; --by network, target", _ks),
     "fairness": Kind("spread of robust recall between classes over eps", _fairness, True),

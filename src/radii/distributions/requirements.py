@@ -74,7 +74,7 @@ class Requirement:
     level: float | None
 
     def check(self, distribution: Distribution) -> list[Outcome]:
-        """One outcome a network. One-to-one brackets are first combined over their targets."""
+        """One outcome a network. Brackets of targets are first combined, an input at a time."""
         return [
             self._outcome(name, _over_targets(part))
             for name, part in distribution.by_network().items()
