@@ -2,7 +2,8 @@
 
 python examples/one_to_one_targets.py
 
-The one-to-any radius is the smallest of them. Property "become" asks when it is taken for the target.
+The one-to-any radius is the smallest of them. Property "become" asks when the input is taken for
+the target.
 """
 
 from __future__ import annotations
