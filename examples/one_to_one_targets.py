@@ -1,8 +1,9 @@
-"""How far is an input from each other class? One-to-one radii, target by target.
+"""When does another class overtake the label? One-to-one radii, target by target.
 
 python examples/one_to_one_targets.py
 
-The one-to-any radius is the smallest of them.
+The one-to-any radius is the smallest of them. Property "become" asks when the input is taken for
+the target.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ def main() -> None:
     for measured in sorted(targeted, key=lambda m: m.bracket.lower):
         bracket = measured.bracket
         print(
-            f"{measured.label} cannot become {measured.target} "
-            f"within {bracket.lower:.2f}, but does at {bracket.upper:.4f}"
+            f"class {measured.target} stays below {measured.label} "
+            f"within {bracket.lower:.2f}, but reaches it at {bracket.upper:.4f}"
         )
     to_any = radii.robustness_distribution(network, digit, grid="0.01:1:0.01")
     print(f"for any other digit: between {to_any.lower[0]:.2f} and {to_any.upper[0]:.4f}")

@@ -1,4 +1,4 @@
-"""One-to-one radii and the one-to-any radius: the smallest over the targets, input by input."""
+"""Radii of targets and the one-to-any radius: the smallest over the targets, input by input."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ INPUTS = 3
 
 
 @pytest.mark.slow
-def test_the_smallest_over_targets_is_the_one_to_any_radius() -> None:
+@pytest.mark.parametrize("name", ["one-to-one", "become"])
+def test_the_smallest_over_targets_is_the_one_to_any_radius(name: str) -> None:
     network = demo.load_network("mlp-standard")
     digits = radii.datasets.load("digits", split="test").first(INPUTS)
     to_any = radii.robustness_distribution(network, digits, grid=GRID)
-    targeted = radii.robustness_distribution(network, digits, property="one-to-one", grid=GRID)
+    targeted = radii.robustness_distribution(network, digits, property=name, grid=GRID)
     grid = np.array(radii.Grid.parse(GRID).values)
     assert len(targeted) == 9 * INPUTS
     for whole in (to_any, targeted):

@@ -257,7 +257,7 @@ def _is_published(part: Distribution) -> bool:
 
 
 def _to_any(distribution: Distribution) -> Distribution:
-    """One-to-one brackets as one-to-any: a card is about any wrong answer."""
+    """Brackets of targets as one-to-any: a card is about any wrong answer."""
     is_targeted = bool(np.all(distribution.column("target") >= 0))
     return over_targets(distribution) if is_targeted else distribution
 

@@ -32,7 +32,7 @@ def select(
 ) -> list[Instance]:
     """One instance an image and property, in the order of the data set.
 
-    `property` is a spec; `one-to-one` without a target gives an instance for every target.
+    `property` is a spec; `one-to-one` and `become` without a target give one for every target.
     Misclassified images are kept: their radius is 0. `layout` says how a network with a flat input
     lists coloured images, which nothing in the network tells. Raises an InputError unless every
     image fits the network, its label is one of the outputs, and it lies in the domain.

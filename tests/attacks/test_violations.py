@@ -18,6 +18,7 @@ SPECS = (
     "cr",
     "cr:of=prediction",
     "one-to-one:1",
+    "become:1",
     "scr:eta=0.52",
     "scr:eta=0.1",
     "sr:delta=3",

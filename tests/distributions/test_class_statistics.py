@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 from simulated_brackets import gridded, lognormal_brackets
 
+import radii
+from radii.balls import Norm
 from radii.distributions import (
     Distribution,
     adversarial_cost,
@@ -24,6 +27,7 @@ from radii.distributions import (
 )
 from radii.distributions.two_samples import ks_test
 from radii.errors import DataError
+from radii.testing.networks import LinearClassifier
 
 
 def classes(scales: dict[int, float], size: int = 50, seed: int = 0, **columns) -> Distribution:
@@ -124,7 +128,7 @@ def test_undecided_inputs_count_against_every_claim() -> None:
     assert gain.p_value == 1
 
 
-def one_to_one() -> Distribution:
+def towards_targets(name: str, **columns: Any) -> Distribution:
     """Two inputs of classes 0 and 1, three classes, a bracket for each target."""
     return Distribution.from_arrays(
         [0.1, 0.3, 0.2, 0.0],
@@ -132,15 +136,97 @@ def one_to_one() -> Distribution:
         input=[0, 0, 1, 1],
         label=[0, 0, 1, 1],
         target=[1, 2, 0, 2],
-        property=["one-to-one:1", "one-to-one:2", "one-to-one:0", "one-to-one:2"],
+        property=[f"{name}:{target}" for target in (1, 2, 0, 2)],
+        **columns,
     )
 
 
-def test_costs_by_hand() -> None:
-    costs = np.array([[0, 1, 10], [2, 0, 5], [1, 1, 0]])
-    least, most = adversarial_cost(one_to_one(), costs, [0.05, 0.2, 0.35, 0.6])
+COSTS = np.array([[0, 1, 10], [2, 0, 5], [1, 1, 0]])
+AT = [0.05, 0.2, 0.35, 0.6]
+
+
+def test_costs_of_become_by_hand() -> None:
+    least, most = adversarial_cost(towards_targets("become"), COSTS, AT)
     assert least.tolist() == [0.0, (1 + 5) / 2, (1 + 5) / 2, (10 + 5) / 2]
     assert most.tolist() == [5 / 2, (1 + 5) / 2, (10 + 5) / 2, (10 + 5) / 2]
+
+
+def test_costs_of_one_to_one_count_what_a_counterexample_is_taken_for() -> None:
+    """Proofs exclude their targets; that a target reached the label excludes and shows no class."""
+    unknown = towards_targets("one-to-one")
+    least, most = adversarial_cost(unknown, COSTS, AT)
+    assert least.tolist() == [0.0, (1 + 2) / 2, (1 + 2) / 2, (1 + 2) / 2]
+    assert most.tolist() == [5 / 2, (1 + 5) / 2, (10 + 5) / 2, (10 + 5) / 2]
+    all_of_one = towards_targets("one-to-one", witness_class=[1, 1, 2, 2])
+    least, again = adversarial_cost(all_of_one, COSTS, AT)
+    assert least.tolist() == [0.0, (1 + 5) / 2, (1 + 5) / 2, (1 + 5) / 2]
+    assert again.tolist() == most.tolist()
+
+
+def test_a_dear_target_that_no_counterexample_is_taken_for_is_no_proven_cost() -> None:
+    """Nine witnesses of a 9, all taken for a 4, one of them because 3 reached the label."""
+    costs = np.ones((10, 10)) - np.eye(10)
+    costs[9, 3] = 100
+    columns = {"input": 0, "label": 9, "target": np.arange(9), "witness_class": 4}
+    reached = Distribution.from_arrays(
+        np.zeros(9), np.full(9, 0.2), property=[f"one-to-one:{t}" for t in range(9)], **columns
+    )
+    least, most = adversarial_cost(reached, costs, 0.3)
+    assert (least.tolist(), most.tolist()) == ([1.0], [100.0])
+    taken = reached.labelled(property=[f"become:{t}" for t in range(9)], witness_class=None)
+    assert [side.tolist() for side in adversarial_cost(taken, costs, 0.3)] == [[100.0], [100.0]]
+
+
+def test_costs_of_both_properties_together_are_the_tighter_ones() -> None:
+    reached = towards_targets("one-to-one")
+    both = Distribution.union(
+        [reached, towards_targets("become").labelled(lower=[0.19, 0.3, 0.2, 0.0])]
+    )
+    _, alone = adversarial_cost(reached, COSTS, 0.15)
+    least, most = adversarial_cost(both, COSTS, 0.15)
+    assert alone.tolist() == [(1 + 5) / 2]
+    assert (least.tolist(), most.tolist()) == ([5 / 2], [5 / 2])
+
+
+def test_costs_are_about_classes() -> None:
+    moved = Distribution.from_arrays([0.1], [0.2], label=0, property="sr:delta=1")
+    with pytest.raises(DataError, match="breaks 'sr:delta=1' may still be taken for its class"):
+        adversarial_cost(moved, 1 - np.eye(3), 0.1)
+
+
+def test_costs_and_recall_hold_what_is_known_of_a_linear_classifier() -> None:
+    """Both properties bound what closed forms say, and become has it exactly.
+
+    Here a dear target reaches the label of some input, which is never taken for it within eps.
+    """
+    classifier = LinearClassifier.random(1, inputs=3, dtype=np.float32)
+    points = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
+    labels = classifier.network.replay(points).argmax(axis=1)
+    costs = np.random.default_rng(2).integers(1, 100, (4, 4)) * (1 - np.eye(4))
+    distances = np.array(
+        [
+            [classifier.become_radius(x, t, Norm.LINF) if t != label else np.inf for t in range(4)]
+            for x, label in zip(points, labels, strict=True)
+        ]
+    )
+    eps = 0.9
+    truth = np.where(distances <= eps, costs[labels], 0).max(axis=1).mean()
+    sides = {}
+    for name in ("one-to-one", "become"):
+        found = radii.robustness_distribution(
+            classifier.network, (points, labels), property=name, grid="0.05:1.5:0.05"
+        )
+        least, most = adversarial_cost(found, costs, eps)
+        assert least[0] <= truth <= most[0]
+        proven, not_refuted = target_recall(found, eps)
+        for label in np.unique(labels):
+            safe = (distances[labels == label] > eps).mean(axis=0)
+            others = np.arange(4) != label
+            assert np.all(proven[label, others] <= safe[others])
+            assert np.all(safe[others] <= not_refuted[label, others])
+        sides[name] = least[0], most[0]
+    assert sides["become"] == (truth, truth)
+    assert sides["one-to-one"][0] <= truth < sides["one-to-one"][1]
 
 
 def test_equal_costs_are_one_minus_robust_accuracy() -> None:
@@ -167,15 +253,25 @@ def test_untargeted_costs_use_the_class_of_the_witness() -> None:
 
 
 def test_costs_need_every_target_that_costs() -> None:
-    part = one_to_one().select(np.arange(len(one_to_one())) > 0)
+    part = towards_targets("become").select(np.arange(4) > 0)
     with pytest.raises(DataError, match="which has a cost"):
         adversarial_cost(part, 1 - np.eye(3), 0.1)
 
 
 def test_targets_as_matrices() -> None:
-    proven, not_refuted = target_recall(one_to_one(), 0.25)
+    proven, not_refuted = target_recall(towards_targets("become"), 0.25)
     assert (proven[0, 2], not_refuted[0, 1], proven[1, 0], not_refuted[1, 0]) == (1, 0, 0, 1)
     assert math.isnan(proven[2, 0])
+    # That a target reached the label refutes nothing, unless the counterexample is taken for it.
+    again, unrefuted = target_recall(towards_targets("one-to-one"), 0.25)
+    np.testing.assert_array_equal(again, proven)
+    assert (unrefuted[0, 1], unrefuted[1, 2]) == (1, 1)
+    seen = towards_targets("one-to-one", witness_class=[1, 1, 0, 0])
+    _, unrefuted = target_recall(seen, 0.25)
+    # Input 1 reached 2 within 0.1, with a counterexample that is taken for 0.
+    assert (unrefuted[0, 1], unrefuted[1, 2], unrefuted[1, 0]) == (0, 1, 0)
+    misclassified = towards_targets("one-to-one", correct=False, predicted=[1, 1, 0, 0])
+    assert target_recall(misclassified, 0.25)[1][0, 1] == 1
     dist = Distribution.from_arrays(
         [0.1, 0.1, 0.0], [0.2, 0.2, 0.0], label=[0, 0, 1], witness_class=[2, 2, 0]
     )

@@ -152,18 +152,43 @@ def test_a_target_that_is_missing_is_named() -> None:
         over_targets(dist, classes=3)
 
 
+@pytest.mark.parametrize(
+    ("name", "seen", "expected"),
+    [
+        ("one-to-one", [2, 2, 2], 2),
+        ("one-to-one", [None, None, None], None),
+        ("become", [None, None, None], 1),
+    ],
+)
+def test_the_class_over_targets_is_what_the_closest_witness_is_taken_for(
+    name: str, seen: list[int | None], expected: int | None
+) -> None:
+    dist = Distribution.from_arrays(
+        [0.1, 0.1, 0.2],
+        [0.2, 0.3, 0.4],
+        input=0,
+        label=0,
+        target=[1, 2, 3],
+        property=[f"{name}:{target}" for target in (1, 2, 3)],
+        witness_class=seen,
+    )
+    (row,) = over_targets(dist, classes=4)
+    assert (row.bracket.lower, row.bracket.upper, row.witness_class) == (0.1, 0.2, expected)
+
+
 def test_one_target_alone_is_not_any_target(
     linear_file: Path, points_file: Path, tmp_path: Path
 ) -> None:
     """Two classes, as far as labels and targets show; only a run on every target knows."""
     command = ["run", "--network", str(linear_file), "--data", str(points_file), "--domain", "0:1"]
-    for name in ("one-to-one", "one-to-one:1"):
+    for name in ("one-to-one", "one-to-one:1", "become"):
         out = str(tmp_path / name.replace(":", "-"))
         flags = ["--grid", "0.05:0.5:0.05", "--jobs", "1", "--property", name, "--out", out]
         assert main([*command, *flags]) == 0
-    whole = Distribution.from_store(tmp_path / "one-to-one")
-    assert set(whole.column("classes")) == {2}
-    assert len(over_targets(whole)) == 4
+    for name in ("one-to-one", "become"):
+        whole = Distribution.from_store(tmp_path / name)
+        assert set(whole.column("classes")) == {2}
+        assert len(over_targets(whole)) == 4
     with pytest.raises(DataError, match="how many classes there are is not known"):
         over_targets(Distribution.from_store(tmp_path / "one-to-one-1"))
     assert main(["gate", str(tmp_path / "one-to-one-1"), "--require", "median >= 0"]) == 2

@@ -11,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 from radii.balls import Ball, Box, Domain, Norm
 from radii.errors import SpecificationError
 from radii.properties import (
+    Become,
     Halfspaces,
     LinearRequirement,
     OneToAny,
@@ -52,7 +53,7 @@ def assert_same(read: Specification, written: Specification) -> None:
         assert np.array_equal(a.offset, b.offset)
 
 
-@pytest.mark.parametrize("asked", [OneToAny(), OneToOne(3)])
+@pytest.mark.parametrize("asked", [OneToAny(), OneToOne(3), Become(3), Become(0)])
 @pytest.mark.parametrize("eps", [0.0, 0.007, 1 / 255, 0.5])
 def test_queries_round_trip(asked: Property, eps: float) -> None:
     query = Query(instance(asked), eps)
@@ -66,6 +67,12 @@ def test_the_text_is_what_simple_parsers_know() -> None:
     lines = query_text(Query(instance(OneToOne(3)), 0.25)).splitlines()
     assert lines[2:4] == ["(declare-const X_0 Real)", "(declare-const X_1 Real)"]
     assert lines[-1] == "(assert (<= Y_1 Y_3))"
+    become = query_text(Query(instance(Become(2)), 0.25)).splitlines()
+    assert become[-3:] == [
+        "(assert (<= Y_0 Y_2))",
+        "(assert (<= Y_1 Y_2))",
+        "(assert (<= Y_3 Y_2))",
+    ]
     several = query_text(Query(instance(OneToAny()), 0.25)).splitlines()
     assert several[-5:] == [
         "(assert (or",

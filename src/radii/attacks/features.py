@@ -64,12 +64,15 @@ class Rows:
 
 
 class StackedRows:
-    """The rows of all tasks, as tensors; `features` is what they read, in this order."""
+    """The rows of all tasks, as tensors; `features` is what they read, in this order.
+
+    `count` is the largest number of rows of a task.
+    """
 
     def __init__(self, tasks: Sequence[Rows], dtype: torch.dtype) -> None:
         widths = {f: task.parts[f].shape[1] for task in tasks for f in task.parts}
         self.features = tuple(feature for feature in Feature if feature in widths)
-        count = max((len(task.offset) for task in tasks), default=1)
+        self.count = count = max((len(task.offset) for task in tasks), default=1)
         matrices = np.zeros((len(tasks), count, sum(widths.values()) or 1))
         offsets = np.full((len(tasks), count), -np.inf)  # a row that is only padding
         for index, task in enumerate(tasks):
@@ -83,9 +86,13 @@ class StackedRows:
         self._matrices = torch.from_numpy(matrices).to(dtype)
         self._offsets = torch.from_numpy(offsets).to(dtype)
 
-    def largest(self, values: Mapping[Feature, Tensor], tasks: Tensor) -> Tensor:
-        """The largest row of each point's task: 0 or below where the point is inside."""
+    def rows(self, values: Mapping[Feature, Tensor], tasks: Tensor) -> Tensor:
+        """All rows of each point's task; -inf where it has fewer than others."""
         told = [values[feature] for feature in self.features]
         features = told[0] if len(told) == 1 else torch.cat(told, dim=1)
         rows = torch.bmm(self._matrices[tasks], features[:, :, None])[:, :, 0]
-        return (rows + self._offsets[tasks]).amax(dim=1)
+        return rows + self._offsets[tasks]
+
+    def largest(self, values: Mapping[Feature, Tensor], tasks: Tensor) -> Tensor:
+        """The largest row of each point's task: 0 or below where the point is inside."""
+        return self.rows(values, tasks).amax(dim=1)

@@ -2,8 +2,8 @@
 
 - ReLU and clip: outputs that should shrink are read as if there were no upper limit, outputs that
   should grow as if there were no lower one, so that there is a slope even where they are cut. In
-  addition, where the label's output is the least possible every rival ties with it, which is a
-  violation: a task of its own.
+  addition, where all outputs that should shrink are the least possible every other ties with them,
+  which is a violation: a task of its own.
 - Sigmoid, tanh, softmax: rows that compare two outputs compare their scores; rows about a single
   output ask its score, with softmax its log-odds, for the value that reaches the threshold.
 """
@@ -95,20 +95,18 @@ def _without_empty_parts(rows: Rows) -> Rows:
 
 
 def tied_tasks(polyhedra: Sequence[Halfspaces], head: Head) -> list[tuple[Rows, Rows]]:
-    """One task for each output whose being the least possible breaks the requirement by itself."""
+    """One task for each set of outputs that break the requirement by all being least possible."""
     if head.limits is None or not math.isfinite(head.limits[0]):
         return []
     low = head.limits[0]
-    found: dict[int, tuple[Rows, Rows]] = {}
+    found: dict[tuple[int, ...], tuple[Rows, Rows]] = {}
     for polyhedron in polyhedra:
         rising = np.flatnonzero((polyhedron.matrix > 0).any(axis=0))
         at_low = low * polyhedron.matrix.sum(axis=1) + polyhedron.offset
-        if len(rising) == 1 and np.all(at_low <= 0):
-            output = int(rising[0])
-            scores = np.zeros((1, polyhedron.matrix.shape[1]))
-            scores[0, output] = 1.0
-            guide = Rows({Feature.SCORES: scores}, np.array([-low]))
-            found.setdefault(output, (Rows.of(polyhedron), guide))
+        if len(rising) and np.all(at_low <= 0):
+            scores = np.eye(polyhedron.matrix.shape[1])[rising]
+            guide = Rows({Feature.SCORES: scores}, np.full(len(rising), -low))
+            found.setdefault(tuple(rising.tolist()), (Rows.of(polyhedron), guide))
     return list(found.values())
 
 

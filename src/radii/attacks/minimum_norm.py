@@ -39,6 +39,26 @@ STAGES = (
     Stage(_REFINE, ((60, 1.0),), share=0.25, sizes=(0.5, 0.003), gaps=(0.01, 0.0002)),
 )
 """What each stage found on held-out images, and what it cost, is in docs/attacks.md."""
+_SCALES = (1.0, 0.3, 0.1, 0.02)
+JOINT = Stage(
+    (
+        Start("center"),
+        Start("center", 1.0, 0.25),
+        *(Start("inner", scale, width) for scale in _SCALES for width in (0.0, 0.25)),
+        *(Start("corner", scale) for scale in _SCALES),
+        Start("inner", 1.0, 0.5),
+        Start("inner", 0.3, 0.5),
+    ),
+    ((12, 0.5), (12, 1.0)),
+)
+"""Where a violation needs several comparisons at once, before the other stages. The region may be
+small or thin, and anywhere in the ball: its starts are of all scales."""
+JOINT_REFINE = Stage(
+    (*(Start(kind) for kind in ("best", "near", "near", "center", "inner", "corner")),),
+    ((15, 1.0),),
+    gaps=(0.01, 0.0002),
+)
+"""The same after them."""
 POLISH = 10
 """Steps along the boundary at the end."""
 
@@ -63,8 +83,10 @@ class MinimumNorm(Attack):
         todo = batches(network, queries, rows=max(len(stage.starts) for stage in self.stages))
         for done, batch in enumerate(todo):
             pursuit = Pursuit(batch, seed, clock.share(len(todo) - done))
+            pursuit.meet(JOINT, len(self.stages))
             for number, stage in enumerate(self.stages):
                 pursuit.run(stage, number)
+            pursuit.meet(JOINT_REFINE, len(self.stages) + 1)
             pursuit.polish(POLISH)
             points = batch.points(pursuit.points)
             for place, is_found in enumerate(pursuit.is_found.tolist()):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from radii.attacks.conjunctions import joint_steps
 from radii.attacks.features import Feature, Rows, StackedRows
 from radii.attacks.geometry import Geometry
 from radii.attacks.guides import find_head
@@ -43,7 +44,7 @@ class Objective:
     """Depths and guides of points, each for one task; `owners` is the query of each task.
 
     `reaches` is the part of the query's radius in which each task is looked for; `turn` and `turns`
-    say which starts it takes.
+    say which starts it takes. `conjunctions` are the tasks with several rows.
     """
 
     def __init__(
@@ -73,10 +74,12 @@ class Objective:
         self.reaches = torch.tensor(reaches, dtype=self.dtype)
         self.turn = torch.tensor([task.turn for own in tasks for task in own])
         self.turns = torch.tensor([task.turns for own in tasks for task in own])
+        several = [len(rows.offset) > 1 for rows in guides]
+        self.conjunctions = torch.tensor(several, dtype=torch.bool).nonzero()[:, 0]
         self._exact = StackedRows(exact, self.dtype)
         is_exact = all(task.guide is task.exact for own in tasks for task in own)
         self._guides = self._exact if is_exact else StackedRows(guides, self.dtype)
-        self._chunk = max(1, CHUNK_BYTES // (8 * sum(node.size for node in self._body.nodes)))
+        self._values = sum(node.size for node in self._body.nodes)
 
     def depths(self, points: Tensor, tasks: Tensor) -> Tensor:
         """The depth of each point for its task: broken where it is 0 or below."""
@@ -107,6 +110,33 @@ class Objective:
         depths, guides, gradients = zip(*parts, strict=True)
         return torch.cat(depths), torch.cat(guides), torch.cat(gradients)
 
+    def joint_steps(
+        self, points: Tensor, tasks: Tensor, widths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Depths, and the steps that lower all rows of the guides at once, a row for each point.
+
+        `widths` as for `gradients`.
+        """
+        told = (points, tasks) if widths is None else (points, tasks, widths)
+        values = self._guides.count * points.shape[1]
+        parts = []
+        for some, chosen, *wide in self._chunks(*told, values=values):
+            with secants(wide[0]) if wide else contextlib.nullcontext():
+                parts.append(self._joint_steps(some, chosen, self._secants if wide else self._body))
+        depths, steps = zip(*parts, strict=True)
+        return torch.cat(depths), torch.cat(steps)
+
+    def _joint_steps(self, points: Tensor, tasks: Tensor, body: Graph) -> tuple[Tensor, Tensor]:
+        leaves = points.detach().requires_grad_()
+        wanted = {*self._guides.features, *self._exact.features}
+        features = self._features(leaves, tasks, body, wanted)
+        rows = self._guides.rows(features, tasks)
+        slopes = [
+            torch.autograd.grad(row.sum(), leaves, retain_graph=True)[0] for row in rows.unbind(1)
+        ]
+        steps = joint_steps(rows.detach(), torch.nan_to_num(torch.stack(slopes, dim=1)))
+        return self._exact.largest(features, tasks).detach(), steps
+
     def _gradients(
         self, points: Tensor, tasks: Tensor, body: Graph
     ) -> tuple[Tensor, Tensor, Tensor]:
@@ -119,11 +149,12 @@ class Objective:
         depths = guides if is_exact else self._exact.largest(features, tasks)
         return depths.detach(), guides.detach(), torch.nan_to_num(gradients)
 
-    def _chunks(self, *rows: Tensor) -> Iterator[tuple[Tensor, ...]]:
-        """Tensors of equal length, cut alike."""
-        if len(rows[0]) <= self._chunk:
+    def _chunks(self, *rows: Tensor, values: int = 0) -> Iterator[tuple[Tensor, ...]]:
+        """Tensors of equal length, cut alike; `values` more than the network's own are held."""
+        length = max(1, CHUNK_BYTES // (8 * (self._values + values)))
+        if len(rows[0]) <= length:
             return iter([rows])
-        return zip(*(torch.split(each, self._chunk) for each in rows), strict=True)
+        return zip(*(torch.split(each, length) for each in rows), strict=True)
 
     def _features(
         self, points: Tensor, tasks: Tensor, body: Graph, wanted: Collection[Feature]

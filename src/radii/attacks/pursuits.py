@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -83,6 +84,10 @@ class _Rows:
         self.reaches, self.widths = self.reaches[chosen], self.widths[chosen]
 
 
+Step = Callable[[_Rows, Stage, float], None]
+"""Moves the rows once; the number is the part of the stage's steps that is done."""
+
+
 class Pursuit:
     """The closest counterexample of each query so far, and how promising each task is.
 
@@ -101,13 +106,24 @@ class Pursuit:
 
     def run(self, stage: Stage, number: int) -> None:
         """One stage; `number` tells its random numbers from those of other stages."""
-        rows = self._started(stage, number)
+        chosen = self._most_promising(self.batch.owners, self._efforts, stage.share)
+        self._follow(stage, self._started(stage, chosen, number), self._step)
+
+    def meet(self, stage: Stage, number: int) -> None:
+        """One stage for the tasks with several rows alone, which are all lowered at once."""
+        chosen = self.batch.objective.conjunctions
+        if len(chosen):
+            self._follow(stage, self._started(stage, chosen, number), self._joint_step)
+
+    def _follow(
+        self, stage: Stage, rows: _Rows, step: Callable[[_Rows, Stage, float], None]
+    ) -> None:
         total, done = sum(steps for steps, _ in stage.rungs), 0
         for steps, kept in stage.rungs:
             for _ in range(steps):
                 if self.clock.is_over:
                     return
-                self._step(rows, stage, done / total)
+                step(rows, stage, done / total)
                 done += 1
             efforts = self._weigh(rows)
             if kept < 1:
@@ -134,9 +150,8 @@ class Pursuit:
             if len(broken):
                 self._take(tried[broken], tasks[broken])
 
-    def _started(self, stage: Stage, number: int) -> _Rows:
-        owners = self.batch.owners
-        chosen = self._most_promising(owners, self._efforts, stage.share)
+    def _started(self, stage: Stage, chosen: Tensor, number: int) -> _Rows:
+        """A row for each start and chosen task."""
         points = torch.cat(
             [
                 self._start(start, chosen, f"{number}.{place}")
@@ -185,6 +200,15 @@ class Pursuit:
         rows.momentum = MOMENTUM * rows.momentum + gradients / scale
         sizes = stage.size(progress) * radii
         moved = batch.geometry.step(rows.points, rows.momentum, sizes, batch.room)
+        rows.points = batch.geometry.project(moved, centers, radii, batch.room)
+
+    def _joint_step(self, rows: _Rows, stage: Stage, progress: float) -> None:
+        batch, owners = self.batch, self.batch.owners[rows.tasks]
+        widths = rows.widths * (1 - progress / NARROWING) if progress < NARROWING else None
+        depths, steps = batch.objective.joint_steps(rows.points, rows.tasks, widths)
+        self._catch(rows, depths)
+        radii = torch.minimum((1 - stage.gap(progress)) * self.best[owners], self.horizon[owners])
+        centers, moved = batch.centers[owners], rows.points + steps
         rows.points = batch.geometry.project(moved, centers, radii, batch.room)
 
     def _catch(self, rows: _Rows, depths: Tensor) -> None:

@@ -19,6 +19,7 @@ from torch import Tensor
 from radii.errors import UnsupportedQuery
 from radii.properties import (
     RESOLUTION,
+    Become,
     LipschitzRobustness,
     OneToAny,
     OneToOne,
@@ -53,6 +54,8 @@ def violation(
             return _of_class(outputs, references.argmax(dim=1))
         case OneToOne(target=target):
             return outputs[:, target] - outputs.gather(1, labels[:, None])[:, 0]
+        case Become(target=target):
+            return -_of_class(outputs, torch.full_like(labels, target))
         case StrongClassification(eta=eta):
             return _of_confidence(outputs, labels, eta, probabilities, literal)
         case StandardRobustness(delta=delta, on_probabilities=True):

@@ -132,21 +132,20 @@ def _instances(
 ) -> tuple[Instance, ...]:
     """The instance of every claim, in the claims' order."""
     place = {index: row for row, index in enumerate(images.indices.tolist())}
-    wanted: dict[tuple[str, int | None], list[int]] = {}
+    wanted: dict[tuple[str, str], list[int]] = {}
     for claim in claims:
-        wanted.setdefault((claim.network, claim.target), []).append(place[claim.input])
-    found: dict[tuple[str, int | None, int], Instance] = {}
-    for (name, target), rows in wanted.items():
-        asked = "one-to-any" if target is None else f"one-to-one:{target}"
+        wanted.setdefault((claim.network, claim.property), []).append(place[claim.input])
+    found: dict[tuple[str, str, int], Instance] = {}
+    for (name, asked), rows in wanted.items():
         taken = images.take(sorted(set(rows)))
         for instance in select(networks[name], taken, property=asked, norm=norm, layout=layout):
-            found[name, target, instance.index] = instance
+            found[name, asked, instance.index] = instance
     for claim in claims:
-        if (claim.network, claim.target, claim.input) not in found:
+        if (claim.network, claim.property, claim.input) not in found:
             raise DataError(
                 f"{claim.network}, input {claim.input}: target {claim.target} is its own label"
             )
-    return tuple(found[claim.network, claim.target, claim.input] for claim in claims)
+    return tuple(found[claim.network, claim.property, claim.input] for claim in claims)
 
 
 def _single_value(eps: float) -> str:

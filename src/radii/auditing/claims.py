@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from radii.brackets import Measurement
 from radii.distributions import Distribution
 from radii.errors import DataError, NetworkError
 
@@ -16,13 +17,15 @@ __all__ = ["Claim", "claims_of", "network_files"]
 class Claim:
     """One published row. `eps` is claimed to be proven; `upper` is the published counterexample's.
 
-    `label` is None where the table does not tell it; `seconds` is NaN there.
+    `label` is None where the table does not tell it; `seconds` is NaN there. `property` is what is
+    claimed: published targets are those of one-to-one, radii's own tables may say become.
     """
 
     network: str
     input: int
     label: int | None
     target: int | None
+    property: str
     split: str
     eps: float
     upper: float
@@ -38,6 +41,7 @@ def claims_of(distribution: Distribution) -> list[Claim]:
             m.input,
             m.label if m.label >= 0 else None,
             m.target,
+            _property(m),
             split,
             m.bracket.lower,
             m.bracket.upper,
@@ -46,6 +50,13 @@ def claims_of(distribution: Distribution) -> list[Claim]:
         for m, split in zip(distribution, splits, strict=True)
         if m.correct and m.bracket.lower > 0
     ]
+
+
+def _property(measured: Measurement) -> str:
+    if measured.target is None:
+        return "one-to-any"
+    name = "become" if measured.property.startswith("become") else "one-to-one"
+    return f"{name}:{measured.target}"
 
 
 def network_files(places: Iterable[Path], names: Iterable[str]) -> dict[str, Path]:

@@ -90,10 +90,11 @@ def _clearest(network: Network, instance: Instance, closest: Witness, eps: float
 
 
 def _lead(outputs: Array, instance: Instance) -> float:
-    """By how much the target, or the best other class, is above the label."""
-    target = instance.property.target
-    rivals = np.delete(outputs, instance.label) if target is None else outputs[[target]]
-    return float(rivals.max() - outputs[instance.label])
+    """By how much the property is broken: the best other class, or the target, above the label.
+
+    Of become it is the target's lead over every other class.
+    """
+    return -float(instance.requirement.margin(outputs, 0.0))
 
 
 def _refuse_other_images(found: list[Finding]) -> None:

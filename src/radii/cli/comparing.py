@@ -224,14 +224,14 @@ def _with_radii(groups: dict[str, Distribution]) -> dict[str, Distribution]:
 
 
 def _over_targets(distribution: Distribution, by: str) -> Distribution:
-    """One-to-one brackets as one-to-any, unless targets are what is compared or some lack."""
+    """Brackets of targets as one-to-any, unless targets are what is compared or some lack."""
     if by == "target" or np.any(distribution.column("target") < 0):
         return distribution
     try:
         combined = over_targets(distribution)
     except DataError:
         return distribution
-    print("radii: one-to-one brackets are combined over their targets", file=sys.stderr)
+    print("radii: an input's brackets are combined over its targets", file=sys.stderr)
     return combined
 
 

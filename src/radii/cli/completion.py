@@ -20,7 +20,10 @@ EPILOG = """examples:
 FILES = re.compile(r"FILE|DIR|PATH|SPEC|\.\w+$")
 """In the name of a value: it may be a file."""
 
-VALUES = {"--norm": ("linf", "l2", "l1"), "--property": ("one-to-any", "one-to-one")}
+VALUES: dict[str, tuple[str, ...]] = {
+    "--norm": ("linf", "l2", "l1"),
+    "--property": ("one-to-any", "one-to-one", "become"),
+}
 VALUES |= {"--search": ("native", "attack-guided", "k-binary", "binary", "linear")}
 """Values that parsers leave to others to check, and that are worth completing."""
 

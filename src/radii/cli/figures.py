@@ -276,7 +276,9 @@ KINDS: dict[str, Kind] = {
         "median radius by class and network; recall with --eps", _classes, is_of_values=_without_eps
     ),
     "targets": Kind(
-        "median one-to-one radius by class and target", _targets, is_of_values=_without_eps
+        "median radius by class and target (one-to-one, become)",
+        _targets,
+        is_of_values=_without_eps,
     ),
     "closest": Kind("towards which class the inputs of a class break first", _closest),
     "ks": Kind(

@@ -74,8 +74,9 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, proves: bool = True
     what.add_argument(
         "--property",
         metavar="NAME",
-        help="one-to-any (default; also cr), one-to-one[:TARGET], cr:of=prediction, "
-        "scr:eta=0.52, sr:delta=10[,on=probabilities], lr:L=10",
+        help="one-to-any (default; also cr), one-to-one[:TARGET] (the target's output reaches the "
+        "label's), become[:TARGET] (it is taken for the target), cr:of=prediction, scr:eta=0.52, "
+        "sr:delta=10[,on=probabilities], lr:L=10; docs/properties.md has them all",
     )
     what.add_argument(
         "--grid",

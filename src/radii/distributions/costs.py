@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.distributions.columns import NONE, Array, Float64, joint_codes
+from radii.distributions.targets import witnessed_classes
 from radii.errors import DataError
+from radii.properties import is_of_class
 
 if TYPE_CHECKING:
     from radii.distributions.distribution import Distribution
@@ -22,48 +24,91 @@ def adversarial_cost(
     """The mean cost that an adversary within eps can cause: at least, and at most, at each eps.
 
     `costs[y, t]` is what it costs to take class y for t, 0 on the diagonal. For each input counts
-    its dearest target that can be reached. With one-to-one brackets each target counts by its own;
-    with one-to-any brackets a broken input costs at least as much as the class of its witness, or
-    the cheapest one where that is not known, and at most the dearest. With 1 for every pair this is
-    one minus robust accuracy.
+    its dearest class that it can be taken for. With 1 for every pair this is one minus robust
+    accuracy. How much is known depends on the property that was measured:
+
+    - become: each target counts by its own bracket, on both sides;
+    - one-to-one: a proof excludes its target, so "at most" is as with become or larger. But a
+      counterexample may be taken for a third class, so "at least" counts the class that it was
+      seen as (`witness_class`), or the cheapest one where that is not known;
+    - one-to-any: "at least" as with one-to-one, and at most the dearest class.
     """
     weights = _checked(distribution, costs)
     at = np.atleast_1d(np.asarray(eps, np.float64))
-    target = distribution.column("target")
-    if np.all(target == NONE):
-        return _untargeted(distribution, weights, at)
-    if np.any(target == NONE):
+    label, target = distribution.label, distribution.column("target")
+    if np.any(target == NONE) and not np.all(target == NONE):
         raise DataError("costs need brackets that all have a target, or that all have none")
-    instance = joint_codes(distribution.column(name) for name in ("network", "input", "split"))
-    price = weights[distribution.label, target]
+    if np.any(target == NONE):
+        places, price = np.arange(len(label)), weights.max(axis=1)[label]
+    else:
+        places, price = _instances(distribution), weights[label, target]
+        _check_targets(distribution, weights, places)
+    goals = joint_codes((places, target))
+    seen = _seen_cost(distribution, weights)
     least, most = np.empty(len(at)), np.empty(len(at))
-    size = int(instance.max()) + 1
-    _check_targets(distribution, weights, instance)
     for place, value in enumerate(at):
-        refuted = distribution.upper <= value
-        open_ = refuted | (distribution.lower < value)
-        least[place] = _dearest(instance, np.where(refuted, price, 0.0), size)
-        most[place] = _dearest(instance, np.where(open_, price, 0.0), size)
+        least[place] = _dearest(places, np.where(distribution.upper <= value, seen, 0.0))
+        is_proven = _any_of(goals, _is_proven(distribution, value))
+        most[place] = _dearest(places, np.where(is_proven, 0.0, price))
     return least, most
 
 
 def target_recall(distribution: Distribution, eps: float) -> tuple[Float64, Float64]:
-    """Of one-to-one brackets: the share of class y that cannot be made t within eps, as matrices.
+    """The share of class y that is not taken for t within eps, as matrices: at least, at most.
 
-    Proven, and not refuted; rows are classes, columns targets, NaN where nothing was measured.
+    Rows are classes, columns targets, NaN where nothing was measured. "At least" is what is proven:
+    by become, or by one-to-one, which implies it. "At most" is what is not refuted: by a
+    counterexample that is taken for t. One of become is; one of one-to-one only where its class is
+    known (`witness_class`), so that of one-to-one results the second matrix may be far from tight.
     """
     target, label = distribution.column("target"), distribution.label
     if np.any(target == NONE):
         raise DataError("a matrix of classes and targets needs brackets that all have a target")
     size = 1 + int(max(target.max(), label.max()))
-    refuted = distribution.upper <= eps
-    proven = (distribution.lower >= eps) & ~refuted
-    cells = label * size + target
+    places = _instances(distribution)
+    goals = joint_codes((places, target))
+    _, first = np.unique(goals, return_index=True)
+    proven = _any_of(goals, _is_proven(distribution, eps))[first]
+    refuted = _is_taken_for(distribution, places, eps)[first]
+    cells = label[first] * size + target[first]
     counts = np.bincount(cells, minlength=size * size).astype(np.float64)
     counts[counts == 0] = np.nan
     sums = (np.bincount(cells, which, size * size) for which in (proven, ~refuted))
     one, two = ((total / counts).reshape(size, size) for total in sums)
     return one, two
+
+
+def _instances(distribution: Distribution) -> Array:
+    """Which input of which network each bracket is about, as a number."""
+    return joint_codes(distribution.column(name) for name in ("network", "input", "split"))
+
+
+def _is_proven(distribution: Distribution, eps: float) -> Array:
+    """Of each bracket, whether its property holds within eps."""
+    return (distribution.lower >= eps) & (distribution.upper > eps)
+
+
+def _any_of(groups: Array, which: Array) -> Array:
+    """For each row, whether any row of its group is among `which`."""
+    return (np.bincount(groups, which) > 0)[groups]
+
+
+def _is_taken_for(distribution: Distribution, places: Array, eps: float) -> Array:
+    """For each bracket, whether its input has a counterexample within eps seen as its target."""
+    seen, is_within = witnessed_classes(distribution), distribution.upper <= eps
+    known = {
+        (place, kind)
+        for place, kind in zip(places[is_within].tolist(), seen[is_within].tolist(), strict=True)
+    }
+    rows = zip(places.tolist(), distribution.column("target").tolist(), strict=True)
+    return np.array([row in known for row in rows])
+
+
+def _seen_cost(distribution: Distribution, weights: Float64) -> Float64:
+    """What each bracket's counterexample costs at least: the cheapest class where it is unknown."""
+    seen, label = witnessed_classes(distribution), distribution.label
+    rivals = weights + np.where(np.eye(len(weights), dtype=bool), np.inf, 0.0)
+    return np.where(seen == NONE, rivals.min(axis=1)[label], weights[label, np.maximum(seen, 0)])
 
 
 def _checked(distribution: Distribution, costs: npt.ArrayLike) -> Float64:
@@ -85,6 +130,12 @@ def _checked(distribution: Distribution, costs: npt.ArrayLike) -> Float64:
         raise DataError("costs are numbers >= 0, and 0 for taking a class for itself")
     if np.any(distribution.label == NONE):
         raise DataError("costs need the class of every input")
+    for spec in np.unique(distribution.column("property")).tolist():
+        if not is_of_class(spec):
+            raise DataError(
+                f"costs need results of one-to-any, one-to-one or become: what breaks '{spec}' "
+                "may still be taken for its class"
+            )
     return weights
 
 
@@ -102,27 +153,8 @@ def _check_targets(distribution: Distribution, weights: Float64, instance: Array
         )
 
 
-def _untargeted(
-    distribution: Distribution, weights: Float64, at: Float64
-) -> tuple[Float64, Float64]:
-    label = distribution.label
-    rivals = weights + np.where(np.eye(len(weights), dtype=bool), np.inf, 0.0)
-    cheapest, dearest = rivals.min(axis=1)[label], weights.max(axis=1)[label]
-    goes_to = np.where(
-        distribution.correct, distribution.column("witness_class"), distribution.column("predicted")
-    )
-    known = np.where(goes_to == NONE, cheapest, weights[label, np.maximum(goes_to, 0)])
-    # An unknown prediction may be stored as the label itself, which is never what it costs.
-    known = np.where(goes_to == label, cheapest, known)
-    least = [np.where(distribution.upper <= value, known, 0.0).mean() for value in at]
-    most = [
-        np.where((distribution.upper <= value) | (distribution.lower < value), dearest, 0.0).mean()
-        for value in at
-    ]
-    return np.array(least), np.array(most)
-
-
-def _dearest(instance: Array, price: Float64, size: int) -> float:
-    dearest = np.zeros(size)
+def _dearest(instance: Array, price: Float64) -> float:
+    """The mean over inputs of the largest price."""
+    dearest = np.zeros(int(instance.max()) + 1)
     np.maximum.at(dearest, instance, price)
     return float(dearest.mean())

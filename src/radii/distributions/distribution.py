@@ -22,6 +22,7 @@ from radii.distributions.columns import (
     measurements_of,
 )
 from radii.errors import DataError
+from radii.properties import is_of_class
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,8 +160,7 @@ class Distribution:
 
         For the class of the label that is `correct`; SR and LR hold at misclassified inputs, too.
         """
-        is_of_class = np.char.startswith(self._columns["property"], "one-to-")
-        return np.where(is_of_class, self.correct, self.upper > 0)
+        return np.where(self._is_of_class, self.correct, self.upper > 0)
 
     @cached_property
     def is_unsolved(self) -> npt.NDArray[np.bool_]:
@@ -180,7 +180,13 @@ class Distribution:
     @cached_property
     def is_about_label(self) -> bool:
         """Whether every property is that the label's class stays: holding is being right then."""
-        return bool(np.char.startswith(self._columns["property"], "one-to-").all())
+        return bool(self._is_of_class.all())
+
+    @cached_property
+    def _is_of_class(self) -> npt.NDArray[np.bool_]:
+        """Of each bracket, whether its property is that the label's class stays."""
+        specs, members = np.unique(self._columns["property"], return_inverse=True)
+        return np.array([is_of_class(str(spec)) for spec in specs])[members]
 
     @property
     def label(self) -> npt.NDArray[np.int64]:

@@ -111,8 +111,9 @@ def described(path: Path, frame: pd.DataFrame, notes: list[str]) -> dict[str, An
         "label": whole_numbers(path, frame, "original_label"),
         "target": whole_numbers(path, frame, "target_class"),
     }
+    asked = frame["property"].astype(str) if "property" in frame.columns else [""] * len(frame)
     columns["property"] = np.array(
-        ["one-to-any" if target == NONE else f"one-to-one:{target}" for target in columns["target"]]
+        [_property(target, told) for target, told in zip(columns["target"], asked, strict=True)]
     )
     for name in ("split", "training"):
         if name in frame.columns:
@@ -122,6 +123,13 @@ def described(path: Path, frame: pd.DataFrame, notes: list[str]) -> dict[str, An
     note_copies(notes, path, frame, columns["network"])
     note_splits(notes, path, columns.get("split"))
     return columns
+
+
+def _property(target: int, told: str) -> str:
+    """What a row is about. Published targets are one-to-one, unless radii itself wrote become."""
+    if target == NONE:
+        return "one-to-any"
+    return f"{'become' if told.startswith('become') else 'one-to-one'}:{target}"
 
 
 def without_contradictions(

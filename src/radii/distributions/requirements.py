@@ -87,7 +87,7 @@ class Requirement:
         return None if self.level is None else 1 - (1 - self.level) / self.statements
 
     def check(self, distribution: Distribution) -> list[Outcome]:
-        """One outcome a network. One-to-one brackets are first combined over their targets."""
+        """One outcome a network. Brackets of targets are first combined, an input at a time."""
         return [
             self._outcome(name, _over_targets(part))
             for name, part in distribution.by_network().items()

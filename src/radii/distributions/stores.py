@@ -13,15 +13,13 @@ import numpy as np
 from radii.brackets import Measurement
 from radii.distributions.columns import NONE, Array, columns_of
 from radii.errors import StoreError
+from radii.properties import FAMILIES
 from radii.queries import Grid
 
 if TYPE_CHECKING:
     from radii.store import Record, Store
 
 __all__ = ["classes_of", "columns_of_store"]
-
-EVERY_TARGET = "one-to-one"
-"""The property of an experiment with one instance for every other class of every input."""
 
 
 def columns_of_store(place: Store | Path | str) -> dict[str, Any]:
@@ -52,7 +50,7 @@ def columns_of_store(place: Store | Path | str) -> dict[str, Any]:
 def classes_of(experiment: Mapping[str, Any], measurements: Sequence[Measurement]) -> Array:
     """How many the networks have, where a run on every target shows it: an input has one bracket
     for each other class."""
-    if experiment.get("property") != EVERY_TARGET:
+    if experiment.get("property") not in FAMILIES:
         return np.full(len(measurements), NONE)
     pairs = [(m.fingerprint, m.input) for m in measurements]
     counts = Counter(pairs)

@@ -1,4 +1,9 @@
-"""One-to-one distributions, one bracket for each target, and the one-to-any that they make."""
+"""Distributions with one bracket for each target, and the one-to-any that they make.
+
+Two properties have targets. One-to-one is broken where the target's output reaches the label's, and
+its counterexamples may be taken for a third class; become is broken where they are taken for the
+target. The smallest radius over all targets is the one-to-any radius with either.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from radii.errors import DataError
 if TYPE_CHECKING:
     from radii.distributions.distribution import Distribution
 
-__all__ = ["closest_targets", "over_targets"]
+__all__ = ["closest_targets", "over_targets", "witnessed_classes"]
 
 
 def over_targets(distribution: Distribution, classes: int | None = None) -> Distribution:
@@ -30,7 +35,8 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
     if known == NONE:
         raise DataError(
             f"{', '.join(distribution.networks)}: brackets of some targets are not about any wrong "
-            "class, and how many classes there are is not known; measure one-to-one or one-to-any"
+            "class, and how many classes there are is not known; measure one-to-any, or one-to-one "
+            "or become for every target"
         )
     if not 0 <= min(target.min(), labels.min()) <= max(target.max(), labels.max()) < known:
         raise DataError(f"labels and targets are not all among {known} classes")
@@ -54,9 +60,10 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
     texts, rank = ranked(distribution.column("arithmetic"))
     weakest = np.full(size, len(texts))
     np.minimum.at(weakest, group, rank)
-    is_closest = distribution.upper == upper[group]
+    seen = witnessed_classes(distribution)
+    is_closest = (distribution.upper == upper[group]) & (seen != NONE)
     witness = np.full(size, NONE)
-    witness[group[is_closest]] = target[is_closest]
+    witness[group[is_closest]] = seen[is_closest]
     totals = {
         name: np.bincount(group, distribution.column(name), minlength=size)
         for name in ("seconds", "queries", "missing", "cancelled")
@@ -66,13 +73,30 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
         upper=upper,
         target=None,
         property="one-to-any",
-        witness_class=np.where(np.isfinite(upper), witness, NONE),
+        witness_class=witness,
         critical=None,
         searched=searched,
         arithmetic=texts[weakest],
         seconds=totals["seconds"],
         **{name: totals[name].astype(np.int64) for name in ("queries", "missing", "cancelled")},
     )
+
+
+def witnessed_classes(distribution: Distribution) -> Array:
+    """The class that each bracket's counterexample is taken for; -1 without one, or if not known.
+
+    Of become it is the target. Of one-to-one and one-to-any only who replayed it can tell, and then
+    it is in the column `witness_class`; an input that breaks as it stands is what it is taken for.
+    """
+    names = np.char.partition(distribution.column("property"), ":")[:, 0]
+    is_itself = ~distribution.correct & (distribution.upper == 0)
+    seen = np.where(
+        is_itself, distribution.column("predicted"), distribution.column("witness_class")
+    )
+    # A prediction that nobody knows may be stored as the label, which no counterexample is.
+    seen = np.where(seen == distribution.label, NONE, seen)
+    seen = np.where(names == "become", distribution.column("target"), seen)
+    return np.where(np.isfinite(distribution.upper), seen, NONE)
 
 
 def closest_targets(distribution: Distribution) -> Array:

@@ -34,6 +34,7 @@ def verona_frame(
 
     `smallest_sat_value` is the smallest grid value at which a witness is known, empty without one.
     Misclassified inputs are left out: the published files hold correctly classified inputs only.
+    Brackets with a target say so in `target_class`, and what was asked about it in `property`.
     """
     import pandas as pd
 
@@ -52,7 +53,12 @@ def verona_frame(
         for m in distribution
         if m.correct
     ]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    kept = [m for m in distribution if m.correct]
+    if any(m.target is not None for m in kept):
+        frame["target_class"] = pd.array([m.target for m in kept], dtype="Int64")
+        frame["property"] = [m.property for m in kept]
+    return frame
 
 
 def write_verona_folder(
@@ -61,7 +67,8 @@ def write_verona_folder(
     """VERONA's folder of an experiment, with what is known at values of the grid; how many results.
 
     `tmp` holds what the brackets rest on: UNSAT at what is proven, SAT at the first value of the
-    grid with a counterexample; UNKNOWN at the first value where neither is known.
+    grid with a counterexample; UNKNOWN at the first value where neither is known. It has one place
+    an image, so brackets with targets are in the table of results alone.
     """
     import pandas as pd
 
@@ -79,7 +86,7 @@ def write_verona_folder(
     try:
         (folder / "results").mkdir(parents=True, exist_ok=True)
         frame.to_csv(folder / "results" / "result_df.csv")
-        for row in frame.itertuples():
+        for row in frame.itertuples() if "target_class" not in frame else ():
             facts = [(row.epsilon_value, "UNSAT"), (row.smallest_sat_value, "SAT")]
             known = [(eps, told) for eps, told in facts if eps > 0]  # NaN and 0 are no facts
             known = known or [(grid[0], "UNKNOWN")]  # an input without a row would be lost

@@ -63,7 +63,7 @@ class Settings:
                 _check_text(name, getattr(self, name))
         object.__setattr__(self, "grid", str(Grid.parse(self.grid)))
         object.__setattr__(self, "norm", Norm.parse(self.norm).value)
-        if self.property != "one-to-one":  # every target: a family of properties
+        if self.property not in properties.FAMILIES:
             object.__setattr__(self, "property", properties.parse(self.property).spec)
         if not self.search:
             climbs = isinstance(self.make_verifier(), verifiers.GridVerifier)

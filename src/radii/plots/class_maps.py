@@ -59,9 +59,9 @@ def class_table(distribution: Distribution, eps: float | None = None) -> ClassTa
 
 
 def target_tables(distribution: Distribution, eps: float | None = None) -> list[ClassTable]:
-    """For each network: the proven median one-to-one radius by class and target.
+    """For each network: the proven median radius by class and target, of one-to-one or become.
 
-    With `eps`, the proven share of inputs that do not become the target within it instead.
+    With `eps`, the proven share of inputs for which that property holds within it instead.
     """
     targeted = distribution.column("target") >= 0
     if not targeted.any():
@@ -125,9 +125,10 @@ def draw_classes(
 def draw_targets(
     distribution: Distribution, *, eps: float | None = None, width: float = TEXT_WIDTH
 ) -> Figure:
-    """A panel a network: the proven median one-to-one radius of each class towards each target.
+    """A panel a network: the proven median radius of each class towards each target.
 
-    With `eps`, the proven share of inputs that do not become the target within it.
+    With `eps`, the proven share of inputs that are safe from it within eps: of become results not
+    taken for the target, of one-to-one results with the label's output above the target's.
     """
     tables = target_tables(distribution, eps)
     goals = len(tables[0].columns)

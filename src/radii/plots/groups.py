@@ -15,7 +15,7 @@ __all__ = ["Group", "groups_of", "left_out_text", "missing_group"]
 
 HOW_TO_GET = {
     "class": "the results do not tell the class of an input",
-    "target": "measure with --property one-to-one",
+    "target": "measure with --property one-to-one or become",
     "split": "the results do not tell what is training and what is test data",
     "training": "the results do not tell how networks were trained",
 }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from radii.properties._base import Anchor, Halfspaces, LinearRequirement, Property, Requirement
-from radii.properties.classification import OneToAny, OneToOne, PredictionStays
+from radii.properties.classification import Become, OneToAny, OneToOne, PredictionStays
 from radii.properties.lipschitz import (
     RESOLUTION,
     LipschitzRequirement,
     LipschitzRobustness,
     resolution,
 )
-from radii.properties.parsing import FORMS, family, parse
+from radii.properties.parsing import FAMILIES, FORMS, family, is_of_class, parse
 from radii.properties.probabilities import (
     ProbabilityBound,
     SoftmaxRequirement,
@@ -21,9 +21,11 @@ from radii.properties.standard import StandardRobustness
 from radii.properties.strong_classification import StrongClassification
 
 __all__ = [
+    "FAMILIES",
     "FORMS",
     "RESOLUTION",
     "Anchor",
+    "Become",
     "Halfspaces",
     "LinearRequirement",
     "LipschitzRequirement",
@@ -38,6 +40,7 @@ __all__ = [
     "StandardRobustness",
     "StrongClassification",
     "family",
+    "is_of_class",
     "log_odds",
     "parse",
     "probabilities",

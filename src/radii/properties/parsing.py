@@ -6,17 +6,19 @@ import math
 
 from radii.errors import SpecificationError
 from radii.properties._base import Property
-from radii.properties.classification import OneToAny, OneToOne, PredictionStays
+from radii.properties.classification import Become, OneToAny, OneToOne, PredictionStays
 from radii.properties.lipschitz import LipschitzRobustness
 from radii.properties.standard import StandardRobustness
 from radii.properties.strong_classification import StrongClassification
 
-__all__ = ["FORMS", "family", "parse"]
+__all__ = ["FAMILIES", "FORMS", "family", "is_of_class", "parse"]
 
 FORMS = (
     "one-to-any",
     "one-to-one",
     "one-to-one:TARGET",
+    "become",
+    "become:TARGET",
     "cr",
     "cr:of=prediction",
     "scr:eta=ETA",
@@ -26,14 +28,17 @@ FORMS = (
 )
 """Every way to ask for a property. `cr` is `one-to-any`."""
 
+FAMILIES: dict[str, type[OneToOne] | type[Become]] = {"one-to-one": OneToOne, "become": Become}
+"""Properties against one target; their names alone ask for every target, a property each."""
+
 
 def parse(spec: str) -> Property:
     """The property called `spec`, in one of `FORMS`."""
     name, _, argument = spec.partition(":")
     if name == "one-to-any" and not argument:
         return OneToAny()
-    if name == "one-to-one" and argument.isdecimal():
-        return OneToOne(int(argument))
+    if name in FAMILIES and argument.isdecimal():
+        return FAMILIES[name](int(argument))
     if name not in ("cr", "scr", "sr", "lr"):
         raise SpecificationError(f"property '{spec}' is not one of {', '.join(FORMS)}")
     parameters = _Parameters(name, argument)
@@ -54,11 +59,17 @@ def parse(spec: str) -> Property:
 
 
 def family(spec: str, label: int, outputs: int) -> tuple[Property, ...]:
-    """The properties that `spec` asks for at an input: `one-to-one` alone means every target."""
-    if spec == "one-to-one":
-        return tuple(OneToOne(target) for target in range(outputs) if target != label)
+    """The properties that `spec` asks for at an input: a name of `FAMILIES` means every target."""
+    if spec in FAMILIES:
+        return tuple(FAMILIES[spec](target) for target in range(outputs) if target != label)
     chosen = parse(spec)
     return () if chosen.target == label else (chosen,)
+
+
+def is_of_class(spec: str) -> bool:
+    """Whether what breaks the property is misclassified: the label is not strictly the largest."""
+    name = spec.partition(":")[0]
+    return name == "one-to-any" or name in FAMILIES
 
 
 class _Parameters:

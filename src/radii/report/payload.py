@@ -143,9 +143,17 @@ def _measured(
         "correlations": _correlations(sources, measured),
         "scopes": scopes,
         "has_targets": bool(np.any(measured.column("target") != NONE)),
+        "targets_are_become": _are_become(measured),
         "shapes": pictures.shapes,
         **tables,
     }
+
+
+def _are_become(measured: Distribution) -> bool:
+    """Whether every target was one to be taken for, not only one to reach the label's output."""
+    is_targeted = measured.column("target") != NONE
+    asked = measured.column("property")[is_targeted]
+    return bool(np.char.startswith(asked, "become").all())
 
 
 def _nothing(columns: Block) -> dict[str, Any]:

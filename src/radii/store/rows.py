@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from radii.brackets import Disagreement, Measurement, weigh
+from radii.properties import is_of_class
 from radii.queries import Instance
 from radii.search import Kind, Question
 from radii.verdicts import Arithmetic, Array, Proof, Result, Verdict, Witness
@@ -174,7 +175,7 @@ def measurement_of(columns: Sequence[Any], answered: Sequence[Answered]) -> Meas
         property=spec,
         target=target,
         bracket=weighed.bracket,
-        witness_class=None if closest is None else _class_of(closest, label, spec),
+        witness_class=None if closest is None else _class_of(closest, label, spec, target),
         seconds=sum(result.own_seconds for result in results),
         queries=len(tried),
         missing=_missing(proofs),
@@ -207,12 +208,15 @@ def _total(amounts: Iterable[float | None]) -> float | None:
     return None if None in known else sum(amount or 0.0 for amount in known)
 
 
-def _class_of(witness: Witness, label: int, spec: str) -> int:
+def _class_of(witness: Witness, label: int, spec: str, target: int | None) -> int:
     """The class a witness goes to: the largest output but the label's, which it may only tie.
 
-    What breaks another property than that of the label's class may leave the class as it is.
+    A target that ties with others for the largest is the one. What breaks another property than
+    that of the label's class may leave the class as it is.
     """
     others = witness.outputs.copy()
-    if spec.startswith("one-to-"):
+    if is_of_class(spec):
         others[label] = -np.inf
+    if target is not None and others[target] == others.max():
+        return target
     return int(np.argmax(others))

@@ -22,7 +22,7 @@ from radii.attacks import Attack
 from radii.balls import Norm
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.properties import OneToOne
+from radii.properties import Become, OneToOne
 from radii.queries import Query
 from radii.testing.networks import (
     Family,
@@ -133,6 +133,22 @@ class AttackConformance:
             for eps in (0.99 * radius, 10 * radius):
                 result = self.result(classifier.network, Query(asked, eps))
                 assert result.witness is None or eps > radius
+
+    def test_a_witness_of_becoming_a_target_is_taken_for_it(self) -> None:
+        classifier = LinearClassifier.random(4, dtype=np.float32)
+        point = np.random.default_rng(4).normal(size=5)
+        label = instance_at(classifier.network, point).label
+        for target in set(range(4)) - {label}:
+            asked = instance_at(
+                classifier.network, point, norm=self.norm(), property=Become(target)
+            )
+            radius = classifier.become_radius(asked.input, target, self.norm())
+            within = self.result(classifier.network, Query(asked, 0.99 * radius))
+            assert within.verdict is Verdict.UNKNOWN
+            beyond = self.result(classifier.network, Query(asked, 10 * radius))
+            if beyond.witness is not None:
+                assert beyond.witness.distance >= (1 - ROUNDING) * radius
+                assert beyond.witness.outputs[target] == beyond.witness.outputs.max()
 
     def test_the_domain_is_never_left(self) -> None:
         network = random_network(Family.DENSE, 3, units=UNITS, domain=(0.25, 0.5))

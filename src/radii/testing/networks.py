@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain, combinations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linprog
 
 from radii.balls import Norm
 from radii.networks import Network
@@ -200,3 +202,29 @@ class LinearClassifier:
             if rival != label
         ]
         return max(0.0, float(min(distances)))
+
+    def become_radius(self, x: npt.ArrayLike, target: int, norm: Norm) -> float:
+        """The distance from x to the nearest input where no class is above `target`; maybe inf."""
+        point = np.asarray(x, np.float64).ravel()
+        rows = np.delete(self.weights, target, 0) - self.weights[target]
+        needed = -(rows @ point + np.delete(self.bias, target) - self.bias[target])
+        return _least_length(rows, needed, norm)
+
+
+def _least_length(rows: Float64, needed: Float64, norm: Norm) -> float:
+    """The least length of a step d with rows @ d <= needed; inf if there is none."""
+    count = rows.shape[1]
+    if norm is Norm.L2:  # the nearest point lies on a face: all of them are tried
+        faces = chain.from_iterable(combinations(range(len(rows)), k) for k in range(len(rows) + 1))
+        steps = (np.linalg.pinv(rows[list(face)]) @ needed[list(face)] for face in faces)
+        fitting = [d for d in steps if np.all(rows @ d <= needed + 1e-9)]
+        return min((float(np.linalg.norm(d)) for d in fitting), default=np.inf)
+    # d = forth - back, with as many bounds on its entries as the norm needs: one, or one each.
+    limits = np.ones((count, 1)) if norm is Norm.LINF else np.eye(count)
+    both = np.hstack([np.eye(count), np.eye(count), -limits])
+    program = linprog(
+        np.concatenate([np.zeros(2 * count), np.ones(limits.shape[1])]),
+        np.vstack([np.hstack([rows, -rows, np.zeros((len(rows), limits.shape[1]))]), both]),
+        np.concatenate([needed, np.zeros(count)]),
+    )
+    return float(program.fun) if program.success else np.inf

@@ -22,7 +22,14 @@ import torch
 from radii.balls import Box, Norm
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.properties import Halfspaces, LinearRequirement, OneToOne, Requirement, parse
+from radii.properties import (
+    Become,
+    Halfspaces,
+    LinearRequirement,
+    OneToOne,
+    Requirement,
+    parse,
+)
 from radii.queries import Instance, Query, Specification
 from radii.testing.graphs import Sketch
 from radii.testing.networks import (
@@ -175,6 +182,26 @@ class VerifierConformance:
                 assert Verdict.NOT_ROBUST not in alone
             if together is Verdict.NOT_ROBUST:
                 assert set(alone) != {Verdict.ROBUST}
+
+    @pytest.mark.parametrize("norm", list(Norm))
+    def test_becoming_a_target_takes_all_comparisons_at_once(self, norm: Norm) -> None:
+        """A linear classifier's distance to a class is that to a polyhedron, mostly to its edge."""
+        verifier = self.make()
+        if norm not in verifier.norms:
+            pytest.skip(f"does not decide {norm.value}")
+        classifier = LinearClassifier.random(7, dtype=np.float32)
+        plain = instance_at(classifier.network, np.random.default_rng(7).normal(size=5), norm=norm)
+        for target in set(range(4)) - {plain.label}:
+            instance = replace(plain, property=Become(target))
+            radius = classifier.become_radius(instance.input, target, norm)
+            below = self.result(classifier.network, instance, 0.999 * radius)
+            above = self.result(classifier.network, instance, 1.001 * radius)
+            assert above.verdict is not Verdict.ROBUST
+            assert below.verdict is not Verdict.NOT_ROBUST
+            if above.witness is not None:
+                assert above.witness.outputs[target] == above.witness.outputs.max()
+            if verifier.is_complete:
+                assert (below.verdict, above.verdict) == (Verdict.ROBUST, Verdict.NOT_ROBUST)
 
     def test_boxes_conjunctions_and_cut_inputs(self) -> None:
         """y = relu(x) over a box: both outputs are low near the origin only; a cut excludes it."""

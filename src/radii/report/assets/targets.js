@@ -7,7 +7,7 @@ function targetsSection(model) {
   const holder = el("div");
   const table = dataTable({
     name: "per-target",
-    caption: "Pairs of classes: who becomes what",
+    caption: wording(model).caption,
     rows: targetPairs(model, chosen.network),
     size: 12,
     sort: { column: 3, down: true },
@@ -15,7 +15,7 @@ function targetsSection(model) {
       { title: "Class", csv: "class", value: (p) => p.label },
       { title: model.facts.has_targets ? "Target" : "Becomes", csv: "target", value: (p) => p.target },
       { title: model.facts.has_targets ? "Inputs" : "Inputs that go there", csv: "inputs", value: (p) => p.uppers.length },
-      { title: "Within ε", csv: "within_eps", value: (p) => within(p), help: "How many have a counterexample to this class at a distance of at most ε" },
+      { title: "Within ε", csv: "within_eps", value: (p) => within(p), help: wording(model).within },
       { title: "Closest", csv: "closest", value: (p) => p.uppers[0], text: (p) => number(p.uppers[0]), help: "The distance of the closest such counterexample" },
       { title: "Median", csv: "median", value: (p) => quantileAt(p.uppers, 0.5), text: (p) => number(quantileAt(p.uppers, 0.5)) },
     ],
@@ -31,10 +31,28 @@ function targetsSection(model) {
   draw();
   const pick = select("Network", model.networks.map((network, place) => [place, network.name]), chosen.network, (value) => { chosen.network = Number(value); update(true); });
   return section("targets", "Per target",
-    model.facts.has_targets
-      ? "Each input was measured against each target class. A cell is the share of a class that can be turned into the target within ε."
-      : "Which class the closest counterexample is seen as. A cell is the share of a class that breaks into another within ε.",
+    wording(model).lead,
     el("div", { class: "row" }, pick), holder, table.element);
+}
+
+// What a pair of class and target says depends on what was measured.
+function wording(model) {
+  if (model.facts.has_targets && !model.facts.targets_are_become) {
+    return {
+      verb: "is reached by",
+      caption: "Pairs of classes: which target's output reaches the label's",
+      within: "How many have a counterexample at a distance of at most ε where the target's output is at least the label's",
+      lead: "Each input was measured against each target class (one-to-one). A cell is the share of a class for which the target's output reaches the label's within ε; what the network then answers may be a third class.",
+    };
+  }
+  return {
+    verb: "becomes",
+    caption: "Pairs of classes: who becomes what",
+    within: "How many have a counterexample that is seen as this class at a distance of at most ε",
+    lead: model.facts.has_targets
+      ? "Each input was measured against each target class (become). A cell is the share of a class that can be turned into the target within ε."
+      : "Which class the closest counterexample is seen as. A cell is the share of a class that breaks into another within ε.",
+  };
 }
 
 const within = (pair) => countWhile(pair.uppers, (value) => value <= state.eps);
@@ -61,7 +79,7 @@ function targetMatrix(model, place) {
   const { classes } = model;
   if (classes.length > MOST_MATRIX_CLASSES) return el("p", { class: "lead" }, `With ${classes.length} classes, the table of pairs is easier to read than a matrix.`);
   const pairs = new Map(targetPairs(model, place).map((pair) => [`${pair.label}|${pair.target}`, pair]));
-  const head = el("tr", {}, el("th", { scope: "col" }, "class ↓ becomes →"), ...classes.map((target) => el("th", { scope: "col" }, String(target))));
+  const head = el("tr", {}, el("th", { scope: "col" }, `class ↓ ${wording(model).verb} →`), ...classes.map((target) => el("th", { scope: "col" }, String(target))));
   const lines = classes.map((label) => el("tr", {}, el("th", { scope: "row" }, String(label)), ...classes.map((target) => {
     const pair = pairs.get(`${label}|${target}`);
     if (label === target) return el("td", { class: "diagonal" }, "");
@@ -69,9 +87,9 @@ function targetMatrix(model, place) {
     const size = model.facts.has_targets ? pair?.uppers.length ?? 0 : model.classSides[place].get(label)?.size ?? 0;
     const share = size ? count / size : 0;
     return el("td", { style: { "--heat": `${Math.round(100 * share)}%` }, class: share > 0.55 ? "hot" : null,
-      title: `class ${label} becomes ${target} within ε: ${count} of ${size}` }, count ? `${Math.round(100 * share)}` : "");
+      title: `class ${label} ${wording(model).verb} ${target} within ε: ${count} of ${size}` }, count ? `${Math.round(100 * share)}` : "");
   })));
-  return el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": "Shares of classes that become others, in percent" },
-    el("table", { class: "matrix" }, el("caption", {}, `${model.networks[place].name}: per cent of each class that becomes another within ε = ${number(state.eps)}`),
+  return el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": `${wording(model).caption}, in percent` },
+    el("table", { class: "matrix" }, el("caption", {}, `${model.networks[place].name}: per cent of each class that ${wording(model).verb} another within ε = ${number(state.eps)}`),
       el("thead", {}, head), el("tbody", {}, ...lines)));
 }
