@@ -77,26 +77,22 @@ def _decided(
     counterexample: Path,
 ) -> tuple[Row, str]:
     """One instance's row, and what there is to say about it. Preparing is reading the property."""
-    started = prepared = time.monotonic()
-    result, message = "error", listed.wrong
+    started = time.monotonic()
+    result, message, preparing = "error", listed.wrong, 0.0
     try:
         if not message:
-            from radii.vnnlib import read_problem
-
             folder = args.instances.parent
             network = _existing(folder / listed.onnx, NetworkError)
-            problem = read_problem(_existing(folder / listed.vnnlib, SpecificationError))
-            one = argparse.Namespace(**{**vars(args), "network": network})
-            prepared = time.monotonic()
-            found = decided_in_time(one, problem, prepared, listed.seconds, memory)
-            result = found.verification.outcome.value
+            property_ = _existing(folder / listed.vnnlib, SpecificationError)
+            one = argparse.Namespace(**{**vars(args), "network": network, "property": property_})
+            found = decided_in_time(one, started, listed.seconds, memory)
+            result, preparing = found.verification.outcome.value, found.reading_seconds
             message = "" if found.replayed_on else found.message
             _keep(found, counterexample)
     except RadiiError as error:
         message = " ".join(str(error).split())
-    ended = time.monotonic()
-    row = Row(category, listed.onnx, listed.vnnlib, prepared - started, result, ended - prepared)
-    return row, message
+    running = time.monotonic() - started - preparing
+    return Row(category, listed.onnx, listed.vnnlib, preparing, result, running), message
 
 
 def _keep(found: Found, path: Path) -> None:
