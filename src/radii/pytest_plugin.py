@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from radii.terminal import plain
+
 if TYPE_CHECKING:
     from radii.assertions import Check
 
@@ -51,4 +53,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if lines:
         terminalreporter.section("robustness")
         for line in sorted(lines):
-            terminalreporter.line(line)
+            terminalreporter.line(plain(line))

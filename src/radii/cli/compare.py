@@ -150,6 +150,8 @@ def _object(compared: Compared) -> dict[str, Any]:
 def _write(compared: Compared, fits: list[dict[str, Any]], folder: Path) -> None:
     import pandas as pd
 
+    from radii.cli.csv_output import write_csv
+
     summaries = [
         {
             **{name: value for name, value in row.items() if name != "robust_accuracy"},
@@ -172,15 +174,14 @@ def _write(compared: Compared, fits: list[dict[str, Any]], folder: Path) -> None
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in tables.items():
             if rows:
-                pd.DataFrame(rows).to_csv(folder / f"{name}.csv", index=False)
+                write_csv(pd.DataFrame(rows), folder / f"{name}.csv")
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from None
 
 
 def _print(compared: Compared, fits: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-
     from radii.cli import compare_tables as tables
+    from radii.cli.console import Console
     from radii.cli.fitting import fit_sentences
 
     console = Console(highlight=False)
@@ -191,14 +192,14 @@ def _print(compared: Compared, fits: list[dict[str, Any]]) -> None:
     console.print(tables.effect_table(compared))
     console.print("Who is more robust where? On these inputs:")
     for found in compared.comparisons:
-        console.print(f"  {found.dominance}", markup=False)
+        console.print(f"  {found.dominance}")
     console.print("Among all inputs:")
     for sentence in compared.confident:
-        console.print(f"  {sentence}", markup=False)
+        console.print(f"  {sentence}")
     for sentence in compared.fairness_sentences():
-        console.print(sentence, markup=False)
+        console.print(sentence)
     for sentence in fit_sentences(fits):
-        console.print(sentence, markup=False)
+        console.print(sentence)
     if compared.correlations is not None:
         console.print(tables.correlation_table(compared.correlations, compared.distribution))
     console.print(tables.quality_table(compared))

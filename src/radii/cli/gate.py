@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
 from radii.errors import DataError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.distributions import Distribution, Outcome
@@ -96,9 +97,9 @@ def refuse_unfinished(distribution: Distribution) -> None:
 
 def _print(outcomes: Sequence[Outcome]) -> None:
     for text in dict.fromkeys(outcome.requirement for outcome in outcomes):
-        print(text)
+        say(text)
         for outcome in outcomes:
             if outcome.requirement == text:
-                print(f"  {'met    ' if outcome.is_met else 'NOT MET'}  {outcome.reason}")
+                say(f"  {'met    ' if outcome.is_met else 'NOT MET'}  {outcome.reason}")
     missed = sum(not outcome.is_met for outcome in outcomes)
-    print(f"{missed} of {len(outcomes)} not met" if missed else "all requirements are met")
+    say(f"{missed} of {len(outcomes)} not met" if missed else "all requirements are met")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from radii.cli.compare import eps_values
 from radii.cli.figures import KINDS, FigureOptions
 from radii.errors import DataError, InputError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.distributions import Distribution
@@ -131,14 +132,14 @@ def run(args: argparse.Namespace) -> int:
         except InputError as error:
             if args.kind != "all":
                 raise DataError(f"{kind}: {error}") from None
-            print(f"radii: {kind} is left out: {error}", file=sys.stderr)
+            say(f"radii: {kind} is left out: {error}", file=sys.stderr)
             continue
         if KINDS[kind].is_over_eps:
             _tell_beyond(kind, figure.axes[0].get_xlim()[1], options.eps)
         for path in files[kind]:
             _make_folder(path.parent)
             save_figure(figure, path)
-            print(path)
+            say(path)
             drawn += 1
     if not drawn:
         raise DataError("no figure could be drawn from these results")
@@ -149,7 +150,7 @@ def _tell_beyond(kind: str, end: float, eps: tuple[float, ...]) -> None:
     """Lines that were asked for and are not there: nothing was found so far out."""
     beyond = ", ".join(f"{value:g}" for value in eps if value > end)
     if beyond:
-        print(
+        say(
             f"radii: {kind}: --eps {beyond} lies beyond every radius of these results; the axis "
             f"ends at {end:.3g}, and no line is drawn there",
             file=sys.stderr,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from radii.errors import StoreError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.distributions import Distribution
@@ -36,7 +37,7 @@ def read_distributions(
     for place in places:
         read = read_results(place, distrust=distrust)
         for note in read.notes:
-            print(f"radii: {note}", file=sys.stderr)
+            say(f"radii: {note}", file=sys.stderr)
         parts.append(read.distribution)
     if split:
         parts = [_with_split(part, split) for part in parts]
@@ -61,7 +62,7 @@ def note_published(distribution: Distribution) -> None:
         if part.correct.all() and not any(part.column("fingerprint"))
     ]
     if claimed:
-        print(
+        say(
             f"radii: {', '.join(claimed)}: published results without misclassified inputs, "
             "so shares are of correctly classified ones",
             file=sys.stderr,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from radii.cli import train_bayesian
 from radii.cli.parsing import number
 from radii.errors import DataError, TrainingError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.datasets import Dataset
@@ -120,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         return _trained(args)
     except KeyboardInterrupt:
-        print(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
+        say(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
         return 130
 
 
@@ -160,7 +161,8 @@ def _trained(args: argparse.Namespace) -> int:
             rounds = 1 if args.rounds is None else args.rounds
             how = {"strength": args.prune, "rounds": rounds, "rewind": args.rewind}
             trained = prune(args.arch, data, **how, **options).trained
-    print(trained.card.as_json() if args.json else _summary(trained, args.out))
+    told = trained.card.as_json() if args.json else _summary(trained, args.out)
+    say(*told.split("\n"))
     return 0
 
 
@@ -179,7 +181,7 @@ def _warn(regime: str) -> None:
 
     asked = getattr(parse_regime(regime), "property", None)
     if asked is not None and asked.warning is not None:
-        print(f"radii: {asked.warning}", file=sys.stderr)
+        say(f"radii: {asked.warning}", file=sys.stderr)
 
 
 def _tuned(
@@ -196,7 +198,7 @@ def _tuned(
 
     def show(trial: Trial) -> None:
         told = ", ".join(f"{name} {value:.3g}" for name, value in trial.settings.items())
-        print(f"trial {trial.number}: score {trial.score:.4f} ({told})", file=sys.stderr)
+        say(f"trial {trial.number}: score {trial.score:.4f} ({told})", file=sys.stderr)
 
     found = tune(
         args.arch,

@@ -16,6 +16,7 @@ from radii.cli.options import add_machine_flags
 from radii.cli.parsing import seconds
 from radii.errors import InputError, SpecificationError
 from radii.memory import parse_size
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.networks import Network
@@ -103,13 +104,13 @@ def run(args: argparse.Namespace) -> int:
     is_limited = memory is not None or allowed < math.inf
     found = decided_in_time(*work) if is_limited else decide(*work)
     if found.message and found.replayed_on is None:
-        print(f"radii: {found.message}", file=sys.stderr)
+        say(f"radii: {found.message}", file=sys.stderr)
     answer = str(found.verification)
     if args.out is not None:
         _write(args.out, answer)
     if args.json:
         answer = json.dumps(_object(args, found, time.monotonic() - started))
-    print(answer)
+    say(*answer.split("\n"))
     return 0
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from radii.errors import InputError
 from radii.report import render_live_page
+from radii.terminal import say
 from radii.web.access import Gate, Refusal
 from radii.web.finding import check_places
 from radii.web.snapshots import Snapshots
@@ -72,7 +73,7 @@ class LiveServer(ThreadingHTTPServer):
         """A browser that went away is no error; anything else is told in a line."""
         error = sys.exception()
         if not isinstance(error, ConnectionError | TimeoutError):
-            print("".join(traceback.format_exception_only(error)).strip(), file=sys.stderr)
+            say("".join(traceback.format_exception_only(error)).strip(), file=sys.stderr)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -105,7 +106,7 @@ class Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.CONFLICT, " ".join(str(error).split()).encode(), TEXT)
         except Exception as error:
             told = f"internal error: {type(error).__name__}: {' '.join(str(error).split())}"
-            print(f"radii: {told}", file=sys.stderr)
+            say(f"radii: {told}", file=sys.stderr)
             self._send(HTTPStatus.INTERNAL_SERVER_ERROR, told.encode(), TEXT)
         else:
             self._send(HTTPStatus.OK, body, kind)
