@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
 from radii.cli.parsing import number
+from radii.cli.sources import add_only_flag
 from radii.errors import DataError, StoreError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ EPILOG = """examples:
   radii compare results published.csv --eps 0.01,0.02,0.05
   radii compare results --by class --eps 0.02        the classes of each network, and fairness
   radii compare train test --by split                training against testing inputs
+  radii compare results --only class=3 --only class=5
   radii compare results --fit                        which parametric family describes the radii
   radii compare results --json
   radii compare results --csv tables                 summary, comparisons, spearman, quality
@@ -46,6 +48,7 @@ def add_parser(subparsers: Any) -> None:
         default="network",
         help="what is compared (network); others are compared within each network",
     )
+    add_only_flag(parser)
     parser.add_argument("--eps", metavar="E[,E...]", help="also robust accuracy at these radii")
     parser.add_argument(
         "--inputs",
@@ -81,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     from radii.cli.comparing import Options, compare_groups
     from radii.cli.fitting import fit_rows
     from radii.cli.json_output import print_json
-    from radii.cli.sources import note_published, read_distributions
+    from radii.cli.sources import note_published, read_distributions, selected
 
     options = Options(
         by=args.by,
@@ -93,6 +96,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
     )
     distribution = read_distributions(args.places, split=args.split, distrust=args.distrust)
+    distribution = selected(distribution, args.only)
     compared = compare_groups(distribution, options)
     note_published(distribution)
     fits = fit_rows(compared.groups, args.seed) if args.fit else []

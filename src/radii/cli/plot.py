@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli.compare import eps_values
 from radii.cli.figures import KINDS, FigureOptions
+from radii.cli.sources import add_only_flag
 from radii.errors import DataError, InputError
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.distributions import Distribution
+    pass
 
 __all__ = ["add_parser"]
 
 SUFFIXES = (".pdf", ".svg", ".png")
-GROUPS = {"network": "network", "class": "label", "target": "target", "split": "split"}
-GROUPS["training"] = "training"
 
 EPILOG = (
     "kinds:\n"
@@ -73,13 +72,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _add_selection(group: Any) -> None:
-    group.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="network, class, target, split or training; repeat for more",
-    )
+    add_only_flag(group)
     group.add_argument(
         "--correct-only",
         action="store_true",
@@ -115,14 +108,14 @@ def _add_details(group: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli.sources import read_distributions
+    from radii.cli.sources import read_distributions, selected
     from radii.plots import save_figure
 
     kinds = _kinds(args.kind)
     options = _options(args)
     files = _files(args, kinds)
     distribution = read_distributions(args.places, split=args.split, distrust=args.distrust)
-    distribution = _selected(distribution, args.only)
+    distribution = selected(distribution, args.only)
     if args.correct_only:
         distribution = distribution.correctly_classified()
     drawn = 0
@@ -199,26 +192,6 @@ def _options(args: argparse.Namespace) -> FigureOptions:
         families=tuple(_names(args.family)) if args.family else None,
         width=width,
     )
-
-
-def _selected(distribution: Distribution, only: list[str]) -> Distribution:
-    """The rows that have one of the wanted values of every name."""
-    import numpy as np
-
-    wanted: dict[str, list[str]] = {}
-    for text in only:
-        name, sign, value = text.partition("=")
-        if name not in GROUPS or not sign:
-            raise DataError(f"--only {text}: write one of {', '.join(GROUPS)}, =, and a value")
-        wanted.setdefault(name, []).append(value)
-    for name, values in wanted.items():
-        told = distribution.column(GROUPS[name]).astype(np.str_)
-        absent = [value for value in values if value not in told]
-        if absent:
-            known = ", ".join(dict.fromkeys(told.tolist()))
-            raise DataError(f"--only {name}={absent[0]}: the results have {known}")
-        distribution = distribution.select(np.isin(told, values))
-    return distribution
 
 
 def _names(text: str) -> list[str]:

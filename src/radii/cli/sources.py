@@ -6,15 +6,36 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from radii.errors import StoreError
+from radii.errors import DataError, StoreError
 from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.distributions import Distribution
 
-__all__ = ["note_published", "read_distributions"]
+__all__ = ["add_only_flag", "note_published", "read_distributions", "selected"]
+
+
+COLUMNS = {
+    "network": "network",
+    "class": "label",
+    "target": "target",
+    "split": "split",
+    "training": "training",
+}
+"""What `--only` chooses by, and the column that holds it."""
+
+
+def add_only_flag(group: Any) -> None:
+    """Which of the rows of results count: see `selected`."""
+    group.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="network, class, target, split or training; repeat for more",
+    )
 
 
 def read_distributions(
@@ -52,6 +73,26 @@ def read_distributions(
             names[name] = plain if is_one else f"{plain} ({title})"
         named.append(part.labelled(network=names))
     return Distribution.union(named)
+
+
+def selected(distribution: Distribution, only: list[str]) -> Distribution:
+    """The rows that have one of the wanted values of every name, as in `class=3`."""
+    import numpy as np
+
+    wanted: dict[str, list[str]] = {}
+    for text in only:
+        name, sign, value = text.partition("=")
+        if name not in COLUMNS or not sign:
+            raise DataError(f"--only {text}: write one of {', '.join(COLUMNS)}, =, and a value")
+        wanted.setdefault(name, []).append(value)
+    for name, values in wanted.items():
+        told = distribution.column(COLUMNS[name]).astype(np.str_)
+        absent = [value for value in values if value not in told]
+        if absent:
+            known = ", ".join(dict.fromkeys(told.tolist()))
+            raise DataError(f"--only {name}={absent[0]}: the results have {known}")
+        distribution = distribution.select(np.isin(told, values))
+    return distribution
 
 
 def note_published(distribution: Distribution) -> None:

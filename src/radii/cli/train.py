@@ -91,6 +91,7 @@ def add_parser(subparsers: Any) -> None:
         help="radius of the robust accuracy shown (the regime's; 0.1 for grey, 8/255 for colour)",
     )
     how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+    how.add_argument("--device", metavar="NAME", help="where it is trained: cpu, cuda, mps (cpu)")
     how.add_argument(
         "--threads", type=int, default=1, metavar="N", help="of torch; others round otherwise (1)"
     )
@@ -153,6 +154,7 @@ def _trained(args: argparse.Namespace) -> int:
             "std": _numbers("std", args.std),
             "eps": None if args.eps is None else _number("eps", args.eps),
             "observer": progress,
+            "device": args.device,
             **given,
         }
         if args.prune is None:
@@ -173,6 +175,12 @@ def _check_flags(args: argparse.Namespace) -> None:
     for flag, needed in (("objective", "tune"), ("rounds", "prune"), ("rewind", "prune")):
         if getattr(args, flag) not in (None, False) and getattr(args, needed) is None:
             raise TrainingError(f"--{flag} has no use without --{needed}")
+    if args.device is not None:
+        from radii.verifiers import check_device
+
+        if args.bayesian is not None:
+            raise TrainingError("--device has no use with --bayesian, which samples on the CPU")
+        check_device(args.device)
 
 
 def _warn(regime: str) -> None:
@@ -212,6 +220,7 @@ def _tuned(
         mean=_numbers("mean", args.mean),
         std=_numbers("std", args.std),
         on_trial=show,
+        device=args.device,
         **given,
     )
     return found.regime, dict(found.settings)
