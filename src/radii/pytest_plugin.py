@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from radii.terminal import plain
-
 if TYPE_CHECKING:
     from radii.assertions import Check
 
@@ -51,6 +49,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         if name == PROPERTY
     ]
     if lines:
+        from radii.terminal import plain
+
         terminalreporter.section("robustness")
         for line in sorted(lines):
             terminalreporter.line(plain(line))
