@@ -15,6 +15,7 @@ SOURCE = Path(radii.__file__).parent
 
 LAYERS = (
     "errors",
+    "terminal",
     "gzipped",
     "memory",
     "machine",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from radii.distributions.searched import unsearched, why_unsearched
 from radii.errors import DataError
 from radii.report.findings import known_interval
 from radii.store import FILE_NAME, Store
+from radii.terminal import plain
 from radii.verdicts import REAL
 
 __all__ = ["Evidence", "card", "default_eps", "read_evidence"]
@@ -34,6 +36,9 @@ CHANGES = {
     "l2": "the change has a Euclidean length of at most eps",
     "l1": "all changes together amount to at most eps",
 }
+_MARKUP = re.compile(r"[\\`*<|]|(?<=\])[(\[]")
+_BEGINNING = re.compile(r"^(\d+(?=[.)])|(?=[-+#>=~\[]))(.)")
+"""What would make a heading, list, quotation, rule or definition of a line."""
 SETTINGS = (
     *("property", "norm", "grid", "search", "verifier", "arithmetic"),
     *("attack", "timeout", "seed"),
@@ -90,7 +95,7 @@ def card(evidence: Sequence[Evidence], *, eps: Sequence[float] = (), level: floa
     for source in evidence:
         for name, part in source.distribution.by_network().items():
             chosen = tuple(eps) or default_eps(part)
-            lines += [f"### {name.removesuffix('.onnx')}", ""]
+            lines += [f"### {_inline(name.removesuffix('.onnx'))}", ""]
             lines += [*_found(name, part, source), *_radii(part, source), ""]
             lines += [*_table(part, chosen, level), ""]
             lines += [*_classes(part, chosen, level), "", "Limitations:", ""]
@@ -98,20 +103,22 @@ def card(evidence: Sequence[Evidence], *, eps: Sequence[float] = (), level: floa
             lines += ["", "How it was measured:", ""]
             lines += [f"- {sentence}" for sentence in _method(part, source)]
             lines.append("")
-    return "\n".join(_without_double_blanks(lines))
+    return "\n".join(map(plain, _without_double_blanks(lines)))
 
 
 def _found(name: str, part: Distribution, source: Evidence) -> Iterator[str]:
     right = int(part.holds.sum())
-    data = source.experiment.get("source") or source.place.name
-    plain = name.removesuffix(".onnx")
+    data = _inline(source.experiment.get("source") or source.place.name)
+    network = _inline(name.removesuffix(".onnx"))
     if _is_published(part):
-        yield f"{data} has results of {plain} for {right} inputs that it classifies correctly."
+        yield _sentence(
+            f"{data} has results of {network} for {right} inputs that it classifies correctly."
+        )
     else:
-        yield (
-            f"{plain} classifies {right} of {len(part)} inputs ({data}) correctly."
+        yield _sentence(
+            f"{network} classifies {right} of {len(part)} inputs ({data}) correctly."
             if part.is_about_label
-            else f"{_property(part)} holds for {plain} at {right} of {len(part)} inputs ({data})."
+            else f"{_property(part)} holds for {network} at {right} of {len(part)} inputs ({data})."
         )
 
 
@@ -146,10 +153,8 @@ def _radii(part: Distribution, source: Evidence) -> Iterator[str]:
 
 def _table(part: Distribution, eps: Sequence[float], level: float) -> Iterator[str]:
     population = "all correctly classified inputs" if _is_published(part) else "all inputs"
-    yield (
-        f"| eps | proven | not refuted | {population}, {100 * level:g} % confidence |\n"
-        "|---:|---:|---:|---:|"
-    )
+    yield f"| eps | proven | not refuted | {population}, {100 * level:g} % confidence |"
+    yield "|---:|---:|---:|---:|"
     endings = []
     for value in eps if _is_published(part) else (0.0, *eps):
         share = part.robust_accuracy(value)
@@ -223,32 +228,42 @@ def _limitations(part: Distribution, source: Evidence, level: float) -> Iterator
         )
     if _is_published(part):
         yield "Inputs that are misclassified were not published: accuracy is not known."
-    yield from source.notes
+    yield from (_sentence(_inline(note)) for note in source.notes)
 
 
 def _method(part: Distribution, source: Evidence) -> Iterator[str]:
     if not source.is_measured:
-        yield f"Read from {source.place.name}; published claims."
+        yield f"Read from {_inline(source.place.name)}; published claims."
         return
     told = source.experiment
-    settings = [f"{name} {told[name]}" for name in SETTINGS if told.get(name) is not None]
+    settings = [f"{name} {_inline(told[name])}" for name in SETTINGS if told.get(name) is not None]
     yield f"Settings: {', '.join(settings)}."
-    yield f"Data: {told.get('source')}."
-    yield f"Network: fingerprint {part.column('fingerprint')[0]}."
+    yield f"Data: {_inline(told.get('source'))}."
+    yield f"Network: fingerprint {_inline(part.column('fingerprint')[0])}."
     if scope := proof_scope(part):
         yield f"{scope[0].upper()}{scope[1:]}."
     own = source.answers.get(part.networks[0], {})
-    answers = (f"{who} ({count})" for who, count in sorted(own.items()))
+    answers = (f"{_inline(who)} ({count})" for who, count in sorted(own.items()))
     yield f"Answers by: {', '.join(answers)}."
     if source.replayed_on:
-        yield f"Every counterexample was replayed on {', '.join(source.replayed_on)}."
+        yield f"Every counterexample was replayed on {', '.join(map(_inline, source.replayed_on))}."
     seconds = float(np.nansum(part.column("seconds")))
     yield f"Time: {seconds:.0f} s for {len(part)} inputs."
 
 
 def _property(part: Distribution) -> str:
     names = dict.fromkeys(part.column("property").tolist())
-    return f"The property {' or '.join(names)}"
+    return f"The property {' or '.join(map(_inline, names))}"
+
+
+def _inline(told: object) -> str:
+    """Text of others, as it stands inside a line of Markdown: without markup, and in one line."""
+    return _MARKUP.sub(r"\\\g<0>", plain(str(told)).strip())
+
+
+def _sentence(text: str) -> str:
+    """A line that begins with text of others: it stays a sentence."""
+    return _BEGINNING.sub(r"\g<1>\\\g<2>", text)
 
 
 def _is_published(part: Distribution) -> bool:

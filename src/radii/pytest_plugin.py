@@ -57,12 +57,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     ]
     lines = [f"{test}: {value}" for test, name, value in found if name == PROPERTY]
     if lines:
+        from radii.terminal import plain
+
         terminalreporter.section("robustness")
         for line in sorted(lines):
-            terminalreporter.line(line)
+            terminalreporter.line(plain(line))
         misses = [float(value) for _, name, value in found if name == MISS]
         if len(misses) > 1:
-            terminalreporter.line(_together(misses))
+            terminalreporter.line(plain(_together(misses)))
 
 
 def _together(misses: list[float]) -> str:

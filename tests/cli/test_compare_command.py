@@ -260,3 +260,22 @@ def test_results_without_an_answer_are_left_out_of_values_and_counted(
     assert rows["first_left_out"].tolist() == [3]
     assert main(["compare", *plain, "--permutations", "19"]) == 0
     assert "answer" not in capsys.readouterr().out
+
+
+def test_only_some_of_the_results(places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """As for `radii plot`: values of one name are alternatives, several names must all fit."""
+    whole = shown(["compare", *places], capsys)
+    some = shown(["compare", *places, "--only", "network=a", "--only", "network=c"], capsys)
+    assert [row["group"] for row in whole["summary"]] == ["a", "b", "c"]
+    assert [row["group"] for row in some["summary"]] == ["a", "c"]
+    first = shown(["compare", *places, "--only", "network=a", "--only", "network=b",
+                   "--only", "class=0"], capsys)  # fmt: skip
+    assert [(row["group"], row["inputs"]) for row in first["summary"]] == [("a", 10), ("b", 10)]
+    for only, sentence in (
+        ("network=d", "--only network=d: the results have a, b, c"),
+        ("size=3", "--only size=3: write one of network, class"),
+        ("class", "--only class: write one of network, class"),
+    ):
+        assert main(["compare", *places, "--only", only]) == 2
+        assert sentence in capsys.readouterr().err
+    assert main(["compare", *places, "--only", "network=a"]) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import os
 import time
 from pathlib import Path
 
@@ -177,6 +178,21 @@ def test_even_a_solver_that_hangs_answers_in_time(
     assert answer(capsys, folded, file, "--timeout", 2, "--out", out) is Outcome.TIMEOUT
     assert time.monotonic() - started < 3.5
     assert out.read_text() == "timeout\n"
+
+
+@pytest.mark.parametrize("endless", ["property", "network"])
+def test_a_file_that_never_ends_is_read_in_time(
+    folded: Path, capsys: pytest.CaptureFixture[str], endless: str
+) -> None:
+    """A pipe that nobody writes to: whoever opens it waits, as for a file of many gigabytes."""
+    files = {"network": folded, "property": written(folded, AROUND + "(assert (<= Y_0 -0.125))")}
+    pipe = folded.parent / "pipe"
+    os.mkfifo(pipe)
+    files[endless] = pipe
+    started = time.monotonic()
+    assert call(files["network"], files["property"], "--timeout", 1) == 0
+    assert time.monotonic() - started < 2.5
+    assert capsys.readouterr().out == "timeout\n"
 
 
 def test_memory_runs_out(

@@ -85,9 +85,7 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Nothing is decided for real; the limits of what was asked."""
     asked: list[float] = []
 
-    def decide(
-        args: object, problem: object, started: float, seconds: float, memory: object
-    ) -> Found:
+    def decide(args: object, started: float, seconds: float, memory: object) -> Found:
         asked.append(seconds)
         return Found(Verification(Outcome.UNSAT), "nobody")
 
@@ -234,9 +232,7 @@ def test_a_second_try_does_not_take_the_counterexample_away(
 ) -> None:
     """The same instance twice, the second time with too little time."""
 
-    def decide(
-        args: object, problem: object, started: float, seconds: float, memory: object
-    ) -> Found:
+    def decide(args: object, started: float, seconds: float, memory: object) -> Found:
         if seconds < 5:
             return Found(Verification(Outcome.TIMEOUT), "nobody")
         values = np.zeros(2), np.zeros(2)

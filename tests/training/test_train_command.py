@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from torch import nn
 
 from radii import datasets
 from radii.cli import main
@@ -49,6 +51,9 @@ def test_own_arrays_without_a_test_split(
         (["--eps", "wide"], "--eps wide is not a number"),
         (["--std", "0"], "all above 0"),
         (["--threads", "0"], "--threads 0"),
+        (["--device", "abacus"], "device 'abacus' is not one of cpu"),
+        (["--device", "meta"], "device 'meta' is not one of cpu"),
+        (["--device", "cpu", "--bayesian", "hmc"], "--device has no use with --bayesian"),
         (["--data", "nowhere.npz"], "neither a data set"),
         (["--domain", "1:0"], "low <= high"),
         (["--batch", "0"], "batch 0 must be at least 1"),
@@ -63,3 +68,36 @@ def test_bad_input_is_one_sentence(
     assert said in error
     assert error.count("\n") == 1
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("flags", [[], ["--prune", "0.5"], ["--tune", "1"]])
+def test_the_device_is_where_networks_are_trained(
+    flags: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of every kind of training; that they compute where their module is, is theirs."""
+    if "--tune" in flags:
+        pytest.importorskip("optuna")
+    moved: list[object] = []
+    really_to = nn.Module.to
+
+    def to(module: nn.Module, *place: Any, **more: Any) -> nn.Module:
+        moved.extend(place)
+        return module if place == ("abacus",) else really_to(module, *place, **more)
+
+    monkeypatch.setattr("radii.training.runs.check_device", lambda name: None)
+    monkeypatch.setattr("radii.verifiers.check_device", lambda name: None)
+    monkeypatch.setattr(nn.Module, "to", to)
+    assert main(["train", *FAST, *flags, "--device", "abacus", "--out", str(tmp_path)]) == 0
+    assert moved.count("abacus") == 1 + bool(flags)
+    moved.clear()
+    assert main(["train", *FAST, *flags, "--out", str(tmp_path / "other")]) == 0
+    assert "abacus" not in moved
+
+
+def test_the_device_that_is_the_default_changes_nothing(tmp_path: Path) -> None:
+    for name, flags in (("one", []), ("two", ["--device", "cpu"])):
+        assert main(["train", *FAST, *flags, "--out", str(tmp_path / name)]) == 0
+    one, two = ((tmp_path / name / "network.onnx").read_bytes() for name in ("one", "two"))
+    assert one == two

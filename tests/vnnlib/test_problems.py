@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,10 @@ from hypothesis import strategies as st
 
 from radii.errors import SpecificationError
 from radii.queries import Specification
-from radii.vnnlib import Problem, parse_problem, read_problem
+from radii.vnnlib import Problem, expressions, parse_problem, problems, read_problem
+from radii.vnnlib.comparisons import Alternatives, Comparisons
+from radii.vnnlib.expressions import Run, read_forms
+from radii.vnnlib.formulas import Conjunction, Constraint, Disjunction, Formula, one_by_one
 
 DECLARED = """; two inputs, three outputs
 (declare-const X_0 Real)
@@ -373,3 +377,100 @@ def test_damaged_files_never_crash(
         parse_problem(damaged, name="d").specifications((2,))
     except SpecificationError as error:
         assert str(error).startswith("d: ")
+
+
+def large(shape: str) -> tuple[str, int]:
+    """A file of one of the shapes that large files have, and how many comparisons it holds."""
+    declared = [f"(declare-const {kind}_{i} Real)" for kind in "XY" for i in range(300)]
+    bounds = [f"({relation} X_{i} {i}.5e-3)" for i in range(300) for relation in ("<=", "<")]
+    lines = {
+        "assertions": [f"(assert {bound})  ; (assert (<= X_0 -9))" for bound in bounds],
+        "one conjunction": ["(assert (and", *bounds, "))"],
+        "alternatives": ["(assert (or", *(f"(and {bound} (<= Y_0 Y_1))" for bound in bounds), "))"],
+        "comparisons": ["(assert (or", *bounds, "))"],
+    }
+    return "\n".join([*declared, *lines[shape]]), len(bounds) * (1 + (shape == "alternatives"))
+
+
+@pytest.mark.parametrize("shape", ["assertions", "one conjunction", "alternatives", "comparisons"])
+def test_large_files_are_read_in_columns(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one by one, which takes eight times as long, and as one by one."""
+    text, count = large(shape)
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "forms", lambda _: pytest.fail("a run was taken apart"))
+        read = parse_problem(text)
+    monkeypatch.setattr(problems, "read_pieces", read_forms)
+    plain = parse_problem(text)
+    assert len(list(constraints(plain.formula))) == count
+    assert list(constraints(read.formula)) == list(constraints(plain.formula))
+    for inputs in (np.zeros(300), np.arange(300) * 1e-3 + 5e-4, np.ones(300)):
+        for outputs in (np.zeros(300), np.arange(300, 0, -1)):
+            told = (each.is_solved_by(inputs, outputs) for each in (read, plain))
+            assert len(set(told)) == 1
+
+
+def constraints(formula: Formula) -> Iterator[Constraint]:
+    match formula:
+        case Constraint():
+            yield formula
+        case Comparisons():
+            yield from one_by_one(formula)
+        case Alternatives():
+            for part in formula:
+                yield from one_by_one(part)
+        case Conjunction(parts) | Disjunction(parts):
+            for part in parts:
+                yield from constraints(part)
+
+
+PIECES = [
+    "(<= X_0 0.5)",
+    "(>= X_1 -0.25)",
+    "(< Y_0 Y_1)",
+    "(> 1e-3 Y_2)",
+    "( <=\tX_1 ;(<= X_0 9)\n 1)",
+    "(<= X_0 X_0)",
+    "(<= 1 2)",
+    "(<= 0 X_0 1)",
+    "(not (<= Y_0 1))",
+    "(<= X_0 Y_0)",
+    "(<= Y_9 0)",
+    "(<= X_0 1_0)",
+    "(<= X_0 1e999)",
+]
+COMMON = 5
+"""So many of the pieces are what files mostly have."""
+piece = st.one_of(st.sampled_from(PIECES[:COMMON]), st.sampled_from(PIECES))
+conjunction = st.lists(piece, min_size=1, max_size=6).map(lambda p: f"(and {' '.join(p)})")
+part = st.one_of(
+    piece,
+    conjunction,
+    st.lists(conjunction, min_size=1, max_size=6).map(lambda p: f"(or {' '.join(p)})"),
+    st.lists(conjunction, max_size=3).map(lambda p: f"(not (and {' '.join(p)}))"),
+    st.lists(piece, min_size=1, max_size=6).map(lambda p: f"(or {' '.join(p)})"),
+)
+
+
+def told(text: str) -> object:
+    """All that can be found out about a file."""
+    try:
+        read = parse_problem(text, name="p")
+        found = read.specifications((2,))
+    except SpecificationError as error:
+        return str(error)
+    boxes = [np.stack(specification.region.box()).tolist() for specification in found]
+    points = np.random.default_rng(0).uniform(-1, 1, (20, 5)).round(1)
+    solved = [read.is_solved_by(point[:2], point[2:]) for point in points]
+    return read.strict, boxes, [rows(specification) for specification in found], solved
+
+
+@settings(max_examples=200, deadline=None)
+@given(asserted=st.lists(part, min_size=1, max_size=8), blank=st.sampled_from([" ", "\n", "\n\n"]))
+def test_columns_change_nothing(asserted: list[str], blank: str) -> None:
+    """Also which error is told, and its line, whether or not runs are read in columns."""
+    text = DECLARED + BOX + blank.join(f"(assert {part})" for part in asserted)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(expressions, "WORTH_CHARACTERS", 1)
+        in_columns = told(text)
+        patched.setattr(problems, "read_pieces", read_forms)
+        assert in_columns == told(text)

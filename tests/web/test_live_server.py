@@ -78,21 +78,132 @@ def test_the_token_in_a_header(served: Served) -> None:
     [
         ("127.0.0.1", 200),
         ("localhost:9000", 200),  # through a tunnel
+        ("LocalHost", 200),
         ("[::1]:80", 200),
+        ("[::1]", 200),
+        ("192.0.2.7:65535", 200),
         ("evil.example", 403),
         ("127.0.0.1.evil.example:8765", 403),
         ("localhost.evil.example", 403),
-        ("", 403),
-        ("[::1", 403),
+        ("127.1", 403),
+        ("2130706433", 403),
+        ("", 400),
+        ("[::1", 400),
+        ("::1", 400),
+        ("[::1]x", 400),
+        ("[127.0.0.1:80", 400),
+        ("[evil.example]", 400),
+        ("[fe80::1%25eth0]", 400),
+        ("[]", 400),
+        ("evil.com@127.0.0.1", 400),
+        ("evil.com:80@127.0.0.1:80", 400),
+        ("@localhost", 400),
+        ("localhost:", 400),
+        ("localhost:65536", 400),
+        ("localhost:99999", 400),
+        ("localhost:123456", 400),
+        ("localhost:-1", 400),
+        ("localhost:+1", 400),
+        ("localhost:80:80", 400),
+        ("localhost:8_0", 400),
+        ("localhost/", 400),
+        ("localhost?x", 400),
+        ("localhost#x", 400),
+        ("http://localhost", 400),
+        ("localhost, localhost", 400),
+        ("local\\host", 400),
+        ("lo\tcalhost", 400),
+        (":80", 400),
+        ("/", 400),
+        ("%6cocalhost", 400),
+        (b"l\xf6calhost", 400),
+        (b"localhost:\xb2", 400),
+        (b"\xe2\x84\xaa", 400),
+        (b"\xff\xfe", 400),
     ],
 )
-def test_foreign_names_for_this_machine(served: Served, host: str, status: int) -> None:
+def test_foreign_names_for_this_machine(served: Served, host: str | bytes, status: int) -> None:
     assert served.ask("/state.json", headers={"Host": host})[0] == status
+
+
+def raw(served: Served, lines: list[bytes]) -> bytes:
+    """The answer to a request of exactly these lines."""
+    with socket.create_connection(("127.0.0.1", served.server.server_port), timeout=10) as stream:
+        stream.sendall(b"\r\n".join([*lines, b"", b""]))
+        stream.shutdown(socket.SHUT_WR)
+        return b"".join(iter(lambda: stream.recv(1 << 16), b""))
+
+
+@pytest.mark.parametrize(
+    ("target", "lines"),
+    [
+        ("/state.json", []),  # no Host
+        ("/state.json", ["Host: localhost", "Host: localhost"]),
+        ("/state.json", ["Host: localhost", "host: evil.example"]),
+        ("/state.json", ["Host: localhost", "Origin: http://localhost", "Origin: null"]),
+        ("//[", ["Host: localhost"]),
+        ("http://[::1", ["Host: localhost"]),
+        ("http://localhost/state.json", ["Host: localhost"]),
+        ("*", ["Host: localhost"]),
+        ("state.json", ["Host: localhost"]),
+    ],
+)
+@pytest.mark.parametrize("token", [TOKEN, "wrong"])
+def test_malformed_requests_are_refused_and_raise_nothing(
+    served: Served,
+    capsys: pytest.CaptureFixture[str],
+    target: str,
+    lines: list[str],
+    token: str,
+) -> None:
+    request = f"GET {target}?token={token} HTTP/1.1"
+    answer = raw(served, [line.encode() for line in (request, *lines)])
+    # The path that `//[` is normalised to is a path, though none of this server's.
+    expected = (b" 404 " if token == TOKEN else b" 403 ") if target == "//[" else b" 400 "
+    assert expected in answer.split(b"\r\n")[0]
+    assert b"experiments" not in answer
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "",
+        "null",
+        "http://",
+        "http://[",
+        "http://[::1",
+        "http://[evil]",
+        "//127.0.0.1:{port}",
+        "127.0.0.1:{port}",
+        "ftp://127.0.0.1:{port}",
+        "http://127.0.0.1:{port}/",
+        "http://127.0.0.1:{port}?x",
+        "http://127.0.0.1:99999",
+        "http://127.0.0.1:port",
+        "http://evil.com@127.0.0.1:{port}",
+        "http://127.0.0.1:{port}@evil.com",
+        "http://127.0.0.1:{port}.evil.com",
+        "http://127.0.0.1:{port} http://evil.com",
+        "http://127.0.0.1",
+        "http://localhost:{port}",
+        "http://xn--\u00df:{port}",
+        "http://127.0.0.1\u2488:{port}",
+    ],
+)
+def test_a_foreign_or_malformed_origin_is_refused(
+    served: Served, capsys: pytest.CaptureFixture[str], origin: str
+) -> None:
+    port = served.server.server_port
+    headers = {"Host": f"127.0.0.1:{port}", "Origin": origin.format(port=port).encode()}
+    assert served.ask("/state.json", headers=headers)[0] == 403
+    assert capsys.readouterr().err == ""
 
 
 def test_other_pages_may_not_ask(served: Served) -> None:
     own = f"127.0.0.1:{served.server.server_port}"
-    for origin, status in ((f"http://{own}", 200), ("http://127.0.0.1:1", 403), ("null", 403)):
+    own_origins = [(f"http://{own}", 200), (f"HTTP://{own}", 200), (f"https://{own}", 200)]
+    for origin, status in (*own_origins, ("http://127.0.0.1:1", 403)):
         got, headers, _ = served.ask("/state.json", headers={"Host": own, "Origin": origin})
         assert got == status
         assert not [name for name in headers if name.startswith("Access-Control")]

@@ -42,6 +42,7 @@ from radii.cli import (
 )
 from radii.cli.parsing import Parser
 from radii.errors import InputError
+from radii.terminal import say
 
 __all__ = ["main"]
 
@@ -105,10 +106,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(args.run(args))
     except InputError as error:
-        print(f"radii: {' '.join(str(error).split())}", file=sys.stderr)
+        say(f"radii: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("radii: interrupted", file=sys.stderr)
+        say("radii: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader of our output (head, less) went away; give Python's exit a sink to flush into.
@@ -117,7 +118,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("RADII_DEBUG"):
             raise
-        print(
+        say(
             f"radii: internal error: {type(error).__name__}: {' '.join(str(error).split())} "
             "(RADII_DEBUG=1 shows where)",
             file=sys.stderr,

@@ -10,6 +10,7 @@ from typing import Any
 from radii.cli.events import add_logging_flags
 from radii.cli.options import add_experiment_flags, add_json_flag
 from radii.cli.run import execute
+from radii.terminal import say
 
 __all__ = ["add_parser"]
 
@@ -43,5 +44,5 @@ def run(args: argparse.Namespace) -> int:
         setattr(args, name, None)
     if idle:
         flags = ", ".join(f"--{name}" for name in idle)
-        print(f"radii: {flags} changes nothing here: an attack proves nothing", file=sys.stderr)
+        say(f"radii: {flags} changes nothing here: an attack proves nothing", file=sys.stderr)
     return execute(args, args.out, search="attack-only")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
 from radii.errors import ExperimentError, StoreError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,13 +94,13 @@ def run(args: argparse.Namespace) -> int:
         **{name: getattr(args, name) for name in names},
     )
     for note in (*published.notes, *audit.notes):
-        print(f"radii: {note}", file=sys.stderr)
+        say(f"radii: {note}", file=sys.stderr)
     with Store.create_or_open(args.out) as store:
         try:
             with ProgressBar() as bar:
                 audit.plan.run(store, jobs=args.jobs or default_jobs(), observer=bar)
         except KeyboardInterrupt:
-            print(
+            say(
                 f"radii: interrupted; what was found is in {args.out}, run again to continue",
                 file=sys.stderr,
             )
@@ -111,12 +112,13 @@ def run(args: argparse.Namespace) -> int:
 def _report(audit: Audit, store: Store, out: Path, *, as_json: bool) -> None:
     from radii.auditing import findings, findings_frame, save_witnesses
     from radii.auditing.saving import TABLE
+    from radii.cli.csv_output import write_csv
 
     found = findings(audit, store)
     save_witnesses(audit, found, out)
     frame = findings_frame(found)
     try:
-        frame.to_csv(out / TABLE, index=False)
+        write_csv(frame, out / TABLE)
     except OSError as error:
         raise StoreError(f"{out}: cannot be written ({error.strerror or error})") from None
     if as_json:
@@ -140,10 +142,9 @@ def _print_json(frame: pd.DataFrame) -> None:
 
 
 def _print_tables(frame: pd.DataFrame, found: list[Finding], out: Path) -> None:
-    from rich.console import Console
-
     from radii.auditing import Status
     from radii.cli.audit_tables import audit_table, refuted_table
+    from radii.cli.console import Console
 
     console = Console()
     refuted = [finding for finding in found if finding.status is Status.REFUTED]
@@ -153,7 +154,6 @@ def _print_tables(frame: pd.DataFrame, found: list[Finding], out: Path) -> None:
     console.print(
         f"{len(refuted)} of {len(frame)} claims are refuted. Every claim: {out / 'audit.csv'}; "
         f"witnesses: {out / 'witnesses'}",
-        markup=False,
         highlight=False,
         soft_wrap=True,
     )

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from rich.text import Text
 
 from radii.auditing import Finding, Status
 
@@ -32,7 +31,7 @@ def audit_table(found: Sequence[Finding]) -> Table:
         closest = min((finding.ratio for finding in refuted), default=math.nan)
         times = [_seconds(refuted), _seconds(standing)] if has_seconds else []
         table.add_row(
-            Text(network),
+            network,
             str(len(mine)),
             str(len(refuted)),
             "" if math.isnan(closest) else f"{100 * closest:.0f} %",
@@ -57,7 +56,7 @@ def refuted_table(refuted: Sequence[Finding]) -> Table:
     for finding in worst[:SHOWN]:
         claim, witness = finding.claim, finding.witness
         table.add_row(
-            Text(claim.network),
+            claim.network,
             str(claim.input),
             str(finding.instance.label),
             *(str(claim.target) for _ in targets),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from radii.errors import DataError, StoreError
+from radii.terminal import say
 
 __all__ = ["add_parser"]
 
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
             raise StoreError(f"{place}: no such file or directory")
     text = card([read_evidence(place) for place in args.places], eps=eps, level=level)
     if args.output is None:
-        print(text)
+        say(*text.split("\n"))
         return 0
     if args.output.is_dir():
         raise DataError(f"{args.output} is a directory: name a file with --output")

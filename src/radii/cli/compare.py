@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
 from radii.cli.parsing import number
+from radii.cli.sources import add_only_flag
 from radii.errors import DataError, StoreError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ EPILOG = """examples:
   radii compare results published.csv --eps 0.01,0.02,0.05
   radii compare results --by class --eps 0.02        the classes of each network, and fairness
   radii compare train test --by split                training against testing inputs
+  radii compare results --only class=3 --only class=5
   radii compare results --fit                        which parametric family describes the radii
   radii compare results --json
   radii compare results --csv tables                 summary, comparisons, spearman, quality
@@ -46,6 +48,7 @@ def add_parser(subparsers: Any) -> None:
         default="network",
         help="what is compared (network); others are compared within each network",
     )
+    add_only_flag(parser)
     parser.add_argument("--eps", metavar="E[,E...]", help="also robust accuracy at these radii")
     parser.add_argument(
         "--inputs",
@@ -81,7 +84,12 @@ def run(args: argparse.Namespace) -> int:
     from radii.cli.comparing import Options, compare_groups
     from radii.cli.fitting import fit_rows
     from radii.cli.json_output import print_json
-    from radii.cli.sources import note_arithmetics, note_published, read_distributions
+    from radii.cli.sources import (
+        note_arithmetics,
+        note_published,
+        read_distributions,
+        selected,
+    )
 
     options = Options(
         by=args.by,
@@ -93,6 +101,7 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
     )
     distribution = read_distributions(args.places, split=args.split, distrust=args.distrust)
+    distribution = selected(distribution, args.only)
     compared = compare_groups(distribution, options)
     note_published(distribution)
     note_arithmetics(distribution)
@@ -151,6 +160,8 @@ def _object(compared: Compared) -> dict[str, Any]:
 def _write(compared: Compared, fits: list[dict[str, Any]], folder: Path) -> None:
     import pandas as pd
 
+    from radii.cli.csv_output import write_csv
+
     summaries = [
         {
             **{name: value for name, value in row.items() if name != "robust_accuracy"},
@@ -173,15 +184,14 @@ def _write(compared: Compared, fits: list[dict[str, Any]], folder: Path) -> None
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in tables.items():
             if rows:
-                pd.DataFrame(rows).to_csv(folder / f"{name}.csv", index=False)
+                write_csv(pd.DataFrame(rows), folder / f"{name}.csv")
     except OSError as error:
         raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from None
 
 
 def _print(compared: Compared, fits: list[dict[str, Any]]) -> None:
-    from rich.console import Console
-
     from radii.cli import compare_tables as tables
+    from radii.cli.console import Console
     from radii.cli.fitting import fit_sentences
 
     console = Console(highlight=False)
@@ -192,14 +202,14 @@ def _print(compared: Compared, fits: list[dict[str, Any]]) -> None:
     console.print(tables.effect_table(compared))
     console.print("Who is more robust where? On these inputs:")
     for found in compared.comparisons:
-        console.print(f"  {found.dominance}", markup=False)
+        console.print(f"  {found.dominance}")
     console.print("Among all inputs:")
     for sentence in compared.confident:
-        console.print(f"  {sentence}", markup=False)
+        console.print(f"  {sentence}")
     for sentence in compared.fairness_sentences():
-        console.print(sentence, markup=False)
+        console.print(sentence)
     for sentence in fit_sentences(fits):
-        console.print(sentence, markup=False)
+        console.print(sentence)
     if compared.correlations is not None:
         console.print(tables.correlation_table(compared.correlations, compared.distribution))
     console.print(tables.quality_table(compared))

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from rich.text import Text
 
 from radii.cli.comparing import Compared
+from radii.cli.console import stacked
 from radii.distributions import Correlations, Distribution
 from radii.distributions.summaries import whose
 
@@ -44,7 +44,7 @@ def summary_table(compared: Compared) -> Table:
         ]
         unsolved = [str(row["unsolved"])] if has_unsolved else []
         correct = f"{row['correct']}/{row['inputs']}"
-        table.add_row(Text(row["group"]), correct, *unsolved, *intervals)
+        table.add_row(row["group"], correct, *unsolved, *intervals)
     table.caption = f"radii of {whose(compared.distribution)}, proven–witnessed"
     if has_unsolved:
         table.caption += "; no answer: nothing proven, nothing witnessed, so a radius may be any"
@@ -58,12 +58,14 @@ def accuracy_table(compared: Compared) -> Table:
     endings = []
     for row in compared.summaries():
         shares = [
-            f"{share['proven']:.2f}–"
-            f"{'?' if share['unsearched'] else format(share['not_refuted'], '.2f')}\n"
-            f"({share['low']:.2f}–{share['high']:.2f})"
+            stacked(
+                f"{share['proven']:.2f}–"
+                f"{'?' if share['unsearched'] else format(share['not_refuted'], '.2f')}",
+                f"({share['low']:.2f}–{share['high']:.2f})",
+            )
             for share in row["robust_accuracy"]
         ]
-        table.add_row(Text(row["group"]), *shares)
+        table.add_row(row["group"], *shares)
         endings += [share["unsearched"] for share in row["robust_accuracy"] if share["unsearched"]]
     table.caption = (
         "share of all inputs, proven–not refuted; in brackets with "
@@ -85,11 +87,14 @@ def test_table(compared: Compared) -> Table:
         tests = {test.test: test for test in found.all_tests}
         one, two = found.inputs
         table.add_row(
-            Text("\n".join(found.names)),
-            f"{one}\nmatched" if found.is_matched else f"{one}\n{two}",
-            *(["\n".join(map(str, found.left_out))] if left_out else []),
-            "raw\nHolm",
-            *(f"{_p(tests[name].p_value)}\n{_p(compared.adjusted[name][place])}" for name in order),
+            stacked(*found.names),
+            stacked(f"{one}", "matched" if found.is_matched else f"{two}"),
+            *([stacked(*map(str, found.left_out))] if left_out else []),
+            stacked("raw", "Holm"),
+            *(
+                stacked(_p(tests[name].p_value), _p(compared.adjusted[name][place]))
+                for name in order
+            ),
         )
     table.caption = (
         "scores, curves: permutations of the brackets, which exchange those of one input where "
@@ -110,11 +115,14 @@ def effect_table(compared: Compared) -> Table:
     for found in compared.comparisons:
         delta, means = found.delta, found.means
         table.add_row(
-            Text("\n".join(found.names)),
-            f"{delta.least:+.2f} to {delta.most:+.2f}\n({delta.low:+.2f} to {delta.high:+.2f})",
+            stacked(*found.names),
+            stacked(
+                f"{delta.least:+.2f} to {delta.most:+.2f}",
+                f"({delta.low:+.2f} to {delta.high:+.2f})",
+            ),
             "-"
             if math.isnan(means.proven)
-            else f"{means.proven:+.4f}\n({means.low:+.4f} to {means.high:+.4f})",
+            else stacked(f"{means.proven:+.4f}", f"({means.low:+.4f} to {means.high:+.4f})"),
         )
     table.caption = (
         "positive: the first has the larger radii; means are of proven sides; in brackets with "
@@ -135,7 +143,7 @@ def correlation_table(found: Correlations, distribution: Distribution) -> Table:
             value = found.coefficients[one, two]
             star = "*" if found.adjusted[one, two] < 0.05 else ""
             cells.append("-" if math.isnan(value) else f"{value:.2f}{star}")
-        table.add_row(Text(f"{one + 1} {name}"), *cells)
+        table.add_row(f"{one + 1} {name}", *cells)
     table.caption = (
         f"* p < 0.05 after Holm's correction; over {whose(distribution)} for both networks"
     )
@@ -165,7 +173,7 @@ def quality_table(compared: Compared) -> Table:
     table = _table("Quality", compared.options.by, tuple(told))
     for row in rows:
         cells = [_number(row[field], form) for field, form in told.values()]
-        table.add_row(Text(row["group"]), *cells)
+        table.add_row(row["group"], *cells)
     table.caption = (
         f"of {whose(compared.distribution)}; gap: mean width of their brackets; "
         "open: without a witness; unsolved: without a proof, too"

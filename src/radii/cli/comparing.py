@@ -29,6 +29,7 @@ from radii.distributions import (
 from radii.distributions.searched import why_unsearched
 from radii.distributions.summaries import whose
 from radii.errors import DataError
+from radii.terminal import say
 
 __all__ = ["Compared", "Options", "compare_groups"]
 
@@ -219,7 +220,7 @@ def _families(distribution: Distribution, options: Options) -> list[dict[str, Di
 def _with_radii(groups: dict[str, Distribution]) -> dict[str, Distribution]:
     kept = {name: part for name, part in groups.items() if part.holds.any()}
     for name in groups.keys() - kept.keys():
-        print(f"radii: {name} is left out: it has no {whose(groups[name])}", file=sys.stderr)
+        say(f"radii: {name} is left out: it has no {whose(groups[name])}", file=sys.stderr)
     return kept
 
 
@@ -231,7 +232,7 @@ def _over_targets(distribution: Distribution, by: str) -> Distribution:
         combined = over_targets(distribution)
     except DataError:
         return distribution
-    print("radii: an input's brackets are combined over its targets", file=sys.stderr)
+    say("radii: an input's brackets are combined over its targets", file=sys.stderr)
     return combined
 
 

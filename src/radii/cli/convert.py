@@ -9,6 +9,7 @@ from typing import Any
 from radii.cli.data_convert import add_convert
 from radii.cli.options import add_experiment_flags, experiment_from
 from radii.errors import ExperimentError, StoreError
+from radii.terminal import say
 
 __all__ = ["add_parser"]
 
@@ -119,7 +120,7 @@ def _network(args: argparse.Namespace) -> int:
         raise ExperimentError(f"--out {args.out} is the network itself; name another file")
     _write(args.out, network.onnx_bytes)
     shape = "x".join(map(str, network.input_shape))
-    print(f"{args.out}: {shape} -> {network.output_size}, fingerprint {network.fingerprint[:12]}")
+    say(f"{args.out}: {shape} -> {network.output_size}, fingerprint {network.fingerprint[:12]}")
     return 0
 
 
@@ -137,7 +138,7 @@ def _vnnlib(args: argparse.Namespace) -> int:
     count = write_benchmark(args.out, networks, queries, timeout=plan.settings.timeout)
     left_out = len(plan.instances) - len(asked)
     note = f" ({left_out} misclassified inputs are left out)" if left_out else ""
-    print(f"{args.out / 'instances.csv'}: {count} instances of {len(networks)} networks{note}")
+    say(f"{args.out / 'instances.csv'}: {count} instances of {len(networks)} networks{note}")
     return 0
 
 
@@ -153,10 +154,10 @@ def _verona(args: argparse.Namespace) -> int:
     text = found.as_toml(domain=args.domain, beside=args.out.resolve().parent)
     _write(args.out, text.encode())
     Experiment.from_options(Experiment.options_of(args.out))  # what was written can be read
-    print(f"{args.out}: {len(found.networks)} networks, images of {found.data}")
-    print(f"  radii run {args.out} --out results")
+    say(f"{args.out}: {len(found.networks)} networks, images of {found.data}")
+    say(f"  radii run {args.out} --out results")
     for place in found.results:
-        print(f"  radii import {place} -o {place.name}.csv")
+        say(f"  radii import {place} -o {place.name}.csv")
     return 0
 
 
@@ -175,7 +176,7 @@ def _results(args: argparse.Namespace) -> int:
     )
     left_out = len(distribution) - count
     note = f" ({left_out} misclassified inputs are left out, as VERONA does)" if left_out else ""
-    print(f"{args.out}: {count} results{note}")
+    say(f"{args.out}: {count} results{note}")
     return 0
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from radii.cli.options import add_arithmetic_flag, add_json_flag
 from radii.cli.parsing import number, seconds
 from radii.errors import ExperimentError, InputError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii import experiments, training
@@ -115,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
             observer=_Shown(),
         )
     except KeyboardInterrupt:
-        print(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
+        say(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
         return 130
     places = [args.out / f"round-{one.number}" / "results" for one in ended]
     page = _written(args.out, places)
@@ -155,7 +156,7 @@ class _Shown:
     """Sentences and progress bars on standard error."""
 
     def said(self, sentence: str) -> None:
-        print(sentence, file=sys.stderr, flush=True)
+        say(sentence, file=sys.stderr, flush=True)
 
     def training(self) -> AbstractContextManager[training.Observer | None]:
         from radii.cli.training_progress import TrainingProgress
@@ -188,8 +189,9 @@ def _written(out: Path, places: Sequence[Path]) -> Path:
 
 def _print(cycle: Cycle, ended: Sequence[Round], places: Sequence[Path], page: Path) -> None:
     """The rounds in a table, and how they compare."""
-    from rich.console import Console
     from rich.table import Table
+
+    from radii.cli.console import Console
 
     table = Table(title=f"{cycle.test}, eps {cycle.eps:g}", title_justify="left")
     names = ("round", "trained on", "counterexamples", "accuracy", "proven", "not refuted", "")
@@ -208,12 +210,12 @@ def _print(cycle: Cycle, ended: Sequence[Round], places: Sequence[Path], page: P
     console.print(table)
     if len(ended) > 1:
         _compare(console, (places[0], places[-1]))
-    console.print(f"All rounds: {page}", markup=False)
+    console.print(f"All rounds: {page}")
     if len(ended) > 1:
         named = " ".join(shlex.quote(str(place)) for place in places)
-        console.print(f"Statistics between them: radii compare {named}", markup=False)
+        console.print(f"Statistics between them: radii compare {named}")
     for outcome in ended[-1].outcomes:
-        console.print(f"{'met' if outcome.is_met else 'NOT MET'}: {outcome.reason}", markup=False)
+        console.print(f"{'met' if outcome.is_met else 'NOT MET'}: {outcome.reason}")
 
 
 def _compare(console: Any, places: Sequence[Path]) -> None:
@@ -224,7 +226,7 @@ def _compare(console: Any, places: Sequence[Path]) -> None:
     try:
         compared = compare_groups(read_distributions(places), Options(by="network", inputs="all"))
     except InputError as error:  # as when a round classifies no image correctly
-        console.print(f"The first and the last round are not compared: {error}.", markup=False)
+        console.print(f"The first and the last round are not compared: {error}.")
         return
     for found in compared.comparisons:
-        console.print(f"{found.dominance}", markup=False)
+        console.print(f"{found.dominance}")

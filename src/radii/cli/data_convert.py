@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.errors import DataError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.datasets import Dataset
@@ -51,7 +52,7 @@ def _convert(args: argparse.Namespace) -> int:
     ]
     save(args.out, parts)
     counts = ", ".join(f"{len(part)} {part.split or 'images'}" for part in parts)
-    print(f"{args.out}: {counts}, of {extent(parts[0].shape)}")
+    say(f"{args.out}: {counts}, of {extent(parts[0].shape)}")
     return 0
 
 

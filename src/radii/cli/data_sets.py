@@ -14,17 +14,18 @@ from radii.datasets.catalogue import CATALOGUE, PublishedSet, named
 from radii.datasets.downloads import Progress
 from radii.datasets.images import extent
 from radii.errors import DataError
+from radii.terminal import say
 
 __all__ = ["check", "get", "show"]
 
 
 def get(arguments: argparse.Namespace) -> int:
     if arguments.name.lower() == digits.NAME:
-        print("digits is embedded in radii and always in place")
+        say("digits is embedded in radii and always in place")
         return 0
     known = named(arguments.name)
     if not arguments.force and _is_whole(known):
-        print(f"{known.name} is in place already ({cache.root() / known.name})")
+        say(f"{known.name} is in place already ({cache.root() / known.name})")
         return 0
     with _progress(known) as progress:
         manifest = acquire(
@@ -36,7 +37,7 @@ def get(arguments: argparse.Namespace) -> int:
         )
     counts = ", ".join(f"{count} {split}" for split, count in manifest.counts.items())
     checked = "the official content" if manifest.official else "checksums recorded"
-    print(
+    say(
         f"{known.name} is in place: {counts} images of {extent(manifest.shape)}, {checked} "
         f"({cache.root() / known.name})"
     )
@@ -54,9 +55,10 @@ def _is_whole(known: PublishedSet) -> bool:
 @contextmanager
 def _progress(known: PublishedSet) -> Iterator[Progress]:
     """Bars for downloads on standard error, if that is a terminal."""
-    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
+
+    from radii.cli.console import Console
 
     columns = (
         TextColumn("{task.description}"),
@@ -81,7 +83,7 @@ def _progress(known: PublishedSet) -> Iterator[Progress]:
 def show(arguments: argparse.Namespace) -> int:
     rows = [_embedded(), *(_row(known) for known in CATALOGUE)]
     if arguments.json:
-        print(json.dumps({"directory": str(cache.root()), "datasets": rows}, indent=2))
+        say(*json.dumps({"directory": str(cache.root()), "datasets": rows}, indent=2).split("\n"))
         return 0
     columns = ("name", "in place", "train", "test", "image", "classes", "from")
     lines = [
@@ -142,7 +144,7 @@ def check(arguments: argparse.Namespace) -> int:
         chosen = [known for known in CATALOGUE if (cache.root() / known.name).exists()]
     rows = [{"name": known.name, "changed": list(cache.changed_files(known))} for known in chosen]
     if arguments.json:
-        print(json.dumps({"directory": str(cache.root()), "datasets": rows}, indent=2))
+        say(*json.dumps({"directory": str(cache.root()), "datasets": rows}, indent=2).split("\n"))
     elif rows:
         _print_table(
             ("name", "state"),
@@ -155,13 +157,14 @@ def check(arguments: argparse.Namespace) -> int:
             ],
         )
     else:
-        print(f"no data set is in place below {cache.root()}")
+        say(f"no data set is in place below {cache.root()}")
     return 1 if any(row["changed"] for row in rows) else 0
 
 
 def _print_table(columns: tuple[str, ...], lines: list[tuple[Any, ...]]) -> None:
-    from rich.console import Console
     from rich.table import Table
+
+    from radii.cli.console import Console
 
     table = Table(box=None, pad_edge=False)
     for column in columns:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
 from radii.errors import ExperimentError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.experiments import Plan
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
             with ProgressBar() as bar:
                 plan.run(store, jobs=args.jobs or default_jobs(), observer=bar)
         except KeyboardInterrupt:
-            print(
+            say(
                 f"radii: interrupted; what was found is in {args.out}, run again to continue",
                 file=sys.stderr,
             )
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         _explain(plan, store, args.out, quiet=args.json)
     if not args.json:
         seconds = tabled - started, time.perf_counter() - started
-        print("The table took {:.1f} s, all of it {:.1f} s.".format(*seconds))
+        say("The table took {:.1f} s, all of it {:.1f} s.".format(*seconds))
     return 0
 
 
@@ -99,8 +100,7 @@ def _plan(inputs: int) -> Plan:
 
 def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
     """Say what the brackets show, and draw them; `quiet` only draws."""
-    from rich.console import Console
-
+    from radii.cli.console import Console
     from radii.demo import TRAINED_AT
     from radii.demo.figures import closest_counterexamples, write_figures
     from radii.distributions import Distribution
@@ -108,10 +108,11 @@ def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
     from radii.report.findings import findings
 
     distribution = Distribution(store.measurements())
-    console = Console(quiet=quiet, highlight=False, markup=False)
+    console = Console(quiet=quiet, highlight=False)
     console.print()
     for sentence in findings(distribution, eps=TRAINED_AT):
-        console.print(f"{sentence}\n")
+        console.print(sentence)
+        console.print()
     names = {network.fingerprint: network.name for network in plan.networks}
     examples = closest_counterexamples(names, plan.instances, _closest_witnesses(store))
     figures = write_figures(directory, distribution, examples)

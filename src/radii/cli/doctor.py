@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from radii import __version__
 from radii.cli.options import add_json_flag
 from radii.memory import show_size
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.diagnosis import Check, DataSet, Package, Tool
@@ -51,13 +52,13 @@ def run(args: argparse.Namespace) -> int:
         verifiers = tools()
         if not args.json:
             _print_tools(verifiers)
-            print("\nself-test, inputs whose radii are known:")
+            say("", "self-test, inputs whose radii are known:")
         checks = self_test(lambda check: None if args.json else _print_check(check))
     is_able = not lacking and all(check.is_passed for check in checks)
     if args.json:
         _print_json(here, installed, verifiers, data, checks, is_able)
     else:
-        print(f"\n{_verdict(lacking, is_able)}")
+        say("", f"{_verdict(lacking, is_able)}")
     return 0 if is_able else 1
 
 
@@ -83,37 +84,37 @@ def _verdict(lacking: list[str], is_able: bool) -> str:
 def _print_facts(here: dict[str, Any], installed: list[Package], data: list[DataSet]) -> None:
     from radii.datasets import cache
 
-    print(f"radii {here['radii']}, Python {here['python']}, {here['platform']}")
+    say(f"radii {here['radii']}, Python {here['python']}, {here['platform']}")
     sizes = [
         f"{show_size(here[name])} {text}"
         for name, text in (("memory_bytes", "of memory"), ("available_bytes", "of it free"))
         if here[name] is not None
     ]
     cores = f"{here['cores']} core{'' if here['cores'] == 1 else 's'} to use"
-    print(", ".join([cores, *sizes]))
+    say(", ".join([cores, *sizes]))
     needed = [f"{p.name} {p.version or 'MISSING'}" for p in installed if p.extra is None]
-    print(f"\npackages: {', '.join(needed)}")
+    say("", f"packages: {', '.join(needed)}")
     for package in installed:
         if package.extra is not None:
             found = package.version or f"not installed: pip install 'radii[{package.extra}]'"
-            print(f"  optional  {package.name:<12} {found}")
-    print(f"\ndata sets, in {cache.root()}:")
+            say(f"  optional  {package.name:<12} {found}")
+    say("", f"data sets, in {cache.root()}:")
     for one in data:
         state = "in place" if one.is_in_place else one.problem or f"radii data get {one.name}"
-        print(f"  {'yes' if one.is_in_place else 'no':<4} {one.name:<14} {state}")
+        say(f"  {'yes' if one.is_in_place else 'no':<4} {one.name:<14} {state}")
 
 
 def _print_tools(found: list[Tool]) -> None:
-    print("\nverifiers:")
+    say("", "verifiers:")
     for tool in found:
         state = "no" if tool.refusal else "yes"
-        print(f"  {state:<4} {tool.name:<12} {tool.refusal or tool.version}")
+        say(f"  {state:<4} {tool.name:<12} {tool.refusal or tool.version}")
 
 
 def _print_check(check: Check) -> None:
     state = "ok" if check.is_passed else "FAILED"
     told = f": {check.problem}" if check.problem else ""
-    print(f"  {state:<7} {check.name}, {check.seconds:.1f} s{told}", flush=True)
+    say(f"  {state:<7} {check.name}, {check.seconds:.1f} s{told}", flush=True)
 
 
 def _print_json(
@@ -132,4 +133,4 @@ def _print_json(
         "self_test": [dataclasses.asdict(check) for check in checks],
         "is_able": is_able,
     }
-    print(json.dumps(told, indent=1))
+    say(*json.dumps(told, indent=1).split("\n"))

@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
-from rich.text import Text
 
 from radii.distributions import Distribution
 from radii.effort import Effort, effort_of, theoretical_maximum
@@ -32,8 +31,8 @@ def effort_tables(
     if len(parts) > 1:
         efforts["all"] = effort_of(distribution)
     for name, effort in efforts.items():
-        each.add_row(Text(name), *_of_an_input(effort))
-        total.add_row(Text(name), *_in_all(effort))
+        each.add_row(name, *_of_an_input(effort))
+        total.add_row(name, *_in_all(effort))
     return each, total
 
 

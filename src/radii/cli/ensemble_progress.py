@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from radii.cli.console import Console
 from radii.ensembles import Measurement
 
 __all__ = ["EnsembleProgress"]

@@ -7,10 +7,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from radii.cli.console import Console
 from radii.ensembles.sets import members
 
 if TYPE_CHECKING:
@@ -135,7 +134,7 @@ def print_attack(study: Study, found: Measurement, attack: RandomizedAttack) -> 
         for place, (point, each) in enumerate(zip(study.points, row, strict=True)):
             share = _number(probability) if place == 0 else ""
             fooled = _names(study, each.fooled)
-            table.add_row(share, str(point.index), f"{each.distance:.4g}", Text(fooled))
+            table.add_row(share, str(point.index), f"{each.distance:.4g}", fooled)
         table.add_section()
     console.print(table)
     _print_defence(console, study, found)
@@ -193,7 +192,7 @@ def _print_defence(console: Console, study: Study, found: Measurement) -> None:
     table.add_column("weight", justify="right")
     table.add_column("network")
     for name, weight in zip(study.ensemble.names, found.limit.defence, strict=True):
-        table.add_row(_number(weight), Text(name))
+        table.add_row(_number(weight), name)
     console.print(table)
 
 
@@ -208,7 +207,7 @@ def _print_points(console: Console, study: Study, eps: float) -> None:
     for place, (point, fooled) in enumerate(zip(study.points, study.fooled(eps), strict=True)):
         sets = "; ".join(_names(study, mask) for mask in fooled if mask) or "none"
         never = "; ".join(impossible.get(place, []))
-        table.add_row(str(point.index), str(point.label), Text(sets), Text(never))
+        table.add_row(str(point.index), str(point.label), sets, never)
     console.print(table)
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from radii.cli.console import Console
 from radii.planning import Estimate, Range, estimate, show_duration
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.experiments import Plan
@@ -31,7 +31,7 @@ def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> Non
     found = estimate(plan.cases(store), names, jobs=jobs, limit=limit, budget=budget)
     if as_json:
         json.dump(dataclasses.asdict(found), sys.stdout, indent=1)
-        print()
+        say("")
         return
     console = Console()
     console.print(_table(found))
@@ -47,7 +47,7 @@ def _table(found: Estimate) -> Table:
         table.add_column(name, justify="right")
     for one in found.networks:
         table.add_row(
-            Text(one.network),
+            one.network,
             str(one.inputs),
             str(one.finished + one.misclassified),
             _shown(one.closed, lambda share: f"{share:.0%}"),

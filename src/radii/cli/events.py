@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from radii.errors import ExperimentError, InputError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.execution import Case
@@ -100,7 +101,7 @@ class EventLog:
     def write(self, event: str, **fields: object) -> None:
         """One line; it is in the file when this returns."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
-        print(json.dumps({"event": event, "time": now, **fields}), file=self._stream, flush=True)
+        say(json.dumps({"event": event, "time": now, **fields}), file=self._stream, flush=True)
 
     def started(self, total: int) -> None:
         self._total = total

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.errors import StoreError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,6 +39,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from radii.cli.csv_output import write_csv
     from radii.distributions import Distribution
     from radii.store import Store
 
@@ -54,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         _write(args.output, lambda: frame.to_parquet(args.output, index=False))
     else:
         target = args.output or sys.stdout
-        _write(args.output, lambda: frame.to_csv(target, index=False))
+        _write(args.output, lambda: write_csv(frame, target))
     return 0
 
 
@@ -64,7 +66,7 @@ def _verona(distribution: Any, experiment: dict[str, Any]) -> pd.DataFrame:
 
     left_out = int((~distribution.correct).sum())
     if left_out:
-        print(
+        say(
             f"radii: {left_out} misclassified inputs are left out, as in the published files",
             file=sys.stderr,
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
 from radii.errors import DataError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.distributions import Distribution, Judgement
@@ -129,12 +130,12 @@ def refuse_unfinished(distribution: Distribution) -> None:
 def _print(found: Judgement, scope: str) -> None:
     outcomes = found.outcomes
     for text in dict.fromkeys(outcome.requirement for outcome in outcomes):
-        print(text)
+        say(text)
         for outcome in outcomes:
             if outcome.requirement == text:
-                print(f"  {'met    ' if outcome.is_met else 'NOT MET'}  {outcome.reason}")
+                say(f"  {'met    ' if outcome.is_met else 'NOT MET'}  {outcome.reason}")
     missed = sum(not outcome.is_met for outcome in outcomes)
     result = f"{missed} of {len(outcomes)} not met" if missed else "all requirements are met"
-    print(f"{result}; {scope}" if scope else result)
+    say(f"{result}; {scope}" if scope else result)
     if str(found):
-        print(found)
+        say(str(found))

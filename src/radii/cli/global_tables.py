@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.errors import StoreError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.global_robustness import GlobalRobustness, Source
@@ -45,9 +46,9 @@ def show_plan(
     if args.json:
         print_json({**_plan_row(plans[0]), "alternatives": [_plan_row(p) for p in plans[1:]]})
         return 0
-    print(plans[0])
+    say(plans[0])
     for plan in plans[1:]:
-        print(f"or {plan}")
+        say(f"or {plan}")
     if source is not None and source.available is not None:
         _tell_what_is_there(plans[0], source.available, source.population.name)
     return 0
@@ -60,7 +61,7 @@ def _tell_what_is_there(plan: SamplePlan, available: int, name: str) -> None:
         error = reachable_error(
             available, plan.confidence, plan.method, plan.population, plan.values
         )
-        print(
+        say(
             f"{name} has {available} inputs, fewer than {plan.samples}: about what they were drawn "
             f"from they allow ±{error:.3g}; about themselves, all of them leave no error"
         )
@@ -89,22 +90,22 @@ def show_result(args: argparse.Namespace, found: GlobalRobustness) -> None:
         print_json(_result_row(found))
         return
     what = "share of inputs" if found.measure == "R" else "mean over inputs"
-    print(f"{found.measure} of {found.network}: {what}, {found.asked}, {found.norm} {found.eps:g}")
-    print(f"  {found.measure} {_mathematically(found.estimate)} with "
-          f"{100 * found.estimate.confidence:g} % confidence")  # fmt: skip
-    print(f"  about       {found.estimate.population}; {found.estimate.population.sampling}")
-    print(f"  sample      {found.estimate.samples} inputs, seed {found.seed}; {found.reason}")
-    print(f"  found       {_seen(found.estimate)} by {found.by} ({found.estimate.method} limits)")
-    print(f"  width       {found.estimate.high - found.estimate.low:.4f}: sampling "
-          f"{found.estimate.sampling_width:.4f}, open brackets "
-          f"{found.estimate.bracket_width:.4f}")  # fmt: skip
+    say(f"{found.measure} of {found.network}: {what}, {found.asked}, {found.norm} {found.eps:g}")
+    say(f"  {found.measure} {_mathematically(found.estimate)} with "
+        f"{100 * found.estimate.confidence:g} % confidence")  # fmt: skip
+    say(f"  about       {found.estimate.population}; {found.estimate.population.sampling}")
+    say(f"  sample      {found.estimate.samples} inputs, seed {found.seed}; {found.reason}")
+    say(f"  found       {_seen(found.estimate)} by {found.by} ({found.estimate.method} limits)")
+    say(f"  width       {found.estimate.high - found.estimate.low:.4f}: sampling "
+        f"{found.estimate.sampling_width:.4f}, open brackets "
+        f"{found.estimate.bracket_width:.4f}")  # fmt: skip
     if found.arithmetic is not None:
-        print(f"  proofs      hold {found.arithmetic.scope}")
+        say(f"  proofs      hold {found.arithmetic.scope}")
     if found.attacked is not None:
         told = f"{_seen(found.attacked)}, {_mathematically(found.attacked)}"
-        print(f"  attack only {told}: {_attack_words(found)}")
+        say(f"  attack only {told}: {_attack_words(found)}")
     if found.threshold is not None:
-        print(f"  decision    {found.measure} >= {found.threshold:g}: {_decision(found)}")
+        say(f"  decision    {found.measure} >= {found.threshold:g}: {_decision(found)}")
 
 
 def _attack_words(found: GlobalRobustness) -> str:
@@ -187,26 +188,26 @@ def show_curve(args: argparse.Namespace) -> int:
         return 0
     for name, curve in curves.items():
         size = len(distribution.by_network()[name])
-        print(
+        say(
             f"R of {name}, all eps{' and classes' if args.by_class else ''} at once with "
             f"{100 * args.confidence:g} % confidence, from {size} inputs drawn independently "
             "(i.i.d. statement)"
         )
         _print_curve(curve)
     if scope := proof_scope(distribution):
-        print(scope)
+        say(scope)
     return 0
 
 
 def _print_curve(curve: Sequence[CurvePoint]) -> None:
-    print(f"  {'class':>5} {'eps':>10}  {'of the sample':>16}  {'of all inputs':>16}")
+    say(f"  {'class':>5} {'eps':>10}  {'of the sample':>16}  {'of all inputs':>16}")
     step = max(1, math.ceil(len(curve) / 60))
     for point in curve[::step]:
         label = "all" if point.label is None else str(point.label)
         sample = f"{point.proven:.3f} to {point.not_refuted:.3f}"
-        print(f"  {label:>5} {point.eps:>10.5g}  {sample:>16}  {point.low:.3f} to {point.high:.3f}")
+        say(f"  {label:>5} {point.eps:>10.5g}  {sample:>16}  {point.low:.3f} to {point.high:.3f}")
     if step > 1:
-        print(f"  every {step}th of {len(curve)} points; --csv or --json give all")
+        say(f"  every {step}th of {len(curve)} points; --csv or --json give all")
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from radii.cli.parsing import number
 from radii.errors import DataError, StoreError
+from radii.terminal import say
 
 __all__ = ["add_parser"]
 
@@ -60,8 +61,8 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
+    from radii.cli.console import Console
+    from radii.cli.csv_output import write_csv
     from radii.cli.tables import summary_table
     from radii.distributions import read_results
 
@@ -77,17 +78,17 @@ def run(args: argparse.Namespace) -> int:
         training=args.training,
     )
     for note in imported.notes:
-        print(f"radii: {note}", file=sys.stderr)
+        say(f"radii: {note}", file=sys.stderr)
     frame = imported.distribution.to_pandas()
     try:
         args.output.parent.mkdir(parents=True, exist_ok=True)
         if args.output.suffix == ".csv":
-            frame.to_csv(args.output, index=False)
+            write_csv(frame, args.output)
         else:
             frame.to_parquet(args.output, index=False)
     except OSError as error:
         raise StoreError(f"{args.output}: cannot be written ({error.strerror or error})") from None
     console = Console()
     console.print(summary_table(imported.distribution, console))
-    print(f"{args.output}: {len(frame)} brackets, as claimed; radii show {args.output}")
+    say(f"{args.output}: {len(frame)} brackets, as claimed; radii show {args.output}")
     return 0

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.errors import ExperimentError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.inspection import Inspection, Preprocessing
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         found, networks, _selected(data, args.inputs, ask), domain, file=args.output
     )
     _write(args.output, text, force=args.force)
-    print(f"\n{args.output}: written. Next: radii run {args.output} --out results")
+    say("", f"{args.output}: written. Next: radii run {args.output} --out results")
     return 0
 
 
@@ -147,14 +148,14 @@ def _tell(
 ) -> None:
     data = found[0].data
     shape = "x".join(map(str, data.shape))
-    print(
+    say(
         f"{data.title}: looked at {len(data)} inputs of {shape}, values from "
         f"{data.images.min():g} to {data.images.max():g}; valid inputs: {domain}"
     )
     for one in found:
         shape = "x".join(map(str, one.network.input_shape))
-        print(f"{one.network.name}: {shape} -> {one.network.output_size} classes, right when fed")
-        print("\n".join(lines_of(one)[1:]))
+        say(f"{one.network.name}: {shape} -> {one.network.output_size} classes, right when fed")
+        say(*lines_of(one)[1:])
 
 
 def _write(path: Path, text: str, *, force: bool) -> None:

@@ -7,13 +7,15 @@ import math
 import sys
 from typing import Any
 
+from radii.terminal import say
+
 __all__ = ["print_json"]
 
 
 def print_json(told: Any) -> None:
     """Print nested lists and dictionaries; what is not a finite number becomes null."""
     json.dump(_plain(told), sys.stdout, indent=1, allow_nan=False)
-    print()
+    say("")
 
 
 def _plain(value: Any) -> Any:

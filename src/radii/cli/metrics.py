@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_experiment_flags, add_json_flag, cluster_from, experiment_from
 from radii.errors import DataError, ExperimentError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -140,12 +141,11 @@ def _write(path: Path, rows: Sequence[Metrics]) -> None:
             writer.writerows(row.flat() for row in rows)
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror or error})") from None
-    print(f"radii: {len(rows)} rows in {path}", file=sys.stderr)
+    say(f"radii: {len(rows)} rows in {path}", file=sys.stderr)
 
 
 def _print(rows: Sequence[Metrics]) -> None:
-    from rich.console import Console
-
+    from radii.cli.console import Console
     from radii.verdicts import Arithmetic
 
     console = Console()
@@ -154,7 +154,6 @@ def _print(rows: Sequence[Metrics]) -> None:
     for why in dict.fromkeys((row.network, row.unsearched) for row in rows if row.unsearched):
         console.print(
             f"{why[0]}: {why[1]}; CSec is not known where it shows -.",
-            markup=False,
             highlight=False,
         )
     proven = dict.fromkeys((row.network, row.arithmetic) for row in rows if row.arithmetic)
@@ -167,7 +166,6 @@ def _print(rows: Sequence[Metrics]) -> None:
     console.print(
         "open: neither proven nor refuted. Shares are of these inputs and, in parentheses, of all, "
         f"with {100 * rows[0].level:g} % confidence: CSat and CSec by Clopper and Pearson{by}.",
-        markup=False,
         highlight=False,
     )
 
@@ -176,10 +174,9 @@ def _table(rows: Sequence[Metrics]) -> Table:
     """One network: a row an eps."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
-    from rich.text import Text
 
     first = rows[0]
-    title = Text(f"{first.network}: {first.property} on {first.inputs} inputs")
+    title = f"{first.network}: {first.property} on {first.inputs} inputs"
     table = Table(box=SIMPLE_HEAD, title=title, title_justify="left")
     accuracy = [] if first.accuracy is None else ["CAcc %"]
     for name in ("eps", "proven", "open", "CSat %", "CSec %", *accuracy):

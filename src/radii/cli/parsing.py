@@ -6,9 +6,10 @@ import argparse
 import re
 from contextlib import suppress
 from fractions import Fraction
-from typing import Any
+from typing import Any, NoReturn
 
 from radii.errors import ExperimentError
+from radii.terminal import plain
 
 __all__ = ["Parser", "number", "seconds"]
 
@@ -25,6 +26,10 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{"allow_abbrev": False, **options})
         self._negative_number_matcher = NEGATIVE
+
+    def error(self, message: str) -> NoReturn:
+        """Arguments may be names of files, which a shell put there."""
+        super().error(plain(message))
 
 
 def number(text: str) -> float:

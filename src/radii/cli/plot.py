@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli.compare import eps_values
 from radii.cli.figures import KINDS, FigureOptions
+from radii.cli.sources import add_only_flag
 from radii.errors import DataError, InputError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.distributions import Distribution
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["add_parser"]
 
 SUFFIXES = (".pdf", ".svg", ".png")
-GROUPS = {"network": "network", "class": "label", "target": "target", "split": "split"}
-GROUPS["training"] = "training"
 
 EPILOG = (
     "kinds:\n"
@@ -72,13 +72,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def _add_selection(group: Any) -> None:
-    group.add_argument(
-        "--only",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="network, class, target, split or training; repeat for more",
-    )
+    add_only_flag(group)
     group.add_argument(
         "--correct-only",
         action="store_true",
@@ -114,14 +108,14 @@ def _add_details(group: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli.sources import read_distributions
+    from radii.cli.sources import read_distributions, selected
     from radii.plots import save_figure
 
     kinds = _kinds(args.kind)
     options = _options(args)
     files = _files(args, kinds)
     distribution = read_distributions(args.places, split=args.split, distrust=args.distrust)
-    distribution = _selected(distribution, args.only)
+    distribution = selected(distribution, args.only)
     if args.correct_only:
         distribution = distribution.correctly_classified()
     drawn = 0
@@ -131,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
         except InputError as error:
             if args.kind != "all":
                 raise DataError(f"{kind}: {error}") from None
-            print(f"radii: {kind} is left out: {error}", file=sys.stderr)
+            say(f"radii: {kind} is left out: {error}", file=sys.stderr)
             continue
         if KINDS[kind].is_of_values(options):
             _tell_left_out(kind, distribution)
@@ -140,7 +134,7 @@ def run(args: argparse.Namespace) -> int:
         for path in files[kind]:
             _make_folder(path.parent)
             save_figure(figure, path)
-            print(path)
+            say(path)
             drawn += 1
     if not drawn:
         raise DataError("no figure could be drawn from these results")
@@ -152,14 +146,14 @@ def _tell_left_out(kind: str, distribution: Distribution) -> None:
     counts = {name: part.unsolved for name, part in distribution.by_network().items()}
     told = ", ".join(f"{count} of {name}" for name, count in counts.items() if count)
     if told:
-        print(f"radii: {kind}: results without an answer are left out: {told}", file=sys.stderr)
+        say(f"radii: {kind}: results without an answer are left out: {told}", file=sys.stderr)
 
 
 def _tell_beyond(kind: str, end: float, eps: tuple[float, ...]) -> None:
     """Lines that were asked for and are not there: nothing was found so far out."""
     beyond = ", ".join(f"{value:g}" for value in eps if value > end)
     if beyond:
-        print(
+        say(
             f"radii: {kind}: --eps {beyond} lies beyond every radius of these results; the axis "
             f"ends at {end:.3g}, and no line is drawn there",
             file=sys.stderr,
@@ -208,26 +202,6 @@ def _options(args: argparse.Namespace) -> FigureOptions:
         families=tuple(_names(args.family)) if args.family else None,
         width=width,
     )
-
-
-def _selected(distribution: Distribution, only: list[str]) -> Distribution:
-    """The rows that have one of the wanted values of every name."""
-    import numpy as np
-
-    wanted: dict[str, list[str]] = {}
-    for text in only:
-        name, sign, value = text.partition("=")
-        if name not in GROUPS or not sign:
-            raise DataError(f"--only {text}: write one of {', '.join(GROUPS)}, =, and a value")
-        wanted.setdefault(name, []).append(value)
-    for name, values in wanted.items():
-        told = distribution.column(GROUPS[name]).astype(np.str_)
-        absent = [value for value in values if value not in told]
-        if absent:
-            known = ", ".join(dict.fromkeys(told.tolist()))
-            raise DataError(f"--only {name}={absent[0]}: the results have {known}")
-        distribution = distribution.select(np.isin(told, values))
-    return distribution
 
 
 def _names(text: str) -> list[str]:

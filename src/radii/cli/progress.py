@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Self
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -15,8 +14,10 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from radii.cli.console import Console
 from radii.execution import Case
 from radii.search import Question
+from radii.terminal import say
 from radii.verdicts import Result
 
 __all__ = ["ProgressBar"]
@@ -67,4 +68,4 @@ class ProgressBar:
         self._progress.update(self._task, description="paused" if is_held else "radii")
         if self._progress.disable:
             told = "paused: nothing is asked until it is resumed" if is_held else "resumed"
-            print(f"radii: {told}", file=sys.stderr, flush=True)
+            say(f"radii: {told}", file=sys.stderr, flush=True)

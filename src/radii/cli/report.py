@@ -8,6 +8,7 @@ from typing import Any
 
 from radii.errors import DataError, InputError
 from radii.memory import parse_size
+from radii.terminal import say
 
 __all__ = ["add_parser"]
 
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         raise DataError(f"{args.output} is a directory: name a file with --output")
     payload = make_payload(args.places, title=args.title, picture_bytes=_size(args.pictures))
     write_report(payload, args.output)
-    print(f"{args.output}: {args.output.stat().st_size / 1e6:.1f} MB, opens in any browser")
+    say(f"{args.output}: {args.output.stat().st_size / 1e6:.1f} MB, opens in any browser")
     if args.open:
         import webbrowser
 

@@ -22,6 +22,7 @@ from radii.cli.options import (
     take_run_budget,
 )
 from radii.errors import ExperimentError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.execution import Agenda
@@ -100,10 +101,10 @@ def execute(
     plan = prepare(experiment_from(args, **fixed))
     jobs = args.jobs or (0 if cluster else plan.default_jobs())
     if (warning := plan.instances[0].property.warning) is not None:
-        print(f"radii: {warning}", file=sys.stderr)
+        say(f"radii: {warning}", file=sys.stderr)
     if args.budget is not None and not args.quiet:
         said = f"--budget {args.budget} is of each input; {args.budget}s would be of the whole run"
-        print(f"radii: {said}", file=sys.stderr)
+        say(f"radii: {said}", file=sys.stderr)
     agenda = _agenda(args, plan, budget, began, is_estimate=is_estimate)
     with Store.in_memory() if out is None else Store.create_or_open(out) as store:
         try:
@@ -114,9 +115,7 @@ def execute(
         except KeyboardInterrupt as stop:
             kept = "" if out is None else f"; what was found is in {out}, run again to continue"
             is_terminated = isinstance(stop, Terminated)
-            print(
-                f"radii: {'terminated' if is_terminated else 'interrupted'}{kept}", file=sys.stderr
-            )
+            say(f"radii: {'terminated' if is_terminated else 'interrupted'}{kept}", file=sys.stderr)
             return 143 if is_terminated else 130
         if is_estimate:
             from radii.cli.estimating import print_estimate
@@ -196,7 +195,7 @@ def _print_found(store: Store, args: argparse.Namespace) -> None:
         print_store(store, as_json=args.json)
     if args.json or args.quiet:
         for network, index, disagreement in store.disagreements():
-            print(f"DISAGREEMENT {network} input {index}: {disagreement}", file=sys.stderr)
+            say(f"DISAGREEMENT {network} input {index}: {disagreement}", file=sys.stderr)
 
 
 def _say_how_far(plan: Plan, store: Store) -> None:
@@ -206,4 +205,4 @@ def _say_how_far(plan: Plan, store: Store) -> None:
     cases = plan.cases(store)
     closed = sum(is_closed(case.search) for case in cases)
     rest = "run again for more" if closed < len(cases) else "nothing is left to do"
-    print(f"radii: {closed} of {len(cases)} brackets are closed; {rest}", file=sys.stderr)
+    say(f"radii: {closed} of {len(cases)} brackets are closed; {rest}", file=sys.stderr)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.errors import ExperimentError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.web import LiveServer
@@ -55,9 +56,9 @@ def add_parser(subparsers: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     server = _start(args)
-    print(f"radii serve: {server.address}", flush=True)
+    say(f"radii serve: {server.address}", flush=True)
     if args.host not in (HOST, "localhost", "::1"):
-        print(
+        say(
             "radii: whoever has this address and reaches this machine can watch and pause the runs",
             file=sys.stderr,
         )
@@ -68,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         server.serve_forever(poll_interval=0.2)
     except KeyboardInterrupt:
-        print("radii: the page is closed; runs go on", file=sys.stderr)
+        say("radii: the page is closed; runs go on", file=sys.stderr)
     finally:
         server.server_close()
     return 0

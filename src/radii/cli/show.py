@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli.options import add_json_flag
 from radii.errors import ExperimentError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.brackets import Measurement
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 
         imported = read_results(args.directory)
         for note in imported.notes:
-            print(f"radii: {note}", file=sys.stderr)
+            say(f"radii: {note}", file=sys.stderr)
         _print(imported.distribution, [], None, as_json=args.json, instances=args.instances)
         return 0
     with Store.open(args.directory) as store:
@@ -71,8 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 def print_statistics(store: Store, *, as_json: bool) -> None:
     """Print what the search cost, a row a network."""
-    from rich.console import Console
-
+    from radii.cli.console import Console
     from radii.cli.efforts import effort_object, effort_tables
     from radii.distributions import Distribution
 
@@ -85,7 +85,7 @@ def print_statistics(store: Store, *, as_json: bool) -> None:
         for name, part in distribution.by_network().items()
     ]
     json.dump({"networks": networks}, sys.stdout, indent=1)
-    print()
+    say("")
 
 
 def print_store(store: Store, *, as_json: bool, instances: bool = False) -> None:
@@ -114,10 +114,9 @@ def _print(
         parts = distribution.by_network().values()
         networks = [_network_object(part, arithmetic) for part in parts]
         json.dump({"networks": networks, "disagreements": disagreements}, sys.stdout, indent=1)
-        print()
+        say("")
         return
-    from rich.console import Console
-
+    from radii.cli.console import Console
     from radii.cli.tables import instance_table, summary_table
 
     console = Console()
@@ -129,7 +128,6 @@ def _print(
         console.print(
             f"DISAGREEMENT {row['network']} input {row['input']}: {row['disagreement']}",
             style="bold red",
-            markup=False,
         )
 
 

@@ -6,14 +6,42 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from radii.errors import StoreError
+from radii.errors import DataError, StoreError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.distributions import Distribution
 
-__all__ = ["note_arithmetics", "note_published", "read_distributions"]
+__all__ = [
+    "add_only_flag",
+    "note_arithmetics",
+    "note_published",
+    "read_distributions",
+    "selected",
+]
+
+
+COLUMNS = {
+    "network": "network",
+    "class": "label",
+    "target": "target",
+    "split": "split",
+    "training": "training",
+}
+"""What `--only` chooses by, and the column that holds it."""
+
+
+def add_only_flag(group: Any) -> None:
+    """Which of the rows of results count: see `selected`."""
+    group.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="network, class, target, split or training; repeat for more",
+    )
 
 
 def read_distributions(
@@ -36,7 +64,7 @@ def read_distributions(
     for place in places:
         read = read_results(place, distrust=distrust)
         for note in read.notes:
-            print(f"radii: {note}", file=sys.stderr)
+            say(f"radii: {note}", file=sys.stderr)
         parts.append(read.distribution)
     if split:
         parts = [_with_split(part, split) for part in parts]
@@ -53,6 +81,26 @@ def read_distributions(
     return Distribution.union(named)
 
 
+def selected(distribution: Distribution, only: list[str]) -> Distribution:
+    """The rows that have one of the wanted values of every name, as in `class=3`."""
+    import numpy as np
+
+    wanted: dict[str, list[str]] = {}
+    for text in only:
+        name, sign, value = text.partition("=")
+        if name not in COLUMNS or not sign:
+            raise DataError(f"--only {text}: write one of {', '.join(COLUMNS)}, =, and a value")
+        wanted.setdefault(name, []).append(value)
+    for name, values in wanted.items():
+        told = distribution.column(COLUMNS[name]).astype(np.str_)
+        absent = [value for value in values if value not in told]
+        if absent:
+            known = ", ".join(dict.fromkeys(told.tolist()))
+            raise DataError(f"--only {name}={absent[0]}: the results have {known}")
+        distribution = distribution.select(np.isin(told, values))
+    return distribution
+
+
 def note_published(distribution: Distribution) -> None:
     """Say on standard error that published files leave out what their networks misclassify."""
     claimed = [
@@ -61,7 +109,7 @@ def note_published(distribution: Distribution) -> None:
         if part.correct.all() and not any(part.column("fingerprint"))
     ]
     if claimed:
-        print(
+        say(
             f"radii: {', '.join(claimed)}: published results without misclassified inputs, "
             "so shares are of correctly classified ones",
             file=sys.stderr,
@@ -78,7 +126,7 @@ def note_arithmetics(distribution: Distribution) -> None:
             names.setdefault(weakest.scope, []).append(name)
     if len(names) > 1:
         parts = "; ".join(f"those of {', '.join(those)} {scope}" for scope, those in names.items())
-        print(f"radii: proofs hold in different arithmetics: {parts}", file=sys.stderr)
+        say(f"radii: proofs hold in different arithmetics: {parts}", file=sys.stderr)
 
 
 def _is_one_on_several_splits(plain: str, parts: Sequence[Distribution]) -> bool:

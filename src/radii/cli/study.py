@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli.parsing import seconds
 from radii.errors import DataError, ExperimentError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.studies import Member
@@ -119,7 +120,7 @@ def _tradeoff(args: argparse.Namespace) -> int:
         with ProgressBar() as bar:
             members = run_study(study, args.out, jobs=jobs, progress=bar.counted)
     except KeyboardInterrupt:
-        print(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
+        say(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
         return 130
     study_tables.show(args, study, members, study.confidence)
     return 0
@@ -148,7 +149,7 @@ def _learned(members: Sequence[Member], least: float | None) -> Sequence[Member]
         raise DataError(f"no network of the study has an accuracy of {least:g}")
     if len(kept) < len(members):
         left = len(members) - len(kept)
-        print(f"radii: {left} networks below accuracy {least:g} are left out", file=sys.stderr)
+        say(f"radii: {left} networks below accuracy {least:g} are left out", file=sys.stderr)
     return kept
 
 

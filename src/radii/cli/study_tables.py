@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.errors import DataError, StoreError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.studies import Correlation, Effect, Member, Study
@@ -67,17 +68,17 @@ def _effect_row(effect: Effect) -> dict[str, Any]:
 def _print_head(study: Study, members: Sequence[Member]) -> None:
     kinds = Counter(member.recipe.kind for member in members)
     told = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "none"
-    print(f"{len(members)} of {len(study.recipes)} networks are finished: {told}")
+    say(f"{len(members)} of {len(study.recipes)} networks are finished: {told}")
     converged = [m.converged for m in members if m.converged is not None]
     if converged:
-        print(f"{sum(converged)} of {len(converged)} Bayesian networks converged; others do not "
-              "count")  # fmt: skip
+        say(f"{sum(converged)} of {len(converged)} Bayesian networks converged; others do not "
+            "count")  # fmt: skip
     for member in members:
         if member.failure:
-            print(f"{member.recipe.name} failed: {member.failure}")
+            say(f"{member.recipe.name} failed: {member.failure}")
     measured = [member.robustness for member in members if member.robustness is not None]
     if measured:
-        print(
+        say(
             f"trained on {study.data}; R and D of {study.test} within Linf {study.eps}, by "
             f"{study.attack} on {measured[0].inputs} inputs without replacement, "
             f"{100 * study.confidence:g} % confidence (finite-population statement, each network "
@@ -87,14 +88,14 @@ def _print_head(study: Study, members: Sequence[Member]) -> None:
 
 def _print_networks(members: Sequence[Member]) -> None:
     width = max((len(member.recipe.name) for member in members), default=7)
-    print(f"\n{'network':{width}}  accuracy  R attacked           D attacked           "
-          "proven R  not refuted  R, interval     gap")  # fmt: skip
+    say("", f"{'network':{width}}  accuracy  R attacked           D attacked           "
+        "proven R  not refuted  R, interval     gap")  # fmt: skip
     for member in members:
         if member.accuracy is None:
             continue
         mark = " (not converged)" if member.converged is False else ""
-        print(f"{member.recipe.name:{width}}  {member.accuracy:8.4f}  {_value(member.robustness)}  "
-              f"{_value(member.change)}  {_proven(member)}{mark}")  # fmt: skip
+        say(f"{member.recipe.name:{width}}  {member.accuracy:8.4f}  {_value(member.robustness)}  "
+            f"{_value(member.change)}  {_proven(member)}{mark}")  # fmt: skip
 
 
 def _value(value: Any) -> str:
@@ -114,17 +115,17 @@ def _proven(member: Member) -> str:
 
 def _print_correlations(found: Sequence[Correlation], confidence: float) -> None:
     if not found:
-        print("\ntoo few networks of any kind for a correlation")
+        say("", "too few networks of any kind for a correlation")
         return
-    print(f"\ncorrelation over networks; {100 * confidence:g} % intervals by bootstrap and by "
-          "Fisher's transformation; p by permutation")  # fmt: skip
-    print(f"{'kind':13}  {'measure':8}  {'with':8}  {'method':8}  {'n':>3}  {'value':>6}  "
-          f"{'bootstrap':16}  {'Fisher':16}  {'p':>6}  sign")  # fmt: skip
+    say("", f"correlation over networks; {100 * confidence:g} % intervals by bootstrap and by "
+        "Fisher's transformation; p by permutation")  # fmt: skip
+    say(f"{'kind':13}  {'measure':8}  {'with':8}  {'method':8}  {'n':>3}  {'value':>6}  "
+        f"{'bootstrap':16}  {'Fisher':16}  {'p':>6}  sign")  # fmt: skip
     for each in found:
-        print(f"{each.kind:13}  {each.measure:8}  {each.along:8}  {each.method:8}  "
-              f"{each.networks:3}  {_signed(each.value):>6}  {_interval(each.low, each.high)}  "
-              f"{_interval(each.fisher_low, each.fisher_high)}  {each.p_value:6.4f}  "
-              f"{each.sign}")  # fmt: skip
+        say(f"{each.kind:13}  {each.measure:8}  {each.along:8}  {each.method:8}  "
+            f"{each.networks:3}  {_signed(each.value):>6}  {_interval(each.low, each.high)}  "
+            f"{_interval(each.fisher_low, each.fisher_high)}  {each.p_value:6.4f}  "
+            f"{each.sign}")  # fmt: skip
 
 
 def _signed(value: float) -> str:
@@ -138,12 +139,12 @@ def _interval(low: float, high: float) -> str:
 def _print_effects(told: Sequence[Effect], measure: str) -> None:
     if not told:
         return
-    print(f"\nmedian {measure} by hyper-parameter; p of Kruskal and Wallis' test by permutation, "
-          "and Holm's within a kind")  # fmt: skip
+    say("", f"median {measure} by hyper-parameter; p of Kruskal and Wallis' test by permutation, "
+        "and Holm's within a kind")  # fmt: skip
     for effect in told:
         medians = ", ".join(f"{name}: {_median(values):.3f}" for name, values in effect.groups)
-        print(f"{effect.kind:13}  {effect.parameter:12}  p {effect.p_value:.4f}  Holm "
-              f"{effect.adjusted:.4f}  {medians}")  # fmt: skip
+        say(f"{effect.kind:13}  {effect.parameter:12}  p {effect.p_value:.4f}  Holm "
+            f"{effect.adjusted:.4f}  {medians}")  # fmt: skip
 
 
 def _median(values: Sequence[float]) -> float:

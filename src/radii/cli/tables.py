@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from radii.brackets import Measurement
+from radii.cli.console import Console
 from radii.distributions import Distribution, arithmetics, proof_scope, quality
 from radii.distributions.summaries import whose
 
@@ -44,7 +43,7 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
         shown = [_interval(*right.quantile(q)) if right else "-" for q in quantiles.values()]
         measured = quality(part)
         table.add_row(
-            Text(name),
+            name,
             f"{int(part.correct.sum())}/{len(part)}",
             *([str(part.unsolved)] if has_unsolved else []),
             *shown,
@@ -104,7 +103,7 @@ def _instances(distribution: Distribution, cells: dict[str, Callable[[Measuremen
     for name in cells:
         table.add_column(name, justify="right", no_wrap=True)
     for m in distribution:
-        table.add_row(Text(m.network), *(cell(m) for cell in cells.values()))
+        table.add_row(m.network, *(cell(m) for cell in cells.values()))
     table.caption, table.caption_justify = proof_scope(distribution) or None, "left"
     return table
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from radii.cli import train_bayesian
 from radii.cli.parsing import number
 from radii.errors import DataError, TrainingError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.datasets import Dataset
@@ -90,6 +91,7 @@ def add_parser(subparsers: Any) -> None:
         help="radius of the robust accuracy shown (the regime's; 0.1 for grey, 8/255 for colour)",
     )
     how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+    how.add_argument("--device", metavar="NAME", help="where it is trained: cpu, cuda, mps (cpu)")
     how.add_argument(
         "--threads", type=int, default=1, metavar="N", help="of torch; others round otherwise (1)"
     )
@@ -120,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         return _trained(args)
     except KeyboardInterrupt:
-        print(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
+        say(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
         return 130
 
 
@@ -152,6 +154,7 @@ def _trained(args: argparse.Namespace) -> int:
             "std": _numbers("std", args.std),
             "eps": None if args.eps is None else _number("eps", args.eps),
             "observer": progress,
+            "device": args.device,
             **given,
         }
         if args.prune is None:
@@ -160,7 +163,8 @@ def _trained(args: argparse.Namespace) -> int:
             rounds = 1 if args.rounds is None else args.rounds
             how = {"strength": args.prune, "rounds": rounds, "rewind": args.rewind}
             trained = prune(args.arch, data, **how, **options).trained
-    print(trained.card.as_json() if args.json else _summary(trained, args.out))
+    told = trained.card.as_json() if args.json else _summary(trained, args.out)
+    say(*told.split("\n"))
     return 0
 
 
@@ -171,6 +175,12 @@ def _check_flags(args: argparse.Namespace) -> None:
     for flag, needed in (("objective", "tune"), ("rounds", "prune"), ("rewind", "prune")):
         if getattr(args, flag) not in (None, False) and getattr(args, needed) is None:
             raise TrainingError(f"--{flag} has no use without --{needed}")
+    if args.device is not None:
+        from radii.verifiers import check_device
+
+        if args.bayesian is not None:
+            raise TrainingError("--device has no use with --bayesian, which samples on the CPU")
+        check_device(args.device)
 
 
 def _warn(regime: str) -> None:
@@ -179,7 +189,7 @@ def _warn(regime: str) -> None:
 
     asked = getattr(parse_regime(regime), "property", None)
     if asked is not None and asked.warning is not None:
-        print(f"radii: {asked.warning}", file=sys.stderr)
+        say(f"radii: {asked.warning}", file=sys.stderr)
 
 
 def _tuned(
@@ -196,7 +206,7 @@ def _tuned(
 
     def show(trial: Trial) -> None:
         told = ", ".join(f"{name} {value:.3g}" for name, value in trial.settings.items())
-        print(f"trial {trial.number}: score {trial.score:.4f} ({told})", file=sys.stderr)
+        say(f"trial {trial.number}: score {trial.score:.4f} ({told})", file=sys.stderr)
 
     found = tune(
         args.arch,
@@ -210,6 +220,7 @@ def _tuned(
         mean=_numbers("mean", args.mean),
         std=_numbers("std", args.std),
         on_trial=show,
+        device=args.device,
         **given,
     )
     return found.regime, dict(found.settings)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from radii.errors import TrainingError
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.datasets import Dataset
@@ -75,12 +76,12 @@ def run(args: argparse.Namespace, data: Dataset, test: Dataset | None) -> int:
     if args.json:
         print_json(_read(args.out))
         return 0
-    print(
+    say(
         f"{found.network.name}: accuracy {found.accuracy:.4f} on "
         f"{'held-out' if found.held_out else 'its own training'} inputs, trained on "
         f"{found.trained_on}; the mean of {len(found.members)} members, in {args.out}"
     )
-    print(found.convergence)
+    say(found.convergence)
     return 0
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Self
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from radii.cli.console import Console
 from radii.training import Epoch
 
 __all__ = ["TrainingProgress"]

@@ -16,6 +16,7 @@ from radii.cli.options import add_arithmetic_flag, add_machine_flags, arithmetic
 from radii.cli.parsing import seconds
 from radii.errors import InputError, SpecificationError
 from radii.memory import parse_size
+from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.networks import Network
@@ -70,7 +71,7 @@ def add_parser(subparsers: Any) -> None:
         "--timeout",
         type=seconds,
         metavar="S",
-        help="wall seconds for all (none); of a list, at most",
+        help="wall seconds for all, reading included (none); of a list, at most",
     )
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="write the answer here too; of a list: results.csv"
@@ -102,20 +103,17 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         _check_writable(args.out)
 
-    from radii.vnnlib import read_problem
-
-    problem = read_problem(args.property)  # before the slow imports: most mistakes are here
-    work = (args, problem, started, allowed, memory)
+    work = (args, started, allowed, memory)
     is_limited = memory is not None or allowed < math.inf
     found = decided_in_time(*work) if is_limited else decide(*work)
     if found.message and found.replayed_on is None:
-        print(f"radii: {found.message}", file=sys.stderr)
+        say(f"radii: {found.message}", file=sys.stderr)
     answer = str(found.verification)
     if args.out is not None:
         _write(args.out, answer)
     if args.json:
         answer = json.dumps(_object(args, found, time.monotonic() - started))
-    print(answer)
+    say(*answer.split("\n"))
     return 0
 
 
@@ -128,12 +126,18 @@ class Found:
     message: str = ""
     replayed_on: str | None = None
     arithmetic: str | None = None
+    reading_seconds: float = 0.0
+    """Of the property."""
 
 
-def decide(
-    args: argparse.Namespace, problem: Problem, started: float, seconds: float, memory: int | None
-) -> Found:
-    """Load the network and decide. Limits hold as far as solvers look at them."""
+def decide(args: argparse.Namespace, started: float, seconds: float, memory: int | None) -> Found:
+    """Read the property, load the network, decide. Limits hold as far as solvers look at them."""
+    from radii.vnnlib import read_problem
+
+    began = time.monotonic()
+    problem = read_problem(args.property)  # before the slow imports: most mistakes are here
+    reading_seconds = time.monotonic() - began
+
     from radii import verifiers
     from radii.deciding import decide_problem
 
@@ -151,18 +155,19 @@ def decide(
         decision.message,
         decision.witness.replayed_on if decision.witness is not None else None,
         None if decision.arithmetic is None else str(decision.arithmetic),
+        reading_seconds,
     )
 
 
 def decided_in_time(
-    args: argparse.Namespace, problem: Problem, started: float, seconds: float, memory: int | None
+    args: argparse.Namespace, started: float, seconds: float, memory: int | None
 ) -> Found:
     """`decide` in a process that is ended at its limits, whatever it is doing then."""
     from radii.execution import Stopped, guarded
     from radii.verdicts import Verdict
     from radii.vnnlib import Outcome, Verification
 
-    work = (args, problem, started, seconds, memory)
+    work = (args, started, seconds, memory)
     found = guarded(decide, *work, until=started + seconds, memory_bytes=memory)
     if not isinstance(found, Stopped):
         return found

@@ -24,6 +24,7 @@ from radii.cli.verify_results import Row, Rows
 from radii.errors import InputError, NetworkError, RadiiError, SpecificationError
 from radii.gzipped import gunzip
 from radii.memory import parse_size
+from radii.terminal import say
 
 __all__ = ["run_instances"]
 
@@ -49,7 +50,7 @@ def run_instances(args: argparse.Namespace) -> int:
     told = sys.stderr if args.json else sys.stdout
     open_ = [place for place in range(len(listed)) if rows[place] is None]
     if len(open_) < len(listed):
-        print(f"{rows.path}: {len(listed) - len(open_)} results are kept", file=told)
+        say(f"{rows.path}: {len(listed) - len(open_)} results are kept", file=told)
     for place in open_:
         row, message = _decided(args, listed[place], category, memory, rows.folder / names[place])
         rows.put(place, row)
@@ -57,15 +58,15 @@ def run_instances(args: argparse.Namespace) -> int:
         if not any(each is not None and each.result == "sat" for each in same):
             _forget(rows.folder / names[place])
         shown = f"[{place + 1}/{len(listed)}] {row.onnx} {row.vnnlib}: {row.result}"
-        print(f"{shown}, {row.run_seconds:.2f} s", file=told, flush=True)
+        say(f"{shown}, {row.run_seconds:.2f} s", file=told, flush=True)
         if message:
-            print(f"radii: line {listed[place].line}: {message}", file=sys.stderr)
+            say(f"radii: line {listed[place].line}: {message}", file=sys.stderr)
     rows.close()
     counts = Counter(row.result for row in rows.all())
     if args.json:
-        print(json.dumps({"results": [row.as_object() for row in rows.all()]}))
+        say(json.dumps({"results": [row.as_object() for row in rows.all()]}))
     else:
-        print(f"{rows.path}: " + ", ".join(f"{n} {result}" for result, n in sorted(counts.items())))
+        say(f"{rows.path}: " + ", ".join(f"{n} {result}" for result, n in sorted(counts.items())))
     return 2 if counts["error"] else 0
 
 
@@ -77,26 +78,22 @@ def _decided(
     counterexample: Path,
 ) -> tuple[Row, str]:
     """One instance's row, and what there is to say about it. Preparing is reading the property."""
-    started = prepared = time.monotonic()
-    result, message = "error", listed.wrong
+    started = time.monotonic()
+    result, message, preparing = "error", listed.wrong, 0.0
     try:
         if not message:
-            from radii.vnnlib import read_problem
-
             folder = args.instances.parent
             network = _existing(folder / listed.onnx, NetworkError)
-            problem = read_problem(_existing(folder / listed.vnnlib, SpecificationError))
-            one = argparse.Namespace(**{**vars(args), "network": network})
-            prepared = time.monotonic()
-            found = decided_in_time(one, problem, prepared, listed.seconds, memory)
-            result = found.verification.outcome.value
+            property_ = _existing(folder / listed.vnnlib, SpecificationError)
+            one = argparse.Namespace(**{**vars(args), "network": network, "property": property_})
+            found = decided_in_time(one, started, listed.seconds, memory)
+            result, preparing = found.verification.outcome.value, found.reading_seconds
             message = "" if found.replayed_on else found.message
             _keep(found, counterexample)
     except RadiiError as error:
         message = " ".join(str(error).split())
-    ended = time.monotonic()
-    row = Row(category, listed.onnx, listed.vnnlib, prepared - started, result, ended - prepared)
-    return row, message
+    running = time.monotonic() - started - preparing
+    return Row(category, listed.onnx, listed.vnnlib, preparing, result, running), message
 
 
 def _keep(found: Found, path: Path) -> None:

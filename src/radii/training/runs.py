@@ -27,6 +27,7 @@ from radii.training.loop import Loop, Observer
 from radii.training.preparation import Material, digest, fitting_masks, material
 from radii.training.regime import Regime, parse_regime
 from radii.training.settings import Settings
+from radii.verifiers import check_device
 
 __all__ = ["Trained", "train"]
 
@@ -80,6 +81,7 @@ def train(
     start: Mapping[str, Tensor] | None = None,
     name: str | None = None,
     observer: Observer | None = None,
+    device: str | None = None,
     **settings: Any,
 ) -> Trained:
     """Train a module, or the architecture of that name, in place; `settings` are `Settings`'.
@@ -88,13 +90,17 @@ def train(
     the same weights. `test` is measured and never trained on. `eps` is the radius of the measured
     robust accuracy (the regime's, or else 0.1 for grey and 8/255 for coloured images). `mean` and
     `std` normalise inside a named architecture. `start` are weights to begin with, as of
-    `saved_weights` or a module's `state_dict`.
+    `saved_weights` or a module's `state_dict`. `device` is where the module is moved to and
+    trained (where it is); a run may be continued on another.
     """
     chosen = parse_regime(regime) if isinstance(regime, str) else regime
     colours = len(data.shape) == 3 and data.shape[0] > 1
     radius = eps if eps is not None else chosen.radius or (COLOUR_EPS if colours else GREY_EPS)
     how = _settings(chosen, radius, settings)
     built, title = _module(module, data, test, how, mean, std)
+    if device is not None:
+        check_device(device)
+        built.to(device)
     if start is not None:
         _load(built, start, title)
     on = material(built, title, data, test, domain)

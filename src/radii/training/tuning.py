@@ -76,13 +76,14 @@ def tune(
     seed: int = 0,
     epochs: int = 10,
     on_trial: Callable[[Trial], None] | None = None,
+    device: str | None = None,
     **settings: Any,
 ) -> Tuned:
     """The best of `trials` combinations, each kept in `out`; doing it again continues.
 
     Scores are the mean of the accuracy and of the robust accuracy at eps: under attack
-    (`pgd`), or proven by linear bounds (`crown`), on held-out training images. `settings` are
-    further arguments of `train`.
+    (`pgd`), or proven by linear bounds (`crown`), on held-out training images. `device` and
+    `settings` are further arguments of `train`.
     """
     if trials < 1:
         raise TrainingError(f"a search of {trials} trials has nothing to do")
@@ -117,6 +118,7 @@ def tune(
                 eps=eps,
                 seed=seed,
                 epochs=epochs,
+                device=device,
                 **{**settings, **_of_loop(combination)},
             )
             with _kept(directory):

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from itertools import product
 
 from radii.errors import SpecificationError
-from radii.vnnlib.expressions import Form, show
+from radii.vnnlib.expressions import BLANK, SCALAR, Form, Run, show
 
 __all__ = ["Tensor", "Variables", "declared_scalars", "declared_tensors"]
 
-_SCALAR = re.compile(r"([XY])_(0|[1-9]\d*)")
+_SCALAR = re.compile(SCALAR)
+# Comments are matched too, so that they declare nothing; the first group is empty there.
+_DECLARED = re.compile(rf";[^\n]*|declare-const{BLANK}({SCALAR})")
 _DIMENSION = re.compile(r"[1-9]\d*")
 ELEMENT_TYPES = ("real", "float16", "float32", "float64")
 MAX_ELEMENTS = 10_000_000
@@ -53,23 +55,42 @@ class Variables:
         return found
 
 
-def declared_scalars(forms: Sequence[Form]) -> Variables:
+def declared_scalars(pieces: Sequence[Form | Run]) -> Variables:
     """The variables of VNN-LIB 1.0: `(declare-const X_0 Real)`, or declare-fun of nothing."""
     found: dict[str, set[int]] = {"X": set(), "Y": set()}
-    for form in forms:
-        match form.parts:
-            case ["declare-const", str(name), "Real"] | ["declare-fun", str(name), [], "Real"]:
-                pass
-            case _:
-                raise _error(form, f"'{show(form.parts)}' does not declare a Real constant")
-        matched = _SCALAR.fullmatch(name)
-        if matched is None:
-            raise _error(form, f"variable '{name}' is neither an input X_0, ... nor an output Y_0")
-        kind, index = matched[1], int(matched[2])
-        if index in found[kind]:
-            raise _error(form, f"variable '{name}' is declared twice")
-        found[kind].add(index)
+    for piece in pieces:
+        if isinstance(piece, Form):
+            _declare(piece, found)
+        elif not _declare_all(piece, found):
+            for form in piece.forms():
+                _declare(form, found)
     return Variables(_scalars("X", found["X"]), _scalars("Y", found["Y"]))
+
+
+def _declare_all(run: Run, found: dict[str, set[int]]) -> bool:
+    """Take in all declarations of a run, or none if one is there already."""
+    names = [name for name in _DECLARED.findall(run.text) if name]
+    new = {kind: [int(name[2:]) for name in names if name[0] == kind] for kind in found}
+    for kind, indices in new.items():
+        if len(set(indices)) < len(indices) or not found[kind].isdisjoint(indices):
+            return False
+    for kind, indices in new.items():
+        found[kind].update(indices)
+    return True
+
+
+def _declare(form: Form, found: dict[str, set[int]]) -> None:
+    match form.parts:
+        case ["declare-const", str(name), "Real"] | ["declare-fun", str(name), [], "Real"]:
+            pass
+        case _:
+            raise _error(form, f"'{show(form.parts)}' does not declare a Real constant")
+    if _SCALAR.fullmatch(name) is None:
+        raise _error(form, f"variable '{name}' is neither an input X_0, ... nor an output Y_0")
+    kind, index = name[0], int(name[2:])
+    if index in found[kind]:
+        raise _error(form, f"variable '{name}' is declared twice")
+    found[kind].add(index)
 
 
 def _scalars(kind: str, indices: set[int]) -> Tensor:

@@ -21,8 +21,16 @@ from radii.balls import Box
 from radii.errors import SpecificationError
 from radii.properties import Halfspaces, LinearRequirement
 from radii.queries import Specification
+from radii.vnnlib.comparisons import Alternatives, Comparisons
 from radii.vnnlib.declarations import Variables
-from radii.vnnlib.formulas import Conjunction, Constraint, Disjunction, Formula, Number
+from radii.vnnlib.formulas import (
+    Conjunction,
+    Constraint,
+    Disjunction,
+    Formula,
+    Number,
+    one_by_one,
+)
 
 __all__ = ["MAX_DISJUNCTS", "specifications"]
 
@@ -67,7 +75,7 @@ class _Branch:
     slack: float
     inputs: list[Constraint] = field(default_factory=list)
     outputs: list[Constraint] = field(default_factory=list)
-    choices: list[Disjunction] = field(default_factory=list)
+    choices: list[Disjunction | Alternatives] = field(default_factory=list)
     shares_bounds: bool = False
 
     def fork(self, part: Formula) -> _Branch:
@@ -90,20 +98,42 @@ class _Branch:
             match part:
                 case Conjunction(parts):
                     self.unread.extend(reversed(parts))
-                case Disjunction():
+                case Disjunction() | Alternatives():
                     self.choices.append(part)
                 case Constraint():
                     if not self._demand(part):
                         return False
+                case Comparisons():
+                    if not self._demand_all(part):
+                        return False
         return True
+
+    def _demand_all(self, comparisons: Comparisons) -> bool:
+        """`_demand` of each row, with a short way for bounds of inputs."""
+        variable = np.where(comparisons.high < 0, comparisons.low, comparisons.high)
+        is_bound = np.minimum(comparisons.low, comparisons.high) < 0
+        is_bound &= variable < len(self.low)
+        if not all(map(self._demand, one_by_one(comparisons.where(~is_bound)))):
+            return False
+        for low, high, constant, strict in comparisons.where(is_bound).rows():
+            coefficient = 1.0 if high < 0 else -1.0
+            offset: Number = 0.0 - constant if high < 0 else constant
+            if strict and self.slack:
+                offset = self._tightened(offset)
+            if not self._bound(max(low, high), coefficient, offset):
+                return False
+        return True
+
+    def _tightened(self, constant: Number) -> Number:
+        """The constant of a strict comparison that is to hold by `slack`."""
+        return constant + self.slack * max(1.0, abs(float(constant)))
 
     def _demand(self, constraint: Constraint) -> bool:
         terms = constraint.terms
         if not terms:
             return constraint.holds(())
         if constraint.strict and self.slack:
-            widened = constraint.constant + self.slack * max(1.0, abs(float(constraint.constant)))
-            constraint = Constraint(terms, widened)
+            constraint = Constraint(terms, self._tightened(constraint.constant))
         elif constraint.strict:
             constraint = Constraint(terms, constraint.constant)
         if terms[0][0] >= len(self.low):
@@ -141,9 +171,19 @@ def _disjuncts(formula: Formula, inputs: int, slack: float) -> Iterator[_Branch]
             continue
         if branch.choices:
             choice = branch.choices.pop()
-            stack.extend(branch.fork(part) for part in reversed(choice.parts))
+            stack.extend(branch.fork(part) for part in reversed(_parts(choice)))
         else:
             yield branch
+
+
+def _parts(choice: Disjunction | Alternatives) -> list[Formula]:
+    """What there is to choose from; alternatives in columns count one by one."""
+    if isinstance(choice, Alternatives):
+        return list(choice)
+    found: list[Formula] = []
+    for part in choice.parts:
+        found.extend(part if isinstance(part, Alternatives) else [part])
+    return found
 
 
 def _quotient(constant: Number, coefficient: Number, *, upward: bool) -> float:

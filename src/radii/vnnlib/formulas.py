@@ -8,8 +8,12 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TypeAlias
 
+import numpy as np
+import numpy.typing as npt
+
 from radii.errors import SpecificationError
-from radii.vnnlib.expressions import Expression, show
+from radii.vnnlib.comparisons import Alternatives, Comparisons, read_comparisons
+from radii.vnnlib.expressions import Expression, Run, show
 from radii.vnnlib.terms import affine, number
 
 __all__ = [
@@ -19,6 +23,7 @@ __all__ = [
     "Formula",
     "Number",
     "is_strict",
+    "one_by_one",
     "read_formula",
     "satisfied",
 ]
@@ -44,7 +49,7 @@ class Constraint:
     constant: Number
     strict: bool = False
 
-    def holds(self, values: Sequence[float]) -> bool:
+    def holds(self, values: Sequence[float] | npt.NDArray[np.float64]) -> bool:
         """True at these values of all variables, decided in exact arithmetic."""
         total = Fraction(self.constant)
         for variable, coefficient in self.terms:
@@ -66,7 +71,18 @@ class Disjunction:
     parts: tuple[Formula, ...]
 
 
-Formula: TypeAlias = Constraint | Conjunction | Disjunction
+Formula: TypeAlias = Constraint | Conjunction | Disjunction | Comparisons | Alternatives
+
+
+def one_by_one(comparisons: Comparisons) -> Iterator[Constraint]:
+    """The rows as constraints."""
+    for low, high, constant, strict in comparisons.rows():
+        if high < 0:
+            yield Constraint(((low, 1.0),), 0.0 - constant, strict)
+        elif low < 0:
+            yield Constraint(((high, -1.0),), constant, strict)
+        else:
+            yield Constraint(((low, Fraction(1)), (high, Fraction(-1))), Fraction(0), strict)
 
 
 @dataclass(slots=True)
@@ -96,16 +112,33 @@ def read_formula(expression: Expression, variables: Mapping[str, int], inputs: i
             junctions[-1].parts.append(built)
             continue
         part, positive = junction.remaining.pop()
+        if isinstance(part, Run):
+            _take_run(part, positive, junction, variables, inputs)
+            continue
         opened = _opened(part, positive)
         if opened is None:
             junction.parts.append(_comparison(part, positive, variables, inputs))
-        elif len(opened.remaining) == 1:
+        elif len(opened.remaining) == 1 and not isinstance(opened.remaining[0][0], Run):
             junction.remaining.extend(opened.remaining)
         else:
             junctions.append(opened)
 
 
-def _opened(expression: Expression, positive: bool) -> _Junction | None:
+def _take_run(
+    run: Run, positive: bool, junction: _Junction, variables: Mapping[str, int], inputs: int
+) -> None:
+    """Read a run in columns if that can be, and else leave its items to be read one by one."""
+    found = read_comparisons(run, variables, inputs) if positive else None
+    if found is None:
+        items = [(form.parts, positive) for form in run.forms()]
+        junction.remaining.extend(reversed(items))
+    elif junction.kind is Conjunction or len(found.starts) == 1:
+        junction.parts.append(found.rows)
+    else:
+        junction.parts.append(found)
+
+
+def _opened(expression: str | list[Expression], positive: bool) -> _Junction | None:
     """The connective that `expression` is, its parts still to be read; None for a comparison."""
     if isinstance(expression, str):
         if expression not in {"true", "false"}:
@@ -134,7 +167,7 @@ def _opened(expression: Expression, positive: bool) -> _Junction | None:
 
 
 def _comparison(
-    expression: Expression, positive: bool, variables: Mapping[str, int], inputs: int
+    expression: str | list[Expression], positive: bool, variables: Mapping[str, int], inputs: int
 ) -> Formula:
     operator = expression[0] if expression else ""
     relation = _COMPARISONS.get(operator) if isinstance(operator, str) else None
@@ -187,7 +220,7 @@ def _constraint(
     return Constraint(terms, form.constant, strict)
 
 
-def satisfied(formula: Formula, values: Sequence[float]) -> bool:
+def satisfied(formula: Formula, values: npt.NDArray[np.float64]) -> bool:
     """The formula is true at these values of all variables, decided in exact arithmetic."""
     enclosing: list[tuple[bool, Iterator[Formula]]] = [(True, iter((formula,)))]
     while True:
@@ -196,7 +229,7 @@ def satisfied(formula: Formula, values: Sequence[float]) -> bool:
         if isinstance(part, Conjunction | Disjunction):
             enclosing.append((isinstance(part, Conjunction), iter(part.parts)))
             continue
-        truth = is_conjunction if part is None else part.holds(values)
+        truth = is_conjunction if part is None else _is_true(part, values)
         if part is None:
             enclosing.pop()
         # A part decides its junction unless its truth is the neutral one there.
@@ -206,13 +239,29 @@ def satisfied(formula: Formula, values: Sequence[float]) -> bool:
             return truth
 
 
+def _is_true(
+    part: Constraint | Comparisons | Alternatives, values: npt.NDArray[np.float64]
+) -> bool:
+    match part:
+        case Comparisons():
+            return bool(part.hold(values).all())
+        case Alternatives():
+            return bool(part.hold(values).any())
+        case Constraint():
+            return part.holds(values)
+
+
 def is_strict(formula: Formula) -> bool:
     """Some comparison in the formula is strict."""
     stack = [formula]
     while stack:
-        part = stack.pop()
-        if not isinstance(part, Constraint):
-            stack.extend(part.parts)
-        elif part.strict:
-            return True
+        match stack.pop():
+            case Conjunction(parts) | Disjunction(parts):
+                stack.extend(parts)
+            case Constraint(strict=True):
+                return True
+            case Comparisons() as rows if rows.strict.any():
+                return True
+            case Alternatives(rows) if rows.strict.any():
+                return True
     return False

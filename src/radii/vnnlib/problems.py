@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +13,10 @@ import numpy.typing as npt
 from radii.errors import SpecificationError
 from radii.gzipped import gunzip
 from radii.queries import Specification
+from radii.vnnlib.comparisons import read_comparisons
 from radii.vnnlib.declarations import Variables, declared_scalars, declared_tensors
 from radii.vnnlib.disjuncts import specifications
-from radii.vnnlib.expressions import Form, read_forms, show
+from radii.vnnlib.expressions import Form, Run, Shape, read_pieces, show
 from radii.vnnlib.formulas import Conjunction, Formula, is_strict, read_formula, satisfied
 
 __all__ = ["Problem", "parse_problem", "read_problem"]
@@ -57,7 +59,7 @@ class Problem:
     def is_solved_by(self, inputs: npt.ArrayLike, outputs: npt.ArrayLike) -> bool:
         """The file's formula itself is true for this input and output, in exact arithmetic."""
         values = np.concatenate([np.ravel(inputs), np.ravel(outputs)]).astype(np.float64)
-        return bool(np.isfinite(values).all()) and satisfied(self.formula, values.tolist())
+        return bool(np.isfinite(values).all()) and satisfied(self.formula, values)
 
     def check_fits(
         self, input_shape: tuple[int, ...], output_size: int, dtype: npt.DTypeLike
@@ -116,10 +118,13 @@ def parse_problem(text: str, *, name: str = "VNN-LIB text") -> Problem:
 
 
 def _problem(text: str, name: str) -> Problem:
-    scalars: list[Form] = []
+    scalars: list[Form | Run] = []
     networks: list[Form] = []
-    asserted: list[Form] = []
-    for form in read_forms(text):
+    asserted: list[Form | Run] = []
+    for form in read_pieces(text):
+        if isinstance(form, Run):
+            (asserted if form.shape is Shape.ASSERTIONS else scalars).append(form)
+            continue
         match form.parts:
             case ["assert", _]:
                 asserted.append(form)
@@ -143,14 +148,25 @@ def _problem(text: str, name: str) -> Problem:
     return Problem(name, variables, formula, is_strict(formula))
 
 
-def _asserted(forms: list[Form], variables: Variables) -> Formula:
-    if not forms:
+def _asserted(pieces: list[Form | Run], variables: Variables) -> Formula:
+    if not pieces:
         raise SpecificationError("nothing is asserted")
     numbers = variables.numbers()
-    parts = []
-    for form in forms:
-        try:
-            parts.append(read_formula(form.parts[1], numbers, variables.inputs.size))
-        except SpecificationError as error:
-            raise SpecificationError(f"line {form.line}: {error}") from None
+    parts: list[Formula] = []
+    for piece in pieces:
+        found = _in_columns(piece, numbers, variables.inputs.size)
+        if found is not None:
+            parts.append(found)
+            continue
+        for form in piece.forms() if isinstance(piece, Run) else [piece]:
+            try:
+                parts.append(read_formula(form.parts[1], numbers, variables.inputs.size))
+            except SpecificationError as error:
+                raise SpecificationError(f"line {form.line}: {error}") from None
     return Conjunction(tuple(parts))
+
+
+def _in_columns(piece: Form | Run, numbers: Mapping[str, int], inputs: int) -> Formula | None:
+    """What a run asserts, if it can be read as a whole."""
+    found = read_comparisons(piece, numbers, inputs) if isinstance(piece, Run) else None
+    return None if found is None else found.rows

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
 
 from radii.errors import SpecificationError
 from radii.vnnlib.expressions import Expression, show
 
-__all__ = ["Affine", "affine", "number"]
+__all__ = ["Affine", "affine", "number", "numbers"]
 
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
@@ -43,6 +46,16 @@ def number(text: str) -> float | None:
     if not math.isfinite(value):
         raise SpecificationError(f"{text} is too large for a float64")
     return value
+
+
+def numbers(texts: Sequence[str]) -> npt.NDArray[np.float64] | None:
+    """`number` of each text; None if one of them is not a decimal or too large."""
+    try:
+        values = np.fromiter(map(float, texts), np.float64, len(texts))
+    except ValueError:
+        return None
+    # Of what `float` takes, `1_000`, `inf` and `nan` alone are no decimals.
+    return values if np.isfinite(values).all() and "_" not in "".join(texts) else None
 
 
 @dataclass(slots=True)
@@ -85,11 +98,11 @@ def _leaf(text: str, variables: Mapping[str, int]) -> Affine:
     return Affine({}, Fraction(value))
 
 
-def _opened(part: list[Expression]) -> _Operation:
-    operator = part[0] if part else ""
-    if not isinstance(operator, str) or operator not in _COMBINE or len(part) < 2:
-        raise SpecificationError(f"'{show(part)}' is not a sum, difference, product or quotient")
-    return _Operation(operator, part[:0:-1], [])
+def _opened(part: Expression) -> _Operation:
+    match part:
+        case [str(operator), *operands] if operator in _COMBINE and operands:
+            return _Operation(operator, operands[::-1], [])
+    raise SpecificationError(f"'{show(part)}' is not a sum, difference, product or quotient")
 
 
 def _sum(values: list[Affine]) -> Affine:

@@ -12,11 +12,11 @@ from functools import cached_property
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 from radii.errors import InputError
 from radii.report import render_live_page
-from radii.web.access import Gate
+from radii.terminal import say
+from radii.web.access import Gate, Refusal
 from radii.web.finding import check_places
 from radii.web.snapshots import Snapshots
 from radii.web.watching import Watch
@@ -73,7 +73,7 @@ class LiveServer(ThreadingHTTPServer):
         """A browser that went away is no error; anything else is told in a line."""
         error = sys.exception()
         if not isinstance(error, ConnectionError | TimeoutError):
-            print("".join(traceback.format_exception_only(error)).strip(), file=sys.stderr)
+            say("".join(traceback.format_exception_only(error)).strip(), file=sys.stderr)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -91,23 +91,22 @@ class Handler(BaseHTTPRequestHandler):
         self._answer({"/pause": self._pause, "/resume": self._resume})
 
     def _answer(self, known: dict[str, Route]) -> None:
-        refusal = self.server.gate.refusal(self.path, self.headers)
-        if refusal:
-            self._send(HTTPStatus.FORBIDDEN, refusal.encode(), TEXT)
+        target = self.server.gate.admit(self.path, self.headers)
+        if isinstance(target, Refusal):
+            self._send(target.status, target.reason.encode(), TEXT)
             return
-        target = urlsplit(self.path)
         route = known.get(target.path)
         if route is None:
             self._send(HTTPStatus.NOT_FOUND, b"There is nothing under that name.", TEXT)
             return
-        self._query = {name: values[-1] for name, values in parse_qs(target.query).items()}
+        self._query = {name: values[-1] for name, values in target.query.items()}
         try:
             body, kind = route()
         except (InputError, ValueError) as error:
             self._send(HTTPStatus.CONFLICT, " ".join(str(error).split()).encode(), TEXT)
         except Exception as error:
             told = f"internal error: {type(error).__name__}: {' '.join(str(error).split())}"
-            print(f"radii: {told}", file=sys.stderr)
+            say(f"radii: {told}", file=sys.stderr)
             self._send(HTTPStatus.INTERNAL_SERVER_ERROR, told.encode(), TEXT)
         else:
             self._send(HTTPStatus.OK, body, kind)
