@@ -202,7 +202,10 @@ def test_events_tell_a_disagreement_once(capsys: pytest.CaptureFixture[str]) -> 
         log.answered(case, question, claimed)
     told, end = events(capsys.readouterr().err)
     assert (told["event"], told["network"], told["input"]) == ("disagreement", "net.onnx", 7)
-    assert "liar 1 claims a proof at eps 0.2, but a replayed witness lies" in told["message"]
+    assert (
+        "liar 1 claims a proof at eps 0.2 in real arithmetic, but a replayed witness lies"
+        in told["message"]
+    )
     assert end["disagreements"] == 1
 
 

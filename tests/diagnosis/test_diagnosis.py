@@ -25,7 +25,7 @@ def test_the_known_radii_are_those_that_milp_measures(name: str) -> None:
         answer = verifiers.get("milp").radius(network, instance, Limits(60))
         radius = KNOWN[name][instance.index]
         assert answer.lower - ROUNDING <= radius <= answer.upper + ROUNDING
-        assert answer.upper - answer.lower < ROUNDING
+        assert answer.upper - answer.lower < 1e-3 * radius  # what float32 may round
 
 
 def lying(verifier: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:

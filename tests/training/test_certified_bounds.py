@@ -20,6 +20,7 @@ from radii.errors import NetworkError
 from radii.networks import from_torch
 from radii.training import Normalize, Residual
 from radii.training.certified_bounds import Enclosure, ModuleBounds
+from radii.verdicts import REAL
 
 EPS, SHAPE, CLASSES, BATCH = 0.06, (2, 6, 6), 4, 5
 
@@ -135,7 +136,7 @@ def test_crown_margins_are_those_of_crown_behind_one_layer() -> None:
     module, exact, inputs, labels = made(one_hidden_layer)
     network = from_torch(module, input_shape=SHAPE, domain=(0, 1))
     balls = [Ball(x.numpy(), EPS, Norm.LINF, Domain(0, 1)) for x in inputs]
-    proven = crown_bounds(network, balls, margin_rows(labels)).low
+    proven = crown_bounds(network, balls, margin_rows(labels), arithmetic=REAL).low
     found = enclosed(exact, inputs).crown_margins(labels)
     assert torch.allclose(found, proven, atol=1e-6)
 
@@ -165,10 +166,11 @@ def test_crown_margins_are_one_backward_pass_of_crown_on_intervals() -> None:
     def nothing(state: State, rows: Rows) -> LinearBounds:
         return replace(backward(state, rows), values=torch.full(rows.shape, -torch.inf).double())
 
-    state = propagate(layered(fuse(network)), Supports.of(balls), nothing)
+    ready = layered(fuse(network), arithmetic=REAL)
+    state = propagate(ready, Supports.of(balls), nothing)
     rows = torch.tensor(margin_rows(labels))
-    _, size = state.network.output.arguments(state.values)
-    proven = linear_bounds(state, state.network.output, size, rows).values
+    _, loss = ready.output.arguments(state.values, state.errors)
+    proven = linear_bounds(state, ready.output, loss, rows).values
     found = enclosed(exact, inputs).crown_margins(labels)
     assert torch.allclose(found, proven, atol=1e-6)
     assert (found != 0).sum() > 10

@@ -137,8 +137,8 @@ def test_linear_classifiers_have_their_closed_form(norm: Norm, dtype: type) -> N
 def test_a_known_violation_saves_work_and_changes_nothing() -> None:
     network = random_network(Family.DENSE, 7)
     instance = random_instance(network, 1)
-    alone = Milp().radius(network, instance)
-    helped = Milp().radius(network, instance, upper=1.5 * alone.upper)
+    alone = Milp(arithmetic=REAL).radius(network, instance)
+    helped = Milp(arithmetic=REAL).radius(network, instance, upper=1.5 * alone.upper)
     assert helped.optimum == pytest.approx(alone.optimum, abs=1e-7)
 
 

