@@ -20,6 +20,7 @@ NAMES = {
     "ensembles_beyond": "five classifiers on MNIST over eps, twelve on 8x8 digits",
     "training": "an epoch of radii.training beside a plain PyTorch loop",
     "budget": "mnist_relu_3_50: a tenth of the time where it narrows most, beside in order",
+    "arithmetic": "what proofs for floating point cost, beside those in real arithmetic",
     "fragile": "networks made to break proofs in floating point: proofs that cover a break",
     "limits": "memory and time after the limit on convSmallRELU__Point",
 }
