@@ -78,7 +78,7 @@ def of_one_operator(operator: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("operator", sorted(OPERATOR_MODELS))
-@settings(RELAXED, max_examples=4)
+@settings(RELAXED, max_examples=3)
 @given(data=st.data())
 def test_no_operator_exceeds_the_errors(operator: str, data: st.DataObject) -> None:
     of_one_operator(operator, data)
