@@ -21,6 +21,7 @@ NAMES = {
     "training": "an epoch of radii.training beside a plain PyTorch loop",
     "budget": "mnist_relu_3_50: a tenth of the time where it narrows most, beside in order",
     "arithmetic": "what proofs for floating point cost, beside those in real arithmetic",
+    "float_errors": "errors of floating point that executions show, beside those that are allowed",
     "fragile": "networks made to break proofs in floating point: proofs that cover a break",
     "limits": "memory and time after the limit on convSmallRELU__Point",
 }
@@ -30,7 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Figures measured in one run, against named baselines.",
-        epilog="\n".join(f"{name:10s}{about}" for name, about in NAMES.items()),
+        epilog="\n".join(f"{name:18s}{about}" for name, about in NAMES.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(NAMES)}")

@@ -7,7 +7,8 @@ a binade, on one thread, and compared with the same function in float64. For Sof
 it is the first of the pair [x, 0]; the second is that of [-x, 0], which is checked. Then a
 million random values are given again in arrays of 1 to 20 elements, where vectorised kernels take
 another path, and in float64. One operator takes some minutes. A table goes to standard output,
-progress to standard error, and the figures of each block to DIR/NAME.csv.
+progress to standard error, and the figures of each block to DIR/NAME.csv. At the end stand the
+errors that `radii.bounds.elementary` states beside those that were measured.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import math
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
@@ -28,6 +29,8 @@ import numpy.typing as npt
 import onnxruntime
 from onnx import TensorProto, helper
 from scipy import special
+
+from radii.bounds.elementary import MEASURED
 
 Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
@@ -464,6 +467,21 @@ def _row(name: str, figures: Figures) -> str:
     )
 
 
+def units(name: str, figures: Figures) -> float:
+    """The largest error of the kind that is stated of this operator, in units of 2^-24."""
+    # Sigmoid and Tanh are about 1 at most; probabilities of Softmax are compared by their ratio.
+    return (figures.relative if name == "Softmax" else figures.absolute) / UNIT
+
+
+def beside_stated(totals: Mapping[str, Figures]) -> Iterator[str]:
+    """A line for each constant of `MEASURED` that these figures, of all values each, speak of."""
+    for name, stated in MEASURED.items():
+        if name in totals:
+            found = units(name, totals[name])
+            verdict = "ok" if found <= stated else "EXCEEDED"
+            yield f"{name} {found:.2f} -> stated {stated:g}, {verdict}"
+
+
 def machine() -> str:
     flags = ""
     if Path("/proc/cpuinfo").exists():
@@ -492,14 +510,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="each block's figures as CSV")
     args = parser.parse_args()
     print(machine(), f"every {args.stride}th value" if args.stride > 1 else "", flush=True)
+    totals = {}
     for operator in OPERATORS:
         if operator.name in args.operator:
             figures = measured(operator, args.stride)
+            totals[operator.name] = joined(figures)
             if args.out is not None:
                 args.out.mkdir(parents=True, exist_ok=True)
                 saved(figures, args.out / f"{operator.name}.csv")
             count = max(1000, SAMPLES // args.stride)
             print("\n".join(described(operator, figures, count)), flush=True)
+    print("\n".join(beside_stated(totals)))
 
 
 if __name__ == "__main__":

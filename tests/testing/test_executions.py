@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from radii.networks import Network
-from radii.testing.executions import Execution, Order, executed
+from radii.testing.executions import Execution, Order, executed, without_rounding
 from radii.testing.graphs import Sketch
 from radii.testing.networks import Family, random_network
 from radii.testing.operator_models import OPERATOR_MODELS, operator_models
@@ -98,3 +100,39 @@ def test_a_random_order_follows_its_seed() -> None:
     x = rng.uniform(-1, 1, 200).astype(np.float32)
     sums = {executed(network, x, Order.RANDOM, seed=s).outputs.item() for s in (1, 2, 3, 1)}
     assert 2 <= len(sums) <= 3
+
+
+def test_affine_nodes_without_rounding_start_from_the_floats_of_nonlinear_ones() -> None:
+    sketch = Sketch([1, 3], dtype=np.float64)
+    rng = np.random.default_rng(5)
+    first, second = rng.normal(size=(3, 4)), rng.normal(size=(5, 2))
+    hidden = sketch.apply("Tanh", sketch.apply("MatMul", "x", sketch.constant(first)))
+    joined = sketch.apply("Concat", hidden, sketch.constant(np.array([[1 / 3]])), axis=1)
+    network = sketch.network(sketch.apply("MatMul", joined, sketch.constant(second)))
+    x = rng.uniform(size=3)
+    nodes = executed(network, x, Order.FORWARD).nodes
+    exact = without_rounding(network, nodes)
+    kinds = [type(node.operator).__name__ for node in network.graph.nodes]
+    place = kinds.index("Tanh")
+    given = [*nodes[place].ravel(), 1 / 3]
+    for index, values, weights in ((place - 1, x, first), (network.graph.output, given, second)):
+        for found, column in zip(exact[index].ravel(), weights.T, strict=True):
+            pairs = zip(values, column, strict=True)
+            terms = [Fraction(float(a)) * Fraction(float(b)) for a, b in pairs]
+            upper = float(found)
+            distance = abs(Fraction(upper) + Fraction(float(found - upper)) - sum(terms))
+            assert distance <= Fraction(2) ** -60 * sum(map(abs, terms))
+    assert np.array_equal(exact[place], nodes[place])
+
+
+def test_no_number_is_too_large_or_too_small_without_rounding() -> None:
+    sketch = Sketch([1, 2])
+    value = sketch.apply("MatMul", "x", sketch.constant(np.array([[3e38], [3e38]])))
+    value = sketch.apply("Mul", value, sketch.constant(np.array(1e38)))
+    network = sketch.network(sketch.apply("Mul", value, sketch.constant(np.array(1e-38))))
+    x = np.ones(2, np.float32)
+    with np.errstate(all="ignore"):
+        assert np.isinf(executed(network, x, Order.FORWARD).outputs).all()
+    assert (
+        abs(float(without_rounding(network, {0: x})[network.graph.output][0, 0]) / 6e38 - 1) < 1e-6
+    )

@@ -156,6 +156,7 @@ def propagate(
         error = _value_error(network, layer, arguments, values)
         if error is not None:
             values = Interval(values.low - error, values.high + error)
+        values = _known(values, loss)
         if isinstance(relaxation, Constants):
             relaxation = Constants(values.low, values.high)
         state.add(arguments, loss, values, error, relaxation)
@@ -225,7 +226,8 @@ def _values(layer: Layer, arguments: Interval) -> Interval:
     shape = (len(arguments.low), *layer.shape)
     held = Interval(arguments.low.reshape(shape), arguments.high.reshape(shape))
     found = enclose(layer.operator, [held])
-    return Interval(found.low.flatten(1), found.high.flatten(1))
+    count = len(arguments.low)
+    return Interval(found.low.reshape(count, -1), found.high.reshape(count, -1))
 
 
 def _tightened(
@@ -267,7 +269,18 @@ def _value_error(
     held = Interval(arguments.low.reshape(shape), arguments.high.reshape(shape))
     result = Interval(values.low.reshape(shape), values.high.reshape(shape))
     found = network.errors.of_values(layer.operator, held, result)
-    return None if found is None else found.flatten(1)
+    return None if found is None else found.reshape(len(found), -1)
+
+
+def _known(values: Interval, loss: Tensor) -> Interval:
+    """What is known of values: nothing where an argument may overflow.
+
+    It may then be no number, and so may every function of it, however bounded.
+    """
+    unknown = ~torch.isfinite(loss).all(1, keepdim=True)
+    return Interval(
+        torch.where(unknown, -torch.inf, values.low), torch.where(unknown, torch.inf, values.high)
+    )
 
 
 def _sharpened(state: State, layer: Layer, loss: Tensor, values: Interval, bound: Pass) -> Interval:

@@ -19,6 +19,7 @@ Sizes = TypeVar("Sizes", float, Tensor)
 
 __all__ = [
     "MEASURED",
+    "SINGLE",
     "curve_error",
     "log_softmax_error",
     "smallest_exponent",

@@ -26,6 +26,7 @@ which also covers runtimes that take subnormal numbers for 0.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,13 +34,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from radii.bounds.elementary import curve_error, log_softmax_error, softmax_error
+from radii.bounds.elementary import SINGLE, curve_error, log_softmax_error, softmax_error
 from radii.bounds.enclosure import Interval
 from radii.bounds.magnitudes import (
     EXACT,
     largest_weight,
     linear_part_of,
     magnitude_of,
+    reach_of,
+    single_factor_of,
     term_count,
 )
 from radii.networks import Graph, Operator
@@ -66,6 +69,13 @@ OWN_ROUNDING = 2.0**-30
 FUSING = 2.0**-52
 """What fusing an operator into an affine map rounds for each term, relative to what it adds up: in
 float64, so that it matters for files in float64 and in real arithmetic only."""
+
+SINGLE_FACTOR_ROUNDINGS = 3
+"""Of a factor that ONNX Runtime moves to the other side of a product: it becomes a float32, in
+files of float64 too, is inverted in that type, and multiplied with another one."""
+
+SINGLE_FACTORS = 2.0**-40, 2.0**40
+"""Between these, three such factors together are still normal numbers of float32."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +136,7 @@ class FloatErrors:
         error = torch.zeros_like(found.size) if found.error is None else found.error
         if isinstance(behind, LogSoftmax):
             error = error + self._of_logarithms(found.size)
-        return torch.where(is_safe[:, None], error.flatten(1), torch.inf)
+        return torch.where(is_safe[:, None], _flat(error), torch.inf)
 
     def overflowing(self, between: tuple[int, ...], sizes: Mapping[int, Tensor]) -> str | None:
         """The name of the first of the affine nodes that may overflow; None if none can."""
@@ -174,33 +184,48 @@ class FloatErrors:
         if any(held.error is not None for held in inputs):
             given = [h.size * 0 if h.error is None else h.error for h in inputs]
             error = linear_part_of(operator)(*given)
-        largest = torch.stack([held.peak.flatten(1).amax(1) for held in inputs]).amax(0)
+        largest = torch.stack([_flat(held.peak).amax(1) for held in inputs]).amax(0)
         largest = largest.reshape(-1, *(1,) * (size.dim() - 1))
         # A factor that is below 1 may come later, or one that follows may come earlier.
-        peak = torch.maximum(magnitude_of(operator)(*(held.peak for held in inputs)), largest)
+        peak = torch.maximum(reach_of(operator, *(held.peak for held in inputs)), largest)
         peak, gain = peak * operator.gain, max(held.gain for held in inputs)
+        narrowing = self._narrowing(operator)
+        if narrowing == math.inf:
+            peak = torch.full_like(peak, torch.inf)
         if not isinstance(operator, EXACT):
             terms = term_count(operator, sizes, size) + EXTRA_TERMS
             rounding = terms * self.unit
             gamma = rounding / (1 - rounding) if rounding < 1 else torch.inf
             gain *= largest_weight(operator) * operator.gain
-            own = size * ((gamma + terms * FUSING) * (1 + OWN_ROUNDING))
+            own = size * ((gamma + terms * FUSING + narrowing) * (1 + OWN_ROUNDING))
             if self.smallest:
                 own = own + (terms * self.smallest * gain) * largest
             error = own if error is None else error * (1 + OWN_ROUNDING) + own
             size = size * (1 + OWN_ROUNDING) + error
         return _Held(size, error, peak, gain)
 
+    def _narrowing(self, operator: Operator) -> float:
+        """What a factor loses in becoming a float32, relative; inf where it does not fit."""
+        factor = single_factor_of(operator)
+        if not factor or not self.arithmetic.is_float or self.number.unit == SINGLE:
+            return 0.0
+        smallest, largest = SINGLE_FACTORS
+        if not smallest <= factor <= largest:
+            return math.inf
+        is_power_of_two = math.frexp(factor)[0] == 0.5
+        roundings = 0 if is_power_of_two else SINGLE_FACTOR_ROUNDINGS
+        return roundings * SINGLE * self.arithmetic.widening
+
     def _of_logarithms(self, arguments: Tensor) -> Tensor:
         """What differences of logarithms of a softmax of these have of each entry."""
-        largest = arguments.flatten(1).amax(1)
+        largest = _flat(arguments).amax(1)
         error = log_softmax_error(largest, arguments[0].numel(), self.unit)
         return error.reshape(-1, *(1,) * (arguments.dim() - 1))
 
     def _is_safe(self, held: _Held) -> Tensor:
         """For each region whether nothing that the value adds up can overflow; no NaN is safe."""
         largest = self.number.largest if self.arithmetic.is_float else torch.inf
-        return (held.peak.flatten(1) < largest).all(1)
+        return (_flat(held.peak) < largest).all(1)
 
     def _leaf(self, node: int, size: Tensor, error: Tensor | None) -> _Held:
         """The value of a nonlinear node, or the input: factors that follow may come first."""
@@ -211,6 +236,11 @@ class FloatErrors:
     def _shaped(self, node: int, entries: Tensor) -> Tensor:
         shape = (len(entries), *self.graph.nodes[node].shape)
         return entries.detach().to("cpu", torch.float64).reshape(shape)
+
+
+def _flat(values: Tensor) -> Tensor:
+    """One row a region; values may be single numbers."""
+    return values.reshape(len(values), -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

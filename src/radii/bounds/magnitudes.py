@@ -2,7 +2,8 @@
 
 If an operator computes W x + b, its magnitude computes |W| x + |b|. That one function gives both
 the spread of an interval, |W| r, and the size of what was added up, which bounds the rounding. Its
-linear part computes |W| x alone: what becomes of errors.
+linear part computes |W| x alone: what becomes of errors. Its reach bounds every number on the way:
+of a mean that is the sum.
 """
 
 from __future__ import annotations
@@ -43,7 +44,15 @@ from radii.networks.operators import (
     TransposedConvolution,
 )
 
-__all__ = ["EXACT", "largest_weight", "linear_part_of", "magnitude_of", "term_count"]
+__all__ = [
+    "EXACT",
+    "largest_weight",
+    "linear_part_of",
+    "magnitude_of",
+    "reach_of",
+    "single_factor_of",
+    "term_count",
+]
 
 EXACT = (Concat, Expand, Input, Pad, Reshape, Select, Slice, Transpose)
 """Operators that only move entries: no arithmetic, so no rounding, and monotone."""
@@ -85,6 +94,25 @@ def magnitude_of(operator: Operator) -> Operator:
 def linear_part_of(operator: Operator) -> Operator:
     """The operator |W| x of an affine operator W x + b; made once."""
     return _remembered(operator, _linear_parts, _linear_part)
+
+
+def reach_of(operator: Operator, *largest: Tensor) -> Tensor:
+    """The largest number that computing each entry of an affine operator may pass through.
+
+    `largest` are the largest absolute values of its inputs. Factors of a batch normalisation that
+    are below 1 may come last.
+    """
+    reaching, count = magnitude_of(operator), 1
+    match operator:
+        case BatchNorm():
+            reaching = BatchNorm(operator.scale_reach, operator.shift_reach)
+        case AveragePool():
+            # Not less than the sum where only a part of the window counts: that mean is larger.
+            count = math.prod(operator.window.kernel)
+        case ReduceMean():
+            reaching = ReduceSum(operator.axes, keep=operator.keep)
+    result: Tensor = reaching(*largest)
+    return result * count
 
 
 def _remembered(
@@ -139,7 +167,7 @@ def _factor_of(operator: Operator) -> Tensor | None:
         case DivideByConstant():
             return operator.constant.abs().reciprocal()
         case BatchNorm():
-            return operator.scale.abs()
+            return operator.scale_reach
         case _:
             return None
 
@@ -150,6 +178,14 @@ def largest_weight(operator: Operator) -> float:
     if factors is None or factors.numel() == 0:
         return 1.0
     return max(1.0, float(factors.abs().max()))
+
+
+def single_factor_of(operator: Operator) -> float | None:
+    """The one number that an operator multiplies or divides all entries with; None if there is no
+    such number."""
+    if not isinstance(operator, Scale | DivideByConstant) or operator.constant.numel() != 1:
+        return None
+    return abs(float(operator.constant))
 
 
 def term_count(operator: Operator, inputs: list[Tensor], result: Tensor) -> int:

@@ -10,7 +10,7 @@ the network's graph.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import count
@@ -22,12 +22,18 @@ import onnx
 import torch
 from onnx import helper, numpy_helper
 
-from radii.networks import Network
+from radii.networks import Kind, Network
 from radii.networks.folding import constant_outputs
 from radii.networks.models import sorted_nodes, title
-from radii.networks.operators import AveragePool, Convolution, Operator, TransposedConvolution
+from radii.networks.operators import (
+    AveragePool,
+    Convolution,
+    Operator,
+    Reshape,
+    TransposedConvolution,
+)
 
-__all__ = ["Execution", "Order", "executed"]
+__all__ = ["Execution", "Order", "executed", "without_rounding"]
 
 Array = npt.NDArray[Any]
 
@@ -47,12 +53,13 @@ class Execution:
     """What one execution gave for one input.
 
     `values` has every value of the file by its name; `nodes` those that are values of the network's
-    graph, by the node's index and in its shape.
+    graph, by the node's index and in its shape, and `names` what the file calls those.
     """
 
     order: Order
     values: dict[str, Array]
     nodes: dict[int, Array]
+    names: dict[int, str]
     outputs: Array
 
 
@@ -66,11 +73,26 @@ def executed(network: Network, x: npt.ArrayLike, order: Order, *, seed: int = 0)
     with np.errstate(all="ignore"):
         for node in sorted_nodes(model, output, network.name):
             run.step(node)
-    nodes = {
-        index: run.values[name].reshape(network.graph.nodes[index].shape)
-        for name, index in run.index.items()
-    }
-    return Execution(order, run.values, nodes, np.ravel(run.values[output]))
+    names = {index: name for name, index in run.index.items()}
+    return Execution(order, run.values, run.nodes, names, np.ravel(run.values[output]))
+
+
+def without_rounding(network: Network, known: Mapping[int, Array]) -> dict[int, Array]:
+    """Every affine node's value in extended precision, given those of the nonlinear nodes.
+
+    `known` has values by the index of their node, of the input and of nonlinear nodes at least, as
+    `Execution.nodes` has. So what a nonlinear node reads comes out as the file's operators would
+    give it if they did not round: to 2^-64 of what they add up, without overflow or underflow.
+    Nonlinear nodes that `known` lacks, since the file has no such value, are computed in float64.
+    """
+    model = onnx.load_from_string(network.onnx_bytes)
+    run = _WideRun(network, _Sums(Order.FORWARD, np.random.default_rng(0)), _opset(model))
+    run.known = dict(known)
+    run.begin(model, _wide(known[0]))
+    with np.errstate(all="ignore"):
+        for node in sorted_nodes(model, model.graph.output[0].name, network.name):
+            run.step(node)
+    return run.nodes
 
 
 def _opset(model: onnx.ModelProto) -> int:
@@ -155,17 +177,26 @@ class _Run:
         self._claim(given, 0)
 
     def step(self, node: onnx.NodeProto) -> None:
-        given = [self.values[name] if name else None for name in node.input]
         varies = any(name in self.owners for name in node.input)
         if node.op_type in ("Shape", "Size") or not varies:
             results = self._constants(node)
         elif node.op_type in OPERATORS:
-            results = [OPERATORS[node.op_type](_Call(self, node), *given)]
+            call = _Call(self, node)
+            results = [np.asarray(OPERATORS[node.op_type](call, *self._given(node)))]
         else:
             results = self._as_in_graph(node)
         self.values.update(zip(filter(None, node.output), results, strict=False))
         if varies and node.op_type not in ("Shape", "Size"):
             self._place(node)
+
+    def _given(self, node: onnx.NodeProto) -> list[Array | None]:
+        return [self.values[name] if name else None for name in node.input]
+
+    @property
+    def nodes(self) -> dict[int, Array]:
+        """The values of the graph's nodes, in their shapes."""
+        shapes = self.network.graph.nodes
+        return {i: self.values[name].reshape(shapes[i].shape) for name, i in self.index.items()}
 
     def _constants(self, node: onnx.NodeProto) -> list[Array]:
         known = {name: self.values[name] for name in node.input if name}
@@ -217,6 +248,71 @@ class _Run:
         self.index[name] = index
 
 
+@dataclass(slots=True)
+class _WideRun(_Run):
+    """In extended precision, with the values of nonlinear nodes that are known."""
+
+    known: dict[int, Array] = field(default_factory=dict)
+
+    def step(self, node: onnx.NodeProto) -> None:
+        varies = any(name in self.owners for name in node.input)
+        emitted = self._emitted(title(node)) if varies else []
+        nodes = self.network.graph.nodes
+        if any(nodes[i].kind is not Kind.AFFINE for i in emitted):
+            self._bend(node, emitted)
+        else:
+            _Run.step(self, node)
+
+    def _given(self, node: onnx.NodeProto) -> list[Array | None]:
+        given = _Run._given(self, node)
+        return [v if v is None or v.dtype.kind != "f" else _wide(v) for v in given]
+
+    def _bend(self, node: onnx.NodeProto, emitted: list[int]) -> None:
+        """The known value, where only moves of entries follow the nonlinear node; else float64."""
+        nodes = self.network.graph.nodes
+        first = next(p for p, i in enumerate(emitted) if nodes[i].kind is not Kind.AFFINE)
+        is_moved = all(isinstance(nodes[i].operator, Reshape) for i in emitted[first + 1 :])
+        if is_moved and emitted[-1] in self.known:
+            result = self.known[emitted[-1]]
+        else:
+            source = nodes[emitted[0]].inputs[0]
+            exact = next(self.values[name] for name, i in self.index.items() if i == source)
+            result = np.asarray(self.known.get(source, exact), np.float64)
+            result = result.reshape(nodes[source].shape)
+            for index in emitted:
+                result = _applied(nodes[index].operator, result)
+        self.values[node.output[0]] = _wide(result)
+        self._place(node)
+
+    def _as_in_graph(self, node: onnx.NodeProto) -> list[Array]:
+        """Operators that move entries, on both halves of wide numbers; constants count once."""
+        nodes = self.network.graph.nodes
+        known = {index: self.values[name] for name, index in self.owners.items()}
+        results = []
+        for index in self._emitted(title(node)):
+            inputs = [known[i].reshape(nodes[i].shape) for i in nodes[index].inputs]
+            upper = [np.asarray(value, np.float64) for value in inputs]
+            lower = [np.asarray(v - u, np.float64) for v, u in zip(inputs, upper, strict=True)]
+            operator, nothing = nodes[index].operator, [np.zeros_like(u) for u in upper]
+            moved = _wide(_applied(operator, *upper)) + _applied(operator, *lower)
+            known[index] = moved - _applied(operator, *nothing)
+            results.append(known[index])
+        if not results:
+            results = [self.values[name] for name in node.input if name in self.owners]
+        return results if len(node.output) > 1 else results[-1:]
+
+
+def _wide(value: Array) -> Array:
+    return np.asarray(value, np.longdouble)
+
+
+def _applied(operator: Operator, *values: Array) -> Array:
+    """An operator of the graph, whose constants are float64."""
+    with torch.no_grad():
+        result = operator(*(torch.from_numpy(value.copy())[None] for value in values))
+    return np.asarray(result[0].numpy())
+
+
 class _Call:
     """One node under execution."""
 
@@ -225,7 +321,9 @@ class _Call:
         self._attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
 
     def attribute(self, name: str, default: Any) -> Any:
-        return self._attributes.get(name, default)
+        """Of a real number as a float32, which the default is as well."""
+        given = self._attributes.get(name, default)
+        return float(np.float32(given)) if isinstance(given, float) else given
 
 
 def _gemm(call: _Call, a: Array, b: Array, c: Array | None = None) -> Array:
@@ -359,7 +457,7 @@ def _softmax(call: _Call, x: Array) -> Array:
 
 def _passed(call: _Call, x: Array, *_: Array) -> Array:
     """Identity, Dropout, and a Cast to the same or another real type."""
-    if call.node.op_type != "Cast":
+    if call.node.op_type != "Cast" or x.dtype == np.longdouble:
         return x
     return x.astype(helper.tensor_dtype_to_np_dtype(call.attribute("to", 1)))
 

@@ -129,7 +129,9 @@ class Call:
         return int(self._attributes[name].i) if name in self._attributes else default
 
     def float_attribute(self, name: str, default: float) -> float:
-        return float(self._attributes[name].f) if name in self._attributes else default
+        """Attributes are float32, in files of float64 too, and so are their defaults."""
+        given = self._attributes[name].f if name in self._attributes else default
+        return float(np.float32(given))
 
     def text_attribute(self, name: str, default: str) -> str:
         return self._attributes[name].s.decode() if name in self._attributes else default

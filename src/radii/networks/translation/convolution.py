@@ -54,8 +54,7 @@ def batch_normalize(call: Call) -> int:
     if not call.int_attribute("spatial", 1):
         raise call.unsupported("with spatial = 0")
     scale, shift, mean, variance = (call.weight(position) for position in (1, 2, 3, 4))
-    factor = scale / torch.sqrt(variance + call.float_attribute("epsilon", 1e-5))
-    if not math.isfinite(float(factor.abs().sum())):
+    root = torch.sqrt(variance + call.float_attribute("epsilon", 1e-5))
+    if not math.isfinite(float((scale / root).abs().sum())):
         raise call.unsupported("with a negative variance")
-    size = shift.abs() + (mean * factor).abs()
-    return call.emit(BatchNorm(factor, shift - mean * factor, size), call.node(0))
+    return call.emit(BatchNorm.of_file(scale, shift, mean, root), call.node(0))
