@@ -156,6 +156,7 @@ def propagate(
         error = _value_error(network, layer, arguments, values)
         if error is not None:
             values = Interval(values.low - error, values.high + error)
+        values = _where_known(values, loss)
         if isinstance(relaxation, Constants):
             relaxation = Constants(values.low, values.high)
         state.add(arguments, loss, values, error, relaxation)
@@ -268,6 +269,15 @@ def _value_error(
     result = Interval(values.low.reshape(shape), values.high.reshape(shape))
     found = network.errors.of_values(layer.operator, held, result)
     return None if found is None else found.flatten(1)
+
+
+def _where_known(values: Interval, loss: Tensor) -> Interval:
+    """Nothing is known of a layer where an argument may overflow: a bounded function of it too is
+    no number then, and so is what a weight of 0 makes of that."""
+    is_known = torch.isfinite(loss).all(1, keepdim=True)
+    return Interval(
+        torch.where(is_known, values.low, -torch.inf), torch.where(is_known, values.high, torch.inf)
+    )
 
 
 def _sharpened(state: State, layer: Layer, loss: Tensor, values: Interval, bound: Pass) -> Interval:
