@@ -10,35 +10,40 @@ import numpy.typing as npt
 import pytest
 
 from radii.bounds import crown_bounds
+from radii.ensembles.classifiers import Classifier
+from radii.ensembles.proving import possible_rivals
+from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.properties import OneToOne, Property
 from radii.queries import Query
 from radii.testing.fragile import breaks
 from radii.testing.graphs import Sketch
 from radii.testing.networks import instance_at
-from radii.verdicts import Verdict
-from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, Verifier
+from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
+from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp
 
 SECONDS = 0.5
-PIECEWISE = (BranchAndBound, Milp, Enumeration)
+Kind = type[BranchAndBound] | type[Milp] | type[Enumeration]
+PIECEWISE: tuple[Kind, ...] = (BranchAndBound, Milp, Enumeration)
 LARGE = 3e38
 
 
 def refuse(
-    kind: type[Verifier],
+    kind: Kind,
     network: Network,
     centre: npt.ArrayLike,
     eps: float,
     broken: npt.ArrayLike,
     *,
-    label: int = 0,
+    arithmetic: Arithmetic = FLOAT,
     property: Property | None = None,  # noqa: A002
 ) -> None:
     """The property breaks at `broken` on the runtime, and the verifier proves nothing there."""
-    instance = instance_at(network, centre, label=label, property=property)
+    instance = instance_at(network, centre, label=0, property=property)
     point = np.asarray(broken, network.input_dtype).reshape(network.input_shape)
     assert breaks(network, instance, eps, point) is not None
-    result = kind().verify(network, Query(instance, eps), Limits(seconds=SECONDS))
+    verifier = kind(arithmetic=arithmetic)
+    result = verifier.verify(network, Query(instance, eps), Limits(seconds=SECONDS))
     assert result.verdict is not Verdict.ROBUST
 
 
@@ -67,7 +72,7 @@ def sum_onto_a_value(is_gemm: bool) -> Network:
 
 @pytest.mark.parametrize("is_gemm", [True, False], ids=["gemm", "matmul and add"])
 @pytest.mark.parametrize("kind", PIECEWISE)
-def test_products_that_are_added_to_a_value(kind: type[Verifier], is_gemm: bool) -> None:
+def test_products_that_are_added_to_a_value(kind: Kind, is_gemm: bool) -> None:
     network = sum_onto_a_value(is_gemm)
     refuse(kind, network, [0.45 / 1024, 1.0], 0.6 / 1024, [1 / 1024, 1.0])
 
@@ -84,7 +89,7 @@ def mean_that_overflows(operator: str) -> Network:
 
 @pytest.mark.parametrize("operator", ["AveragePool", "GlobalAveragePool", "ReduceMean"])
 @pytest.mark.parametrize("kind", PIECEWISE)
-def test_sums_that_overflow_before_they_are_divided(kind: type[Verifier], operator: str) -> None:
+def test_sums_that_overflow_before_they_are_divided(kind: Kind, operator: str) -> None:
     network = mean_that_overflows(operator)
     refuse(kind, network, np.zeros(4), 2e38, np.full(4, 1.9e38))
 
@@ -132,8 +137,21 @@ def test_logarithms_that_overflow_are_equal(has_units: bool) -> None:
     refuse(BranchAndBound, network, [0.6], 0.35, [0.9], property=OneToOne(1))
 
 
+@pytest.mark.parametrize("arithmetic", [FLOAT, REAL], ids=str)
 @pytest.mark.parametrize("kind", PIECEWISE)
-def test_factors_that_underflow_once_they_are_folded(kind: type[Verifier]) -> None:
+def test_leaky_units_that_are_steep(kind: Kind, arithmetic: Arithmetic) -> None:
+    """1 - slope is -slope in float64, so that a unit would seem to be 0 where it is positive."""
+    sketch = Sketch([1, 2])
+    value = sketch.apply("PRelu", "x", sketch.constant(np.full(2, 1e17)))
+    weight = sketch.constant(np.array([[-1.0, 0.0], [-1.0, 0.0]]))
+    value = sketch.apply("Gemm", value, weight, sketch.constant(np.array([0.5, 0.0])))
+    network = sketch.network(value, domain=(-1.0, 1.0))
+    with pytest.raises(UnsupportedQuery, match="too steep"):
+        refuse(kind, network, [0.2, 0.2], 0.1, [0.29, 0.29], arithmetic=arithmetic)
+
+
+@pytest.mark.parametrize("kind", PIECEWISE)
+def test_factors_that_underflow_once_they_are_folded(kind: Kind) -> None:
     """The runtime folds a factor into a weight, where 2.49 becomes 2 times the smallest number."""
     output = 1e15
     reach = 1 / (2.49 * 2.0**-149 * output)
@@ -146,3 +164,15 @@ def test_factors_that_underflow_once_they_are_folded(kind: type[Verifier]) -> No
     value = sketch.apply("Add", value, sketch.constant(np.array([[0.0, 0.9]])))
     network = sketch.network(value, domain=(0.0, 3 * reach))
     refuse(kind, network, [reach], 0.05 * reach, [reach])
+
+
+def test_scores_whose_logarithms_overflow_are_proven_by_no_bounds() -> None:
+    """A rival that is 6e38 below the label is minus infinity, and the outputs are not finite."""
+    sketch = Sketch([1, 1])
+    weight = sketch.constant(np.array([[1.5e38, -1.5e38]]))
+    scores = sketch.apply("Gemm", sketch.apply("Relu", "x"), weight)
+    network = sketch.network(sketch.apply("LogSoftmax", scores), domain=(0.5, 2.0))
+    ball = instance_at(network, [1.5]).ball(0.5)
+    rivals, slack = possible_rivals(Classifier.of(network), 0, ball, FLOAT)
+    assert slack == np.inf
+    assert len(rivals) == 1
