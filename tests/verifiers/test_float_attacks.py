@@ -5,15 +5,18 @@ The point is checked on the runtime first, so that a test fails should the netwo
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 import pytest
+import torch
 
 from radii.bounds import crown_bounds
 from radii.ensembles.classifiers import Classifier
 from radii.ensembles.proving import possible_rivals
 from radii.errors import UnsupportedQuery
-from radii.networks import Network
+from radii.networks import Network, load_network
 from radii.properties import OneToOne, Property
 from radii.queries import Query
 from radii.testing.fragile import breaks
@@ -176,3 +179,29 @@ def test_scores_whose_logarithms_overflow_are_proven_by_no_bounds() -> None:
     rivals, slack = possible_rivals(Classifier.of(network), 0, ball, FLOAT)
     assert slack == np.inf
     assert len(rivals) == 1
+
+
+@pytest.mark.xfail(strict=True, reason="constants are taken as the reference computes them")
+@pytest.mark.parametrize("kind", [BranchAndBound, Enumeration])
+def test_constants_that_the_file_computes(kind: Kind, tmp_path: Path) -> None:
+    """A sum that cancels, which the runtime adds up in another order; loading lets it pass."""
+
+    def network_with(other: float, terms: npt.NDArray[np.float64]) -> Network:
+        sketch = Sketch([1, 1])
+        axes = sketch.constant(np.array([1]))
+        total = sketch.apply("ReduceSum", sketch.constant(terms[None]), axes)
+        both = sketch.apply("Concat", total, sketch.constant(np.array([[other]])), axis=1)
+        model = sketch.model(sketch.apply("Add", sketch.apply("Relu", "x"), both))
+        path = tmp_path / "sum.onnx"
+        path.write_bytes(model.SerializeToString())
+        return load_network(path, domain=(0.0, 1.0))
+
+    half = np.random.default_rng(6).normal(0, 30, 1000)
+    terms = np.concatenate([half, -half[::-1]])
+    plain = network_with(0.0, terms)
+    point = np.zeros((1, 1), np.float32)
+    seen = float(plain.replay(point)[0, 0])
+    read = float(plain(torch.from_numpy(point))[0, 0])
+    assert read != seen
+    sign = np.sign(read - seen)
+    refuse(kind, network_with(sign * (seen + read) / 2, sign * terms), [0.2], 0.01, [0.2])
