@@ -9,12 +9,14 @@ where v are the floats that earlier nonlinear nodes gave and A is the affine map
 real arithmetic; and a node gives f(z) + d with |d| <= D. Bounds that hold for every such e and d
 hold for the floats that run.
 
-E is found operator by operator, as the file computes: a sum of n products is off by at most
-gamma_n = n u / (1 - n u) times the sum S of the absolute values it adds up, and by n times the
-smallest normal number, should something underflow. S goes on through |W|, and so does the error.
-Because S is the sum of the absolute values of all that was ever added up since the last nonlinear
-node, the bound also covers runtimes that fuse operators: that fold a batch normalisation into the
-convolution before it, a bias into a product, or multiply by a factor before or after it.
+A sum whose terms are rounded n times at most, each, is off by at most gamma_n = n u / (1 - n u)
+times the sum S of the absolute values it adds up, and by n times the smallest normal number, should
+something underflow. S goes on through |W|, operator by operator, and n adds up on the way. Both
+count everything that was ever added up since the last nonlinear node, so the bound also covers
+runtimes that fuse operators: that fold a batch normalisation into the convolution before it,
+multiply by a factor before or after it, or add the products of a layer one by one to a bias, or to
+the other part of a residual sum. Such a sum is what `_Held.summed` counts: ONNX Runtime makes one
+Gemm of MatMul and Add, which rounds what is added once for every block of products.
 
 Such rewriting matters most for what overflows or underflows: (x s) W is fine where s (x W) is not.
 So the largest number on the way, in whatever order factors are applied, is bounded as well (the
@@ -47,12 +49,19 @@ from radii.bounds.magnitudes import (
 )
 from radii.networks import Graph, Operator
 from radii.networks.operators import (
+    Add,
+    AddConstant,
+    BatchNorm,
+    Cast,
+    DivideByConstant,
     LeakyRelu,
     LogSoftmax,
     PRelu,
     Reciprocal,
+    Scale,
     Sigmoid,
     Softmax,
+    Subtract,
     Tanh,
 )
 from radii.verdicts import Arithmetic
@@ -133,9 +142,12 @@ class FloatErrors:
             held[index] = self._through(node.operator, [held[i] for i in node.inputs])
             is_safe &= self._is_safe(held[index])
         found = held[source]
-        error = torch.zeros_like(found.size) if found.error is None else found.error
+        error = self._total(found)
         if isinstance(behind, LogSoftmax):
-            error = error + self._of_logarithms(found.size)
+            reached = found.size + error
+            error = error + self.of_logarithms(reached)
+            # Differences to the largest entry must not overflow: two that do are equal.
+            is_safe &= (2 * _flat(reached) < self._largest).all(1)
         return torch.where(is_safe[:, None], _flat(error), torch.inf)
 
     def overflowing(self, between: tuple[int, ...], sizes: Mapping[int, Tensor]) -> str | None:
@@ -183,26 +195,26 @@ class FloatErrors:
         error = None
         if any(held.error is not None for held in inputs):
             given = [h.size * 0 if h.error is None else h.error for h in inputs]
-            error = linear_part_of(operator)(*given)
+            error = linear_part_of(operator)(*given) * (1 + OWN_ROUNDING)
         largest = torch.stack([_flat(held.peak).amax(1) for held in inputs]).amax(0)
         largest = largest.reshape(-1, *(1,) * (size.dim() - 1))
         # A factor that is below 1 may come later, or one that follows may come earlier.
         peak = torch.maximum(reach_of(operator, *(held.peak for held in inputs)), largest)
         peak, gain = peak * operator.gain, max(held.gain for held in inputs)
+        roundings, summed = _joined(operator, inputs)
         narrowing = self._narrowing(operator)
         if narrowing == math.inf:
             peak = torch.full_like(peak, torch.inf)
         if not isinstance(operator, EXACT):
             terms = term_count(operator, sizes, size) + EXTRA_TERMS
-            rounding = terms * self.unit
-            gamma = rounding / (1 - rounding) if rounding < 1 else torch.inf
             gain *= largest_weight(operator) * operator.gain
-            own = size * ((gamma + terms * FUSING + narrowing) * (1 + OWN_ROUNDING))
             if self.smallest:
-                own = own + (terms * self.smallest * gain) * largest
-            error = own if error is None else error * (1 + OWN_ROUNDING) + own
-            size = size * (1 + OWN_ROUNDING) + error
-        return _Held(size, error, peak, gain)
+                own = (terms * self.smallest * gain) * largest
+                error = own.expand_as(size) if error is None else error + own
+            size = size * (1 + OWN_ROUNDING)
+            roundings, summed = roundings + terms, summed + terms
+        narrowing += max(held.narrowing for held in inputs)
+        return _Held(size, error, peak, gain, roundings, summed, narrowing)
 
     def _narrowing(self, operator: Operator) -> float:
         """What a factor loses in becoming a float32, relative; inf where it does not fit."""
@@ -216,7 +228,15 @@ class FloatErrors:
         roundings = 0 if is_power_of_two else SINGLE_FACTOR_ROUNDINGS
         return roundings * SINGLE * self.arithmetic.widening
 
-    def _of_logarithms(self, arguments: Tensor) -> Tensor:
+    def _total(self, held: _Held) -> Tensor:
+        """How far a value may be off: what its sum rounds, and the errors that it is handed."""
+        rounding = held.roundings * self.unit
+        gamma = rounding / (1 - rounding) if rounding < 1 else torch.inf
+        share = gamma + held.roundings * FUSING + held.narrowing
+        own = held.size * (share * (1 + OWN_ROUNDING))
+        return own if held.error is None else own + held.error * (1 + gamma)
+
+    def of_logarithms(self, arguments: Tensor) -> Tensor:
         """What differences of logarithms of a softmax of these have of each entry."""
         largest = _flat(arguments).amax(1)
         error = log_softmax_error(largest, arguments[0].numel(), self.unit)
@@ -224,8 +244,12 @@ class FloatErrors:
 
     def _is_safe(self, held: _Held) -> Tensor:
         """For each region whether nothing that the value adds up can overflow; no NaN is safe."""
-        largest = self.number.largest if self.arithmetic.is_float else torch.inf
-        return (_flat(held.peak) < largest).all(1)
+        return (_flat(held.peak) < self._largest).all(1)
+
+    @property
+    def _largest(self) -> float:
+        """The number that nothing may reach."""
+        return self.number.largest if self.arithmetic.is_float else torch.inf
 
     def _leaf(self, node: int, size: Tensor, error: Tensor | None) -> _Held:
         """The value of a nonlinear node, or the input: factors that follow may come first."""
@@ -245,13 +269,30 @@ def _flat(values: Tensor) -> Tensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Held:
-    """Of one node's value: the absolute values that it adds up, and its error so far, if any.
+    """Of one node's value: the absolute values that it adds up, and the errors that it is handed.
 
     `peak` is the largest number on the way to it, and `gain` the largest number that something on
-    the way may be multiplied with.
+    the way may be multiplied with. `roundings` is how often each of the absolute values was rounded
+    at most, and `summed` how often something that is added to the value may be: a runtime may add
+    it first, and then all that the value itself is a sum of. `narrowing` is what its factors may
+    have lost in becoming float32, relative.
     """
 
     size: Tensor
     error: Tensor | None
     peak: Tensor
     gain: float
+    roundings: int = 0
+    summed: int = 0
+    narrowing: float = 0.0
+
+
+def _joined(operator: Operator, inputs: list[_Held]) -> tuple[int, int]:
+    """`roundings` and `summed` of a value, before its own operator rounds."""
+    if isinstance(operator, Add | Subtract):
+        summed = sum(held.summed for held in inputs)
+        return max(held.roundings + summed - held.summed for held in inputs), summed
+    roundings = max(held.roundings for held in inputs)
+    if isinstance(operator, (*EXACT, AddConstant, BatchNorm, Cast, DivideByConstant, Scale)):
+        return roundings, max(held.summed for held in inputs)
+    return roundings, 0

@@ -16,6 +16,10 @@ __all__ = ["Hinges", "Windows", "hinges_of", "windows_of"]
 
 Float64 = npt.NDArray[np.float64]
 
+LOST_SLOPE = 2.0**-44
+"""How far the slope of a leaky unit above its knee may be from 1: far less than sums over fused
+maps are widened by, relative to what they add up."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hinges:
@@ -68,8 +72,16 @@ def windows_of(operator: MaxPool, shape: tuple[int, ...]) -> Windows:
 
 
 def _one_knee(sources: npt.NDArray[np.int64], slope: Float64) -> Hinges:
-    change = (1.0 - slope)[None]
-    return Hinges(sources, slope, np.zeros_like(slope), np.zeros_like(change), change)
+    change = 1.0 - slope
+    # What float64 cannot hold of the change, exactly: above the knee both must add up to 1.
+    negated = change - 1.0
+    lost = np.abs((1.0 - (change - negated)) - (slope + negated))
+    if not lost.max(initial=0.0) <= LOST_SLOPE:
+        raise UnsupportedQuery(
+            f"a leaky unit has slope {slope[lost.argmax()]:g}: too steep to be bounded in float64"
+        )
+    changes = change[None]
+    return Hinges(sources, slope, np.zeros_like(slope), np.zeros_like(changes), changes)
 
 
 def _clip(sources: npt.NDArray[np.int64], low: float, high: float) -> Hinges:

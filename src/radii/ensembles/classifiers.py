@@ -7,6 +7,7 @@ are piecewise linear where the network is; witnesses are replayed on the network
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ import onnx
 from radii.balls import Ball
 from radii.bounds import crown_bounds
 from radii.bounds.elementary import log_softmax_error, softmax_ratio
+from radii.bounds.float_errors import NumberType
 from radii.networks import Network
 from radii.networks.operators import LogSoftmax, Relu, Softmax
 from radii.verdicts import Arithmetic
@@ -65,6 +67,8 @@ class Classifier:
             return softmax_ratio(unit) * arithmetic.widening
         bounds = crown_bounds(self.scores, [ball], arithmetic=arithmetic)
         largest = float(bounds.magnitude.max())
+        if 2 * largest >= NumberType.of(self.network.computed_in).largest:
+            return math.inf  # differences of scores overflow: two that do are equal
         return 2 * log_softmax_error(largest, self.scores.output_size, unit) * arithmetic.widening
 
     def rivals(self, label: int) -> Float64:

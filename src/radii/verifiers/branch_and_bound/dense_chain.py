@@ -13,16 +13,18 @@ is millions of times as large, and goes through the same coefficients as what it
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from radii.bounds import Interval
-from radii.bounds.affine_maps import FUSED, Layer, LayeredNetwork
+from radii.bounds.affine_maps import FUSED, Layer, LayeredNetwork, Rounding
+from radii.bounds.crown import propagate
 from radii.bounds.rounding import EXTRA_TERMS
-from radii.networks.operators import Relu
+from radii.bounds.supports import Supports
+from radii.networks.operators import LogSoftmax, Relu
 from radii.verifiers.branch_and_bound.boxes import Boxes
 from radii.verifiers.branch_and_bound.chain_units import Units, lines, lowered
 from radii.verifiers.branch_and_bound.conditioning import (
@@ -39,6 +41,9 @@ ENTRIES_AT_ONCE = 1 << 20
 
 ROUND_UP = 1 + 2.0**-20
 """Sums of what the network rounds are rounded themselves, by less than this."""
+
+CANCELLED = 2.0**-40
+"""What is left of a difference of two such sums may be off, relative to the sums, generously."""
 
 MOST_UNITS = 4096
 """Of the whole network: beyond, a single box's forms would not fit the cache by far."""
@@ -63,7 +68,9 @@ class Findings:
 class DenseChain:
     """Layers of ReLU units, each reading only the one before it, in float64."""
 
-    def __init__(self, layers: tuple[Layer, ...], output: Layer) -> None:
+    def __init__(
+        self, layers: tuple[Layer, ...], output: Layer, values: Mapping[int, Interval]
+    ) -> None:
         every = (*layers, output)
         self.weights = [next(iter(layer.maps.values())).matrix for layer in every]
         self.turned = [weight.t().contiguous() for weight in self.weights]
@@ -76,11 +83,14 @@ class DenseChain:
         terms = self.inputs + self.units + self.widest + self.depth + EXTRA_TERMS
         self.share = 4 * (torch.finfo(torch.float64).eps * terms + FUSED)
         """What one layer's arithmetic may be off, relative to the absolute values it adds up."""
-        self.roundings = [_Roundings.of(layer) for layer in every]
+        self.roundings = [_Roundings.of(layer, values) for layer in every]
 
     @classmethod
-    def of(cls, network: LayeredNetwork) -> DenseChain | None:
-        """The chain that a network is; None if it is none, or so large that this would not pay."""
+    def of(cls, network: LayeredNetwork, box: Interval) -> DenseChain | None:
+        """The chain that a network is, for boxes within this one.
+
+        None if it is none, or so large that this would not pay, or if something may overflow.
+        """
         source = 0
         for layer in (*network.layers, network.output):
             is_dense = all(held.is_dense for held in layer.maps.values())
@@ -94,7 +104,12 @@ class DenseChain:
         units = sum(layer.size for layer in network.layers)
         if not network.layers or units > MOST_UNITS:
             return None
-        return cls(network.layers, network.output)
+        with torch.no_grad():
+            state = propagate(network, Supports(box), None)
+            _, loss = network.output.arguments(state.values, state.errors)
+            if not bool(torch.isfinite(loss).all()):
+                return None
+            return cls(network.layers, network.output, state.values)
 
     def bounds(
         self, boxes: Boxes, statement: Statement, poll: Callable[[], None], *, tight: bool
@@ -304,24 +319,44 @@ class DenseChain:
 class _Roundings:
     """What the network rounds in computing a layer's arguments: affine in how large its values are.
 
-    `shares` is (values, arguments), `constant` (arguments).
+    `shares` is (values, arguments), `constant` (arguments); no value is above `most`. A log-softmax
+    behind the arguments rounds by the largest of them, which `reach` and `offset` bound.
     """
 
     shares: Tensor
     constant: Tensor
+    most: Tensor
+    reach: Tensor
+    offset: Tensor
+    rounding: Rounding
 
     @classmethod
-    def of(cls, layer: Layer) -> _Roundings:
-        """Read off the errors that values of size 0, and of size 1 one by one, make."""
+    def of(cls, layer: Layer, values: Mapping[int, Interval]) -> _Roundings:
+        """Read off the errors that values of size 0, and of size 1 one by one, make.
+
+        What underflows counts with the largest of all values, which is not affine, and is the same
+        for all sizes up to 1; what it is for the largest that there can be is made constant.
+        """
         (source,) = layer.maps
-        values = layer.maps[source].matrix.shape[1]
-        ends = torch.cat([torch.zeros(1, values), torch.eye(values)]).double()
-        found = layer.rounding.of({source: Interval(-ends, ends)}, {}).to(layer.offset)
-        return cls((found[1:] - found[:1]) * ROUND_UP, found[0] * ROUND_UP)
+        matrix, most = layer.maps[source].matrix, values[source].magnitude[0]
+        inner = replace(layer.rounding, behind=None)
+        none = torch.zeros(1, len(most), dtype=most.dtype, device=most.device)
+        ends = torch.cat([none, torch.diag(torch.ones_like(most)), most[None]])
+        found = inner.of({source: Interval(-ends, ends)}, {}).to(layer.offset)
+        least, each, whole = found[0], found[1:-1] - found[:1], found[-1]
+        missing = (whole * (1 + CANCELLED) - (most @ each + least)).clamp_min(0)
+        shares = each * ROUND_UP + CANCELLED * least
+        constant = (least + missing) * ROUND_UP
+        return cls(shares, constant, most, matrix.abs().t(), layer.offset.abs(), layer.rounding)
 
     def at(self, largest: Tensor) -> Tensor:
         """For values up to these, (boxes, values)."""
-        return largest @ self.shares + self.constant
+        sizes = torch.minimum(largest, self.most)
+        error = sizes @ self.shares + self.constant
+        if not isinstance(self.rounding.behind, LogSoftmax):
+            return error
+        reached = (sizes @ self.reach + self.offset) * ROUND_UP + error
+        return error + self.rounding.errors.of_logarithms(reached) * ROUND_UP
 
 
 def _places(chosen: Tensor) -> Tensor:

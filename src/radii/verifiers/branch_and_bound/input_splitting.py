@@ -184,8 +184,7 @@ class _Search:
         )
         self.widths = (high - low).clamp_min(1e-300)
         self.low, self.high = low, high
-        fits = is_narrow and _cannot_overflow(self.layered, low, high)
-        self.chain = DenseChain.of(self.layered) if fits else None
+        self.chain = DenseChain.of(self.layered, Interval(low, high)) if is_narrow else None
         self.pool = [Boxes(low, high)]
         self.descent = Descent(network, specification)
         self.boxes = self.stuck = self.rounds = 0
@@ -365,14 +364,6 @@ class _Search:
         steps = torch.maximum(low - centre, centre - high).clamp_min(0)
         length = steps.sum(1) if region.norm is Norm.L1 else torch.linalg.vector_norm(steps, dim=1)
         return length <= region.eps * (1 + 1e-9) + 1e-12
-
-
-def _cannot_overflow(network: LayeredNetwork, low: Tensor, high: Tensor) -> bool:
-    """Whether intervals alone show that nothing overflows in a box."""
-    with torch.no_grad():
-        state = propagate(network, Supports(Interval(low, high)), None)
-        _, loss = network.output.arguments(state.values, state.errors)
-    return bool(torch.isfinite(loss).all())
 
 
 def _places(chosen: Tensor) -> Tensor:
