@@ -47,6 +47,7 @@ from radii.bounds.magnitudes import (
     single_factor_of,
     term_count,
 )
+from radii.errors import UnsupportedQuery
 from radii.networks import Graph, Operator
 from radii.networks.operators import (
     Add,
@@ -66,7 +67,7 @@ from radii.networks.operators import (
 )
 from radii.verdicts import Arithmetic
 
-__all__ = ["FloatErrors", "NumberType"]
+__all__ = ["FloatErrors", "NumberType", "refusal"]
 
 EXTRA_TERMS = 4
 """Roundings that every operator is granted beyond its sum: the bias, alpha and beta of Gemm, and a
@@ -102,6 +103,17 @@ class NumberType:
         return cls(float(numbers.eps) / 2, float(numbers.tiny), 0.99 * float(numbers.max))
 
 
+def refusal(graph: Graph, arithmetic: Arithmetic) -> str | None:
+    """Why nothing can be proven about a network in an arithmetic; None if something can."""
+    if not arithmetic.is_float or graph.rounded_constants is None:
+        return None
+    return (
+        f"computes constants by its node {graph.rounded_constants}, which every runtime may round "
+        "differently: nothing is proven for floating point; export it with constants folded, or "
+        "ask for arithmetic real"
+    )
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FloatErrors:
     """The errors of one graph's operators in one arithmetic; the graph's constants are float64."""
@@ -109,6 +121,11 @@ class FloatErrors:
     graph: Graph
     number: NumberType
     arithmetic: Arithmetic
+
+    def __post_init__(self) -> None:
+        reason = refusal(self.graph, self.arithmetic)
+        if reason is not None:
+            raise UnsupportedQuery(f"the network {reason}")
 
     @property
     def unit(self) -> float:

@@ -58,6 +58,8 @@ class Product(Network):
         self.takes_maxima = len(parts) > 1 and count > MOST_POLYHEDRA
         first = parts[0].classifier.scores
         graph = _joined(self.parts, self.takes_maxima)
+        rounded = (part.classifier.scores.graph.rounded_constants for part in parts)
+        graph.rounded_constants = next(filter(None, rounded), None)
         super().__init__(
             name=" and ".join(part.classifier.network.name for part in parts),
             domain=first.domain,

@@ -8,7 +8,7 @@ import onnx
 from onnx import TensorProto
 
 from radii.errors import NetworkError, UnsupportedOperator
-from radii.networks.folding import constant_outputs
+from radii.networks.folding import constant_outputs, rounds_freely
 from radii.networks.fusing import with_biases
 from radii.networks.graph import Graph
 from radii.networks.models import Signature, array, sorted_nodes, title, type_name
@@ -43,7 +43,9 @@ def build_graph(model: onnx.ModelProto, signature: Signature, network: str) -> G
             f"{network}: output '{signature.output}' does not depend on the input, "
             "so there is nothing to measure"
         )
-    return with_biases(translation.nodes, output)
+    graph = with_biases(translation.nodes, output)
+    graph.rounded_constants = translation.rounded_constants
+    return graph
 
 
 def _translate(translation: Translation, node: onnx.NodeProto) -> None:
@@ -63,6 +65,8 @@ def _translate(translation: Translation, node: onnx.NodeProto) -> None:
         values[node.output[0]] = _extent(call)
     elif len(known) == len(set(filter(None, node.input))):
         outputs = constant_outputs(node, known, translation.opset, network)
+        if translation.rounded_constants is None and rounds_freely(node, outputs):
+            translation.rounded_constants = f"{title(node)} ({node.op_type})"
         values.update(zip(filter(None, node.output), outputs, strict=True))
     elif node.op_type in PASSED_THROUGH:
         _bind(call, [_passed_through(call)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from radii.errors import NetworkError, UnsupportedOperator
 from radii.networks.models import constant_value, title
 from radii.networks.translation import MAX_VALUES
 
-__all__ = ["constant_outputs"]
+__all__ = ["constant_outputs", "rounds_freely"]
 
 Array = npt.NDArray[np.generic]
 
@@ -26,6 +26,16 @@ _RANDOM = {
     "RandomUniform",
     "RandomUniformLike",
 }
+
+_MOVED = (
+    "Cast Concat Constant ConstantOfShape Expand EyeLike Flatten Gather GatherElements GatherND "
+    "Identity OneHot Pad Reshape Shape Size Slice Split Squeeze Tile Transpose Unsqueeze Where"
+)
+_ROUNDED_ONCE = (
+    "Abs Add Ceil Clip Div Floor Max Min Mul Neg Reciprocal Relu Round Sign Sqrt Sub Trunc"
+)
+_DETERMINED = frozenset([*_MOVED.split(), *_ROUNDED_ONCE.split()])
+"""Operators of which IEEE 754 leaves one result only: each entry is rounded once, or not at all."""
 
 # Operators whose result may be far larger than their inputs: its size from the inputs.
 _SIZES: dict[str, Callable[..., float]] = {
@@ -57,6 +67,12 @@ def constant_outputs(
             f"{str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__}"
         ) from None
     return [np.asarray(value) for value in found]
+
+
+def rounds_freely(node: onnx.NodeProto, outputs: Sequence[Array]) -> bool:
+    """Whether runtimes may differ in the constants that a node computes: in sums, exponentials."""
+    has_floats = any(np.issubdtype(value.dtype, np.floating) for value in outputs)
+    return has_floats and node.op_type not in _DETERMINED
 
 
 def _evaluated(

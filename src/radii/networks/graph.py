@@ -44,12 +44,16 @@ class Graph:
 
     Batching is an axis in front of every value, so that graphs which reshape or transpose their own
     batch axis run in batches all the same.
+
+    `rounded_constants` names a node of the file that computes constants which every runtime may
+    round in its own way; None if there is none.
     """
 
     def __init__(self, nodes: Sequence[Node], output: int, exact: Graph | None = None) -> None:
         """`nodes` hold float64 constants on the CPU, unless this is a copy of the graph `exact`."""
         self.nodes = tuple(nodes)
         self.output = output
+        self.rounded_constants: str | None = exact.rounded_constants if exact else None
         self._exact = exact or self
         self._copies: dict[tuple[torch.dtype, torch.device], Graph] = (
             exact._copies if exact else {(torch.float64, torch.device("cpu")): self}

@@ -29,12 +29,14 @@ class Translation:
 
     `values` maps ONNX names to node indices or constants; `unavailable` those of outputs that are
     not computed to the operator and node that would have to. `has_doubles` says that some value
-    may be in float64.
+    may be in float64; `rounded_constants` names the first node whose constants runtimes may round
+    differently.
     """
 
     network: str
     opset: int
     has_doubles: bool = False
+    rounded_constants: str | None = None
     nodes: list[Node] = field(default_factory=list)
     values: dict[str, int | Array] = field(default_factory=dict)
     unavailable: dict[str, tuple[str, str]] = field(default_factory=dict)
