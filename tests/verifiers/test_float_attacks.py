@@ -209,4 +209,4 @@ def test_constants_that_the_file_computes(kind: Kind, tmp_path: Path) -> None:
         kind().verify(network, query)
     assert kind(arithmetic=REAL).unsupported(network, query.instance.norm) is None
     with pytest.raises(UnsupportedQuery, match="ReduceSum"):
-        crown_bounds(network, [query.ball])
+        crown_bounds(network, [query.specification.region])
