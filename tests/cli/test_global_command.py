@@ -84,8 +84,11 @@ def test_change(subject: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     ("flags", "arithmetic", "scope"),
     [
         ([], "float", "  proofs      hold for floating point\n"),
-        (["--arithmetic", "real"], "real", "  proofs      hold in real arithmetic\n"),
-        (["--by", "attack"], None, ""),
+        pytest.param(
+            *(["--arithmetic", "real"], "real", "  proofs      hold in real arithmetic\n"),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(["--by", "attack"], None, "", marks=pytest.mark.slow),
     ],
 )
 @pytest.mark.parametrize(

@@ -217,6 +217,7 @@ def test_nodes_join_and_die(machines: Machines, network: Network, instance: Inst
         assert not executor._queue
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_on_a_node_is_asked_once_more(
     machines: Machines, network: Network, instance: Instance
 ) -> None:

@@ -31,7 +31,7 @@ DECIDED = [
 SHARES = (1.0, 0.98, 0.8, 0.5, 0.2)
 """Of the radius at which there is trouble, from the largest on."""
 SECONDS = 0.5
-VARIANTS, MANY_VARIANTS = range(8), range(200)
+VARIANTS, MANY_VARIANTS = range(3), range(200)
 GENERATED, MANY_GENERATED = range(7), range(7, 300)
 
 

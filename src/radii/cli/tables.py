@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from radii.brackets import Measurement
-from radii.cli.console import Console
+from radii.cli.console import Console, stacked
 from radii.distributions import Distribution, arithmetics, proof_scope, quality
 from radii.distributions.summaries import whose
 
@@ -52,12 +52,10 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
             *([str(sum(m.missing for m in part))] if has_missing else []),
             _number(measured.mean_seconds, ".2f"),
         )
-    table.caption = _caption(
-        f"radii of {whose(distribution)}, proven–witnessed; gap: mean width of their brackets",
-        distribution,
-    )
+    caption = f"radii of {whose(distribution)}, proven–witnessed; gap: mean width of their brackets"
     if has_unsolved:
-        table.caption += "; no answer: nothing proven, nothing witnessed, so a radius may be any"
+        caption += "; no answer: nothing proven, nothing witnessed, so a radius may be any"
+    table.caption = stacked(*filter(None, (caption, proof_scope(distribution))))
     table.caption_justify = "left"
     return table
 
@@ -66,10 +64,6 @@ def _counts(part: Distribution) -> str:
     """How many proofs in which arithmetic, as in `18 float, 2 real`."""
     counts = reversed(arithmetics(part).items())
     return ", ".join(f"{count} {arithmetic}" for arithmetic, count in counts) or "none"
-
-
-def _caption(text: str, distribution: Distribution) -> str:
-    return "\n".join(filter(None, (text, proof_scope(distribution))))
 
 
 def instance_table(distribution: Distribution, console: Console) -> Table:
