@@ -56,9 +56,8 @@ class PossibleOverflow(Exception):
     """The network may overflow in the region, at the node that is named."""
 
     def __init__(self, node: str | None) -> None:
-        super().__init__(
-            f"node '{node}' may overflow in the region, so that nothing can be proven there"
-        )
+        what = "a value" if node is None else f"node '{node}'"
+        super().__init__(f"{what} may overflow in the region, so that nothing can be proven there")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
