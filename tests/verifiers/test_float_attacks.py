@@ -19,7 +19,7 @@ from radii.errors import UnsupportedQuery
 from radii.networks import Network, load_network
 from radii.properties import OneToOne, Property
 from radii.queries import Query
-from radii.testing.fragile import breaks
+from radii.testing.fragile import breaks, fragile
 from radii.testing.graphs import Sketch
 from radii.testing.networks import instance_at
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
@@ -210,3 +210,15 @@ def test_constants_that_the_file_computes(kind: Kind, tmp_path: Path) -> None:
     assert kind(arithmetic=REAL).unsupported(network, query.instance.norm) is None
     with pytest.raises(UnsupportedQuery, match="ReduceSum"):
         crown_bounds(network, [query.specification.region])
+
+
+@pytest.mark.parametrize("kind", PIECEWISE)
+@pytest.mark.parametrize(("seed", "inputs"), [(0, 2), (1, 14)])
+def test_a_possible_overflow_is_told(kind: Kind, seed: int, inputs: int) -> None:
+    """Few inputs are split themselves, many are not; the unit overflows near one corner."""
+    case = fragile("overflowing-unit", seed)
+    assert case.network.input_shape == (inputs,)
+    verifier = kind(arithmetic=FLOAT)
+    result = verifier.verify(case.network, Query(case.instance, case.eps), Limits(seconds=SECONDS))
+    assert result.verdict is not Verdict.ROBUST
+    assert "may overflow" in result.message

@@ -61,9 +61,7 @@ class Case:
         """Why nothing can be proven, if something may overflow in the region."""
         if all(np.isfinite(bounds.error).all() for bounds in (*self.stages, self.output)):
             return None
-        return (
-            f"{self.network.name} may overflow in the region, so that nothing can be proven there"
-        )
+        return "a value may overflow in the region, so that nothing can be proven there"
 
     def reachable(self) -> list[Halfspaces]:
         """The polyhedra that interval bounds on the outputs do not exclude."""

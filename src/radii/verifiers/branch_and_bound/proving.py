@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from radii.attacks import attack_specification
-from radii.bounds import Fusion, crown_bounds, fuse, without_softmax
+from radii.bounds import Fusion, box_of, crown_bounds, fuse, stage_bounds, without_softmax
 from radii.bounds.relu_form import ReluForm, relu_form
 from radii.networks import Kind, Network
 from radii.properties import Halfspaces
@@ -195,4 +195,13 @@ def by_inputs(
         return Attempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if result.outcome is Outcome.PROVEN:
         return Attempt(Answer(Verdict.ROBUST))
-    return Attempt(Answer(limits.expired or Verdict.UNKNOWN))
+    message = _overflow(network, specification, arithmetic)
+    return Attempt(Answer(limits.expired or Verdict.UNKNOWN, message=message))
+
+
+def _overflow(network: Network, specification: Specification, arithmetic: Arithmetic) -> str:
+    """That something may overflow in the region, where nothing was proven; else nothing."""
+    bounds = stage_bounds(fuse(network), *box_of(specification.region), arithmetic)
+    if all(np.isfinite(stage.error).all() for stage in bounds):
+        return ""
+    return str(PossibleOverflow(None))
