@@ -11,10 +11,11 @@ from radii.queries import Query
 from radii.testing.fragile import breaks
 from radii.testing.graphs import Sketch
 from radii.testing.networks import instance_at
-from radii.verdicts import Verdict
+from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp
 
 SECONDS = 0.5
+WIDE = Arithmetic.parse("float:1e6")
 Kind = type[BranchAndBound] | type[Milp] | type[Enumeration]
 
 
@@ -65,3 +66,16 @@ def test_probabilities_that_are_no_numbers() -> None:
     lost = sketch.apply("Gemm", large, sketch.constant(np.array([[1.0, -1.0], [-1.0, 1.0]])))
     network = sketch.network(sketch.apply("Softmax", lost))
     refuse(BranchAndBound, network, [0.05, 0.05], 0.9, [0.9, 0.9], StandardRobustness(2.0))
+
+
+def test_sums_that_overflow_once_they_are_rounded() -> None:
+    """With roundings a million times as large, 3e38 may be off by half of it."""
+    sketch = Sketch([1, 2])
+    value = sketch.apply("Gemm", "x", sketch.constant(np.full((2, 2), 1.5e38)))
+    value = sketch.apply("Clip", value, sketch.constant(0.0), sketch.constant(1.0))
+    network = sketch.network(sketch.apply("Add", value, sketch.constant(np.array([[9.0, 0.0]]))))
+    query = Query(instance_at(network, [0.5, 0.5], label=0), 0.5)
+    limits = Limits(seconds=SECONDS)
+    plain, wide = (Milp(arithmetic=each).verify(network, query, limits) for each in (FLOAT, WIDE))
+    assert plain.verdict is Verdict.ROBUST
+    assert wide.verdict is Verdict.UNKNOWN
