@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from radii.networks import Network
-from radii.properties import Property, StandardRobustness
+from radii.properties import LipschitzRobustness, Property, StandardRobustness
 from radii.queries import Query
 from radii.testing.fragile import breaks
 from radii.testing.graphs import Sketch
@@ -79,3 +79,16 @@ def test_sums_that_overflow_once_they_are_rounded() -> None:
     plain, wide = (Milp(arithmetic=each).verify(network, query, limits) for each in (FLOAT, WIDE))
     assert plain.verdict is Verdict.ROBUST
     assert wide.verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("constant", "verdict"), [(1.5, Verdict.ROBUST), (0.9, Verdict.NOT_ROBUST)]
+)
+def test_slopes_of_leaky_units_that_share_an_argument(constant: float, verdict: Verdict) -> None:
+    """Two slopes for each input: four units, whose arguments are two numbers."""
+    sketch = Sketch([1, 2, 1])
+    value = sketch.apply("PRelu", "x", sketch.constant(np.array([[0.1, 0.5]])))
+    network = sketch.network(sketch.apply("Flatten", value), domain=(-1.0, 1.0))
+    asked = LipschitzRobustness(constant)
+    query = Query(instance_at(network, [-0.5, 0.5], property=asked), 0.1)
+    assert BranchAndBound().verify(network, query, Limits(seconds=SECONDS)).verdict is verdict
