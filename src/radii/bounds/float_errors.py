@@ -226,7 +226,9 @@ class FloatErrors:
             terms = term_count(operator, sizes, size) + EXTRA_TERMS
             gain *= largest_weight(operator) * operator.gain
             if self.smallest:
-                own = (terms * self.smallest * gain) * largest
+                # The operator's own constants too: a factor that underflows may meet a mean.
+                met = _flat(peak).amax(1).reshape(largest.shape)
+                own = (terms * self.smallest * gain) * met
                 error = own.expand_as(size) if error is None else error + own
             size = size * (1 + OWN_ROUNDING)
             roundings, summed = roundings + terms, summed + terms
@@ -247,11 +249,15 @@ class FloatErrors:
 
     def _total(self, held: _Held) -> Tensor:
         """How far a value may be off: what its sum rounds, and the errors that it is handed."""
-        rounding = held.roundings * self.unit
-        gamma = rounding / (1 - rounding) if rounding < 1 else torch.inf
+        gamma = self._gamma(held)
         share = gamma + held.roundings * FUSING + held.narrowing
         own = held.size * (share * (1 + OWN_ROUNDING))
         return own if held.error is None else own + held.error * (1 + gamma)
+
+    def _gamma(self, held: _Held) -> float:
+        """What a sum rounds, relative to the absolute values that it adds up."""
+        rounding = held.roundings * self.unit
+        return rounding / (1 - rounding) if rounding < 1 else math.inf
 
     def of_logarithms(self, arguments: Tensor) -> Tensor:
         """What differences of logarithms of a softmax of these have of each entry."""
@@ -261,7 +267,7 @@ class FloatErrors:
 
     def _is_safe(self, held: _Held) -> Tensor:
         """For each region whether nothing that the value adds up can overflow; no NaN is safe."""
-        return (_flat(held.peak) < self._largest).all(1)
+        return (_flat(held.peak) * (1 + self._gamma(held)) < self._largest).all(1)
 
     @property
     def _largest(self) -> float:

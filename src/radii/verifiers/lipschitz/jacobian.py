@@ -105,24 +105,25 @@ def _jacobian(network: Network, ball: Ball, arithmetic: Arithmetic) -> tuple[Row
         if stage.node in state.all_errors and stage.node not in state.errors:
             steep = np.abs(rows.centre) + rows.radius
             error = error + steep @ state.all_errors[stage.node][0].numpy()
-        low, high = arguments.low[0].numpy(), arguments.high[0].numpy()
+        layer = ready.layers[number]
+        low, high = _of_arguments(layer, arguments.low), _of_arguments(layer, arguments.high)
         result = fusion.graph.nodes[stage.node].shape
         on_arguments = pulled_back(rows, stage, result, low, high)
         steep = np.abs(on_arguments.centre) + on_arguments.radius
-        error = error + steep @ _of_arguments(ready.layers[number], state.losses[number])
+        error = error + steep @ _of_arguments(layer, state.losses[number])
         _pull(waiting, stage.maps, on_arguments)
     inputs = _input_size(fusion)
     nothing = Rows(np.zeros((outputs, inputs)), np.zeros((outputs, inputs)))
     return waiting.get(0) or nothing, error
 
 
-def _of_arguments(layer: Layer, loss: Tensor) -> Float64:
-    """What each argument of a stage loses, where some of them are read more than once."""
+def _of_arguments(layer: Layer, known: Tensor) -> Float64:
+    """What is known of each argument of a stage, where some of them are read more than once."""
     places = layer.rounding.places
     if places is None:
-        return np.asarray(loss[0].numpy())
+        return np.asarray(known[0].numpy())
     found = np.zeros(math.prod(layer.rounding.stage.shape))
-    found[places.numpy()] = loss[0].numpy()
+    found[places.numpy()] = known[0].numpy()
     return found
 
 

@@ -49,6 +49,8 @@ no violation, nothing finer is asked: what is left is within the rounding of the
 MOST_QUERIES = 4096
 """Linear queries for one bound on a probability."""
 
+UNBOUNDED = "the outputs have no finite bounds"
+
 ATTACK_SECONDS, ATTACK_SHARE = 1.0, 0.1
 """For the attack once the first query leaves the answer open, and of the time that is left."""
 
@@ -80,6 +82,8 @@ class _Refinement:
         assert isinstance(requirement, SoftmaxRequirement)
         if self.replays(centre_of(self.specification.region)):
             return Answer(Verdict.NOT_ROBUST, self.found)
+        if not requirement.bounds and not self._is_finite():
+            return Answer(Verdict.UNKNOWN, message=UNBOUNDED)
         missing = None
         for bound in requirement.bounds:
             told = self.settle(bound)
@@ -88,6 +92,11 @@ class _Refinement:
             if told.verdict is not Verdict.ROBUST:
                 missing = missing or told
         return missing or Answer(Verdict.ROBUST)
+
+    def _is_finite(self) -> bool:
+        """Whether all outputs are numbers in the region: a bound that none passes needs that."""
+        inside = crown_bounds(self.network, [self.specification.region], arithmetic=self.arithmetic)
+        return bool(inside.low.isfinite().all() and inside.high.isfinite().all())
 
     def settle(self, bound: ProbabilityBound) -> Answer:
         """ROBUST if the bound is proven; anything else, with `found` set, if it is broken."""
@@ -102,7 +111,7 @@ class _Refinement:
 
     def _settle_floor(self, rows: Float64, low: Float64, high: Float64, top: float) -> Answer:
         if not np.isfinite(low).all():
-            return Answer(Verdict.UNKNOWN, message="the outputs have no finite bounds")
+            return Answer(Verdict.UNKNOWN, message=UNBOUNDED)
         rivals = halfspaces_of_rivals(rows, top, high)
         whole = first_cell(low, high, top)
         cells = [] if whole is None else [whole]
@@ -138,7 +147,7 @@ class _Refinement:
 
     def _settle_ceiling(self, rows: Float64, low: Float64, top: float) -> Answer:
         if not np.isfinite(low).all():
-            return Answer(Verdict.UNKNOWN, message="the outputs have no finite bounds")
+            return Answer(Verdict.UNKNOWN, message=UNBOUNDED)
         if log_sum_exp(low) > top + FINEST * (1 + abs(top)):
             return Answer(Verdict.ROBUST)
         tangents = Tangents(rows, top, low)

@@ -1,0 +1,94 @@
+"""More networks that were built to break proofs in floating point, as in `test_float_attacks`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from radii.networks import Network
+from radii.properties import LipschitzRobustness, Property, StandardRobustness
+from radii.queries import Query
+from radii.testing.fragile import breaks
+from radii.testing.graphs import Sketch
+from radii.testing.networks import instance_at
+from radii.verdicts import FLOAT, Arithmetic, Verdict
+from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp
+
+SECONDS = 0.5
+WIDE = Arithmetic.parse("float:1e6")
+Kind = type[BranchAndBound] | type[Milp] | type[Enumeration]
+
+
+def refuse(
+    kind: Kind,
+    network: Network,
+    centre: list[float],
+    eps: float,
+    broken: list[float],
+    property: Property | None = None,  # noqa: A002
+) -> None:
+    """The property breaks at `broken` on the runtime, and the verifier proves nothing there."""
+    instance = instance_at(network, centre, label=0, property=property)
+    point = np.asarray(broken, network.input_dtype).reshape(network.input_shape)
+    assert breaks(network, instance, eps, point) is not None
+    result = kind().verify(network, Query(instance, eps), Limits(seconds=SECONDS))
+    assert result.verdict is not Verdict.ROBUST
+
+
+def far_mean(has_convolution: bool) -> Network:
+    """A factor of 2.49 times the smallest number, which becomes 2 of them, times a large mean."""
+    root = 2.0**63
+    sketch = Sketch([1, 2, 1, 1])
+    value = "x"
+    if has_convolution:
+        value = sketch.apply("Conv", value, sketch.constant(np.eye(2).reshape(2, 2, 1, 1)))
+    columns = [[2.49 * 2.0**-149 * root, 0.0], [0.0, 0.0], [-(2.0**126), 0.0], [root**2, 1.0]]
+    constants = [sketch.constant(np.array(column)) for column in columns]
+    value = sketch.apply("BatchNormalization", value, *constants)
+    value = sketch.apply("Mul", sketch.apply("Relu", value), sketch.constant(2.0**23))
+    shape = sketch.constant(np.array([1, 2]))
+    value = sketch.apply("Reshape", value, shape)
+    value = sketch.apply("Add", value, sketch.apply("Reshape", "x", shape))
+    return sketch.network(sketch.apply("Add", value, sketch.constant(np.array([[0.0, 2.2]]))))
+
+
+@pytest.mark.parametrize("has_convolution", [False, True], ids=["alone", "behind a convolution"])
+@pytest.mark.parametrize("kind", [BranchAndBound, Milp, Enumeration])
+def test_means_that_meet_a_factor_which_underflows(kind: Kind, has_convolution: bool) -> None:
+    refuse(kind, far_mean(has_convolution), [0.6, 0.1], 0.3, [0.35, 0.35])
+
+
+def test_probabilities_that_are_no_numbers() -> None:
+    """No probability moves by 2; but the softmax of infinity minus infinity is no probability."""
+    sketch = Sketch([1, 2])
+    large = sketch.apply("Mul", "x", sketch.constant(10.0))
+    large = sketch.apply("Mul", large, sketch.constant(3e38))
+    lost = sketch.apply("Gemm", large, sketch.constant(np.array([[1.0, -1.0], [-1.0, 1.0]])))
+    network = sketch.network(sketch.apply("Softmax", lost))
+    refuse(BranchAndBound, network, [0.05, 0.05], 0.9, [0.9, 0.9], StandardRobustness(2.0))
+
+
+def test_sums_that_overflow_once_they_are_rounded() -> None:
+    """With roundings a million times as large, 3e38 may be off by half of it."""
+    sketch = Sketch([1, 2])
+    value = sketch.apply("Gemm", "x", sketch.constant(np.full((2, 2), 1.5e38)))
+    value = sketch.apply("Clip", value, sketch.constant(0.0), sketch.constant(1.0))
+    network = sketch.network(sketch.apply("Add", value, sketch.constant(np.array([[9.0, 0.0]]))))
+    query = Query(instance_at(network, [0.5, 0.5], label=0), 0.5)
+    limits = Limits(seconds=SECONDS)
+    plain, wide = (Milp(arithmetic=each).verify(network, query, limits) for each in (FLOAT, WIDE))
+    assert plain.verdict is Verdict.ROBUST
+    assert wide.verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("constant", "verdict"), [(1.5, Verdict.ROBUST), (0.9, Verdict.NOT_ROBUST)]
+)
+def test_slopes_of_leaky_units_that_share_an_argument(constant: float, verdict: Verdict) -> None:
+    """Two slopes for each input: four units, whose arguments are two numbers."""
+    sketch = Sketch([1, 2, 1])
+    value = sketch.apply("PRelu", "x", sketch.constant(np.array([[0.1, 0.5]])))
+    network = sketch.network(sketch.apply("Flatten", value), domain=(-1.0, 1.0))
+    asked = LipschitzRobustness(constant)
+    query = Query(instance_at(network, [-0.5, 0.5], property=asked), 0.1)
+    assert BranchAndBound().verify(network, query, Limits(seconds=SECONDS)).verdict is verdict
