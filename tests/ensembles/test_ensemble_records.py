@@ -204,6 +204,7 @@ sys.exit(main(sys.argv[1:]))
 """The command itself; the kernel ends it, without warning, when it has kept some answers."""
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_of_a_curve(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -240,6 +240,7 @@ def test_a_worker_that_is_killed_on_a_node_is_asked_once_more(
     assert case.search.done
 
 
+@pytest.mark.slow
 def test_tasks_that_wait(machines: Machines, network: Network, instance: Instance) -> None:
     with workers_of(machines, network) as executor:
         tasks = [task_of(instance, WORK, seconds=1.0, number=n) for n in range(3)]

@@ -67,6 +67,7 @@ def test_who_can_tell_answers(
         assert (result.verifier, result.version) == ("milp", Milp().version)
 
 
+@pytest.mark.slow
 def test_nobody_can_tell(network: Network, instance: Instance) -> None:
     portfolio = Portfolio([Crashing(), Raising()])
     result = portfolio.verify(network, Query(instance, 0.1), Limits(300))
