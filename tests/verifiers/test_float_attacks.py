@@ -19,7 +19,7 @@ from radii.errors import UnsupportedQuery
 from radii.networks import Network, load_network
 from radii.properties import OneToOne, Property
 from radii.queries import Query
-from radii.testing.fragile import breaks, fragile
+from radii.testing.fragile import breaks, find_break, fragile
 from radii.testing.graphs import Sketch
 from radii.testing.networks import instance_at
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
@@ -222,3 +222,14 @@ def test_a_possible_overflow_is_told(kind: Kind, seed: int, inputs: int) -> None
     result = verifier.verify(case.network, Query(case.instance, case.eps), Limits(seconds=SECONDS))
     assert result.verdict is not Verdict.ROBUST
     assert "may overflow" in result.message
+
+
+def test_an_integer_solver_is_not_asked_about_numbers_too_large_for_it() -> None:
+    """HiGHS takes a program with numbers of 3e6 for infeasible that is not; found by a search."""
+    case = fragile("absorbing", 391)
+    query = Query(case.instance, 0.4)
+    assert find_break(case.network, case.instance, 0.4, seed=case.seed) is not None
+    for branches in (0, 4096):
+        verifier = Milp(branches=branches)
+        result = verifier.verify(case.network, query, Limits(seconds=5.0))
+        assert result.verdict is not Verdict.ROBUST

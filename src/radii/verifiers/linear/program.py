@@ -49,6 +49,12 @@ class Program:
         return np.maximum(np.abs(self.low), np.abs(self.high))
 
     @property
+    def largest(self) -> float:
+        """The largest absolute value of its numbers: columns, and coefficients."""
+        coefficients = np.abs(self.rows.matrix.data).max(initial=0.0)
+        return float(max(self.sizes.max(initial=0.0), coefficients))
+
+    @property
     def total_range(self) -> float:
         """How far all columns and all rows can move, added up."""
         columns = self.high - self.low

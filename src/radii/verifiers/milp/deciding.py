@@ -91,7 +91,7 @@ class _Attempt:
         """Branch for a while; what is open then is left to the integer solver."""
         if not self._finished():
             self.outcome = self.branching.run(self.effort.branches)
-        if not self._finished():
+        if not self._finished() and self.outcome.open:
             self.outcome = self._integers()
 
     def _finished(self) -> bool:
@@ -105,7 +105,7 @@ class _Attempt:
 
     def _integers(self) -> Outcome:
         span = float((self.goal.high - self.goal.low).max())
-        return self.effort.minimise(
+        return self.effort.integers(
             exact_program(self.encoding, self.goal),
             cutoff=0.0,
             room=CUTOFF_ROOM * span,

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from radii.verdicts import Verdict
 from radii.verifiers._base import Limits
 from radii.verifiers.case import Case
+from radii.verifiers.linear.highs import TOLERANCE
+from radii.verifiers.linear.program import Program
 from radii.verifiers.milp.branching import Outcome
 from radii.verifiers.milp.encoding import Encoding, encode
 from radii.verifiers.milp.integer import minimise_exactly
 from radii.verifiers.milp.tightening import Tightening
 
 __all__ = ["Effort"]
+
+COARSEST = 1e-5
+"""In units of the network's values: what tolerances may make of the largest number, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,15 @@ class Effort:
     branches: int = 4096
     tightening: float = 0.3
     minimise: Callable[..., Outcome] = minimise_exactly
+
+    def integers(self, program: Program, **options: Any) -> Outcome:
+        """What the integer solver says; nothing where its tolerances are too coarse for the program.
+
+        It then takes programs for infeasible that are not: seen with numbers of 3e6.
+        """
+        if not program.largest * TOLERANCE <= COARSEST:
+            return Outcome(-math.inf, open=True, stopped=Verdict.UNKNOWN)
+        return self.minimise(program, **options)
 
     def encoding(self, case: Case) -> Encoding:
         """The case as columns and units, with bounds as tight as the share of time allows."""

@@ -218,7 +218,7 @@ class _Search:
 
     def _integers(self) -> Outcome:
         eps = self.nearest.ball.eps
-        return self.effort.minimise(
+        return self.effort.integers(
             exact_program(self.encoding, self.goal),
             cutoff=self.nearest.cutoff(),
             room=CUTOFF_ROOM * eps,
