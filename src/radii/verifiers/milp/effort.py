@@ -38,7 +38,7 @@ class Effort:
     minimise: Callable[..., Outcome] = minimise_exactly
 
     def integers(self, program: Program, **options: Any) -> Outcome:
-        """What the integer solver says; nothing where its tolerances are too coarse for the program.
+        """What the integer solver says; nothing where its tolerances are too coarse for that.
 
         It then takes programs for infeasible that are not: seen with numbers of 3e6.
         """
