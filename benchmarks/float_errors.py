@@ -23,8 +23,8 @@ from benchmarks.tables import show
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.testing.observed_errors import (
-    Compared,
-    Comparison,
+    ObservedError,
+    ObservedKind,
     ObservedRegion,
     every_execution,
     sampled_box,
@@ -50,12 +50,12 @@ class Tally:
     unclaimed: int = 0
     slacks: list[Float64] = field(default_factory=list)
 
-    def add(self, compared: Comparison) -> None:
+    def add(self, compared: ObservedError) -> None:
         self.entries += compared.seen.size
         self.exceeded += compared.exceeded
         self.outside += compared.outside
         self.unclaimed += int(np.sum(compared.allowed == np.inf))
-        if compared.kind is not Compared.RANGE:
+        if compared.kind is not ObservedKind.RANGE:
             shows = (compared.seen > 0) & (compared.allowed < np.inf)
             self.slacks.append(compared.allowed[shows] / compared.seen[shows])
 
@@ -130,7 +130,7 @@ def of_operator(name: str, count: int) -> Tally:
     return tally
 
 
-def comparisons(network: Network, seed: int) -> Iterator[Comparison]:
+def comparisons(network: Network, seed: int) -> Iterator[ObservedError]:
     """Every execution at inputs of some boxes of a network."""
     rng = np.random.default_rng([seed, 5])
     executions = [values for _, values in every_execution(network)]

@@ -21,6 +21,10 @@ __all__ = ["FLOAT", "REAL", "Arithmetic", "Array", "Proof", "Result", "Verdict",
 Array = npt.NDArray[np.floating]
 
 
+MOST_WIDENING = 2.0**16
+"""Roundings of float32 are then those of bfloat16; relative errors of a softmax stay below 1/2."""
+
+
 class Verdict(StrEnum):
     """The answer to a query. All but the first two are missing answers."""
 
@@ -67,9 +71,10 @@ class Arithmetic:
     widening: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 1.0 <= self.widening < math.inf:
+        if not 1.0 <= self.widening <= MOST_WIDENING:
             raise SpecificationError(
-                f"arithmetic: a widening of {self.widening:g} is not possible; give 1 or more"
+                f"arithmetic: roundings {self.widening:g} times as large are not possible; "
+                f"give 1 to {MOST_WIDENING:g}"
             )
 
     @classmethod

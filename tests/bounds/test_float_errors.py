@@ -19,7 +19,7 @@ from radii.testing.executions import Order, executed
 from radii.testing.graphs import Sketch
 from radii.testing.networks import Family, random_network
 from radii.testing.observed_errors import (
-    Compared,
+    ObservedKind,
     ObservedRegion,
     Runtime,
     ShownValues,
@@ -98,10 +98,13 @@ def test_what_exceeds_is_told() -> None:
     low, _ = sampled_box(network, np.random.default_rng(0))
     region = ObservedRegion(network, low, low, REAL)
     told = list(region.compared(executed(network, low, Order.FORWARD).nodes))
-    assert {each.kind for each in told if each.exceeded} == {Compared.ARGUMENT, Compared.VALUE}
+    assert {each.kind for each in told if each.exceeded} == {
+        ObservedKind.ARGUMENT,
+        ObservedKind.VALUE,
+    }
     assert any(each.outside for each in told)
     shown = ShownValues(network, Runtime.FUSED).nodes(low)
-    assert any(e.exceeded for e in region.compared(shown) if e.kind is Compared.RANGE)
+    assert any(e.exceeded for e in region.compared(shown) if e.kind is ObservedKind.RANGE)
 
 
 # Closed forms

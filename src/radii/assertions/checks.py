@@ -125,10 +125,7 @@ def check_robustness(
         ),
         sequential=sequential,
     )
-    with Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store:
-        with contextlib.suppress(Enough):
-            plan.run(store, jobs=jobs, observer=watch)
-        brackets = Distribution.from_store(store)
+    brackets = _measured(plan, watch, out, jobs)
     decision, reason = _decided(
         requirement, sequential, brackets, at_least, _confidence_text(confidence, among)
     )
@@ -143,6 +140,16 @@ def check_robustness(
         brackets,
         0.0 if confidence is None else (1 - confidence) / among,
     )
+
+
+def _measured(
+    plan: experiments.Plan, watch: Watch, out: Path | str | None, jobs: int
+) -> Distribution:
+    """The brackets, once enough of them are known."""
+    with Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store:
+        with contextlib.suppress(Enough):
+            plan.run(store, jobs=jobs, observer=watch)
+        return Distribution.from_store(store)
 
 
 def _confidence_text(confidence: float | None, among: int) -> str:

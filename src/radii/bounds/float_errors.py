@@ -67,7 +67,7 @@ from radii.networks.operators import (
 )
 from radii.verdicts import Arithmetic
 
-__all__ = ["FloatErrors", "NumberType", "refusal"]
+__all__ = ["FloatErrors", "NumberType", "unprovable"]
 
 EXTRA_TERMS = 4
 """Roundings that every operator is granted beyond its sum: the bias, alpha and beta of Gemm, and a
@@ -103,7 +103,7 @@ class NumberType:
         return cls(float(numbers.eps) / 2, float(numbers.tiny), 0.99 * float(numbers.max))
 
 
-def refusal(graph: Graph, arithmetic: Arithmetic) -> str | None:
+def unprovable(graph: Graph, arithmetic: Arithmetic) -> str | None:
     """Why nothing can be proven about a network in an arithmetic; None if something can."""
     if not arithmetic.is_float or graph.rounded_constants is None:
         return None
@@ -123,7 +123,7 @@ class FloatErrors:
     arithmetic: Arithmetic
 
     def __post_init__(self) -> None:
-        reason = refusal(self.graph, self.arithmetic)
+        reason = unprovable(self.graph, self.arithmetic)
         if reason is not None:
             raise UnsupportedQuery(f"the network {reason}")
 

@@ -25,8 +25,8 @@ from radii.bounds.supports import Supports
 
 __all__ = ["Choices", "LinearBounds", "Rows", "State", "backward", "joined"]
 
-ROUND_UP = 1 + 2.0**-7
-"""Sums of losses are rounded themselves, also in float32: by less than this."""
+LOSS_ROUND_UP = 1 + 2.0**-7
+"""Sums of losses are rounded themselves, here in float32 too: by less than this."""
 
 Choices = Mapping[int, Tensor]
 """For some layers, by number, the lines chosen for each row: (2, regions, rows, units)."""
@@ -127,7 +127,7 @@ class Rows:
             regions,
             {source: held.pulled(rows) for source, held in layer.maps.items()},
             rows @ layer.offset,
-            (rows.abs() @ loss[regions][..., None]).squeeze(2) * ROUND_UP,
+            (rows.abs() @ loss[regions][..., None]).squeeze(2) * LOSS_ROUND_UP,
         )
 
     @property
@@ -158,7 +158,7 @@ def backward(state: State, rows: Rows, choices: Choices | None = None) -> Linear
         if pulled.rows is None:
             continue
         loss = state.losses[number][regions][..., None]
-        error = error + (pulled.rows.abs() @ loss).squeeze(2) * ROUND_UP
+        error = error + (pulled.rows.abs() @ loss).squeeze(2) * LOSS_ROUND_UP
         constants = constants + pulled.rows @ layer.offset
         for source, affine in layer.maps.items():
             added = affine.pulled(pulled.rows)

@@ -10,13 +10,29 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["ELEMENTARY_ULPS", "EXTRA_TERMS", "below", "sum_slack", "upward", "widened"]
+__all__ = [
+    "ELEMENTARY_ULPS",
+    "EXTRA_TERMS",
+    "OFFSET_ROUNDING",
+    "ROUND_UP",
+    "below",
+    "sum_slack",
+    "upward",
+    "widened",
+]
 
 EXTRA_TERMS = 8
 """Roundings beside the sum itself: centre, radius, bias, and the widening of the result."""
 
 ELEMENTARY_ULPS = 8
 """exp, tanh and their like are accurate to a few units in the last place, vectorised or not."""
+
+
+ROUND_UP = 1 + 2.0**-20
+"""What is lost to rounding is a sum in float64 that is rounded itself, by less than this."""
+
+OFFSET_ROUNDING = 2.0**-50
+"""What adding two numbers in float64 may be off, relative to both, several times over."""
 
 
 def sum_slack(magnitude: Tensor, terms: int) -> Tensor:

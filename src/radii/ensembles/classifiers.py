@@ -15,9 +15,7 @@ import numpy.typing as npt
 import onnx
 
 from radii.balls import Ball
-from radii.bounds import crown_bounds
-from radii.bounds.elementary import log_softmax_error, softmax_ratio
-from radii.bounds.float_errors import NumberType
+from radii.bounds import NumberType, crown_bounds, log_softmax_error, softmax_ratio
 from radii.networks import Network
 from radii.networks.operators import LogSoftmax, Relu, Softmax
 from radii.verdicts import Arithmetic
@@ -62,14 +60,15 @@ class Classifier:
         """
         if self.behind is None or not arithmetic.is_float:
             return 0.0
-        unit = float(np.finfo(self.network.computed_in).eps) / 2
+        number = NumberType.of(self.network.computed_in)
         if isinstance(self.behind, Softmax):
-            return softmax_ratio(unit) * arithmetic.widening
+            return softmax_ratio(number.unit) * arithmetic.widening
         bounds = crown_bounds(self.scores, [ball], arithmetic=arithmetic)
         largest = float(bounds.magnitude.max())
-        if 2 * largest >= NumberType.of(self.network.computed_in).largest:
+        if not 2 * largest < number.largest:
             return math.inf  # differences of scores overflow: two that do are equal
-        return 2 * log_softmax_error(largest, self.scores.output_size, unit) * arithmetic.widening
+        error = log_softmax_error(largest, self.scores.output_size, number.unit)
+        return 2 * error * arithmetic.widening
 
     def rivals(self, label: int) -> Float64:
         """A row for each way to beat the label: it does so where `row @ scores` is 0 or above."""

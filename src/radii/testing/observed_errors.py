@@ -20,10 +20,7 @@ import onnxruntime
 import torch
 from onnx import helper
 
-from radii.bounds import Fusion, StageBounds, fuse, stage_bounds
-from radii.bounds.enclosure import Interval
-from radii.bounds.float_errors import FloatErrors
-from radii.bounds.fusion import Stage
+from radii.bounds import FloatErrors, Fusion, Interval, Stage, StageBounds, fuse, stage_bounds
 from radii.bounds.rules import enclose
 from radii.networks import Graph, Kind, Network
 from radii.networks.operators import Reshape
@@ -31,8 +28,8 @@ from radii.testing.executions import Order, executed, without_rounding
 from radii.verdicts import FLOAT, Arithmetic
 
 __all__ = [
-    "Compared",
-    "Comparison",
+    "ObservedError",
+    "ObservedKind",
     "ObservedRegion",
     "Runtime",
     "ShownValues",
@@ -123,7 +120,7 @@ class _InOrder:
         return executed(self.network, x, self.order).nodes
 
 
-class Compared(StrEnum):
+class ObservedKind(StrEnum):
     """What is compared."""
 
     ARGUMENT = "argument"
@@ -135,14 +132,14 @@ class Compared(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
+class ObservedError:
     """One stage of one execution at one input: errors that were seen, and what is allowed.
 
     `outside` counts arguments beyond the interval that should hold them.
     """
 
     stage: Stage
-    kind: Compared
+    kind: ObservedKind
     seen: Float64
     allowed: Float64
     outside: int = 0
@@ -177,7 +174,7 @@ class ObservedRegion:
         found = errors.of_values(stage.operator, arguments, values)
         return None if found is None else found.numpy().ravel()
 
-    def compared(self, nodes: Mapping[int, Array]) -> Iterator[Comparison]:
+    def compared(self, nodes: Mapping[int, Array]) -> Iterator[ObservedError]:
         """Every stage of an execution at an input of the box."""
         with np.errstate(all="ignore"):
             known = _reshaped(self.fusion.graph, nodes)
@@ -214,12 +211,14 @@ def _of_arguments(
     allowed: Float64,
     known: Mapping[int, Array],
     exact: Mapping[int, Array],
-) -> Comparison:
+) -> ObservedError:
     given = known[stage.source].astype(np.longdouble).ravel()
     seen = np.abs(given - exact[stage.source].ravel()).astype(np.float64)
     is_inside = (bounds.low <= given) & (given <= bounds.high)
     is_claimed = (bounds.low > -np.inf) | (bounds.high < np.inf)
-    return Comparison(stage, Compared.ARGUMENT, seen, allowed, int(np.sum(~is_inside & is_claimed)))
+    return ObservedError(
+        stage, ObservedKind.ARGUMENT, seen, allowed, int(np.sum(~is_inside & is_claimed))
+    )
 
 
 def _of_values(
@@ -228,7 +227,7 @@ def _of_values(
     allowed: Float64,
     known: Mapping[int, Array],
     exact: Mapping[int, Array],
-) -> Comparison:
+) -> ObservedError:
     """Beside the function of the argument, or of all that it may be where it is not shown."""
     operator, given = stage.operator, known[stage.node].astype(np.float64).ravel()
     is_shown = stage.source in known
@@ -244,8 +243,8 @@ def _of_values(
     if operator.kind is Kind.SMOOTH or not is_shown:
         error = error + REFERENCE_ERROR * np.abs(middle)
     unknown = ~np.isfinite(error) | ~np.isfinite(allowed).all()
-    kind = Compared.VALUE if is_shown else Compared.RANGE
-    return Comparison(stage, kind, np.abs(given - middle), np.where(unknown, np.inf, error))
+    kind = ObservedKind.VALUE if is_shown else ObservedKind.RANGE
+    return ObservedError(stage, kind, np.abs(given - middle), np.where(unknown, np.inf, error))
 
 
 def sampled_box(network: Network, rng: np.random.Generator) -> tuple[Array, Array]:

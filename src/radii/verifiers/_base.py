@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, final
 
 from radii.balls import Ball, Norm
-from radii.bounds.float_errors import refusal
+from radii.bounds import unprovable
 from radii.cputime import cpu_seconds
 from radii.errors import UnsupportedQuery
 from radii.memory import is_out_of_memory, resident_bytes
@@ -152,7 +152,7 @@ class Verifier(ABC):
             return f"verifier '{self.name}' does not decide balls in {norm.value}"
         if kind not in self.kinds:
             return f"verifier '{self.name}' does not decide {kind.description}"
-        reason = refusal(network.graph, self.arithmetic)
+        reason = unprovable(network.graph, self.arithmetic)
         return None if reason is None else f"{network.name} {reason}"
 
     @abstractmethod

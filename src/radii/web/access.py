@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Self
 from urllib.parse import parse_qs
 
-__all__ = ["Gate", "Refusal", "Target", "token_for"]
+__all__ = ["Gate", "Refusal", "RequestTarget", "token_for"]
 
 SECRET_BYTES = 32
 TOKEN_CHARACTERS = 40
@@ -53,7 +53,7 @@ NO_TOKEN = Refusal(
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class RequestTarget:
     """What a request asks for."""
 
     path: str
@@ -100,9 +100,9 @@ class Gate:
     token: str
     host: str
 
-    def admit(self, text: str, headers: Message) -> Target | Refusal:
+    def admit(self, text: str, headers: Message) -> RequestTarget | Refusal:
         """What a request asks for, if it may. Never raises, whatever is sent."""
-        target = Target.parse(text)
+        target = RequestTarget.parse(text)
         hosts = [value.strip(" \t") for value in headers.get_all("Host", [])]
         origins = [value.strip(" \t") for value in headers.get_all("Origin", [])]
         host = _Authority.parse(hosts[0]) if len(hosts) == 1 else None
@@ -119,7 +119,7 @@ class Gate:
         own = {"localhost", self.host.lower(), socket.gethostname().lower()}
         return host.name in own or _is_number(host.name)
 
-    def _has_token(self, target: Target, headers: Message) -> bool:
+    def _has_token(self, target: RequestTarget, headers: Message) -> bool:
         given = list(target.query.get("token", []))
         for value in headers.get_all("Authorization", []):
             kind, _, carried = value.partition(" ")

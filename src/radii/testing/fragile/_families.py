@@ -21,13 +21,13 @@ from radii.properties import OneToOne
 from radii.testing.fragile._known import FragileCase, fragile_case
 from radii.testing.fragile._layers import (
     Activation,
-    Affine,
-    BatchNorm,
-    Convolution,
     Flattening,
-    Layer,
+    FragileAffine,
+    FragileBatchNorm,
+    FragileConvolution,
+    FragileLayer,
+    FragileResidual,
     Pool,
-    Residual,
     Shift,
     permuted,
     scaled,
@@ -58,7 +58,7 @@ class _Body:
     """Layers that are computed twice, behind a front that is computed once."""
 
     shape: tuple[int, ...]
-    layers: list[Layer]
+    layers: list[FragileLayer]
     width: int
     front: tuple[float, float] | None = None
     domain: tuple[float, float] = (0.0, 1.0)
@@ -71,10 +71,12 @@ class _Body:
         return self.shape[0]
 
     @property
-    def first(self) -> Affine | Convolution:
+    def first(self) -> FragileAffine | FragileConvolution:
         """What sees the input."""
-        layer = self.layers[0].main if isinstance(self.layers[0], Residual) else self.layers[0]
-        assert isinstance(layer, Affine | Convolution)
+        layer = (
+            self.layers[0].main if isinstance(self.layers[0], FragileResidual) else self.layers[0]
+        )
+        assert isinstance(layer, FragileAffine | FragileConvolution)
         return layer
 
     @property
@@ -124,7 +126,7 @@ class _Plan:
     """
 
     body: _Body
-    twin: list[Layer]
+    twin: list[FragileLayer]
     outward: Float64
     twins: Float64
     joined: bool
@@ -280,7 +282,7 @@ def _rounding(plan: _Plan, rng: Random) -> float:
     size = math.prod(plan.body.shape)
     places = rng.random((PROBES, size))
     first = plan.body.first
-    if isinstance(first, Affine) and len(first.weight) == size:
+    if isinstance(first, FragileAffine) and len(first.weight) == size:
         column = first.weight[:, rng.integers(first.weight.shape[1], size=PROBES // 2)].T
         ahead = (column > 0) ^ (rng.random((PROBES // 2, 1)) < 0.5)
         places[: PROBES // 2] = np.abs(~ahead - places[: PROBES // 2] * 2.0 ** -rng.integers(2, 9))
@@ -296,7 +298,7 @@ def _quantised(rng: Random, *shape: int) -> Float64:
     return np.asarray(rng.integers(-(2**DIGITS), 2**DIGITS + 1, shape) * 2.0**-DIGITS, np.float64)
 
 
-def _affine(rng: Random, inputs: int, units: int, *, is_first: bool = False) -> Affine:
+def _affine(rng: Random, inputs: int, units: int, *, is_first: bool = False) -> FragileAffine:
     """Weights of few digits, with biases that are small, huge, or let units live at a corner."""
     weight = _quantised(rng, inputs, units)
     bias = _quantised(rng, units)
@@ -309,12 +311,12 @@ def _affine(rng: Random, inputs: int, units: int, *, is_first: bool = False) -> 
         bias = -np.round((least + share * (most - least)) * 2**DIGITS) * 2.0**-DIGITS
     form = str(rng.choice(["gemm", "transposed", "matmul", "alpha", "scaled"]))
     gain = 2.0 ** int(rng.choice([-126, -20, -3, 1, 20, 126], p=[0.1, 0.2, 0.2, 0.2, 0.2, 0.1]))
-    return Affine(weight, bias, form, gain)
+    return FragileAffine(weight, bias, form, gain)
 
 
 def _dense(rng: Random, activation: Callable[[], Activation], depth: int) -> _Body:
     inputs = int(rng.integers(2, 41))
-    layers: list[Layer] = []
+    layers: list[FragileLayer] = []
     width = inputs
     for place in range(depth):
         units = int(rng.integers(1, 7 - depth))
@@ -349,7 +351,7 @@ def _absorbing(rng: Random) -> _Body:
     """Large numbers are added and taken away between the layers."""
     body = _dense(rng, _relu, int(rng.integers(1, 3)))
     amount = 2.0 ** int(rng.integers(4, 20))
-    layers: list[Layer] = []
+    layers: list[FragileLayer] = []
     for layer in body.layers:
         layers += [layer, Shift(amount)] if rng.random() < 0.6 else [layer]
     return replace(body, layers=layers)
@@ -357,12 +359,14 @@ def _absorbing(rng: Random) -> _Body:
 
 def _residual(rng: Random) -> _Body:
     inputs, units = int(rng.integers(2, 31)), int(rng.integers(1, 5))
-    first = Residual(
+    first = FragileResidual(
         _affine(rng, inputs, units, is_first=True), _relu(), _affine(rng, inputs, units)
     )
-    layers: list[Layer] = [first]
+    layers: list[FragileLayer] = [first]
     if rng.random() < 0.5:
-        layers.append(Residual(_affine(rng, units, units), _relu(), _affine(rng, units, units)))
+        layers.append(
+            FragileResidual(_affine(rng, units, units), _relu(), _affine(rng, units, units))
+        )
     return _Body((inputs,), layers, units, has_doubles=True)
 
 
@@ -378,7 +382,7 @@ def _normalised(rng: Random) -> _Body:
 def _normalising(rng: Random) -> _Body:
     """Batch normalisation behind each affine map: a mean far away, a variance close to 0."""
     inputs = int(rng.integers(2, 31))
-    layers: list[Layer] = []
+    layers: list[FragileLayer] = []
     width = inputs
     for place in range(int(rng.integers(1, 3))):
         units = int(rng.integers(1, 5))
@@ -388,7 +392,7 @@ def _normalising(rng: Random) -> _Body:
     return _Body((inputs,), layers, width)
 
 
-def _batch_norm(rng: Random, centre: Float64) -> BatchNorm:
+def _batch_norm(rng: Random, centre: Float64) -> FragileBatchNorm:
     """Mean and shift either cancel what is in front, or each other."""
     channels = len(centre)
     scale = _quantised(rng, channels) + 1
@@ -400,7 +404,7 @@ def _batch_norm(rng: Random, centre: Float64) -> BatchNorm:
         mean = _quantised(rng, channels) * 2.0 ** rng.integers(0, 16)
         factor = scale / np.sqrt(variance + epsilon)
         shift = (mean * factor).astype(np.float32).astype(np.float64)
-    return BatchNorm(scale, shift, mean, variance, epsilon)
+    return FragileBatchNorm(scale, shift, mean, variance, epsilon)
 
 
 def _convolutional(rng: Random, *, pool: str = "", norm: bool = False) -> _Body:
@@ -411,7 +415,7 @@ def _convolutional(rng: Random, *, pool: str = "", norm: bool = False) -> _Body:
     bias = _quantised(rng, channels)
     if rng.random() < 0.5:
         bias = bias * 2.0 ** rng.integers(4, 16)
-    layers: list[Layer] = [Convolution(weight, bias, pad, stride)]
+    layers: list[FragileLayer] = [FragileConvolution(weight, bias, pad, stride)]
     if norm:
         layers.append(_batch_norm(rng, bias))
     layers.append(_relu())
@@ -429,7 +433,7 @@ def _smooth(rng: Random, operator: str) -> _Body:
     weight, bias = _quantised(rng, inputs, units), _quantised(rng, units)
     if rng.random() < 0.5:
         weight, bias = 4 * weight, bias + rng.choice([-12.0, -5.0, 5.0, 12.0])
-    layers: list[Layer] = [Affine(weight, bias), Activation(operator)]
+    layers: list[FragileLayer] = [FragileAffine(weight, bias), Activation(operator)]
     return _Body((inputs,), layers, units)
 
 

@@ -18,13 +18,13 @@ from radii.testing.graphs import Sketch
 
 __all__ = [
     "Activation",
-    "Affine",
-    "BatchNorm",
-    "Convolution",
     "Flattening",
-    "Layer",
+    "FragileAffine",
+    "FragileBatchNorm",
+    "FragileConvolution",
+    "FragileLayer",
+    "FragileResidual",
     "Pool",
-    "Residual",
     "Shift",
     "permuted",
     "scaled",
@@ -34,24 +34,24 @@ Float64 = npt.NDArray[np.float64]
 Order = npt.NDArray[np.intp]
 
 
-class Layer(ABC):
+class FragileLayer(ABC):
     """One step of a stack: nodes of a sketch, and its twins."""
 
     @abstractmethod
     def apply(self, sketch: Sketch, value: str) -> str:
         """The name of the layer's result."""
 
-    def scaled(self, factor: float, is_first: bool) -> Layer:
+    def scaled(self, factor: float, is_first: bool) -> FragileLayer:
         """Gives `factor` times as much when it is given that much more, or is the first."""
         return self
 
-    def permuted(self, order: Order, rng: np.random.Generator) -> tuple[Layer, Order]:
+    def permuted(self, order: Order, rng: np.random.Generator) -> tuple[FragileLayer, Order]:
         """With inputs (or channels) in the given order; and the order of what it then gives."""
         return self, order
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Affine(Layer):
+class FragileAffine(FragileLayer):
     """x @ weight + bias. `form` is how it is written; `gain` a power of two that cancels."""
 
     weight: Float64
@@ -80,20 +80,20 @@ class Affine(Layer):
                 return sketch.apply("Add", product, bias)
         return sketch.apply("Gemm", value, sketch.constant(self.weight), bias)
 
-    def scaled(self, factor: float, is_first: bool) -> Affine:
+    def scaled(self, factor: float, is_first: bool) -> FragileAffine:
         weight = factor * self.weight if is_first else self.weight
         return replace(self, weight=weight, bias=factor * self.bias)
 
-    def permuted(self, order: Order, rng: np.random.Generator) -> tuple[Affine, Order]:
+    def permuted(self, order: Order, rng: np.random.Generator) -> tuple[FragileAffine, Order]:
         after = rng.permutation(len(self.bias))
         return self.ordered(order, after), after
 
-    def ordered(self, before: Order, after: Order) -> Affine:
+    def ordered(self, before: Order, after: Order) -> FragileAffine:
         return replace(self, weight=self.weight[before][:, after], bias=self.bias[after])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Convolution(Layer):
+class FragileConvolution(FragileLayer):
     """Of images, with weight (M, C, k, k) and bias (M,)."""
 
     weight: Float64
@@ -106,18 +106,18 @@ class Convolution(Layer):
         shape = {"pads": [self.pad] * 4, "strides": [self.stride] * 2}
         return sketch.apply("Conv", value, weight, bias, **shape)
 
-    def scaled(self, factor: float, is_first: bool) -> Convolution:
+    def scaled(self, factor: float, is_first: bool) -> FragileConvolution:
         weight = factor * self.weight if is_first else self.weight
         return replace(self, weight=weight, bias=factor * self.bias)
 
-    def permuted(self, order: Order, rng: np.random.Generator) -> tuple[Convolution, Order]:
+    def permuted(self, order: Order, rng: np.random.Generator) -> tuple[FragileConvolution, Order]:
         after = rng.permutation(len(self.bias))
         weight = self.weight[after][:, order]
         return replace(self, weight=weight, bias=self.bias[after]), after
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BatchNorm(Layer):
+class FragileBatchNorm(FragileLayer):
     """(x - mean) / sqrt(variance + epsilon) * scale + shift, one of each a channel."""
 
     scale: Float64
@@ -131,18 +131,18 @@ class BatchNorm(Layer):
         names = [sketch.constant(part) for part in parts]
         return sketch.apply("BatchNormalization", value, *names, epsilon=self.epsilon)
 
-    def scaled(self, factor: float, is_first: bool) -> BatchNorm:
+    def scaled(self, factor: float, is_first: bool) -> FragileBatchNorm:
         if is_first:
             return replace(self, scale=factor * self.scale, shift=factor * self.shift)
         return replace(self, mean=factor * self.mean, shift=factor * self.shift)
 
-    def permuted(self, order: Order, rng: np.random.Generator) -> tuple[BatchNorm, Order]:
+    def permuted(self, order: Order, rng: np.random.Generator) -> tuple[FragileBatchNorm, Order]:
         parts = ("scale", "shift", "mean", "variance")
         return replace(self, **{part: getattr(self, part)[order] for part in parts}), order
 
 
 @dataclass(frozen=True, slots=True)
-class Pool(Layer):
+class Pool(FragileLayer):
     """AveragePool or MaxPool over squares."""
 
     operator: str
@@ -155,7 +155,7 @@ class Pool(Layer):
 
 
 @dataclass(frozen=True, slots=True)
-class Shift(Layer):
+class Shift(FragileLayer):
     """Adds a number and takes it away again: what is small beside it is lost."""
 
     amount: float
@@ -169,7 +169,7 @@ class Shift(Layer):
 
 
 @dataclass(frozen=True, slots=True)
-class Activation(Layer):
+class Activation(FragileLayer):
     """A function of each entry. `low` and `high` are the limits of Clip, `slope` is LeakyRelu's."""
 
     operator: str
@@ -196,29 +196,29 @@ class Activation(Layer):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Residual(Layer):
+class FragileResidual(FragileLayer):
     """activation(main(x)) + side(x)."""
 
-    main: Affine
+    main: FragileAffine
     activation: Activation
-    side: Affine
+    side: FragileAffine
 
     def apply(self, sketch: Sketch, value: str) -> str:
         main = self.activation.apply(sketch, self.main.apply(sketch, value))
         return sketch.apply("Add", main, self.side.apply(sketch, value))
 
-    def scaled(self, factor: float, is_first: bool) -> Residual:
+    def scaled(self, factor: float, is_first: bool) -> FragileResidual:
         parts = (self.main, self.activation, self.side)
-        return Residual(*(part.scaled(factor, is_first) for part in parts))  # type: ignore[arg-type]
+        return FragileResidual(*(part.scaled(factor, is_first) for part in parts))  # type: ignore[arg-type]
 
-    def permuted(self, order: Order, rng: np.random.Generator) -> tuple[Residual, Order]:
+    def permuted(self, order: Order, rng: np.random.Generator) -> tuple[FragileResidual, Order]:
         after = rng.permutation(len(self.main.bias))
         main, side = (part.ordered(order, after) for part in (self.main, self.side))
         return replace(self, main=main, side=side), after
 
 
 @dataclass(frozen=True, slots=True)
-class Flattening(Layer):
+class Flattening(FragileLayer):
     """From channels of `area` entries each to one axis."""
 
     area: int
@@ -231,15 +231,15 @@ class Flattening(Layer):
         return self, entries.ravel()
 
 
-def scaled(layers: Sequence[Layer], factor: float) -> list[Layer]:
+def scaled(layers: Sequence[FragileLayer], factor: float) -> list[FragileLayer]:
     """The stack that gives `factor` times as much."""
     weighted = next(i for i, layer in enumerate(layers) if not isinstance(layer, Pool | Flattening))
     return [layer.scaled(factor, place <= weighted) for place, layer in enumerate(layers)]
 
 
 def permuted(
-    layers: Sequence[Layer], inputs: int, rng: np.random.Generator
-) -> tuple[list[Layer], Order]:
+    layers: Sequence[FragileLayer], inputs: int, rng: np.random.Generator
+) -> tuple[list[FragileLayer], Order]:
     """The stack with units in another order, and the order of what it gives."""
     order, found = np.arange(inputs), []
     for layer in layers:

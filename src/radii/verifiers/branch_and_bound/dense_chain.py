@@ -22,7 +22,7 @@ from torch import Tensor
 from radii.bounds import Interval
 from radii.bounds.affine_maps import FUSED, Layer, LayeredNetwork, Rounding
 from radii.bounds.crown import propagate
-from radii.bounds.rounding import EXTRA_TERMS
+from radii.bounds.rounding import EXTRA_TERMS, ROUND_UP
 from radii.bounds.supports import Supports
 from radii.networks.operators import LogSoftmax, Relu
 from radii.verifiers.branch_and_bound.boxes import Boxes
@@ -38,9 +38,6 @@ __all__ = ["DenseChain", "Findings"]
 
 ENTRIES_AT_ONCE = 1 << 20
 """How many coefficients the forms of one part of a batch may hold, most of which are not needed."""
-
-ROUND_UP = 1 + 2.0**-20
-"""Sums of what the network rounds are rounded themselves, by less than this."""
 
 CANCELLED = 2.0**-40
 """What is left of a difference of two such sums may be off, relative to the sums, generously."""
@@ -218,10 +215,7 @@ class DenseChain:
             radius = shares.sum(1) + by_units
             inner_least, inner_most = _around(centre, radius + slack + drift)
             if number:  # the interval of each value alone can be narrower than its form
-                from_below, from_above = least.clamp_min(0), most.clamp_min(0)
-                inner = (from_below / 2 + from_above / 2) @ self.turned[number] + offset
-                outer = (from_above / 2 - from_below / 2) @ self.magnitudes[number]
-                least, most = _around(inner, outer + slack + error)
+                least, most = self._by_intervals(number, least, most, slack + error)
                 least, most = torch.maximum(least, inner_least), torch.minimum(most, inner_most)
             else:
                 least, most = inner_least, inner_most
@@ -258,6 +252,15 @@ class DenseChain:
             influence = influence + torch.bmm(shares, rise[..., None]).squeeze(2)
             forms = self._with_errors(forms * upper[:, None], rise / 2, (least < 0) & (most > 0))
         return layers, torch.where(torch.isfinite(influence), influence, 0.0)
+
+    def _by_intervals(
+        self, number: int, least: Tensor, most: Tensor, error: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """What units of a layer read, from what those of the layer before read, each for itself."""
+        from_below, from_above = least.clamp_min(0), most.clamp_min(0)
+        inner = (from_below / 2 + from_above / 2) @ self.turned[number] + self.offsets[number]
+        outer = (from_above / 2 - from_below / 2) @ self.magnitudes[number]
+        return _around(inner, outer + error)
 
     def _with_errors(self, forms: Tensor, halves: Tensor, is_bent: Tensor) -> Tensor:
         """The forms, and one more part for each bent unit: half of what its lines are apart."""

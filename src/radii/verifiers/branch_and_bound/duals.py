@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from radii.bounds.rounding import ROUND_UP
 from radii.verifiers.branch_and_bound.supports import Support
 
 __all__ = [
@@ -32,9 +33,6 @@ __all__ = [
 
 ROUNDING = 2.0**-36
 """What a float64 bound may be off, relative to the sum of the absolute values it adds up."""
-
-ROUND_UP = 1 + 2.0**-20
-"""What is lost is a sum that is rounded itself, by less than this."""
 
 STEP = 0.3
 DECAY = 0.93

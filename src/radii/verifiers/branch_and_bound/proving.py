@@ -11,6 +11,7 @@ import numpy as np
 from radii.attacks import attack_specification
 from radii.bounds import Fusion, box_of, crown_bounds, fuse, stage_bounds, without_softmax
 from radii.bounds.relu_form import ReluForm, relu_form
+from radii.bounds.rounding import OFFSET_ROUNDING
 from radii.networks import Kind, Network
 from radii.properties import Halfspaces
 from radii.queries import Specification
@@ -28,9 +29,6 @@ __all__ = ["Attempt", "by_crown", "by_inputs", "by_units", "is_piecewise_linear"
 
 MEMORY_BYTES, MEMORY_SHARE = 512 << 20, 0.25
 """For the multipliers that children start from: at most, and of the memory that is left."""
-
-OFFSET_ROUNDING = 2.0**-50
-"""What adding an offset to a bound may be off, relative to both, several times over."""
 
 ATTACK_SECONDS, ATTACK_SHARE = 1.0, 0.1
 """For the attack between root and branching, and of the time that is left."""

@@ -21,8 +21,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from radii.balls import Ball, Box
-from radii.bounds import Interval, Stage, box_of
-from radii.bounds.float_errors import FloatErrors
+from radii.bounds import FloatErrors, Interval, Stage, box_of
 from radii.bounds.relu_form import ReluForm, StageUnits
 from radii.networks import Operator
 from radii.properties import Halfspaces

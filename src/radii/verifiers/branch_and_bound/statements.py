@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from radii.balls import Ball, Norm
+from radii.bounds.rounding import OFFSET_ROUNDING
 from radii.properties import Halfspaces
 from radii.queries import Specification
 from radii.verifiers.branch_and_bound.clipping import Cuts, Weighed, clipped, hull, weighed
@@ -17,10 +18,6 @@ __all__ = ["Statement"]
 
 DIRECTION_SLACK = 2.0**-40
 """What the rounding of a plane around a ball may be, relative to the numbers in it."""
-
-
-OFFSET_ROUNDING = 2.0**-50
-"""What adding an offset may be off, relative to both numbers, several times over."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import ClassVar
@@ -114,6 +113,16 @@ class BranchAndBound(GridVerifier):
             )
         return found.answer
 
+    def _by_several(
+        self, network: Network, specification: Specification, limits: Limits, shells: Shells
+    ) -> Attempt:
+        """A question that is made of several linear ones; its candidate is replayed."""
+        answer = self._decided(network, specification, limits, shells)
+        witness = check_witness(network, specification, answer.candidate)
+        if witness is None and answer.verdict is Verdict.NOT_ROBUST:
+            answer = replace(answer, verdict=Verdict.UNKNOWN)
+        return Attempt(answer, witness)
+
     def climb(
         self,
         network: Network,
@@ -128,21 +137,13 @@ class BranchAndBound(GridVerifier):
             eps: float, frontier: Frontier | None, patience: Patience, branches: bool
         ) -> Attempt:
             specification = Query(instance, eps).specification
+            share = limits.within(GOAL_SHARE * limits.remaining if branches else 0.0)
             if not _branches_itself(network, specification):
-                if not branches:
-                    is_known = eps <= shells.proven
-                    verdict = Verdict.ROBUST if is_known else Verdict.UNKNOWN
-                    return Attempt(Answer(verdict))
-                seconds = GOAL_SHARE * limits.remaining
-                share = replace(limits, seconds=seconds, started=time.monotonic())
-                answer = self._decided(network, specification, share, shells)
-                witness = check_witness(network, specification, answer.candidate)
-                if witness is None and answer.verdict is Verdict.NOT_ROBUST:
-                    answer = replace(answer, verdict=Verdict.UNKNOWN)
-                return Attempt(answer, witness)
+                if branches:
+                    return self._by_several(network, specification, share, shells)
+                is_known = eps <= shells.proven
+                return Attempt(Answer(Verdict.ROBUST if is_known else Verdict.UNKNOWN))
             if _splits_inputs(network, specification):
-                seconds = GOAL_SHARE * limits.remaining if branches else 0.0
-                share = replace(limits, seconds=seconds, started=time.monotonic())
                 return by_inputs(
                     network,
                     specification,

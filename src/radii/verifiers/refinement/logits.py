@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from radii.bounds import fuse
-from radii.bounds.elementary import softmax_error
+from radii.bounds import fuse, softmax_error
 from radii.networks import Network
 from radii.properties import Halfspaces, ProbabilityBound, SoftmaxRequirement
 from radii.queries import Specification
