@@ -13,7 +13,7 @@ from radii.balls import Norm
 from radii.bounds import Interval, alpha_crown_bounds, crown_bounds
 from radii.networks import Network
 from radii.queries import Instance, Query, Specification
-from radii.search import Kind, Question, Search
+from radii.search import Question, QuestionKind, Search
 from radii.verdicts import Verdict
 from radii.verifiers import Answer, GridVerifier, Limits, RadiusAnswer
 
@@ -33,7 +33,7 @@ class Upwards(Search):
     def next_question(self) -> Question | None:
         if self.told or self.outstanding:
             return None
-        return Question(Kind.RADIUS, self.grid[len(self.grid) - 1])
+        return Question(QuestionKind.RADIUS, self.grid[len(self.grid) - 1])
 
 
 class Crown(GridVerifier):

@@ -17,13 +17,12 @@ from benchmarks.measuring import GRID, TOGETHER
 from benchmarks.records import Options, Record
 from benchmarks.tables import show
 from radii.attacks import MinimumNorm
-from radii.brackets import weigh
 from radii.execution import Agenda, Case, Toolbox, drive
+from radii.experiments import BudgetAgenda, total_width
 from radii.networks import Network
-from radii.planning import Spending, total_width
-from radii.search import Kind, Native, Question
-from radii.testing.cpu_time import OnCpuTime
-from radii.verdicts import Result
+from radii.search import Native, Question, QuestionKind
+from radii.testing._cpu_time import OnCpuTime
+from radii.verdicts import Result, weigh
 from radii.verifiers import BranchAndBound
 
 NETWORK, IMAGES, BUDGET = "mnist_relu_3_50", 50, 20.0
@@ -64,10 +63,10 @@ class Trace:
 
     def attacks_first(self, seconds: float) -> list[Told]:
         """As if all attacks had come first, and proofs in order with what was left."""
-        attacks = [one for one in self.told if one.question.kind is Kind.ATTACK]
+        attacks = [one for one in self.told if one.question.kind is QuestionKind.ATTACK]
         left, known = seconds - sum(one.result.seconds for one in attacks), attacks
         for one in self.told:
-            if one.question.kind is not Kind.ATTACK and left > 0:
+            if one.question.kind is not QuestionKind.ATTACK and left > 0:
                 left -= one.result.seconds
                 known = [*known, one]
         return known
@@ -104,7 +103,7 @@ def main(options: Options) -> None:
     traced(net, 1, 1.0, Agenda())  # what is loaded on first use belongs to neither
     full = traced(net, images, budget, Agenda())
     tenth = TENTH * full.seconds
-    agenda = Spending(tenth, timeout=budget, longest=budget, clock=time.process_time)
+    agenda = BudgetAgenda(tenth, timeout=budget, longest=budget, clock=time.process_time)
     spent = traced(net, images, budget, agenda)
     widths = {
         "nothing": (0.0, full.width(())),

@@ -17,16 +17,11 @@ from benchmarks.ensembles_training import GIVE_WAY, PRIORITY, Task, networks_of,
 from benchmarks.records import Options, Record
 from benchmarks.tables import show
 from radii.balls import Norm
-from radii.ensembles import Ensemble, Point, Study
-from radii.ensembles.literature import (
-    Outcome,
-    Reply,
-    best_deterministic_attacker,
-    reaches,
-    solve_milp,
-    solve_smt,
-    uniform_attacker,
-)
+from radii.ensembles import Ensemble, EnsembleStudy, Point
+from radii.ensembles.literature._attackers import best_deterministic_attacker, uniform_attacker
+from radii.ensembles.literature._base import BaselineReply, BaselineResult, reaches
+from radii.ensembles.literature._milp import solve_milp
+from radii.ensembles.literature._smt import solve_smt
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 BUDGET = 120.0
@@ -111,13 +106,13 @@ def ours(
     ensemble: Ensemble, points: list[Point], row: Row, seconds: float
 ) -> tuple[str, float, float]:
     """Until alpha is decided."""
-    with Study.open(ensemble.networks, points, norm=Norm.L1, timeout=seconds) as study:
+    with EnsembleStudy.open(ensemble.networks, points, norm=Norm.L1, timeout=seconds) as study:
         found = study.value(row.eps, alpha=row.alpha, budget=seconds)
         answer = {True: "robust", False: "attack", None: "timeout"}[found.is_robust(row.alpha)]
         return answer, float(found.lower), float(found.upper)
 
 
-def _told(outcome: Outcome) -> tuple[str, float, float]:
+def _told(outcome: BaselineResult) -> tuple[str, float, float]:
     value = 0.0 if outcome.played is None else float(outcome.played.value)
     return str(outcome.reply), value, 1.0
 
@@ -208,7 +203,11 @@ def main(options: Options) -> None:
 def is_not_replayed(record: Record, row: Row) -> bool:
     """A solver's attack that does not reach alpha when it is replayed on ONNX Runtime."""
     is_for_alpha = record.method in (MILP, MAX_MILP, SMT)
-    return is_for_alpha and record.answer == Reply.ATTACK and not reaches(record.lower, row.alpha)
+    return (
+        is_for_alpha
+        and record.answer == BaselineReply.ATTACK
+        and not reaches(record.lower, row.alpha)
+    )
 
 
 def _measured(

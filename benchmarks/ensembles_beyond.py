@@ -17,7 +17,7 @@ from benchmarks.ensembles_training import KEPT, dense, trained
 from benchmarks.records import Options, Record
 from benchmarks.tables import show
 from radii import datasets
-from radii.ensembles import Measurement, Point, Study
+from radii.ensembles import EnsembleStudy, GameValue, Point
 from radii.networks import Network, from_torch, load_network
 
 FIVE = (
@@ -92,7 +92,7 @@ def _measure(
     """The curve; facts are kept beside the log, so that a run that is cut off goes on, and
     `radii report` shows them."""
     out = None if options.log.path is None else Path(f"{options.log.path}.{name}")
-    with Study.open(
+    with EnsembleStudy.open(
         networks, points, timeout=TIMEOUT, jobs=options.jobs if options.jobs > 1 else 0, out=out
     ) as study:
         curve = study.curve(values, budget=budget)
@@ -116,7 +116,7 @@ def _measure(
         )
 
 
-def _record(name: str, found: Measurement, budget: float) -> Record:
+def _record(name: str, found: GameValue, budget: float) -> Record:
     return Record(
         network=name,
         case=f"{found.eps:g}",

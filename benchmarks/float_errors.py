@@ -2,7 +2,7 @@
 
 Networks of every kind run on ONNX Runtime in three ways and in five orders of summation, over boxes
 of several sizes. What each nonlinear node reads and gives is compared with real arithmetic, entry
-by entry (see `radii.testing.observed_errors`): more than is allowed must never be seen. Slack is
+by entry (see `radii.testing._observed_errors`): more than is allowed must never be seen. Slack is
 what is allowed, divided by what was seen where that is not 0. More networks: `--seed 0:1000`.
 """
 
@@ -22,7 +22,7 @@ from benchmarks.records import Options
 from benchmarks.tables import show
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.testing.observed_errors import (
+from radii.testing._observed_errors import (
     ObservedError,
     ObservedKind,
     ObservedRegion,
@@ -30,8 +30,8 @@ from radii.testing.observed_errors import (
     sampled_box,
     sampled_points,
 )
-from radii.testing.operator_models import OPERATOR_MODELS, operator_models
-from radii.testing.rounding_networks import ROUNDING_NETWORKS
+from radii.testing._rounding_networks import ROUNDING_NETWORKS
+from radii.testing.operator_models._registry import OPERATOR_MODELS, operator_models
 
 Float64 = npt.NDArray[np.float64]
 

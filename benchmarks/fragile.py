@@ -17,14 +17,9 @@ from benchmarks.records import Options, Record
 from benchmarks.tables import show
 from radii.errors import UnsupportedQuery
 from radii.queries import Query
-from radii.testing.fragile import (
-    FAMILIES,
-    KNOWN,
-    FragileCase,
-    find_break,
-    find_break_in_orders,
-    fragile,
-)
+from radii.testing._fragile_families import FRAGILE_FAMILIES, fragile
+from radii.testing._fragile_known import KNOWN_CASES, FragileCase
+from radii.testing._fragile_search import find_break, find_break_in_orders
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, Verifier
 
@@ -43,7 +38,7 @@ INSIDE, IN_ORDER, ABOVE = "inside", "in another order", "above"
 def main(options: Options) -> None:
     seeds, budget = options.seeds or SEEDS, options.budget or BUDGET
     records = []
-    for seed, family in product(seeds, (*KNOWN, *FAMILIES)):
+    for seed, family in product(seeds, (*KNOWN_CASES, *FRAGILE_FAMILIES)):
         records += measured(family, seed, budget, options)
     show(
         f"fragile networks, seeds {seeds.start} to {seeds.stop - 1}, {budget:g} s a query",

@@ -16,9 +16,9 @@ from benchmarks.tables import show
 from benchmarks.watching import Watched, radii
 from radii.attacks import MinimumNorm
 from radii.execution import LocalWorkers, Task, Toolbox
-from radii.memory import parse_size, show_size
+from radii.processes import parse_size, show_size
 from radii.queries import Instance, Query
-from radii.search import Kind
+from radii.search import QuestionKind
 from radii.verifiers import BranchAndBound
 from radii.vnnlib import query_text
 
@@ -126,7 +126,7 @@ def cancelled(query: Query, budget: float, options: Options) -> Record:
         return known
     net = published.network(NETWORK)
     tools = Toolbox({net.fingerprint: net}, None, BranchAndBound(), grid=GRID)
-    task = Task(0, net.fingerprint, Kind.PROVE, (query,), seconds=budget)
+    task = Task(0, net.fingerprint, QuestionKind.PROVE, (query,), seconds=budget)
     with LocalWorkers(tools, 1) as workers:
         workers.submit(task)
         at = time.monotonic() + budget / 2

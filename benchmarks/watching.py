@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from radii.memory import resident_bytes
+from radii.processes import resident_bytes
 
 LOOK_SECONDS = 0.02
 

@@ -8,7 +8,7 @@ it is the first of the pair [x, 0]; the second is that of [-x, 0], which is chec
 million random values are given again in arrays of 1 to 20 elements, where vectorised kernels take
 another path, and in float64. One operator takes some minutes. A table goes to standard output,
 progress to standard error, and the figures of each block to DIR/NAME.csv. At the end stand the
-errors that `radii.bounds.elementary` states beside those that were measured.
+errors that `radii.bounds._elementary` states beside those that were measured.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 from scipy import special
 
-from radii.bounds.elementary import MEASURED
+from radii.bounds._elementary import MEASURED_ERRORS
 
 Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
@@ -474,8 +474,8 @@ def units(name: str, figures: Figures) -> float:
 
 
 def beside_stated(totals: Mapping[str, Figures]) -> Iterator[str]:
-    """A line for each constant of `MEASURED` that these figures, of all values each, speak of."""
-    for name, stated in MEASURED.items():
+    """A line for each constant of `MEASURED_ERRORS` that has figures of all values."""
+    for name, stated in MEASURED_ERRORS.items():
         if name in totals:
             found = units(name, totals[name])
             verdict = "ok" if found <= stated else "EXCEEDED"

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radii.brackets import Bracket, weigh
-from radii.verdicts import FLOAT, REAL, Arithmetic, Proof, Result, Verdict, Witness
+from radii.verdicts import FLOAT, REAL, Arithmetic, Bracket, Proof, Result, Verdict, Witness, weigh
 
 
 def robust(eps: float, verifier: str = "sound", arithmetic: Arithmetic = REAL) -> Result:

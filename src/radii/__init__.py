@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Bracket": "radii.brackets",
+    "Bracket": "radii.verdicts",
     "Dataset": "radii.datasets",
     "Distribution": "radii.distributions",
     "Domain": "radii.balls",
@@ -36,7 +36,7 @@ _MODULES = frozenset(
         "datasets",
         "distributions",
         "ensembles",
-        "metrics",
+        "guarantees",
         "properties",
         "training",
         "verifiers",
@@ -61,8 +61,8 @@ __all__ = [
     "ensembles",
     "from_foolbox",
     "from_torch",
+    "guarantees",
     "load_network",
-    "metrics",
     "properties",
     "robustness_distribution",
     "training",
@@ -75,19 +75,18 @@ if TYPE_CHECKING:
         datasets,
         distributions,
         ensembles,
-        metrics,
+        guarantees,
         properties,
         training,
         verifiers,
     )
     from radii.api import robustness_distribution
     from radii.balls import Domain, Norm
-    from radii.brackets import Bracket
     from radii.datasets import Dataset
     from radii.distributions import Distribution
     from radii.networks import Network, from_foolbox, from_torch, load_network
     from radii.queries import Grid, Instance, Query
-    from radii.verdicts import Verdict
+    from radii.verdicts import Bracket, Verdict
 
 
 def __getattr__(name: str) -> Any:

@@ -13,11 +13,9 @@ from radii.datasets import as_dataset
 from radii.distributions import Distribution
 from radii.errors import ExperimentError
 from radii.experiments import Observer, Settings, plan
-from radii.networks import as_network, telling_names
+from radii.networks import as_network, distinct_names
 from radii.queries import Grid
 from radii.store import Store
-
-__all__ = ["robustness_distribution"]
 
 
 def robustness_distribution(
@@ -53,7 +51,7 @@ def robustness_distribution(
     if not several:
         raise ExperimentError("networks is empty: give at least one")
     files = [each for each in several if isinstance(each, str | Path)]
-    names = dict(zip(files, telling_names(files), strict=True))
+    names = dict(zip(files, distinct_names(files), strict=True))
     dataset = as_dataset(data)
     known = [
         as_network(

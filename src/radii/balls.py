@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from radii.errors import SpecificationError
 
-__all__ = ["Ball", "Box", "Domain", "Norm"]
-
 Float64 = npt.NDArray[np.float64]
 
 FIRST_SHRINK = 2.0**-24

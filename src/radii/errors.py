@@ -18,21 +18,6 @@ A message names the thing, the value and what to do, in one sentence.
 
 from __future__ import annotations
 
-__all__ = [
-    "DataError",
-    "ExperimentError",
-    "InputError",
-    "MissingExtra",
-    "NetworkError",
-    "RadiiError",
-    "SoundnessError",
-    "SpecificationError",
-    "StoreError",
-    "TrainingError",
-    "UnsupportedOperator",
-    "UnsupportedQuery",
-]
-
 
 class RadiiError(Exception):
     """Base of all exceptions raised on purpose."""

@@ -16,8 +16,6 @@ from radii.errors import SpecificationError
 from radii.properties import Anchor, Halfspaces, Property, Requirement
 from radii.verdicts import Array
 
-__all__ = ["Grid", "Instance", "Query", "Specification"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Specification:

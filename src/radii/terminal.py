@@ -11,8 +11,6 @@ from __future__ import annotations
 import sys
 from typing import IO
 
-__all__ = ["plain", "say"]
-
 
 def plain(text: str) -> str:
     """One line that does nothing to a terminal: what is not printable is written as an escape.

@@ -14,8 +14,6 @@ from radii.networks import Network
 from radii.queries import Specification
 from radii.verdicts import Array, Witness
 
-__all__ = ["check_witness"]
-
 
 def check_witness(
     network: Network, specification: Specification, candidate: Array | None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from radii.attacks import Apgd, Attack, Fgsm, FoolboxAttack, MinimumNorm, Pgd
-from radii.attacks.minimum_norm import STAGES
-from radii.testing.attacks import AttackConformance
+from radii.attacks._minimum_norm import STAGES
+from radii.testing._attacks import AttackConformance
 
 
 class TestMinimumNorm(AttackConformance):

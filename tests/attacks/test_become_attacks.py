@@ -9,23 +9,23 @@ import pytest
 import torch
 
 from radii.attacks import MinimumNorm, attack_specification
-from radii.attacks.conjunctions import joint_steps
-from radii.attacks.guides import find_head, tied_tasks
-from radii.attacks.minimum_norm import STAGES
+from radii.attacks._minimum_norm import STAGES
+from radii.attacks._objectives import joint_steps
+from radii.attacks._tasks import find_head, tied_tasks
 from radii.balls import Norm
 from radii.networks import Network
 from radii.properties import Become, OneToOne
 from radii.queries import Instance, Query
-from radii.testing.graphs import Sketch
-from radii.testing.networks import (
-    Family,
+from radii.testing._graphs import Sketch
+from radii.testing._networks import (
     LinearClassifier,
+    NetworkFamily,
     instance_at,
     random_instance,
     random_network,
 )
 from radii.verifiers import Limits, Milp
-from radii.verifiers.reach import farthest
+from radii.verifiers._case import farthest
 
 
 def targeted(instance: Instance) -> list[Instance]:
@@ -57,7 +57,7 @@ def test_witnesses_are_as_close_as_a_linear_classifier_allows(norm: Norm) -> Non
 @pytest.mark.parametrize("seed", [1, 4, 6])
 def test_witnesses_are_close_to_the_exact_radius(seed: int) -> None:
     """Seeds 4 and 6 have targets whose regions following the worst row alone does not find."""
-    family = (Family.DENSE, Family.RESIDUAL)[seed % 2]
+    family = (NetworkFamily.DENSE, NetworkFamily.RESIDUAL)[seed % 2]
     network = random_network(family, seed, units=24, inputs=6, outputs=5)
     asked = targeted(random_instance(network, seed))
     queries = [Query(each, farthest(each)) for each in asked]

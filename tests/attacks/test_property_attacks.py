@@ -11,8 +11,8 @@ from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.properties import Property, SoftmaxRequirement, parse, resolution
 from radii.queries import Instance, Query
-from radii.testing.graphs import Sketch
-from radii.testing.networks import Family, LinearClassifier, instance_at, random_network
+from radii.testing._graphs import Sketch
+from radii.testing._networks import LinearClassifier, NetworkFamily, instance_at, random_network
 from radii.verdicts import Verdict
 
 EPS = 0.2
@@ -62,7 +62,7 @@ def cases(spec: str, norm: Norm, count: int = 2) -> list[tuple[Network, Instance
     """Tiny networks with an input at which the property holds."""
     found, seed = [], 0
     while len(found) < count:
-        network = random_network(Family.DENSE, seed, units=16, inputs=2)
+        network = random_network(NetworkFamily.DENSE, seed, units=16, inputs=2)
         point = np.random.default_rng(seed).uniform(0, 1, 2)
         instance = instance_at(network, point, norm=norm, property=parse(spec))
         if instance.holds:

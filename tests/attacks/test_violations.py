@@ -8,8 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radii.attacks import violation
-from radii.attacks.violations import log_odds
+from radii.attacks import softmax_log_odds, violation
 from radii.errors import UnsupportedQuery
 from radii.properties import Anchor, Property, parse
 from radii.properties import log_odds as numpy_log_odds
@@ -67,7 +66,7 @@ def test_probabilities_that_the_network_gives_itself(spec: str) -> None:
 
 def test_log_odds_are_exact_far_out_and_have_gradients_there() -> None:
     scores = torch.tensor([[90.0, 1.0, -3.0], [-200.0, 4.0, 4.0]], requires_grad=True)
-    odds = log_odds(scores)
+    odds = softmax_log_odds(scores)
     expected = [numpy_log_odds(scores.detach().numpy(), index) for index in range(3)]
     assert odds.detach().numpy() == pytest.approx(np.stack(expected, axis=1), rel=1e-6)
     (gradient,) = torch.autograd.grad(odds[:, 0].sum(), scores)

@@ -20,8 +20,8 @@ from radii.bounds import (
 )
 from radii.networks import Network
 from radii.properties import Halfspaces
-from radii.testing.graphs import Sketch
-from radii.testing.networks import Family, LinearClassifier, random_network
+from radii.testing._graphs import Sketch
+from radii.testing._networks import LinearClassifier, NetworkFamily, random_network
 from radii.verdicts import REAL
 
 POINTS = 10_000
@@ -60,7 +60,7 @@ def broadcasting_network(seed: int) -> Network:
 
 
 MAKERS: dict[str, Callable[[int], Network]] = {
-    **{str(f): (lambda seed, f=f: random_network(f, seed)) for f in Family},
+    **{str(f): (lambda seed, f=f: random_network(f, seed)) for f in NetworkFamily},
     **{a: (lambda seed, a=a: smooth_network(seed, a)) for a in ("Sigmoid", "Tanh")},
     **{
         f: (lambda seed, f=f: smooth_network(seed, "Tanh", final=f))
@@ -134,7 +134,7 @@ def test_no_point_leaves_the_bounds(name: str, kind: Norm | None) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_of_outputs_hold_for_each_region(dtype: torch.dtype) -> None:
-    network = random_network(Family.RESIDUAL, 4)
+    network = random_network(NetworkFamily.RESIDUAL, 4)
     regions = regions_of(network, 4, Norm.LINF)
     rng = np.random.default_rng(0)
     shared, own = rng.normal(size=(5, 3)), rng.normal(size=(3, 2, 3))
@@ -187,23 +187,23 @@ def test_a_relu_network_has_the_bounds_computed_by_hand() -> None:
 
 
 def test_sparse_maps_give_the_same_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = random_network(Family.POOLING, 2)
+    network = random_network(NetworkFamily.POOLING, 2)
     regions = regions_of(network, 2, Norm.LINF)
     dense = alpha_crown_bounds(network, regions, arithmetic=REAL)
-    monkeypatch.setattr("radii.bounds.affine_maps.DENSE_ENTRIES", 0)
-    monkeypatch.setattr("radii.bounds.affine_maps.DENSE_SHARE", 2.0)
+    monkeypatch.setattr("radii.bounds._affine_maps.DENSE_ENTRIES", 0)
+    monkeypatch.setattr("radii.bounds._affine_maps.DENSE_SHARE", 2.0)
     sparse = alpha_crown_bounds(network, regions, arithmetic=REAL)
     torch.testing.assert_close(sparse.low, dense.low, rtol=1e-9, atol=1e-9)
     torch.testing.assert_close(sparse.high, dense.high, rtol=1e-9, atol=1e-9)
 
 
 def test_parts_give_the_same_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = random_network(Family.DENSE, 2)
+    network = random_network(NetworkFamily.DENSE, 2)
     regions = regions_of(network, 2, Norm.L1)
     whole = alpha_crown_bounds(network, regions, steps=2, arithmetic=REAL)
-    monkeypatch.setattr("radii.bounds.crown.ENTRIES_AT_ONCE", 1)
-    monkeypatch.setattr("radii.bounds.crown.FEWEST_ROWS", 2)
-    monkeypatch.setattr("radii.bounds.alpha.ENTRIES_AT_ONCE", 1)
+    monkeypatch.setattr("radii.bounds._crown.ENTRIES_AT_ONCE", 1)
+    monkeypatch.setattr("radii.bounds._crown.FEWEST_ROWS", 2)
+    monkeypatch.setattr("radii.bounds._alpha.ENTRIES_AT_ONCE", 1)
     parts = alpha_crown_bounds(network, regions, steps=2, arithmetic=REAL)
     torch.testing.assert_close(parts.low, whole.low, rtol=1e-9, atol=1e-9)
 

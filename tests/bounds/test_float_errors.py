@@ -15,10 +15,10 @@ from radii.balls import Box
 from radii.bounds import StageBounds, alpha_crown_bounds, crown_bounds, fuse, stage_bounds
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.testing.executions import Order, executed
-from radii.testing.graphs import Sketch
-from radii.testing.networks import Family, random_network
-from radii.testing.observed_errors import (
+from radii.testing._executions import SummationOrder, execute
+from radii.testing._graphs import Sketch
+from radii.testing._networks import NetworkFamily, random_network
+from radii.testing._observed_errors import (
     ObservedKind,
     ObservedRegion,
     Runtime,
@@ -27,8 +27,8 @@ from radii.testing.observed_errors import (
     sampled_box,
     sampled_points,
 )
-from radii.testing.operator_models import OPERATOR_MODELS, operator_models
-from radii.testing.rounding_networks import ROUNDING_NETWORKS
+from radii.testing._rounding_networks import ROUNDING_NETWORKS
+from radii.testing.operator_models._registry import OPERATOR_MODELS, operator_models
 from radii.verdicts import FLOAT, REAL, Arithmetic
 
 UNIT = 2.0**-24
@@ -94,10 +94,10 @@ def test_no_operator_of_many_models_exceeds_the_errors(operator: str, data: st.D
 
 def test_what_exceeds_is_told() -> None:
     """In real arithmetic nothing rounds: executions do, and leave the intervals of a point."""
-    network = random_network(Family.LEAKY, 1)
+    network = random_network(NetworkFamily.LEAKY, 1)
     low, _ = sampled_box(network, np.random.default_rng(0))
     region = ObservedRegion(network, low, low, REAL)
-    told = list(region.compared(executed(network, low, Order.FORWARD).nodes))
+    told = list(region.compared(execute(network, low, SummationOrder.FORWARD).nodes))
     assert {each.kind for each in told if each.exceeded} == {
         ObservedKind.ARGUMENT,
         ObservedKind.VALUE,
@@ -137,7 +137,7 @@ def test_a_sum_that_loses_every_term_but_one_comes_close(count: int) -> None:
     x = np.full(count, UNIT, np.float32)
     x[0] = 1.0
     forward, backward = (
-        executed(network, x, o).outputs[0] for o in (Order.FORWARD, Order.BACKWARD)
+        execute(network, x, o).outputs[0] for o in (SummationOrder.FORWARD, SummationOrder.BACKWARD)
     )
     seen, allowed = seen_and_allowed(network, x, forward)
     assert seen == (count - 1) * UNIT
@@ -150,17 +150,17 @@ def test_products_that_are_fused_and_that_are_not() -> None:
     network = product([-1.0, root])
     x = np.array([1 + 2.0**-11, root], np.float32)
     errors = {}
-    for order in (Order.FORWARD, Order.FUSED):
-        seen, allowed = seen_and_allowed(network, x, executed(network, x, order).outputs[0])
+    for order in (SummationOrder.FORWARD, SummationOrder.FUSED):
+        seen, allowed = seen_and_allowed(network, x, execute(network, x, order).outputs[0])
         errors[order] = seen
         assert seen <= allowed
-    assert errors == {Order.FORWARD: 2.0**-24, Order.FUSED: 0.0}
+    assert errors == {SummationOrder.FORWARD: 2.0**-24, SummationOrder.FUSED: 0.0}
 
 
 def test_products_that_underflow() -> None:
     network = product([2.0**-149, 2.0**-148])
     x = np.array([0.5, 0.25], np.float32)  # both products are half of the smallest number
-    result = executed(network, x, Order.FORWARD).outputs[0]
+    result = execute(network, x, SummationOrder.FORWARD).outputs[0]
     assert result == 0.0
     seen, allowed = seen_and_allowed(network, x, result)
     assert seen == 2.0**-149
@@ -269,8 +269,8 @@ def test_a_batch_normalisation_in_any_order(factor: float, variance: float, size
     network = sketch.network(value, domain=(-1e25, 1e25))
     x = np.array([size, 0.77 * size], np.float32)
     region = ObservedRegion(network, -x, x)
-    for order in Order:
-        (compared,) = region.compared(executed(network, x, order).nodes)
+    for order in SummationOrder:
+        (compared,) = region.compared(execute(network, x, order).nodes)
         assert compared.exceeded == compared.outside == 0
 
 
@@ -300,7 +300,7 @@ def test_defaults_of_attributes_are_float32_in_float64_files(operator: str) -> N
 
 
 def test_errors_grow_with_the_region() -> None:
-    for family in (Family.DENSE, Family.RESIDUAL, Family.POOLING):
+    for family in (NetworkFamily.DENSE, NetworkFamily.RESIDUAL, NetworkFamily.POOLING):
         network = random_network(family, 5)
         low, high = (side.ravel() for side in network.domain.box(network.input_shape))
         middle, before = (low + high) / 2, None
@@ -318,8 +318,8 @@ def of_arithmetic(network: Network, arithmetic: Arithmetic) -> npt.NDArray[np.fl
     return np.concatenate([each.error for each in bounds])
 
 
-@pytest.mark.parametrize("family", Family)
-def test_wider_roundings_and_none(family: Family) -> None:
+@pytest.mark.parametrize("family", NetworkFamily)
+def test_wider_roundings_and_none(family: NetworkFamily) -> None:
     network = random_network(family, 6)
     once, eight = (of_arithmetic(network, a) for a in (FLOAT, Arithmetic.parse("float:8")))
     moved = once > 0  # operators that only move entries are exact in any arithmetic

@@ -9,8 +9,8 @@ import torch
 from radii.bounds import Fusion, fuse, hinges_of, windows_of
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.testing.graphs import Sketch
-from radii.testing.networks import Family, random_network
+from radii.testing._graphs import Sketch
+from radii.testing._networks import NetworkFamily, random_network
 
 
 def run_fused(fusion: Fusion, x: np.ndarray) -> np.ndarray:
@@ -42,8 +42,8 @@ def assert_same(network: Network) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("family", list(Family))
-def test_fused_networks_are_the_same_function(family: Family) -> None:
+@pytest.mark.parametrize("family", list(NetworkFamily))
+def test_fused_networks_are_the_same_function(family: NetworkFamily) -> None:
     for seed in range(4):
         assert_same(random_network(family, seed, domain=(-1.0, 1.0)))
 
@@ -76,8 +76,8 @@ def test_branches_that_skip_nonlinear_nodes_and_dead_ends() -> None:
 
 
 def test_fusion_is_remembered_by_content() -> None:
-    network = random_network(Family.DENSE, 0)
-    again = random_network(Family.DENSE, 0)
+    network = random_network(NetworkFamily.DENSE, 0)
+    again = random_network(NetworkFamily.DENSE, 0)
     assert fuse(network) is fuse(again)
 
 

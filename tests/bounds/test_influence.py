@@ -6,13 +6,9 @@ import numpy as np
 import torch
 
 from radii.balls import Box
-from radii.bounds import fuse
-from radii.bounds.affine_maps import layered
-from radii.bounds.crown import propagate
-from radii.bounds.influence import input_influence
-from radii.bounds.supports import Supports
-from radii.testing.graphs import Sketch
-from radii.testing.networks import Family, random_network
+from radii.bounds import Supports, fuse, input_influence, layered, propagate
+from radii.testing._graphs import Sketch
+from radii.testing._networks import NetworkFamily, random_network
 
 
 def test_only_inputs_of_bent_units_count() -> None:
@@ -30,7 +26,7 @@ def test_only_inputs_of_bent_units_count() -> None:
 
 
 def test_every_kind_of_layer_is_passed() -> None:
-    for family in Family:
+    for family in NetworkFamily:
         network = random_network(family, 1)
         centre = np.full(network.input_shape, 0.5)
         boxes = [Box(centre - size, centre + size) for size in (0.0, 0.1, 0.5)]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from radii.balls import Ball, Box, Domain, Norm
 from radii.bounds import Interval, box_of, interval_bounds
 from radii.networks import Network
-from radii.testing.graphs import Sketch
-from radii.testing.networks import Family, random_network
-from radii.testing.operator_models import OPERATOR_MODELS, operator_models
+from radii.testing._graphs import Sketch
+from radii.testing._networks import NetworkFamily, random_network
+from radii.testing.operator_models._registry import OPERATOR_MODELS, operator_models
 
 RELAXED = settings(
     deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
@@ -57,8 +57,8 @@ def test_every_operator_is_enclosed(operator: str, dtype: torch.dtype) -> None:
     check()
 
 
-@pytest.mark.parametrize("family", list(Family))
-def test_random_networks_stay_within_their_bounds(family: Family) -> None:
+@pytest.mark.parametrize("family", list(NetworkFamily))
+def test_random_networks_stay_within_their_bounds(family: NetworkFamily) -> None:
     for seed in range(5):
         network = random_network(family, seed)
         rng = np.random.default_rng(seed)
@@ -69,7 +69,7 @@ def test_random_networks_stay_within_their_bounds(family: Family) -> None:
 
 
 def test_a_single_point_is_enclosed_tightly() -> None:
-    network = random_network(Family.RESIDUAL, 3)
+    network = random_network(NetworkFamily.RESIDUAL, 3)
     point = np.full((1, *network.input_shape), 0.3)
     bounds = interval_bounds(network.graph, Interval.around(point, point))
     width = max(float((b.high - b.low).max()) for b in bounds)
@@ -77,7 +77,7 @@ def test_a_single_point_is_enclosed_tightly() -> None:
 
 
 def test_boxes_of_a_batch_do_not_mix() -> None:
-    network = random_network(Family.POOLING, 1)
+    network = random_network(NetworkFamily.POOLING, 1)
     rng = np.random.default_rng(0)
     low = rng.uniform(0, 0.5, (4, *network.input_shape))
     high = low + rng.uniform(0, 0.5, low.shape)

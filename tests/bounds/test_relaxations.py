@@ -8,10 +8,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radii.bounds.curves import Curves
-from radii.bounds.enclosure import Interval
-from radii.bounds.relaxations import UnitLines
-from radii.networks.operators import Sigmoid, Tanh
+from radii.bounds import Interval
+from radii.bounds._curves import Curves
+from radii.bounds._relaxations import UnitLines
+from radii.networks import Sigmoid, Tanh
 
 SIDES = st.one_of(
     st.floats(-30, 30),

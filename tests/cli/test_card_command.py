@@ -14,7 +14,7 @@ from radii.cli import main
 from radii.distributions import Distribution
 from radii.experiments import Settings, plan
 from radii.store import Store
-from radii.testing.graphs import Sketch
+from radii.testing._graphs import Sketch
 
 
 @pytest.fixture

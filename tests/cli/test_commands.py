@@ -16,8 +16,8 @@ import pytest
 from conftest import make_older, write_linear, write_points
 from radii.cli import main
 from radii.distributions import read_results
-from radii.distributions.verona import COLUMNS
-from radii.store import FILE_NAME
+from radii.distributions._verona import VERONA_COLUMNS
+from radii.store import STORE_FILE
 
 
 def linear_flags(network: Path, data: Path) -> list[str]:
@@ -113,7 +113,7 @@ def test_mixed_proofs_have_a_column(
 
 
 def make_first_real(directory: Path) -> None:
-    with sqlite3.connect(directory / FILE_NAME) as db:
+    with sqlite3.connect(directory / STORE_FILE) as db:
         db.execute(
             "UPDATE queries SET proof_arithmetic = 'real' WHERE proof_eps IS NOT NULL"
             " AND instance = (SELECT key FROM instances ORDER BY position LIMIT 1)"
@@ -157,7 +157,7 @@ def test_verona_export_has_the_published_columns(results: Path, tmp_path: Path) 
     file = tmp_path / "verona.csv"
     assert main(["export", str(results), "--format", "verona", "-o", str(file)]) == 0
     frame = pd.read_csv(file)
-    assert tuple(frame.columns) == COLUMNS
+    assert tuple(frame.columns) == VERONA_COLUMNS
     assert frame["epsilon_value"].tolist() == [0.09, 0.23]
     assert frame["smallest_sat_value"].tolist() == [0.11, 0.25]
     again = read_results(file).distribution
@@ -247,7 +247,7 @@ def test_a_changed_experiment_says_what_differs(
 
 
 def test_a_store_of_another_version(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    with sqlite3.connect(results / FILE_NAME) as db:
+    with sqlite3.connect(results / STORE_FILE) as db:
         db.execute("PRAGMA user_version = 99")
     db.close()
     one_sentence(["show", str(results)], "version 99", capfd)

@@ -14,8 +14,7 @@ from radii import search
 from radii.balls import Norm
 from radii.cli import build_parser, data, main
 from radii.cli.completion import VALUES, commands_of
-from radii.datasets.acquisition import Via
-from radii.datasets.catalogue import CATALOGUE
+from radii.datasets import CATALOGUE, DataOrigin
 
 
 @pytest.fixture
@@ -107,7 +106,7 @@ def test_nested_commands_and_choices_are_found() -> None:
 
 def test_names_in_help_are_those_of_the_catalogue() -> None:
     assert [known.name for known in CATALOGUE] == list(data.NAMES)
-    assert [via.value for via in Via] == list(data.VIA)
+    assert [via.value for via in DataOrigin] == list(data.VIA)
 
 
 def test_help_loads_no_numpy() -> None:

@@ -20,8 +20,8 @@ from radii.errors import DataError, ExperimentError, StoreError
 from radii.experiments import Experiment, prepare
 from radii.networks import load_network
 from radii.queries import Grid
+from radii.results import find_experiment
 from radii.store import Store
-from radii.verona import find_experiment
 from radii.vnnlib import read_problem
 
 

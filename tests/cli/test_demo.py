@@ -18,13 +18,13 @@ from PIL import Image
 
 from conftest import work_in_this_process
 from radii import datasets, demo
-from radii.brackets import Bracket, Measurement
 from radii.cli import main
 from radii.distributions import Distribution
 from radii.errors import NetworkError
 from radii.experiments import Plan
 from radii.networks import load_network
-from radii.report.findings import findings
+from radii.report import finding_sentences
+from radii.verdicts import Bracket, Measurement
 
 INPUTS = 2
 FIGURES = ("ecdf", "robust-accuracy", "boxes", "counterexamples")
@@ -170,7 +170,7 @@ def distribution(**brackets: list[tuple[float, float]]) -> Distribution:
 
 def test_findings_rank_by_the_median_of_correct_inputs() -> None:
     weak, strong = [(0.0, 0.0), (0.0, 0.0), (0.1, 0.12), (0.1, 0.13)], [(0.3, 0.31)]
-    told = findings(distribution(weak=weak, strong=strong), eps=0.1)
+    told = finding_sentences(distribution(weak=weak, strong=strong), eps=0.1)
     assert told == [
         "Over correct inputs, the median radius of strong, [0.300, 0.310), is the largest; "
         "that of weak is [0.100, 0.120), at least 2.5 times smaller.",
@@ -181,30 +181,30 @@ def test_findings_rank_by_the_median_of_correct_inputs() -> None:
 
 
 def test_findings_do_not_rank_what_overlaps() -> None:
-    told = findings(distribution(a=[(0.1, 0.3)], b=[(0.2, 0.4)]), eps=0.25)
+    told = finding_sentences(distribution(a=[(0.1, 0.3)], b=[(0.2, 0.4)]), eps=0.25)
     assert told[0].endswith("none is shown to be more robust.")
     assert "a from 1.000 to [0.000, 1.000]" in told[1]
 
 
 def test_findings_name_all_that_may_be_first() -> None:
     a, b, c = [(0.2, 0.3)], [(0.25, 0.4)], [(0.0, 0.0), (0.01, 0.02)]
-    told = findings(distribution(a=a, b=b, c=c, d=[(0.0, 0.0)]), eps=0.1)
+    told = finding_sentences(distribution(a=a, b=b, c=c, d=[(0.0, 0.0)]), eps=0.1)
     assert told[0] == (
         "Over correct inputs, the median radii of a, [0.200, 0.300), and b, [0.250, 0.400), are "
         "the largest, and overlap; that of c is [0.010, 0.020), at least 12.5 times smaller. "
         "d has no correct inputs."
     )
-    assert findings(distribution(d=[(0.0, 0.0)]), eps=0.1)[0] == (
+    assert finding_sentences(distribution(d=[(0.0, 0.0)]), eps=0.1)[0] == (
         "There is no median radius: there are no correct inputs."
     )
 
 
 def test_findings_round_outward() -> None:
-    told = findings(distribution(a=[(0.0998, 0.1004)]), eps=0.05)
+    told = finding_sentences(distribution(a=[(0.0998, 0.1004)]), eps=0.05)
     assert told[0] == "Over correct inputs, the median radius of a is [0.099, 0.101)."
 
 
 def test_findings_without_a_witness() -> None:
-    told = findings(distribution(a=[(0.1, math.inf)]), eps=0.05)
+    told = finding_sentences(distribution(a=[(0.1, math.inf)]), eps=0.05)
     assert told[0] == "Over correct inputs, the median radius of a is at least 0.100."
     assert told[2] == "1 bracket: no answer is missing, 1 has no counterexample."

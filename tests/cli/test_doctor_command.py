@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from radii import diagnosis
+from radii import testing as diagnosis
 from radii.cli import main
-from radii.diagnosis import Check, Package
+from radii.testing import PackageStatus, SelfTestStep
 
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the self-test, which has tests of its own."""
-    monkeypatch.setattr(diagnosis, "self_test", lambda told: [Check("native", 1.0, "")])
+    monkeypatch.setattr(diagnosis, "self_test", lambda told: [SelfTestStep("native", 1.0, "")])
 
 
 def test_it_says_what_is_here(quick: None, capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,9 +37,9 @@ def test_json(quick: None, capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_failed_self_test(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wrong = Check("milp", 1.0, "the bracket misses the radius")
+    wrong = SelfTestStep("milp", 1.0, "the bracket misses the radius")
 
-    def failing(told: object) -> list[Check]:
+    def failing(told: object) -> list[SelfTestStep]:
         assert callable(told)
         told(wrong)
         return [wrong]
@@ -54,6 +54,6 @@ def test_a_failed_self_test(
 def test_a_missing_package(
     quick: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(diagnosis, "packages", lambda: [Package("highspy", None, None)])
+    monkeypatch.setattr(diagnosis, "packages", lambda: [PackageStatus("highspy", None, None)])
     assert main(["doctor"]) == 1
     assert capsys.readouterr().out.endswith("here: pip install highspy\n")

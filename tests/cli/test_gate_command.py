@@ -192,11 +192,11 @@ def test_what_was_not_searched_does_not_pass_for_not_refuted(
 def test_time_outs_are_no_attempts(
     linear_file: Path, points_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from radii.search import Kind, Question
+    from radii.search import Question, QuestionKind
     from radii.verdicts import Result, Verdict
 
     planned = planned_run(linear_file, points_file, grid="0.01:0.5:0.02")
-    question = Question(Kind.ATTACK, 0.49)
+    question = Question(QuestionKind.ATTACK, 0.49)
     with Store.create_or_open(tmp_path / "out") as store:
         planned._begin(store)
         for instance in planned.instances:

@@ -25,8 +25,11 @@ import pytest
 from conftest import dense_model, parsers, work_in_this_process
 from radii import datasets
 from radii.cli import build_parser, main
-from radii.datasets import acquisition, catalogue, from_arrays, sources
-from radii.web import LiveServer
+from radii.datasets import _acquisition as acquisition
+from radii.datasets import _catalogue as catalogue
+from radii.datasets import _sources as sources
+from radii.datasets import from_arrays
+from radii.report import LiveServer
 
 SLOW = (
     "radii demo",
@@ -97,7 +100,7 @@ def enlarged(name: str, split: str, count: int) -> tuple[np.ndarray, np.ndarray]
     images, labels = (array[:count] for array in digits(split))
     if name == "gtsrb":
         labels = np.arange(len(labels)) % 43
-    channels, size, _ = catalogue.named(name).shape
+    channels, size, _ = catalogue.published_set(name).shape
     factor = size // 8
     large = np.kron(images, np.ones((1, channels, factor, factor)))
     large = np.pad(large, ((0, 0), (0, 0), *[((size - 8 * factor) // 2,) * 2] * 2))

@@ -25,7 +25,7 @@ from radii.balls import Domain, Norm
 from radii.cli import main
 from radii.properties import OneToAny
 from radii.queries import Instance
-from radii.search import Kind, Question
+from radii.search import Question, QuestionKind
 from radii.store import Store
 from radii.terminal import plain, say
 from radii.verdicts import Proof, Result, Verdict, Witness
@@ -83,9 +83,9 @@ def write_store(directory: Path, names: tuple[str, ...], tool: str) -> None:
                 proof = Proof(0.3 if place == 0 else 0.09, 1e-6)
                 proven = Result(Verdict.ROBUST, proof.eps, tool, "1", 0.2, proof=proof)
                 failed = Result(Verdict.ERROR, 0.2, tool, "1", 0.2, message=tool)
-                store.record([(one.key, Question(Kind.ATTACK, 0.49), broken)])
-                store.record([(one.key, Question(Kind.PROVE, proof.eps), proven)])
-                store.record([(one.key, Question(Kind.PROVE, 0.2), failed)])
+                store.record([(one.key, Question(QuestionKind.ATTACK, 0.49), broken)])
+                store.record([(one.key, Question(QuestionKind.PROVE, proof.eps), proven)])
+                store.record([(one.key, Question(QuestionKind.PROVE, 0.2), failed)])
 
 
 @pytest.fixture(scope="module")

@@ -19,14 +19,14 @@ import pytest
 from conftest import work_in_this_process, write_linear
 from radii.balls import Domain, Norm
 from radii.cli import main
-from radii.cli.events import EventLog, Terminated
+from radii.cli.events import EventLog, TerminationSignal
 from radii.execution import Case
 from radii.experiments import Plan, Settings
 from radii.properties import OneToAny
 from radii.queries import Grid, Instance
-from radii.search import Kind, Native, Question
-from radii.store import FILE_NAME
-from radii.testing.simulated import Raising
+from radii.search import Native, Question, QuestionKind
+from radii.store import STORE_FILE
+from radii.testing._simulated import Raising
 from radii.verdicts import Proof, Result, Verdict, Witness
 
 COUNT = 60
@@ -48,7 +48,7 @@ def flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def queries(out: Path, columns: str = "instance, kind, eps, allowed_seconds") -> list[Any]:
-    db = sqlite3.connect(out / FILE_NAME)
+    db = sqlite3.connect(out / STORE_FILE)
     try:
         return db.execute(f"SELECT {columns} FROM queries ORDER BY id").fetchall()
     finally:
@@ -192,12 +192,12 @@ def test_events_tell_a_disagreement_once(capsys: pytest.CaptureFixture[str]) -> 
     point, outputs = np.array([0.5, 0.1], np.float32), np.array([1.0, 0.0])
     domain = Domain(np.float64(0), np.float64(1))
     about = Instance("n", 7, point, 0, outputs, OneToAny(), Norm.LINF, domain)
-    case, question = Case(about, Native(Grid.parse("mnist")), 0), Question(Kind.RADIUS, 0.3)
+    case, question = Case(about, Native(Grid.parse("mnist")), 0), Question(QuestionKind.RADIUS, 0.3)
     witness = Witness(point, 0.1, 1, outputs[::-1], "test")
     found = Result(Verdict.NOT_ROBUST, 0.3, "attack", "1", 0.0, witness=witness)
     claimed = Result(Verdict.ROBUST, 0.2, "liar", "1", 0.0, Proof(0.2, 0.0))
     with EventLog(None, {"n": "net.onnx"}, {}) as log:
-        case.search.tell(Question(Kind.ATTACK, 0.399), found)
+        case.search.tell(Question(QuestionKind.ATTACK, 0.399), found)
         log.answered(case, question, claimed)
         log.answered(case, question, claimed)
     told, end = events(capsys.readouterr().err)
@@ -289,7 +289,7 @@ def test_every_documented_exit_code_is_one_that_commands_end_with(
     seen.add(main(["gate", str(tmp_path / "out"), "--require", "robust_accuracy(0.4) >= 0.99"]))
     assert seen == {0, 1}
     seen.add(main(["run", *flags[:-1], str(tmp_path / "many.npz")]))
-    for error in (RuntimeError, KeyboardInterrupt, Terminated):
+    for error in (RuntimeError, KeyboardInterrupt, TerminationSignal):
 
         def stopped(*_: object, error: type[BaseException] = error, **__: object) -> None:
             raise error

@@ -17,8 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from radii.cli import verify
 from radii.errors import InputError
-from radii.testing.graphs import Sketch
-from radii.testing.simulated import Lying, hang, hoard
+from radii.testing._graphs import Sketch
+from radii.testing._simulated import Lying, hang, hoard
 from radii.verdicts import FLOAT, REAL, Verdict
 from radii.verifiers import Answer
 from radii.vnnlib import Outcome, parse_verification, read_problem

@@ -11,8 +11,8 @@ import pytest
 
 from conftest import dense_model
 from radii.cli import main, verify_instances
-from radii.cli.verify import Found
-from radii.cli.verify_results import Row, Rows
+from radii.cli.verify import VerifyResult
+from radii.cli.verify_results import ResultRow, ResultTable
 from radii.errors import InputError, StoreError
 from radii.vnnlib import Outcome, Verification, parse_verification, read_problem
 
@@ -85,11 +85,11 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Nothing is decided for real; the limits of what was asked."""
     asked: list[float] = []
 
-    def decide(args: object, started: float, seconds: float, memory: object) -> Found:
+    def decide(args: object, started: float, seconds: float, memory: object) -> VerifyResult:
         asked.append(seconds)
-        return Found(Verification(Outcome.UNSAT), "nobody")
+        return VerifyResult(Verification(Outcome.UNSAT), "nobody")
 
-    monkeypatch.setattr(verify_instances, "decided_in_time", decide)
+    monkeypatch.setattr(verify_instances, "decide_in_time", decide)
     return asked
 
 
@@ -184,13 +184,13 @@ def test_counterexamples_of_one_name_are_told_apart() -> None:
 
 
 def test_rows_survive_commas_and_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    row = Row("c", "a,b.onnx", "p.vnnlib", 0.25, "sat", 1.5)
-    assert Row.parse(next(csv.reader([str(row)]))) == row
+    row = ResultRow("c", "a,b.onnx", "p.vnnlib", 0.25, "sat", 1.5)
+    assert ResultRow.parse(next(csv.reader([str(row)]))) == row
     with pytest.raises(InputError):
-        Rows(tmp_path, [])
+        ResultTable(tmp_path, [])
     (tmp_path / "bytes.csv").write_bytes(b"\xff\n")
     with pytest.raises(StoreError):
-        Rows(tmp_path / "bytes.csv", [])
+        ResultTable(tmp_path / "bytes.csv", [])
 
 
 def test_a_file_that_is_no_results_is_left_alone(tmp_path: Path) -> None:
@@ -199,10 +199,10 @@ def test_a_file_that_is_no_results_is_left_alone(tmp_path: Path) -> None:
     for content in ('{"dear": "notes"}', "t,n.onnx,p.vnnlib,0.1,banana,2\n", "x" * 200_000 + "\n"):
         out.write_text(content)
         with pytest.raises(StoreError, match=r"not a file of results|not a result"):
-            Rows(out, [("n.onnx", "p.vnnlib")])
+            ResultTable(out, [("n.onnx", "p.vnnlib")])
         assert out.read_text() == content
     out.write_text("t,n.onnx,p.vnnlib,0.1,un")
-    rows = Rows(out, [("n.onnx", "p.vnnlib")])
+    rows = ResultTable(out, [("n.onnx", "p.vnnlib")])
     rows.close()
     assert rows[0] is None
     assert out.read_text() == ""
@@ -232,13 +232,13 @@ def test_a_second_try_does_not_take_the_counterexample_away(
 ) -> None:
     """The same instance twice, the second time with too little time."""
 
-    def decide(args: object, started: float, seconds: float, memory: object) -> Found:
+    def decide(args: object, started: float, seconds: float, memory: object) -> VerifyResult:
         if seconds < 5:
-            return Found(Verification(Outcome.TIMEOUT), "nobody")
+            return VerifyResult(Verification(Outcome.TIMEOUT), "nobody")
         values = np.zeros(2), np.zeros(2)
-        return Found(Verification(Outcome.SAT, *values), "nobody", replayed_on="here")
+        return VerifyResult(Verification(Outcome.SAT, *values), "nobody", replayed_on="here")
 
-    monkeypatch.setattr(verify_instances, "decided_in_time", decide)
+    monkeypatch.setattr(verify_instances, "decide_in_time", decide)
     line = "onnx/same.onnx,vnnlib/above.vnnlib"
     assert run(listed(benchmark, f"{line},10", f"{line},1"), tmp_path / "r.csv") == 0
     assert [row[4] for row in results(tmp_path / "r.csv")] == ["sat", "timeout"]

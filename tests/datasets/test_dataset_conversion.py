@@ -9,8 +9,8 @@ import pytest
 
 from radii import datasets
 from radii.cli import main
-from radii.datasets import Dataset
-from radii.datasets.conversion import convert, save_npz
+from radii.datasets import Dataset, convert
+from radii.datasets._conversion import save_npz
 from radii.errors import DataError
 
 

@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from radii.datasets import catalogue
-from radii.datasets.downloads import download, fetch_official, fetch_package
+from radii.datasets import _catalogue as catalogue
+from radii.datasets._acquisition import download, fetch_official, fetch_package
 from radii.errors import DataError
 
 CONTENT = bytes(range(256)) * 4000

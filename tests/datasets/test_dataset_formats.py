@@ -14,9 +14,11 @@ import official_files as made
 import pytest
 from PIL import Image
 
-from radii import gzipped
-from radii.datasets import archives, images, load_spec, read
-from radii.datasets.formats import npz
+from radii.datasets import _archives as archives
+from radii.datasets import _archives as gzipped
+from radii.datasets import _images as images
+from radii.datasets import load_spec, read
+from radii.datasets.formats import _npz as npz
 from radii.errors import DataError
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
@@ -83,7 +85,7 @@ class TestIdx:
         refused(tmp_path, "damaged gzip")
 
     def test_a_gzip_bomb(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(gzipped, "MAX_BYTES", 1 << 20)
+        monkeypatch.setattr(gzipped, "MAX_UNPACKED_BYTES", 1 << 20)
         made.write_mnist(tmp_path, packed=True)
         path = tmp_path / "t10k-images-idx3-ubyte.gz"
         path.write_bytes(gzip.compress(bytes(3 << 20)))
@@ -265,7 +267,7 @@ class TestNpz:
         refused(tmp_path / "a.npz", "'images' is larger than 4 GiB")
 
     def test_a_bomb(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(npz, "MAX_BYTES", 1 << 20)
+        monkeypatch.setattr(npz, "MAX_ARRAY_BYTES", 1 << 20)
         np.savez_compressed(tmp_path / "a.npz", images=np.zeros((1 << 18, 2)), labels=[0])
         refused(tmp_path / "a.npz", "'images' is larger")
 
@@ -454,7 +456,7 @@ class TestArchives:
         assert not (tmp_path.parent / "t10k-labels-idx1-ubyte").exists()
 
     def test_bombs(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(archives, "MAX_BYTES", 1 << 20)
+        monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 1 << 20)
         made.write_mnist(tmp_path / "set")
         (tmp_path / "set" / "t10k-images-idx3-ubyte").write_bytes(bytes(2 << 20))
         with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:

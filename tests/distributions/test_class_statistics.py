@@ -25,9 +25,9 @@ from radii.distributions import (
     stability_table,
     target_recall,
 )
-from radii.distributions.two_samples import ks_test
+from radii.distributions._tests import ks_test
 from radii.errors import DataError
-from radii.testing.networks import LinearClassifier
+from radii.testing._networks import LinearClassifier
 
 
 def classes(scales: dict[int, float], size: int = 50, seed: int = 0, **columns) -> Distribution:

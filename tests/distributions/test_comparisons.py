@@ -18,10 +18,14 @@ from radii.distributions import (
     dominance,
     spearman_matrix,
 )
-from radii.distributions.effects import cliffs_delta
-from radii.distributions.pairs import paired_on
-from radii.distributions.permutations import censored_scores, permuted_p_value
-from radii.distributions.two_samples import ks_test, mann_whitney_test, welch_test
+from radii.distributions._comparisons import cliffs_delta, paired_on
+from radii.distributions._tests import (
+    censored_scores,
+    ks_test,
+    mann_whitney_test,
+    permuted_p_value,
+    welch_test,
+)
 from radii.errors import DataError
 
 

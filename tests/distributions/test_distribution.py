@@ -12,10 +12,10 @@ import pytest
 
 import radii
 from radii import demo
-from radii.brackets import Bracket, Measurement
 from radii.cli import main
 from radii.distributions import Distribution, ecdf, over_targets, summary, summary_table
 from radii.errors import DataError, StoreError
+from radii.verdicts import Bracket, Measurement
 
 
 def small() -> Distribution:

@@ -9,8 +9,7 @@ import pytest
 from scipy import stats
 from simulated_brackets import gridded, lognormal_brackets
 
-from radii.distributions import Distribution, fit, fit_all
-from radii.distributions.families import FAMILIES
+from radii.distributions import FAMILIES, Distribution, fit, fit_all
 from radii.errors import DataError
 
 TRUE = {

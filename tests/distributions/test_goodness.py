@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 from simulated_brackets import gridded, lognormal_brackets, widened
 
-from radii.distributions import Distribution, goodness_of_fit
-from radii.distributions.families import FAMILIES
-from radii.distributions.goodness import ks_check, monte_carlo_check
+from radii.distributions import FAMILIES, Distribution, goodness_of_fit
+from radii.distributions._goodness import ks_check, monte_carlo_check
 from radii.errors import DataError
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from simulated_brackets import gridded, widened
 
 from radii.distributions import Distribution
-from radii.distributions.npmle import turnbull_of
+from radii.distributions._npmle import turnbull_of
 
 
 def test_by_hand() -> None:

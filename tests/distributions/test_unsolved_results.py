@@ -32,7 +32,7 @@ from radii.distributions import (
     summary,
     turnbull,
 )
-from radii.distributions.pairs import paired_on
+from radii.distributions._comparisons import paired_on
 from radii.errors import DataError
 
 EMPTY = 40

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from radii.ensembles import Point
 from radii.networks import Network
-from radii.testing.graphs import Sketch
+from radii.testing._graphs import Sketch
 
 
 def half_plane(

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from radii.ensembles.game import Listed, Mix, Unless, couple, solve, value_of
-from radii.ensembles.sets import full_set, heaviest, is_within, maximal, members, minimal, set_of
+from radii.ensembles import AllowedSets, ListedSets, couple, members, solve
+from radii.ensembles._ensemble import full_set, heaviest, is_within, maximal, minimal, set_of
+from radii.ensembles._game import Mix, value_of
 from radii.errors import SpecificationError
 
 
@@ -29,7 +30,7 @@ def reference(families: list[tuple[int, ...]], classifiers: int) -> float:
 @pytest.mark.parametrize("count", range(2, 7))
 def test_matching_pennies(count: int) -> None:
     """One classifier at a time: the attacker must guess which one defends."""
-    singles = Listed(tuple(1 << c for c in range(count)))
+    singles = ListedSets(tuple(1 << c for c in range(count)))
     found = solve([singles], count)
     assert found.lower == found.upper == Fraction(1, count)
     assert found.defence == (Fraction(1, count),) * count
@@ -39,32 +40,34 @@ def test_matching_pennies(count: int) -> None:
 @pytest.mark.parametrize("count", range(2, 7))
 @pytest.mark.parametrize("size", range(1, 7))
 def test_every_set_of_one_size(count: int, size: int) -> None:
-    sets = Listed(tuple(set_of(chosen) for chosen in combinations(range(count), min(size, count))))
+    sets = ListedSets(
+        tuple(set_of(chosen) for chosen in combinations(range(count), min(size, count)))
+    )
     assert solve([sets], count).lower == Fraction(min(size, count), count)
 
 
 def test_two_classifiers_on_two_sides() -> None:
     """The paper's first figure: left fools one classifier, right the other."""
-    found = solve([Listed((0b01, 0b10))], 2)
+    found = solve([ListedSets((0b01, 0b10))], 2)
     assert found.lower == Fraction(1, 2)
     assert found.attack == ({0b01: Fraction(1, 2), 0b10: Fraction(1, 2)},)
 
 
 def test_one_point_a_classifier() -> None:
     """Point c fools only classifier c: every classifier is wrong on one point of four."""
-    assert solve([Listed((1 << c,)) for c in range(4)], 4).lower == Fraction(1, 4)
+    assert solve([ListedSets((1 << c,)) for c in range(4)], 4).lower == Fraction(1, 4)
 
 
 def test_nothing_and_everything_can_be_fooled() -> None:
-    assert solve([Listed(())] * 3, 2).upper == 0
-    assert solve([Listed((0b11,))] * 3, 2).lower == 1
+    assert solve([ListedSets(())] * 3, 2).upper == 0
+    assert solve([ListedSets((0b11,))] * 3, 2).lower == 1
     with pytest.raises(SpecificationError):
         solve([], 2)
 
 
 def test_a_mix_needs_both_points() -> None:
     """Each point alone gives 1/2; together a deterministic attack does as well."""
-    found = solve([Listed((0b01, 0b10))] * 2, 2)
+    found = solve([ListedSets((0b01, 0b10))] * 2, 2)
     assert found.lower == Fraction(1, 2)
     assert len(couple(found.attack)) <= 2
 
@@ -85,7 +88,7 @@ games = st.integers(2, 6).flatmap(
 @given(games)
 def test_value_and_play(game: tuple[int, list[tuple[int, ...]]]) -> None:
     count, families = game
-    found = solve([Listed(sets) for sets in families], count)
+    found = solve([ListedSets(sets) for sets in families], count)
     assert found.is_exact
     assert float(found.lower) == pytest.approx(reference(families, count), abs=1e-7)
     attempts = couple(found.attack)
@@ -113,7 +116,7 @@ def test_heaviest_allowed_set(count: int, masks: list[int], weights: list[int]) 
     universe = full_set(count)
     forbidden = minimal(mask for mask in masks if is_within(mask, universe))
     shares = [Fraction(weight, 7) for weight in weights]
-    family = Unless(universe, forbidden)
+    family = AllowedSets(universe, forbidden)
     allowed = [mask for mask in range(universe + 1) if family.allows(mask)]
     best = max(sum(shares[c] for c in members(mask)) for mask in allowed)
     found = heaviest(shares, forbidden, universe)
@@ -127,6 +130,8 @@ def test_forbidden_sets_say_the_same_as_allowed_ones(
     game: tuple[int, list[tuple[int, ...]]],
 ) -> None:
     count, families = game
-    unless = [Unless(full_set(count), minimal(m for m in sets if m)) for sets in families]
-    listed = [Listed(maximal(m for m in range(2**count) if family.allows(m))) for family in unless]
+    unless = [AllowedSets(full_set(count), minimal(m for m in sets if m)) for sets in families]
+    listed = [
+        ListedSets(maximal(m for m in range(2**count) if family.allows(m))) for family in unless
+    ]
     assert solve(unless, count).lower == solve(listed, count).lower

@@ -15,7 +15,7 @@ from planar_classifiers import half_plane, point
 
 from radii.cli import main
 from radii.datasets import from_arrays
-from radii.ensembles import FILE_NAME, Known, Study, read_known
+from radii.ensembles import FILE_NAME, EnsembleResults, EnsembleStudy, read_ensemble_results
 from radii.errors import StoreError
 from radii.queries import Grid
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
@@ -23,7 +23,7 @@ from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 LEFT, RIGHT = half_plane([-1.0, 0.0], 1.0), half_plane([1.0, 0.0], 1.0)
 
 
-def questions(known: Known) -> list[tuple[int, int, float]]:
+def questions(known: EnsembleResults) -> list[tuple[int, int, float]]:
     """Whom verifiers were asked about, point by point, in the order of the answers."""
     return [
         (place, finding.classifiers, finding.eps)
@@ -34,10 +34,10 @@ def questions(known: Known) -> list[tuple[int, int, float]]:
 
 
 def test_what_is_kept_is_what_was_found(tmp_path: Path) -> None:
-    with Study.open([LEFT, RIGHT], [point([0, 0], index=7)], out=tmp_path) as study:
+    with EnsembleStudy.open([LEFT, RIGHT], [point([0, 0], index=7)], out=tmp_path) as study:
         found = study.value(2.0)
         inside = study.known
-    known = read_known(tmp_path)
+    known = read_ensemble_results(tmp_path)
     for each in (inside, known):
         (play,) = each.plays
         assert each.attained(play) == found.lower
@@ -51,7 +51,7 @@ def test_what_is_kept_is_what_was_found(tmp_path: Path) -> None:
 
 def test_a_claim_that_an_input_refutes_does_not_count(tmp_path: Path) -> None:
     """Somebody claims that LEFT cannot be fooled within 2; a replayed input does it."""
-    with Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
+    with EnsembleStudy.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
         study.value(2.0)
     with sqlite3.connect(tmp_path / FILE_NAME) as database:
         database.execute(
@@ -59,7 +59,7 @@ def test_a_claim_that_an_input_refutes_does_not_count(tmp_path: Path) -> None:
             " margin, message) VALUES (0, '[0]', 2.0, 'ROBUST', 'liar', '1', 0, 0, '')"
         )
     database.close()
-    known = read_known(tmp_path)
+    known = read_ensemble_results(tmp_path)
     (play,) = known.plays
     assert known.attained(play) == known.conceded(play)
     assert [claim.verifier for claim in known.facts[0].disagreements] == ["liar"]
@@ -70,7 +70,7 @@ def test_what_nobody_answered_is_asked_again(tmp_path: Path) -> None:
     for verdict, is_asked in (("ERROR", True), ("TIMEOUT", False)):
         out = tmp_path / verdict
         both = [point([0, 0])]
-        with Study.open([LEFT, RIGHT], both, out=out) as study:
+        with EnsembleStudy.open([LEFT, RIGHT], both, out=out) as study:
             found = study.value(2.0)
         database = sqlite3.connect(out / FILE_NAME)
         with database:
@@ -79,10 +79,10 @@ def test_what_nobody_answered_is_asked_again(tmp_path: Path) -> None:
             ).rowcount
         database.close()
         assert lost
-        before = questions(read_known(out))
-        with Study.open([LEFT, RIGHT], both, out=out) as study:
+        before = questions(read_ensemble_results(out))
+        with EnsembleStudy.open([LEFT, RIGHT], both, out=out) as study:
             again = study.value(2.0)
-        assert (len(questions(read_known(out))) > len(before)) is is_asked
+        assert (len(questions(read_ensemble_results(out))) > len(before)) is is_asked
         assert (again.upper == found.upper) is is_asked
 
 
@@ -102,28 +102,28 @@ def test_what_nobody_answered_is_asked_again(tmp_path: Path) -> None:
     ],
 )
 def test_damage_is_never_a_value(tmp_path: Path, damage: str) -> None:
-    with Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
+    with EnsembleStudy.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
         study.value(2.0)
     with sqlite3.connect(tmp_path / FILE_NAME) as database:
         database.execute(damage)
     database.close()
     with pytest.raises(StoreError, match="damaged"):
-        read_known(tmp_path)
+        read_ensemble_results(tmp_path)
     if "1/0" in damage or "near" in damage:
         with pytest.raises(StoreError, match="damaged"):
-            Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path)
+            EnsembleStudy.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path)
 
 
 def test_a_file_of_version_1_is_carried_on(tmp_path: Path) -> None:
-    with Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
+    with EnsembleStudy.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
         found = study.value(2.0)
     make_older(tmp_path, 1)
     with pytest.raises(StoreError, match="another version"):
-        read_known(tmp_path)
-    with Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path, arithmetic=REAL) as study:
+        read_ensemble_results(tmp_path)
+    with EnsembleStudy.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path, arithmetic=REAL) as study:
         again = study.value(2.0)
     assert (again.lower, again.upper, again.questions) == (found.lower, found.upper, 0)
-    assert len(read_known(tmp_path).plays) == 1
+    assert len(read_ensemble_results(tmp_path).plays) == 1
 
 
 def make_older(directory: Path, version: int) -> None:
@@ -138,7 +138,7 @@ def make_older(directory: Path, version: int) -> None:
     database.close()
 
 
-def proven_in(known: Known) -> set[tuple[str, Arithmetic | None]]:
+def proven_in(known: EnsembleResults) -> set[tuple[str, Arithmetic | None]]:
     return {
         (finding.verifier, finding.arithmetic)
         for facts in known.facts
@@ -150,35 +150,35 @@ def proven_in(known: Known) -> set[tuple[str, Arithmetic | None]]:
 @pytest.mark.parametrize("arithmetic", [FLOAT, REAL])
 def test_findings_keep_their_arithmetic(tmp_path: Path, arithmetic: Arithmetic) -> None:
     networks, points = [LEFT, RIGHT], [point([0, 0])]
-    with Study.open(networks, points, out=tmp_path, arithmetic=arithmetic) as study:
+    with EnsembleStudy.open(networks, points, out=tmp_path, arithmetic=arithmetic) as study:
         study.value(0.5)  # bounds prove both
         study.value(2.0)  # that one input fools both is for the verifier
         assert study.arithmetic == arithmetic
-    known = read_known(tmp_path)
+    known = read_ensemble_results(tmp_path)
     assert known.arithmetic == arithmetic
     assert proven_in(known) == {("crown", arithmetic), ("native", arithmetic)}
 
 
 def test_a_replayed_point_proves_nothing_of_arithmetic(tmp_path: Path) -> None:
-    with Study.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
+    with EnsembleStudy.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
         study.value(0.0)
-    assert proven_in(read_known(tmp_path)) == {("replay", None)}
+    assert proven_in(read_ensemble_results(tmp_path)) == {("replay", None)}
 
 
 def test_facts_from_before_arithmetic_are_real(tmp_path: Path) -> None:
     networks, points = [LEFT, RIGHT], [point([0, 0])]
-    with Study.open(networks, points, out=tmp_path) as study:
+    with EnsembleStudy.open(networks, points, out=tmp_path) as study:
         study.value(0.0)
         found = study.value(2.0)
     make_older(tmp_path, 2)
     before = (tmp_path / FILE_NAME).read_bytes()
-    known = read_known(tmp_path)
+    known = read_ensemble_results(tmp_path)
     assert (tmp_path / FILE_NAME).read_bytes() == before, "reading must not change the file"
     assert known.arithmetic == REAL
     assert proven_in(known) == {("native", REAL), ("replay", None)}
     with pytest.raises(StoreError, match="another arithmetic; go on with --arithmetic real"):
-        Study.open(networks, points, out=tmp_path)
-    with Study.open(networks, points, out=tmp_path, arithmetic=REAL) as study:
+        EnsembleStudy.open(networks, points, out=tmp_path)
+    with EnsembleStudy.open(networks, points, out=tmp_path, arithmetic=REAL) as study:
         again = study.value(2.0)
     assert (again.lower, again.upper, again.questions) == (found.lower, found.upper, 0)
 
@@ -215,7 +215,9 @@ def test_killed_in_the_middle_of_a_curve(
         path.write_bytes(network.onnx_bytes)
     inputs, labels = np.zeros((1, 4), np.float32), np.zeros(1, int)
     np.savez(tmp_path / "points.npz", images=inputs, labels=labels)
-    with Study.open(networks, from_arrays(inputs, labels), norm="l1", verifier="milp") as study:
+    with EnsembleStudy.open(
+        networks, from_arrays(inputs, labels), norm="l1", verifier="milp"
+    ) as study:
         curve = study.curve(Grid.parse("0.8:1.3:0.2").values)
         expected = [(each.eps, float(each.lower), float(each.upper)) for each in curve]
         assert [bracket[1:] for bracket in expected] == [(0, 0), (0.25, 0.25), (0.25, 0.25)]
@@ -228,11 +230,11 @@ def test_killed_in_the_middle_of_a_curve(
     command = [sys.executable, "-c", KILLED, *asked, *kept]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    before = questions(read_known(tmp_path / "kept"))
+    before = questions(read_ensemble_results(tmp_path / "kept"))
     assert len(before) == KILLED_AFTER
     assert main([*asked, *kept]) == 0
     told = json.loads(capsys.readouterr().out)["curve"]
     assert [(each["eps"], each["lower"], each["upper"]) for each in told] == expected
-    after = questions(read_known(tmp_path / "kept"))
+    after = questions(read_ensemble_results(tmp_path / "kept"))
     assert set(before) < set(after), "there was more to ask"
     assert len(after) == len(set(after)), "nothing was asked twice"

@@ -9,25 +9,28 @@ import pytest
 from planar_classifiers import half_plane, point
 
 from radii.balls import Norm
-from radii.ensembles import Ensemble, Listed, Point, Study, Unless, decide_jointly, solve
-from radii.ensembles.game import value_of
-from radii.ensembles.literature import (
-    Outcome,
-    Played,
-    Reply,
-    best_deterministic_attacker,
-    solve_milp,
-    solve_smt,
-    uniform_attacker,
+from radii.ensembles import (
+    AllowedSets,
+    Ensemble,
+    EnsembleStudy,
+    ListedSets,
+    Point,
+    decide_jointly,
+    solve,
 )
-from radii.ensembles.sets import full_set, maximal, minimal
-from radii.testing.networks import Family, random_network
+from radii.ensembles._ensemble import full_set, maximal, minimal
+from radii.ensembles._game import value_of
+from radii.ensembles.literature._attackers import best_deterministic_attacker, uniform_attacker
+from radii.ensembles.literature._base import BaselineReply, BaselineResult, ReplayedAttack
+from radii.ensembles.literature._milp import solve_milp
+from radii.ensembles.literature._smt import solve_smt
+from radii.testing._networks import NetworkFamily, random_network
 from radii.verdicts import Verdict
 from radii.verifiers import Milp
 
 QUICK, ALL = 8, 200
 SEEDS = [pytest.param(seed, marks=() if seed < QUICK else pytest.mark.slow) for seed in range(ALL)]
-FAMILIES = (Family.DENSE, Family.LEAKY, Family.RESIDUAL, Family.POOLING)
+FAMILIES = (NetworkFamily.DENSE, NetworkFamily.LEAKY, NetworkFamily.RESIDUAL, NetworkFamily.POOLING)
 
 
 def random_ensemble(seed: int) -> tuple[Ensemble, list[Point], Norm, float]:
@@ -59,14 +62,16 @@ def brute_force(
             mask: decide_jointly(ensemble, each, ball, mask, Milp()).verdict
             for mask in range(1, 2 ** len(ensemble))
         }
-        fooled.append(Listed(maximal(m for m, v in verdicts.items() if v is Verdict.NOT_ROBUST)))
+        fooled.append(
+            ListedSets(maximal(m for m, v in verdicts.items() if v is Verdict.NOT_ROBUST))
+        )
         never = minimal(m for m, v in verdicts.items() if v is Verdict.ROBUST)
-        possible.append(Unless(full_set(len(ensemble)), never))
+        possible.append(AllowedSets(full_set(len(ensemble)), never))
     count = len(ensemble)
     return solve(fooled, count).lower, solve(possible, count).upper
 
 
-def replayed(study: Study, eps: float) -> Fraction:
+def replayed(study: EnsembleStudy, eps: float) -> Fraction:
     """The value of the best attack, from what ONNX Runtime says of each perturbed point alone."""
     attack = study.attack(study.value(eps))
     assert len(attack.probabilities) <= len(study.ensemble)
@@ -88,7 +93,7 @@ def replayed(study: Study, eps: float) -> Fraction:
 def test_exact_value(seed: int) -> None:
     ensemble, points, norm, eps = random_ensemble(seed)
     low, high = brute_force(ensemble, points, norm, eps)
-    with Study.open(ensemble.networks, points, norm=norm, verifier="milp") as study:
+    with EnsembleStudy.open(ensemble.networks, points, norm=norm, verifier="milp") as study:
         found = study.value(eps)
         assert found.lower <= high
         assert found.upper >= low
@@ -110,19 +115,19 @@ def test_exact_value(seed: int) -> None:
 def test_the_papers_program_agrees(seed: int) -> None:
     """With as many attacks as classifiers it finds an attack just below the value, none above."""
     ensemble, points, norm, eps = random_ensemble(seed)
-    with Study.open(ensemble.networks, points, norm=norm, verifier="milp") as study:
+    with EnsembleStudy.open(ensemble.networks, points, norm=norm, verifier="milp") as study:
         found = study.value(eps)
     arguments = {"norm": norm, "eps": eps, "attacks": len(ensemble), "seconds": 60.0}
     below, above = float(found.lower) - 1e-3, float(found.upper) + 1e-3
     if below > 0:
         outcome = solve_milp(ensemble, points, alpha=below, **arguments)
-        assert outcome.reply is not Reply.ROBUST
+        assert outcome.reply is not BaselineReply.ROBUST
         best = solve_milp(ensemble, points, alpha=below, maximise=True, **arguments)
         for played in (outcome.played, best.played):
             assert played is None or played.value <= found.upper
     if above <= 1:
         outcome = solve_milp(ensemble, points, alpha=above, **arguments)
-        assert outcome.reply is not Reply.ATTACK
+        assert outcome.reply is not BaselineReply.ATTACK
 
 
 def test_summing_over_classifiers_misses_the_optimum() -> None:
@@ -130,7 +135,7 @@ def test_summing_over_classifiers_misses_the_optimum() -> None:
     networks = [half_plane([1.0, 0.0], 1.0), half_plane([1.0, 0.0], 1.0)]
     networks.append(half_plane([-1.0, 0.0], 1.0))
     ensemble, points = Ensemble(networks), [point([0, 0])]
-    with Study.open(networks, points, norm="l1") as study:
+    with EnsembleStudy.open(networks, points, norm="l1") as study:
         assert study.value(2.0).lower == Fraction(1, 2)
     arguments = {"norm": Norm.L1, "eps": 2.0, "attacks": 2, "seconds": 30.0}
     found = solve_milp(ensemble, points, alpha=0.1, maximise=True, **arguments)
@@ -146,9 +151,11 @@ def test_an_attack_that_does_not_replay_is_told_apart() -> None:
         (Fraction(1, 2), False),
         (Fraction(9, 10) - Fraction(1, 10**6), True),
     ):
-        outcome = Outcome(Reply.ATTACK, 1.0, Played((Fraction(1),), ((),), value), alpha=0.9)
+        outcome = BaselineResult(
+            BaselineReply.ATTACK, 1.0, ReplayedAttack((Fraction(1),), ((),), value), alpha=0.9
+        )
         assert outcome.is_replayed is is_replayed
-    assert not Outcome(Reply.TIMEOUT, 1.0, alpha=0.9).is_replayed
+    assert not BaselineResult(BaselineReply.TIMEOUT, 1.0, alpha=0.9).is_replayed
 
 
 def test_smt() -> None:
@@ -158,8 +165,8 @@ def test_smt() -> None:
     ensemble, points = Ensemble(networks), [point([0, 0])]
     arguments = {"norm": Norm.L1, "eps": 2.0, "seconds": 60.0}
     found = solve_smt(ensemble, points, alpha=0.5, attacks=2, **arguments)
-    assert found.reply is Reply.ATTACK
+    assert found.reply is BaselineReply.ATTACK
     more = solve_smt(ensemble, points, alpha=0.6, attacks=2, **arguments)
-    assert more.reply is Reply.ROBUST
+    assert more.reply is BaselineReply.ROBUST
     alone = solve_smt(ensemble, points, alpha=0.1, attacks=1, **arguments)
-    assert alone.reply is Reply.ROBUST
+    assert alone.reply is BaselineReply.ROBUST

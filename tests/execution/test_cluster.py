@@ -19,15 +19,16 @@ import pytest
 import radii
 from radii import datasets
 from radii.balls import Norm
-from radii.cputime import descendants
 from radii.errors import ExperimentError, InputError
-from radii.execution import Case, Cluster, RayWorkers, Task, Toolbox, cluster, drive
+from radii.execution import Case, Cluster, RayWorkers, Task, Toolbox, drive
+from radii.execution import _cluster as cluster
+from radii.experiments import select
 from radii.networks import Network, load_network
+from radii.processes._cpu_time import descendant_pids
 from radii.queries import Grid, Instance, Query
-from radii.search import Kind, Linear
-from radii.selection import select
-from radii.store import FILE_NAME, Store
-from radii.testing.simulated import Cooperating, Crashing, Hanging, Hoarding, Lying, Scripted
+from radii.search import Linear, QuestionKind
+from radii.store import STORE_FILE, Store
+from radii.testing._simulated import Cooperating, Crashing, Hanging, Hoarding, Lying, Scripted
 from radii.verdicts import Result, Verdict
 
 pytest.importorskip("ray.cluster_utils", reason="the extra 'ray' is not installed")
@@ -72,12 +73,12 @@ class Machines:
 
     def workers_on(self, node: Any) -> list[int]:
         (raylet,) = node.all_processes["raylet"]
-        return [pid for pid in descendants(raylet.process.pid) if is_worker(pid)]
+        return [pid for pid in descendant_pids(raylet.process.pid) if is_worker(pid)]
 
 
 def is_worker(pid: int) -> bool:
     try:
-        return b"radii.execution.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"radii.processes._worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 
@@ -108,7 +109,7 @@ def workers_of(machines: Machines, network: Network, **options: Any) -> RayWorke
 
 
 def task_of(instance: Instance, eps: float, seconds: float = 60.0, number: int = 0) -> Task:
-    return Task(number, instance.network, Kind.PROVE, (Query(instance, eps),), seconds)
+    return Task(number, instance.network, QuestionKind.PROVE, (Query(instance, eps),), seconds)
 
 
 def until(is_true: Callable[[], object], seconds: float = PATIENCE) -> None:
@@ -326,7 +327,7 @@ def has_reported(run: subprocess.Popen[bytes], out: Path, count: int) -> bool:
 
 def rows_of(directory: Path) -> list[tuple[Any, ...]]:
     """Every result as it was reported: id, instance, kind, eps, verdict, when."""
-    db = sqlite3.connect(directory / FILE_NAME)
+    db = sqlite3.connect(directory / STORE_FILE)
     query = "SELECT id, instance, kind, eps, verdict, ended_at FROM queries ORDER BY id"
     rows = db.execute(query).fetchall()
     db.close()

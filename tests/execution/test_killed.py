@@ -13,9 +13,10 @@ import pytest
 
 from radii.errors import RadiiError
 from radii.execution import LocalWorkers, Task
-from radii.execution.local import _Worker
-from radii.experiments import Experiment, Plan, plans, prepare
-from radii.search import Kind, Question
+from radii.execution._local import _Worker
+from radii.experiments import Experiment, Plan, prepare
+from radii.experiments import _plan as plans
+from radii.search import Question, QuestionKind
 from radii.store import Store
 from radii.verdicts import Result, Verdict
 
@@ -25,7 +26,7 @@ START_SECONDS = 120.0
 class Doomed(LocalWorkers):
     """Somebody kills its workers as they begin a task of the kind, `left` times."""
 
-    kind: ClassVar[Kind] = Kind.RADIUS
+    kind: ClassVar[QuestionKind] = QuestionKind.RADIUS
     left: ClassVar[float] = 0
 
     def submit(self, task: Task) -> None:
@@ -84,7 +85,9 @@ def test_a_worker_that_is_killed_is_no_permanent_error(
 ) -> None:
     doomed.left = math.inf
     killed = run(plan, tmp_path)
-    verdicts = [result.verdict for question, result in killed if question.kind is Kind.RADIUS]
+    verdicts = [
+        result.verdict for question, result in killed if question.kind is QuestionKind.RADIUS
+    ]
     assert verdicts == [Verdict.ERROR] * 2, "it is asked once more, and then no more"
     assert measured(tmp_path) == (0.0, 0.1, 1)
 
@@ -95,9 +98,11 @@ def test_a_worker_that_is_killed_is_no_permanent_error(
     assert len(run(plan, tmp_path)) == len(resumed), "a third run asks nothing"
 
 
-@pytest.mark.parametrize("kind", [pytest.param(Kind.ATTACK, marks=pytest.mark.slow), Kind.RADIUS])
+@pytest.mark.parametrize(
+    "kind", [pytest.param(QuestionKind.ATTACK, marks=pytest.mark.slow), QuestionKind.RADIUS]
+)
 def test_a_worker_that_is_killed_once_changes_no_bracket(
-    plan: Plan, doomed: type[Doomed], tmp_path: Path, kind: Kind
+    plan: Plan, doomed: type[Doomed], tmp_path: Path, kind: QuestionKind
 ) -> None:
     doomed.kind, doomed.left = kind, 1
     told = run(plan, tmp_path)
@@ -108,7 +113,7 @@ def test_a_worker_that_is_killed_once_changes_no_bracket(
 
 def test_what_was_too_much_memory_without_a_stated_limit_is_asked_again(plan: Plan) -> None:
     """What a machine could spare is no answer; what an experiment states is one."""
-    asked = Question(Kind.RADIUS, 0.39)
+    asked = Question(QuestionKind.RADIUS, 0.39)
     full = Result(Verdict.MEMOUT, 0.39, "native", "1", 1.0, message="out of memory")
     for memory, is_open in ((None, True), (2**30, False)):
         limited = replace(plan, settings=replace(plan.settings, memory=memory))

@@ -16,12 +16,12 @@ from radii import datasets
 from radii.attacks import Attack
 from radii.balls import Norm
 from radii.execution import Executor, Inline, LocalWorkers, Task, Toolbox
-from radii.execution.local import _with_effort
+from radii.execution._local import _with_partial_result
+from radii.experiments import select
 from radii.networks import Network, load_network
 from radii.queries import Grid, Instance, Query
-from radii.search import Kind
-from radii.selection import select
-from radii.testing.simulated import (
+from radii.search import QuestionKind
+from radii.testing._simulated import (
     Cooperating,
     Crashing,
     Hanging,
@@ -61,7 +61,7 @@ def toolbox(
 
 
 def proof_task(instance: Instance, eps: float = 0.05, seconds: float = 60.0) -> Task:
-    return Task(0, instance.network, Kind.PROVE, (Query(instance, eps),), seconds)
+    return Task(0, instance.network, QuestionKind.PROVE, (Query(instance, eps),), seconds)
 
 
 def executors(tools: Toolbox) -> list[Executor]:
@@ -131,7 +131,9 @@ def test_what_was_proven_before_a_kill_counts(
     verifier = Stumbling(Milp(), dies=dies)
     tools = Toolbox({network.fingerprint: network}, None, verifier, grid=grid)
     with LocalWorkers(tools, jobs=1) as executor:
-        executor.submit(Task(0, instance.network, Kind.RADIUS, (Query(instance, 0.2),), 1.0))
+        executor.submit(
+            Task(0, instance.network, QuestionKind.RADIUS, (Query(instance, 0.2),), 1.0)
+        )
         _, (result,) = executor.wait()
     assert result.verdict is verdict
     assert result.proof is not None
@@ -159,7 +161,7 @@ def test_a_message_of_a_kill_says_what_is_kept() -> None:
         (Result(Verdict.UNKNOWN, 0.2, "v", "1", 1.0), Verdict.TIMEOUT, ""),
     ]
     for found, verdict, kept in cases:
-        result = _with_effort(found, killed)
+        result = _with_partial_result(found, killed)
         assert (result.verdict, result.seconds) == (verdict, 3.0)
         assert result.message == f"killed: it overran{kept}"
 
@@ -172,7 +174,7 @@ def test_what_was_proven_before_torch_ran_out_of_memory_counts(
     def allocate() -> None:
         raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
-    monkeypatch.setattr("radii.testing.simulated.hang", allocate)
+    monkeypatch.setattr("radii.testing._simulated.hang", allocate)
     values = list(Grid(0.02, 0.2, 0.02))
     result = Stumbling(Milp()).certify(network, instance, values)
     assert result.proof is not None
@@ -291,7 +293,7 @@ def test_closing_ends_the_processes(network: Network, instance: Instance) -> Non
 
 
 def test_a_lie_is_a_claim_like_any_other_here(network: Network, instance: Instance) -> None:
-    """Only a witness can show it; `radii.brackets.weigh` then drops the claim."""
+    """Only a witness can show it; `radii.verdicts.weigh` then drops the claim."""
     with Inline(toolbox(network, Lying())) as executor:
         executor.submit(proof_task(instance, eps=0.3))
         assert executor.wait()[1][0].verdict is Verdict.ROBUST
@@ -299,16 +301,16 @@ def test_a_lie_is_a_claim_like_any_other_here(network: Network, instance: Instan
 
 def test_a_failed_attack_is_unknown(network: Network, instance: Instance) -> None:
     with Inline(toolbox(network, attack=Hopeless())) as executor:
-        executor.submit(Task(0, instance.network, Kind.ATTACK, (Query(instance, 0.3),)))
+        executor.submit(Task(0, instance.network, QuestionKind.ATTACK, (Query(instance, 0.3),)))
         (result,) = executor.wait()[1]
     assert result.verdict is Verdict.UNKNOWN
     assert (result.proof, result.witness) == (None, None)
 
 
 def test_networks_survive_the_trip(network: Network) -> None:
-    from radii.execution._base import Equipment
+    from radii.execution import SealedToolbox
 
-    (copy,) = Equipment.pack(toolbox(network)).unpack().networks.values()
+    (copy,) = SealedToolbox.pack(toolbox(network)).unpack().networks.values()
     x = np.array([[0.1, 0.7]], np.float32)
     assert copy.fingerprint == network.fingerprint
     assert np.array_equal(copy.replay(x), network.replay(x))

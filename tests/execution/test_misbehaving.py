@@ -11,14 +11,15 @@ import pytest
 
 from radii import datasets
 from radii.balls import Norm
-from radii.cputime import cpu_seconds, descendants, is_alive
 from radii.errors import RadiiError
 from radii.execution import Case, LocalWorkers, Task, Toolbox, drive
+from radii.experiments import select
 from radii.networks import Network, load_network
+from radii.processes import cpu_seconds
+from radii.processes._cpu_time import descendant_pids, is_alive
 from radii.queries import Grid, Instance, Query
-from radii.search import KBinary, Kind, Question
-from radii.selection import select
-from radii.testing.simulated import Deaf, Hanging, Hoarding, Scripted, Segfaulting, Slow
+from radii.search import KBinary, Question, QuestionKind
+from radii.testing._simulated import Deaf, Hanging, Hoarding, Scripted, Segfaulting, Slow
 from radii.verdicts import Result, Verdict
 from radii.verifiers import Milp, Verifier, VnnComp
 
@@ -118,7 +119,7 @@ def test_wall_time_falls_and_work_grows_with_k(network: Network, instances: list
 
 
 def proof_task(instance: Instance, cpu: float) -> Task:
-    return Task(0, instance.network, Kind.PROVE, (Query(instance, 0.05),), 60.0, cpu)
+    return Task(0, instance.network, QuestionKind.PROVE, (Query(instance, 0.05),), 60.0, cpu)
 
 
 def test_a_cpu_limit_counts_processes_of_processes_and_ends_them(
@@ -129,7 +130,7 @@ def test_a_cpu_limit_counts_processes_of_processes_and_ends_them(
         executor.submit(proof_task(instances[0], cpu=0.5))
         child = executor._busy[0].child
         _, (result,) = executor.wait()
-        assert descendants(child.process.pid) == []
+        assert descendant_pids(child.process.pid) == []
     assert result.verdict is Verdict.TIMEOUT
     assert "CPU limit" in result.message
     assert result.cpu_seconds is not None
@@ -151,7 +152,7 @@ def test_a_worker_that_is_killed_leaves_no_tool_and_no_files(
 ) -> None:
     """As at Ctrl-C: the supervisor of a foreign program gets the time to clean up."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("radii.execution.local.CLOSE_SECONDS", 60.0)
+    monkeypatch.setattr("radii.execution._local.CLOSE_SECONDS", 60.0)
     tool = VnnComp(tool="sh -c 'sleep 3600' {onnx} {vnnlib} {out}")
     with LocalWorkers(Toolbox({network.fingerprint: network}, None, tool), 1) as executor:
         executor.submit(proof_task(instances[0], cpu=math.inf))
@@ -160,7 +161,9 @@ def test_a_worker_that_is_killed_leaves_no_tool_and_no_files(
         worker.child.connection.recv()
         worker.begin()
         end = time.monotonic() + 120
-        while len(family := descendants(worker.child.process.pid)) < 2 and time.monotonic() < end:
+        while (
+            len(family := descendant_pids(worker.child.process.pid)) < 2 and time.monotonic() < end
+        ):
             time.sleep(0.05)
         assert len(family) >= 2, "supervisor and tool"
         assert list(tmp_path.glob("radii-*"))
@@ -172,7 +175,7 @@ def test_a_worker_that_is_killed_leaves_no_tool_and_no_files(
 def test_a_tool_at_the_memory_limit_ends_before_its_worker_does(
     network: Network, instances: list[Instance]
 ) -> None:
-    hoard = "from radii.testing.simulated import hoard; hoard()"
+    hoard = "from radii.testing._simulated import hoard; hoard()"
     tool = VnnComp(tool=f"{sys.executable} -c '{hoard}' {{onnx}} {{vnnlib}} {{out}}")
     tools = Toolbox({network.fingerprint: network}, None, tool, memory_bytes=MEMORY)
     with LocalWorkers(tools, 1) as executor:

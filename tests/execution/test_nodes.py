@@ -12,8 +12,9 @@ import pytest
 
 from radii.cli import main
 from radii.errors import ExperimentError
-from radii.execution import Cluster, nodes
-from radii.execution.nodes import Node
+from radii.execution import Cluster
+from radii.execution import _cluster as nodes
+from radii.execution._cluster import ClusterNode
 
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="the extra 'ray' is not installed"
@@ -70,7 +71,7 @@ def test_a_gpu_for_each_query_that_computes_on_one() -> None:
     ],
 )
 def test_what_is_scarcest_counts(needs: dict[str, float], seats: int) -> None:
-    node = Node("id", "host", {"CPU": 8.0, "GPU": 2.0, "memory": 16e9})
+    node = ClusterNode("id", "host", {"CPU": 8.0, "GPU": 2.0, "memory": 16e9})
     assert node.seats(needs) == seats
 
 

@@ -13,12 +13,11 @@ import numpy as np
 import pytest
 
 from radii.balls import Domain, Norm
-from radii.brackets import Bracket
 from radii.execution import Case, Executor, Task, drive
 from radii.properties import OneToAny
 from radii.queries import Grid, Instance
-from radii.search import AttackGuided, KBinary, Kind, Native, Question, Search
-from radii.verdicts import Proof, Result, Verdict, Witness
+from radii.search import AttackGuided, KBinary, Native, Question, QuestionKind, Search
+from radii.verdicts import Bracket, Proof, Result, Verdict, Witness
 
 GRID = Grid.parse("mnist")
 
@@ -96,7 +95,7 @@ class Virtual(Executor):
             return Result(Verdict.CANCELLED, eps, "virtual", "1", seconds, cpu_seconds=seconds)
         if seconds >= task.seconds:
             return Result(Verdict.TIMEOUT, eps, "virtual", "1", seconds, cpu_seconds=seconds)
-        if eps < radius and task.kind is Kind.PROVE:
+        if eps < radius and task.kind is QuestionKind.PROVE:
             proof = Proof(eps, 1e-6)
             return Result(Verdict.ROBUST, eps, "virtual", "1", seconds, proof, cpu_seconds=seconds)
         found = Witness(np.zeros(2), min(eps, radius), 1, np.zeros(2), "virtual")
@@ -249,7 +248,7 @@ def test_a_verifier_that_quits_by_itself_is_not_asked_for_ever(
 
 def test_cases_are_attacked_together() -> None:
     run = Run(lambda: AttackGuided(GRID), 6, jobs=2, duration=lambda *_: 1.0)
-    attacks = [q for _, q, _ in run.told if q.kind is Kind.ATTACK]
+    attacks = [q for _, q, _ in run.told if q.kind is QuestionKind.ATTACK]
     assert len(attacks) == 6
     assert len(run.finished) == 6
     assert len(run.told) == 12, "a perfect attack leaves one proof a case"
@@ -341,7 +340,7 @@ def test_a_second_try_has_the_time_of_the_first(mortal: type[Mortal]) -> None:
 def test_an_attack_that_killed_its_worker_is_repeated_alone(mortal: type[Mortal]) -> None:
     mortal.deaths, mortal.only = 1000, 2
     run = Run(lambda: AttackGuided(GRID), 6, jobs=2, duration=lambda *_: 1.0)
-    attacks = [(case, result) for case, q, result in run.told if q.kind is Kind.ATTACK]
+    attacks = [(case, result) for case, q, result in run.told if q.kind is QuestionKind.ATTACK]
     assert len(attacks) == 12
     assert [result.verdict for _, result in attacks[:6]] == [Verdict.ERROR] * 6
     again = {case.instance.index: result.verdict for case, result in attacks[6:]}
@@ -352,11 +351,11 @@ def test_an_attack_that_killed_its_worker_is_repeated_alone(mortal: type[Mortal]
 
 
 def test_what_an_earlier_run_lost_is_open_again_and_what_it_found_counts() -> None:
-    question = Question(Kind.RADIUS, GRID[len(GRID) - 1])
+    question = Question(QuestionKind.RADIUS, GRID[len(GRID) - 1])
     attacked = Result(Verdict.UNKNOWN, question.eps, "virtual", "1", 1.0)
     lost = Result(Verdict.ERROR, 0.041, "virtual", "1", 1.0, proof=Proof(0.041, 0.0))
     search = Native(GRID)
-    search.tell(Question(Kind.ATTACK, question.eps), attacked)
+    search.tell(Question(QuestionKind.ATTACK, question.eps), attacked)
     search.recall(lost)
     assert search.bracket.lower == 0.041
     for _ in range(2):

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from radii.errors import InputError
 from radii.guarantees import METHODS, Population, Range, Sample, estimate_mean, plan_samples
-from radii.guarantees.limits import Chernoff, Exact, Hoeffding
+from radii.guarantees._limits import Chernoff, Exact, Hoeffding
 
 POPULATIONS = 2000
 MISS = 0.1

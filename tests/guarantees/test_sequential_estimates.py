@@ -9,14 +9,14 @@ from scipy.stats import binom
 from radii.errors import InputError
 from radii.guarantees import (
     BettingLimit,
-    Goal,
     Population,
     Range,
     SequentialEstimate,
+    StoppingRule,
     estimate_mean,
     plan_samples,
 )
-from radii.guarantees.betting import ROUNDING, STAKES, growth, remaining_means
+from radii.guarantees._sequences import MEAN_ROUNDING, STAKES, growth, remaining_means
 
 PATHS = 2000
 MISS = 0.1
@@ -36,7 +36,7 @@ def ever_refused(values: np.ndarray, mean: float, population: int | None = None)
     for seen, drawn in enumerate(values.T):
         left = means if population is None else remaining_means(means, population, seen, totals)
         with np.errstate(over="ignore"):
-            capital *= growth(drawn, np.maximum(left, ROUNDING))
+            capital *= growth(drawn, np.maximum(left, MEAN_ROUNDING))
         totals += drawn
         richest = np.maximum(richest, capital.mean(axis=0))
     return int((richest >= 1 / MISS).sum())
@@ -108,7 +108,7 @@ def test_stopped_estimates_cover_as_often_as_stated() -> None:
     for place in range(paths):
         mean = (0.5, 0.86, 0.97)[place % 3]
         values = (rng.random(260) < mean).astype(float)
-        goal = Goal(error=0.1, threshold=0.9)
+        goal = StoppingRule(error=0.1, threshold=0.9)
         sequential = SequentialEstimate(goal, Population("a source"), confidence=1 - MISS)
         found = run(sequential, values, 32).estimate
         failures += not found.low <= mean <= found.high
@@ -116,16 +116,18 @@ def test_stopped_estimates_cover_as_often_as_stated() -> None:
 
 
 CLEAR_CASES = [
-    (Goal(error=0.05), 1.0, 0.25),
-    (Goal(error=0.05), 0.97, 0.6),
-    (Goal(threshold=0.9), 1.0, 0.15),
-    (Goal(threshold=0.9), 0.97, 0.5),
-    (Goal(threshold=0.9), 0.5, 0.1),
+    (StoppingRule(error=0.05), 1.0, 0.25),
+    (StoppingRule(error=0.05), 0.97, 0.6),
+    (StoppingRule(threshold=0.9), 1.0, 0.15),
+    (StoppingRule(threshold=0.9), 0.97, 0.5),
+    (StoppingRule(threshold=0.9), 0.5, 0.1),
 ]
 
 
 @pytest.mark.parametrize(("goal", "mean", "share"), CLEAR_CASES)
-def test_clear_cases_need_fewer_inputs_than_the_plan(goal: Goal, mean: float, share: float) -> None:
+def test_clear_cases_need_fewer_inputs_than_the_plan(
+    goal: StoppingRule, mean: float, share: float
+) -> None:
     planned = plan_samples(0.05, 0.95).samples
     rng = np.random.default_rng(0)
     needed = [
@@ -137,7 +139,7 @@ def test_clear_cases_need_fewer_inputs_than_the_plan(goal: Goal, mean: float, sh
 
 def test_no_share_needs_more_inputs_than_the_plan() -> None:
     """The last look keeps even the hardest case, a share of one half, below Hoeffding's plan."""
-    sequential = SequentialEstimate(Goal(error=0.05), Population("s"))
+    sequential = SequentialEstimate(StoppingRule(error=0.05), Population("s"))
     assert sequential.needed is not None
     assert sequential.needed < plan_samples(0.05, 0.95).samples
     values = np.tile([0.0, 1.0], 500)
@@ -147,7 +149,7 @@ def test_no_share_needs_more_inputs_than_the_plan() -> None:
 
 
 def test_brackets_are_told_apart_from_sampling() -> None:
-    sequential = SequentialEstimate(Goal(error=0.05), Population("s"))
+    sequential = SequentialEstimate(StoppingRule(error=0.05), Population("s"))
     lower = np.tile([1.0, 1.0, 1.0, 0.0], 200)
     for start in range(0, 800, 4):
         sequential.add(lower[start : start + 4], np.ones(4))
@@ -161,7 +163,7 @@ def test_brackets_are_told_apart_from_sampling() -> None:
 
 
 def test_a_whole_set_is_known_exactly() -> None:
-    sequential = SequentialEstimate(Goal(threshold=0.5), Population("a set", 10))
+    sequential = SequentialEstimate(StoppingRule(threshold=0.5), Population("a set", 10))
     sequential.add(np.tile([0.0, 1.0], 5))
     assert (sequential.estimate.low, sequential.estimate.high) == (0.5, 0.5)
     assert sequential.estimate.is_at_least(0.5) is True
@@ -173,7 +175,7 @@ def test_values_of_other_ranges() -> None:
     rng = np.random.default_rng(1)
     values = rng.uniform(3, 4, 1000)
     sequential = SequentialEstimate(
-        Goal(error=0.3), Population("s"), values=Range(0, 10), is_share=False
+        StoppingRule(error=0.3), Population("s"), values=Range(0, 10), is_share=False
     )
     found = run(sequential, values).estimate
     fixed = plan_samples(0.3, 0.95, values=Range(0, 10)).samples
@@ -185,8 +187,8 @@ def test_values_of_other_ranges() -> None:
 
 def test_goals_that_make_no_sense() -> None:
     with pytest.raises(InputError, match="an error or a threshold"):
-        Goal()
+        StoppingRule()
     with pytest.raises(InputError, match="error -1"):
-        Goal(error=-1)
+        StoppingRule(error=-1)
     with pytest.raises(InputError, match="at least one input"):
-        _ = SequentialEstimate(Goal(error=0.1), Population("s")).estimate
+        _ = SequentialEstimate(StoppingRule(error=0.1), Population("s")).estimate

@@ -14,7 +14,7 @@ import pytest
 from onnx import numpy_helper
 
 from radii.networks import Network
-from radii.testing.graphs import Sketch
+from radii.testing._graphs import Sketch
 
 
 def model(*, inline: bool = False, opset: int = 13, slope: float = 0.1) -> onnx.ModelProto:

@@ -6,13 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from radii.networks import Graph, Kind, Network
-from radii.networks.operators import Clip, MaxPool, Relu, Window
-from radii.testing.graphs import (
-    Sketch,
-    convolutional_relu_network,
-    dense_relu_network,
-)
+from radii.networks import Clip, Graph, MaxPool, Network, OperatorKind, Relu, Window
+from radii.testing._graphs import Sketch, convolutional_relu_network, dense_relu_network
 
 
 def residual() -> Network:
@@ -27,7 +22,7 @@ def test_adjacency_and_kinds() -> None:
     assert [node.inputs for node in graph.nodes] == [(), (0,), (1,), (2, 0)]
     assert graph.consumers == ((1, 3), (2,), (3,), ())
     assert graph.is_affine == (True, True, False, True)
-    assert graph.nodes[2].kind is Kind.PIECEWISE_LINEAR
+    assert graph.nodes[2].kind is OperatorKind.PIECEWISE_LINEAR
     assert graph.output == 3
     assert graph.output_shape == (1, 3)
     assert [node.size for node in graph.nodes] == [3, 3, 3, 3]

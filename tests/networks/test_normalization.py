@@ -8,7 +8,7 @@ import torch
 
 from radii.errors import NetworkError
 from radii.networks import Network
-from radii.testing.graphs import Sketch
+from radii.testing._graphs import Sketch
 
 
 def flattened(*shape: int, dtype: type = np.float32) -> bytes:

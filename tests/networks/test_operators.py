@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from radii.networks import Network
-from radii.networks.building import PASSED_THROUGH
-from radii.networks.translation import TRANSLATORS
-from radii.testing.operator_models import OPERATOR_MODELS, operator_models
+from radii.networks._building import PASSED_THROUGH
+from radii.networks.translation._registry import TRANSLATORS
+from radii.testing.operator_models._registry import OPERATOR_MODELS, operator_models
 
 BATCH = 3
 STEP = 1e-7

@@ -13,7 +13,7 @@ import pytest
 
 import radii
 from conftest import SHARED_DATA, needs_shared_data
-from radii.cli.figures import KINDS, FigureOptions
+from radii.cli.figures import FIGURE_KINDS, FigureOptions
 from radii.distributions import Distribution, read_results
 from radii.errors import InputError
 from radii.plots import COLUMN_WIDTH, TEXT_WIDTH, save_figure
@@ -102,11 +102,13 @@ def one_to_one() -> Distribution:
 
 
 def figure_of(kind: str, distribution: Distribution, options: FigureOptions) -> Figure:
-    return KINDS[kind].draw(distribution, options)
+    return FIGURE_KINDS[kind].draw(distribution, options)
 
 
 @pytest.mark.parametrize("options", [COLUMN, TEXT], ids=["column", "text"])
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("targets", "claims")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in FIGURE_KINDS if kind not in ("targets", "claims")]
+)
 def test_measured_results(kind: str, options: FigureOptions) -> None:
     if kind in ("gains", "convergence") and not options.eps:
         pytest.skip("needs an eps")
@@ -140,7 +142,7 @@ def test_claims_against_witnesses(options: FigureOptions) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(kind, marks=() if kind == "ecdf" else pytest.mark.slow) for kind in KINDS],
+    [pytest.param(kind, marks=() if kind == "ecdf" else pytest.mark.slow) for kind in FIGURE_KINDS],
 )
 def test_files_in_every_format(kind: str, tmp_path: Path) -> None:
     figure = figure_of(kind, SUITED.get(kind, many)(), COLUMN)
@@ -159,7 +161,7 @@ def published() -> Distribution:
 @pytest.mark.slow
 @needs_shared_data
 @pytest.mark.parametrize(
-    "kind", [kind for kind in KINDS if kind not in ("targets", "closest", "claims")]
+    "kind", [kind for kind in FIGURE_KINDS if kind not in ("targets", "closest", "claims")]
 )
 def test_published_results(kind: str, published: Distribution) -> None:
     found = published
@@ -183,7 +185,9 @@ def digits() -> Distribution:
     )
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("targets", "claims")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in FIGURE_KINDS if kind not in ("targets", "claims")]
+)
 def test_embedded_digits(kind: str, digits: Distribution) -> None:
     try:
         figure = figure_of(kind, digits, COLUMN)
@@ -226,7 +230,7 @@ DEGENERATE = {
 ALWAYS = {"ecdf", "robust-accuracy", "satisfaction", "security"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FIGURE_KINDS)
 @pytest.mark.parametrize(
     "case",
     [

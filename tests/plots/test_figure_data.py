@@ -23,10 +23,10 @@ from radii.plots import (
     spread_curves,
     target_tables,
 )
-from radii.plots.correlations import extreme_pairs
-from radii.plots.ecdf import turnbull_line
-from radii.plots.groups import groups_of
-from radii.plots.matrices import short, shortened
+from radii.plots._correlations import extreme_pairs
+from radii.plots._ecdf import turnbull_line
+from radii.plots._matrices import short, shortened
+from radii.plots._style import groups_of
 
 
 def three_networks() -> Distribution:

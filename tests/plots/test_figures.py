@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from radii.brackets import Bracket, Measurement
 from radii.distributions import Distribution
 from radii.errors import DataError
 from radii.plots import (
@@ -25,6 +24,7 @@ from radii.plots import (
     robust_accuracy_curves,
     save_figure,
 )
+from radii.verdicts import Bracket, Measurement
 
 
 def measured(network: str, index: int, lower: float, upper: float, correct: bool) -> Measurement:
@@ -161,7 +161,7 @@ def test_counterexamples_stand_below_their_input() -> None:
 
 def test_drawing_leaves_pyplot_alone() -> None:
     code = (
-        "import sys; from radii.plots.style import new_figure; new_figure();"
+        "import sys; from radii.plots._style import new_figure; new_figure();"
         "print('matplotlib.pyplot' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,7 +10,7 @@ import numpy as np
 from radii.balls import Domain, Norm
 from radii.properties import OneToAny, OneToOne, Property
 from radii.queries import Instance
-from radii.search import Kind, Question
+from radii.search import Question, QuestionKind
 from radii.store import Store
 from radii.verdicts import REAL, Arithmetic, Proof, Result, Verdict, Witness
 
@@ -75,24 +75,24 @@ def answers(made: Instance, known: Known) -> list[tuple[str, Question, Result]]:
     if known.upper == 0:
         witness = Witness(made.input, 0.0, goal, made.outputs, "onnxruntime 1")
         result = Result(Verdict.NOT_ROBUST, 0.0, "replay", "1", 0.0, witness=witness)
-        return [(made.key, Question(Kind.REPLAY, 0.0), result)]
+        return [(made.key, Question(QuestionKind.REPLAY, 0.0), result)]
     if known.upper is not None:
         signs = np.sign(np.random.default_rng(made.index + 99).normal(size=made.input.shape))
         broken = (made.input + known.upper * signs).astype(np.float32)
         witness = Witness(broken, known.upper, goal, outputs_for(goal), "onnxruntime 1")
         result = Result(Verdict.NOT_ROBUST, 0.5, "minimum-norm", "1", 0.25, witness=witness)
-        found.append((made.key, Question(Kind.ATTACK, 0.5), result))
+        found.append((made.key, Question(QuestionKind.ATTACK, 0.5), result))
     if known.timed_out_at is not None:
         result = Result(Verdict.TIMEOUT, known.timed_out_at, "milp", "2", 60.0)
-        found.append((made.key, Question(Kind.PROVE, known.timed_out_at), result))
+        found.append((made.key, Question(QuestionKind.PROVE, known.timed_out_at), result))
     if known.lower > 0:
         proof = Proof(known.lower, 1e-6, known.arithmetic)
         result = Result(Verdict.ROBUST, known.lower, "milp", "2", 1.5, proof=proof)
-        found.append((made.key, Question(Kind.PROVE, known.lower), result))
+        found.append((made.key, Question(QuestionKind.PROVE, known.lower), result))
     if known.wrong_claim is not None:
         proof = Proof(known.wrong_claim, 0.0)
         result = Result(Verdict.ROBUST, known.wrong_claim, "liar", "0", 0.1, proof=proof)
-        found.append((made.key, Question(Kind.PROVE, known.wrong_claim), result))
+        found.append((made.key, Question(QuestionKind.PROVE, known.wrong_claim), result))
     return found
 
 

@@ -12,12 +12,12 @@ from made_experiments import STANDARD, write_experiment
 from test_report_page import BROWSER, PHONE, Opened, browser, open_page, table
 
 from conftest import dense_model
-from radii.ensembles import FILE_NAME, Point, Study
+from radii.ensembles import FILE_NAME, EnsembleStudy, Point
 from radii.errors import StoreError
 from radii.networks import Network
 from radii.report import make_payload, write_report
-from radii.report.reading import ENSEMBLE_FILE
-from radii.web.watching import Watch
+from radii.report._following import ENSEMBLE_FILE
+from radii.report._live import ExperimentWatcher
 
 __all__ = ["browser"]
 
@@ -47,7 +47,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     points = [Point(10 + place, 0, picture) for place, picture in enumerate(pictures)]
     networks = [classifier("dark", -1.0, -0.3), classifier(HOSTILE, 1.0, 0.7)]
     place = tmp_path_factory.mktemp("ensembles") / "kept"
-    with Study.open(networks, points, out=place) as study:
+    with EnsembleStudy.open(networks, points, out=place) as study:
         study.curve(EPS)
         with pytest.raises(StoreError, match="a run is writing there"):
             make_payload([place])
@@ -100,7 +100,7 @@ def test_damage_is_one_sentence(kept: Path, tmp_path: Path) -> None:
 
 
 def test_serving_shows_experiments_only(kept: Path) -> None:
-    assert Watch([kept]).state([], {})["experiments"] == []
+    assert ExperimentWatcher([kept]).state([], {})["experiments"] == []
 
 
 CANVAS = """kind => [...document.querySelectorAll(`#ensembles canvas[data-picture="${kind}"]`)].map(

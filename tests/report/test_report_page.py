@@ -16,9 +16,7 @@ import pytest
 from made_experiments import HOSTILE, ROBUST, STANDARD, write_experiment
 
 from radii.distributions import Distribution, Share
-from radii.report import make_payload, write_report
-from radii.report.payload import payload_of
-from radii.report.sources import Source
+from radii.report import Source, make_payload, payload_of, write_report
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="the package playwright is not installed"

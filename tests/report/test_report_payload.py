@@ -16,9 +16,9 @@ from radii.cli import main
 from radii.distributions import Distribution
 from radii.errors import StoreError
 from radii.report import Payload, make_payload, render_page
-from radii.report.findings import ranking
-from radii.report.packing import Block
-from radii.report.page import json_in_script
+from radii.report._findings import ranking
+from radii.report._page import json_in_script
+from radii.report._pictures import PackedArrays
 from radii.verdicts import FLOAT
 
 NUMPY = {"Float64Array": "<f8", "Float32Array": "<f4", "Int32Array": "<i4", "Uint32Array": "<u4"}
@@ -224,7 +224,7 @@ def test_names_cannot_leave_their_element(experiment: Path) -> None:
 
 def test_numbers_that_do_not_fit_are_refused() -> None:
     with pytest.raises(OverflowError, match="'label' does not fit into Uint16Array"):
-        Block().add("label", [70_000], "u2")
+        PackedArrays().add("label", [70_000], "u2")
 
 
 def test_command(experiment: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

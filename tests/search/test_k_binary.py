@@ -10,10 +10,10 @@ from functools import cache
 import pytest
 from test_search import Simulation, witness
 
-from radii.effort import theoretical_maximum
 from radii.queries import Grid
-from radii.search import Binary, Cuts, KBinary, Kind, Linear, Question, Search
-from radii.search.splitting import GOLDEN_CUTS, PATIENCE, Situation
+from radii.results import theoretical_maximum
+from radii.search import Binary, Cuts, KBinary, Linear, Question, QuestionKind, Search
+from radii.search._splitting import GOLDEN_CUTS, PATIENCE, Situation
 from radii.verdicts import Proof, Result, Verdict
 
 # --- exhaustive: the game between a search and all that can happen to it
@@ -284,6 +284,6 @@ def test_what_was_cancelled_is_asked_again_when_a_lie_is_found_out() -> None:
     assert search.settled() == {low}
     search.tell(low, Result(Verdict.CANCELLED, low.eps, "liar", "1", 0.0))
     found = Result(Verdict.NOT_ROBUST, 0.4, "attack", "1", 0.0, witness=witness(0.03))
-    search.tell(Question(Kind.ATTACK, 0.4), found)
+    search.tell(Question(QuestionKind.ATTACK, 0.4), found)
     assert (search.bracket.lower, search.bracket.upper) == (0.0, 0.03)
     assert search.ask() is not None

@@ -17,9 +17,9 @@ from radii.search import (
     AttackGuided,
     AttackOnly,
     Binary,
-    Kind,
     Linear,
     Question,
+    QuestionKind,
     Search,
     get,
     make,
@@ -45,12 +45,12 @@ class Simulation:
     def answer(self, question: Question) -> Result:
         self.asked.append(question)
         eps = question.eps
-        if question.kind is Kind.ATTACK:
+        if question.kind is QuestionKind.ATTACK:
             found = self.radius * self.luck
             if found <= eps:
                 return Result(Verdict.NOT_ROBUST, eps, "attack", "1", 0.0, witness=witness(found))
             return Result(Verdict.UNKNOWN, eps, "attack", "1", 0.0)
-        if question.kind is Kind.RADIUS:
+        if question.kind is QuestionKind.RADIUS:
             return self.climb(eps)
         if eps in self.missing:
             return Result(Verdict.TIMEOUT, eps, "verifier", "1", 0.0)
@@ -97,7 +97,7 @@ def test_brackets_every_radius_to_one_step(kind: type[Search], luck: float) -> N
         assert search.bracket.upper > search.bracket.lower
         if below < len(GRID):
             assert search.bracket.upper <= GRID[below]
-        proofs = [q for q in simulation.asked if q.kind is not Kind.ATTACK]
+        proofs = [q for q in simulation.asked if q.kind is not QuestionKind.ATTACK]
         assert kind not in QUICK or len(proofs) <= 2 * math.log2(len(GRID)) + 1
 
 
@@ -112,7 +112,7 @@ def test_a_perfect_attack_leaves_one_proof() -> None:
     for place in range(1, len(GRID)):
         simulation = Simulation(0.0005 + 0.002 * place, set(), luck=1.0)
         finish(AttackGuided(GRID), simulation)
-        assert [q.kind for q in simulation.asked] == [Kind.ATTACK, Kind.PROVE]
+        assert [q.kind for q in simulation.asked] == [QuestionKind.ATTACK, QuestionKind.PROVE]
 
 
 @settings(max_examples=300, deadline=None)
@@ -129,7 +129,7 @@ def test_missing_answers_stay_conservative_and_do_not_crawl(
     finish(search, simulation)
     assert search.bracket.lower < radius
     assert search.bracket.upper >= radius
-    timeouts = [q for q in simulation.asked if q.eps in missing and q.kind is Kind.PROVE]
+    timeouts = [q for q in simulation.asked if q.eps in missing and q.kind is QuestionKind.PROVE]
     assert kind not in QUICK or len(timeouts) <= 2 * math.log2(len(GRID)) + 2
     assert len(set(simulation.asked)) == len(simulation.asked)
 
@@ -159,7 +159,7 @@ def test_resumes_from_told_results_in_any_order(kind: type[Search]) -> None:
 def test_a_misclassified_input_asks_nothing(kind: type[Search]) -> None:
     search = kind(GRID)
     replay = Result(Verdict.NOT_ROBUST, 0.0, "replay", "1", 0.0, witness=witness(0.0))
-    search.tell(Question(Kind.REPLAY, 0.0), replay)
+    search.tell(Question(QuestionKind.REPLAY, 0.0), replay)
     assert search.done
     assert (search.bracket.lower, search.bracket.upper) == (0.0, 0.0)
 
@@ -171,7 +171,7 @@ def test_a_contradicted_claim_is_never_used() -> None:
     claim = Result(Verdict.ROBUST, first.eps, "liar", "1", 0.0, proof=Proof(first.eps, 0.0))
     search.tell(first, claim)
     closer = Result(Verdict.NOT_ROBUST, first.eps, "attack", "1", 0.0, witness=witness(0.01))
-    search.tell(Question(Kind.ATTACK, first.eps), closer)
+    search.tell(Question(QuestionKind.ATTACK, first.eps), closer)
     assert search.bracket.lower == 0.0
     assert search.bracket.upper == 0.01
     assert len(search.disagreements) == 1
@@ -182,7 +182,7 @@ def test_attack_only_never_raises_the_lower_side() -> None:
         search, simulation = AttackOnly(GRID), Simulation(0.05, set(), luck)
         finish(search, simulation)
         assert search.bracket.lower == 0.0
-        assert [q.kind for q in simulation.asked] == [Kind.ATTACK]
+        assert [q.kind for q in simulation.asked] == [QuestionKind.ATTACK]
 
 
 def test_unknown_search_is_named() -> None:

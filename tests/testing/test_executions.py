@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from radii.networks import Network
-from radii.testing.executions import Execution, Order, executed, without_rounding
-from radii.testing.graphs import Sketch
-from radii.testing.networks import Family, random_network
-from radii.testing.operator_models import OPERATOR_MODELS, operator_models
+from radii.testing._executions import Execution, SummationOrder, execute, without_rounding
+from radii.testing._graphs import Sketch
+from radii.testing._networks import NetworkFamily, random_network
+from radii.testing.operator_models._registry import OPERATOR_MODELS, operator_models
 
 RELAXED = settings(
     deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
@@ -43,16 +43,16 @@ def test_every_operator_is_executed_in_every_order(operator: str, data: st.DataO
     network = Network.from_bytes(model.SerializeToString(), domain=(-2, 2), name=operator)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
     x = rng.uniform(-2, 2, network.input_shape).astype(network.input_dtype)
-    for order in Order:
-        near(network, x, executed(network, x, order))
+    for order in SummationOrder:
+        near(network, x, execute(network, x, order))
 
 
-@pytest.mark.parametrize("family", Family)
-@pytest.mark.parametrize("order", Order)
-def test_whole_networks(family: Family, order: Order) -> None:
+@pytest.mark.parametrize("family", NetworkFamily)
+@pytest.mark.parametrize("order", SummationOrder)
+def test_whole_networks(family: NetworkFamily, order: SummationOrder) -> None:
     network = random_network(family, 3)
     x = np.random.default_rng(4).uniform(size=network.input_shape).astype(network.input_dtype)
-    execution = executed(network, x, order)
+    execution = execute(network, x, order)
     near(network, x, execution)
     assert len(execution.nodes) == len(network.graph.nodes)
 
@@ -66,19 +66,19 @@ def product(weights: list[float], dtype: type = np.float32) -> Network:
 @pytest.mark.parametrize(
     ("weights", "order", "total"),
     [
-        ([2.0**25, -(2.0**25), 1.0, 0.0], Order.FORWARD, 1.0),
-        ([2.0**25, -(2.0**25), 1.0, 0.0], Order.BACKWARD, 0.0),
-        ([2.0**25, -(2.0**25), 1.0, 0.0], Order.FUSED, 1.0),
+        ([2.0**25, -(2.0**25), 1.0, 0.0], SummationOrder.FORWARD, 1.0),
+        ([2.0**25, -(2.0**25), 1.0, 0.0], SummationOrder.BACKWARD, 0.0),
+        ([2.0**25, -(2.0**25), 1.0, 0.0], SummationOrder.FUSED, 1.0),
         # Pairwise: the first with the third, the second with the fourth.
-        ([2.0**25, -(2.0**25), 1.0, 0.0], Order.PAIRWISE, 0.0),
-        ([2.0**25, 1.0, -(2.0**25), 0.0], Order.PAIRWISE, 1.0),
-        ([2.0**25, 1.0, -(2.0**25), 0.0], Order.FORWARD, 0.0),
+        ([2.0**25, -(2.0**25), 1.0, 0.0], SummationOrder.PAIRWISE, 0.0),
+        ([2.0**25, 1.0, -(2.0**25), 0.0], SummationOrder.PAIRWISE, 1.0),
+        ([2.0**25, 1.0, -(2.0**25), 0.0], SummationOrder.FORWARD, 0.0),
     ],
 )
 def test_orders_of_a_sum_whose_large_terms_cancel(
-    weights: list[float], order: Order, total: float
+    weights: list[float], order: SummationOrder, total: float
 ) -> None:
-    assert executed(product(weights), np.ones(4), order).outputs[0] == total
+    assert execute(product(weights), np.ones(4), order).outputs[0] == total
 
 
 def test_products_are_rounded_unless_they_are_fused() -> None:
@@ -86,19 +86,19 @@ def test_products_are_rounded_unless_they_are_fused() -> None:
     network = product([float(x), -1.0])
     point = np.array([x, 1 + 2.0**-22], np.float32)
     exact = 2.0**-46  # x^2 - (1 + 2^-22)
-    assert executed(network, point, Order.FORWARD).outputs[0] == 0.0
-    assert executed(network, point, Order.BACKWARD).outputs[0] == 0.0
+    assert execute(network, point, SummationOrder.FORWARD).outputs[0] == 0.0
+    assert execute(network, point, SummationOrder.BACKWARD).outputs[0] == 0.0
     # The first product is rounded as it enters the sum; the second one meets it exactly.
-    assert executed(network, point[::-1].copy(), Order.FUSED).outputs[0] != exact
+    assert execute(network, point[::-1].copy(), SummationOrder.FUSED).outputs[0] != exact
     reverse = product([-1.0, float(x)])
-    assert executed(reverse, point[::-1].copy(), Order.FUSED).outputs[0] == exact
+    assert execute(reverse, point[::-1].copy(), SummationOrder.FUSED).outputs[0] == exact
 
 
 def test_a_random_order_follows_its_seed() -> None:
     rng = np.random.default_rng(0)
     network = product(list(rng.normal(size=200)))
     x = rng.uniform(-1, 1, 200).astype(np.float32)
-    sums = {executed(network, x, Order.RANDOM, seed=s).outputs.item() for s in (1, 2, 3, 1)}
+    sums = {execute(network, x, SummationOrder.RANDOM, seed=s).outputs.item() for s in (1, 2, 3, 1)}
     assert 2 <= len(sums) <= 3
 
 
@@ -110,7 +110,7 @@ def test_affine_nodes_without_rounding_start_from_the_floats_of_nonlinear_ones()
     joined = sketch.apply("Concat", hidden, sketch.constant(np.array([[1 / 3]])), axis=1)
     network = sketch.network(sketch.apply("MatMul", joined, sketch.constant(second)))
     x = rng.uniform(size=3)
-    nodes = executed(network, x, Order.FORWARD).nodes
+    nodes = execute(network, x, SummationOrder.FORWARD).nodes
     exact = without_rounding(network, nodes)
     kinds = [type(node.operator).__name__ for node in network.graph.nodes]
     place = kinds.index("Tanh")
@@ -132,7 +132,7 @@ def test_no_number_is_too_large_or_too_small_without_rounding() -> None:
     network = sketch.network(sketch.apply("Mul", value, sketch.constant(np.array(1e-38))))
     x = np.ones(2, np.float32)
     with np.errstate(all="ignore"):
-        assert np.isinf(executed(network, x, Order.FORWARD).outputs).all()
+        assert np.isinf(execute(network, x, SummationOrder.FORWARD).outputs).all()
     assert (
         abs(float(without_rounding(network, {0: x})[network.graph.output][0, 0]) / 6e38 - 1) < 1e-6
     )

@@ -6,26 +6,21 @@ import numpy as np
 import pytest
 import torch
 
-from radii.networks.operators import Softmax
+from radii.networks import Softmax
 from radii.queries import Query
-from radii.testing.executions import Order
-from radii.testing.fragile import (
-    FAMILIES,
-    KNOWN,
-    breaks,
-    find_break,
-    find_break_in_orders,
-    fragile,
-)
-from radii.testing.graphs import Sketch
-from radii.testing.networks import LinearClassifier, instance_at
+from radii.testing._executions import SummationOrder
+from radii.testing._fragile_families import FRAGILE_FAMILIES, fragile
+from radii.testing._fragile_known import KNOWN_CASES
+from radii.testing._fragile_search import breaks, find_break, find_break_in_orders
+from radii.testing._graphs import Sketch
+from radii.testing._networks import LinearClassifier, instance_at
 from radii.witnesses import check_witness
 
 OFTEN = 0.6
 """Of the variants of a known case, at least so many break within what the search looks at."""
 
 
-@pytest.mark.parametrize("family", sorted(KNOWN))
+@pytest.mark.parametrize("family", sorted(KNOWN_CASES))
 def test_known_cases_break_within_their_radius(family: str) -> None:
     broken = 0
     for seed in range(8):
@@ -41,7 +36,7 @@ def test_known_cases_break_within_their_radius(family: str) -> None:
     assert broken >= OFTEN * 8
 
 
-@pytest.mark.parametrize("family", sorted(KNOWN))
+@pytest.mark.parametrize("family", sorted(KNOWN_CASES))
 def test_known_cases_hold_in_real_arithmetic_where_they_break(family: str) -> None:
     """In float64 the logits still have the margin at the very input that breaks the property."""
     for seed in range(4):
@@ -57,7 +52,7 @@ def test_known_cases_hold_in_real_arithmetic_where_they_break(family: str) -> No
         assert case.instance.requirement.margin(exact, 0.0)[0] > 0
 
 
-@pytest.mark.parametrize("family", sorted(FAMILIES))
+@pytest.mark.parametrize("family", sorted(FRAGILE_FAMILIES))
 def test_generated_networks_hold_at_the_centre_and_some_break(family: str) -> None:
     cases = [fragile(family, seed) for seed in range(8)]
     assert all(case.instance.holds for case in cases)
@@ -66,7 +61,7 @@ def test_generated_networks_hold_at_the_centre_and_some_break(family: str) -> No
 
 
 def test_the_same_seed_gives_the_same_network() -> None:
-    for family in (*KNOWN, *FAMILIES):
+    for family in (*KNOWN_CASES, *FRAGILE_FAMILIES):
         assert fragile(family, 5).network.fingerprint == fragile(family, 5).network.fingerprint
         assert fragile(family, 5).network.fingerprint != fragile(family, 6).network.fingerprint
 
@@ -99,5 +94,5 @@ def test_an_execution_in_another_order_breaks_what_one_order_keeps() -> None:
     found = find_break_in_orders(network, instance, 2.0**-30)
     assert found is not None
     order, broken = found
-    assert order is Order.BACKWARD
+    assert order is SummationOrder.BACKWARD
     assert broken.outputs.tolist() == [0.0, 0.0]

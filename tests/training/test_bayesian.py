@@ -14,8 +14,7 @@ from radii.cli import main
 from radii.errors import InputError
 from radii.properties import probabilities
 from radii.training import BayesianNetwork, Hamiltonian, architecture, train_bayesian
-from radii.training.bayesian import convergence
-from radii.training.posterior import Chain, Posterior, sample_chain
+from radii.training._bayesian import Chain, Posterior, convergence, sample_chain
 
 pytest.importorskip("pyro")
 

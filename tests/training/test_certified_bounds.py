@@ -11,15 +11,24 @@ import torch
 from torch import Tensor, nn
 
 from radii.balls import Ball, Domain, Norm
-from radii.bounds import Interval, crown_bounds, fuse, interval_bounds
-from radii.bounds.affine_maps import layered
-from radii.bounds.crown import linear_bounds, propagate
-from radii.bounds.linear import LinearBounds, Rows, State, backward
-from radii.bounds.supports import Supports
+from radii.bounds import (
+    Interval,
+    LinearBounds,
+    LinearFunctions,
+    State,
+    Supports,
+    backward,
+    crown_bounds,
+    fuse,
+    interval_bounds,
+    layered,
+    linear_bounds,
+    propagate,
+)
 from radii.errors import NetworkError
 from radii.networks import from_torch
 from radii.training import Normalize, Residual
-from radii.training.certified_bounds import Enclosure, ModuleBounds
+from radii.training._certified_bounds import Enclosure, ModuleBounds
 from radii.verdicts import REAL
 
 EPS, SHAPE, CLASSES, BATCH = 0.06, (2, 6, 6), 4, 5
@@ -163,7 +172,7 @@ def test_crown_margins_are_one_backward_pass_of_crown_on_intervals() -> None:
     network = from_torch(module, input_shape=SHAPE, domain=(0, 1))
     balls = [Ball(x.numpy(), EPS, Norm.LINF, Domain(0, 1)) for x in inputs]
 
-    def nothing(state: State, rows: Rows) -> LinearBounds:
+    def nothing(state: State, rows: LinearFunctions) -> LinearBounds:
         return replace(backward(state, rows), values=torch.full(rows.shape, -torch.inf).double())
 
     ready = layered(fuse(network), arithmetic=REAL)

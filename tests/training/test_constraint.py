@@ -7,11 +7,11 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from radii.attacks.violations import violation
+from radii.attacks import violation
 from radii.errors import SpecificationError
 from radii.properties import LipschitzRobustness, StandardRobustness, StrongClassification
 from radii.training import Regime, Step, architecture, parse_regime
-from radii.training.perturbation import uniform
+from radii.training._perturbation import uniform
 
 SHAPE = (1, 4, 4)
 EPS = 0.1

@@ -17,9 +17,9 @@ from radii import datasets
 from radii.cli import main
 from radii.datasets import Dataset
 from radii.errors import InputError, NetworkError, TrainingError
-from radii.training import Settings, train, tune
-from radii.training.certified_bounds import ModuleBounds
-from radii.training.checkpoints import claimed, replacing
+from radii.training import TrainingSettings, train, tune
+from radii.training._certified_bounds import ModuleBounds
+from radii.training._checkpoints import claimed, replacing
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_what_cannot_be_trained(
 
 
 def test_numbers_of_numpy_are_numbers(digits: Dataset) -> None:
-    settings = Settings(regime="standard", epochs=np.int64(2), rate=np.float32(0.5))  # type: ignore[arg-type]
+    settings = TrainingSettings(regime="standard", epochs=np.int64(2), rate=np.float32(0.5))  # type: ignore[arg-type]
     assert type(settings.epochs) is int and type(settings.rate) is float
 
 

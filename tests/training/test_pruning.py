@@ -13,7 +13,7 @@ from radii import datasets
 from radii.cli import main
 from radii.errors import InputError
 from radii.training import architecture, prune
-from radii.training.pruning import smaller_masks
+from radii.training._pruning import smaller_masks
 
 OPTIONS = {"epochs": 2, "batch": 64, "seed": 3}
 

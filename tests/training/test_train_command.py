@@ -86,7 +86,7 @@ def test_the_device_is_where_networks_are_trained(
         moved.extend(place)
         return module if place == ("abacus",) else really_to(module, *place, **more)
 
-    monkeypatch.setattr("radii.training.runs.check_device", lambda name: None)
+    monkeypatch.setattr("radii.training._runs.check_device", lambda name: None)
     monkeypatch.setattr("radii.verifiers.check_device", lambda name: None)
     monkeypatch.setattr(nn.Module, "to", to)
     assert main(["train", *FAST, *flags, "--device", "abacus", "--out", str(tmp_path)]) == 0

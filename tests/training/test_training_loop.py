@@ -16,13 +16,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import radii.training.loop
+import radii.training._loop
 from radii import datasets
 from radii.datasets import Dataset
 from radii.errors import DataError, InputError, TrainingError
-from radii.training import Card, Epoch, Regime, Step, Trained, architecture, train
-from radii.training.checkpoints import claimed
-from radii.training.optimizers import Adam, Sgd
+from radii.training import Card, Epoch, Regime, Step, TrainedNetwork, architecture, train
+from radii.training._checkpoints import claimed
+from radii.training._settings import Adam, Sgd
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,7 @@ def digits_test() -> Dataset:
     return datasets.load("digits", "test").first(200)
 
 
-def weights(trained: Trained) -> dict[str, Tensor]:
+def weights(trained: TrainedNetwork) -> dict[str, Tensor]:
     return {name: tensor.clone() for name, tensor in trained.module.state_dict().items()}
 
 
@@ -88,10 +88,10 @@ class WithNoise(nn.Sequential):
 def test_cut_off_anywhere_the_weights_are_the_same(
     optimizer: str, digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(radii.training.loop, "SAVE_EVERY", 0.0)
-    monkeypatch.setattr(radii.training.loop, "SHOW_EVERY", 0.0)
+    monkeypatch.setattr(radii.training._loop, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(radii.training._loop, "SHOW_SECONDS", 0.0)
 
-    def run(out: Path | None, after: int) -> Trained:
+    def run(out: Path | None, after: int) -> TrainedNetwork:
         return train(
             WithNoise(), digits, regime="fgsm", epochs=3, batch=64, optimizer=optimizer,
             rate=0.01, rate_step=1, rate_factor=0.5, out=out, observer=Interrupting(after),
@@ -114,8 +114,8 @@ def test_cut_off_anywhere_the_weights_are_the_same(
 SCRIPT = """
 import sys, torch
 torch.set_num_threads(1)
-import radii.training.loop
-radii.training.loop.SAVE_EVERY = 0.0
+import radii.training._loop
+radii.training._loop.SAVE_EVERY = 0.0
 from radii import datasets, training
 data = datasets.load("digits", "train").first(300)
 training.train("dense:20", data, regime="fgsm", epochs=20, batch=20, out=sys.argv[1])

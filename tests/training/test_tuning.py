@@ -10,7 +10,7 @@ import pytest
 from radii import datasets
 from radii.datasets import Dataset
 from radii.errors import MissingExtra, TrainingError
-from radii.training import Trial, Tuned, tune
+from radii.training import Trial, TuningResult, tune
 
 
 @pytest.fixture(scope="module")
@@ -18,17 +18,17 @@ def digits() -> Dataset:
     return datasets.load("digits", "train").first(200)
 
 
-def searched(digits: Dataset, out: Path, trials: int = 3, **changes: object) -> Tuned:
+def searched(digits: Dataset, out: Path, trials: int = 3, **changes: object) -> TuningResult:
     settings: dict[str, object] = {"regime": "standard", "epochs": 2, "seed": 1, "eps": 0.05}
     return tune("dense:8", digits, out=out, trials=trials, **{**settings, **changes})  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")
-def tuned(digits: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Tuned:
+def tuned(digits: Dataset, tmp_path_factory: pytest.TempPathFactory) -> TuningResult:
     return searched(digits, tmp_path_factory.mktemp("tuning"))
 
 
-def test_the_best_combination_is_returned(tuned: Tuned) -> None:
+def test_the_best_combination_is_returned(tuned: TuningResult) -> None:
     assert [trial.number for trial in tuned.trials] == [0, 1, 2]
     best = max(tuned.trials, key=lambda trial: trial.score)
     assert dict(tuned.settings) == dict(best.settings)
@@ -38,7 +38,7 @@ def test_the_best_combination_is_returned(tuned: Tuned) -> None:
 
 
 def test_cut_off_in_a_trial_it_ends_with_the_same(
-    digits: Dataset, tuned: Tuned, tmp_path: Path
+    digits: Dataset, tuned: TuningResult, tmp_path: Path
 ) -> None:
     def stop(trial: Trial) -> None:
         raise KeyboardInterrupt

@@ -7,15 +7,15 @@ import math
 import pytest
 
 from radii.attacks import MinimumNorm
-from radii.attacks.minimum_norm import STAGES
+from radii.attacks._minimum_norm import STAGES
 from radii.balls import Norm
 from radii.networks import Network
 from radii.queries import Grid, Instance, Query
-from radii.search import Binary, Kind
-from radii.testing.networks import Family, random_instance, random_network
+from radii.search import Binary, QuestionKind
+from radii.testing._networks import NetworkFamily, random_instance, random_network
 from radii.verdicts import Verdict
 from radii.verifiers import Limits, Milp
-from radii.verifiers.reach import farthest
+from radii.verifiers._case import farthest
 
 NETWORKS = 500
 BY_DEFAULT = 12
@@ -24,7 +24,7 @@ SECONDS = 60.0
 
 def case(seed: int) -> tuple[Network, Instance]:
     """The seed-th network, dense and convolutional in turn, with an instance in Linf or L1."""
-    family = (Family.DENSE, Family.CONVOLUTIONAL)[seed % 2]
+    family = (NetworkFamily.DENSE, NetworkFamily.CONVOLUTIONAL)[seed % 2]
     network = random_network(family, seed, units=40)
     return network, random_instance(network, seed, norm=(Norm.LINF, Norm.L1)[seed // 2 % 2])
 
@@ -34,7 +34,7 @@ def searched(network: Network, instance: Instance) -> Binary:
     reach = farthest(instance)
     search = Binary(Grid(reach / 64, reach, reach / 64))
     while (question := search.ask()) is not None:
-        assert question.kind is Kind.PROVE
+        assert question.kind is QuestionKind.PROVE
         query = Query(instance, question.eps)
         result = Milp().verify(network, query, Limits(SECONDS))
         assert result.verdict in (Verdict.ROBUST, Verdict.NOT_ROBUST), result.message

@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 
 from radii.balls import Norm
-from radii.bounds import fuse
-from radii.bounds.relu_form import relu_form
+from radii.bounds import fuse, relu_form
 from radii.networks import Network
 from radii.properties import Become, OneToAny, OneToOne
 from radii.queries import Instance, Query, Specification
-from radii.testing.graphs import Sketch
-from radii.testing.networks import Family, instance_at, random_instance, random_network
+from radii.testing._graphs import Sketch
+from radii.testing._networks import NetworkFamily, instance_at, random_instance, random_network
 from radii.verdicts import Verdict
-from radii.verifiers import BranchAndBound, Enumeration, Limits, Marabou, Milp, Verifier
-from radii.verifiers._base import Answer
-from radii.verifiers.branch_and_bound.proving import by_inputs, by_units
-from radii.verifiers.branch_and_bound.unwrapping import unwrapped
+from radii.verifiers import Answer, BranchAndBound, Enumeration, Limits, Marabou, Milp, Verifier
+from radii.verifiers.native._attempts import prove_by_inputs, prove_by_units, unwrapped
 
 SECONDS = 60.0
 
@@ -28,14 +25,14 @@ class ByUnits(BranchAndBound):
     """The native verifier, held to splitting units."""
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        return by_units(network, specification, limits).answer
+        return prove_by_units(network, specification, limits).answer
 
 
 class ByInputs(BranchAndBound):
     """The native verifier, held to splitting inputs."""
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        return by_inputs(network, specification, limits).answer
+        return prove_by_inputs(network, specification, limits).answer
 
 
 VERIFIERS = (ByUnits, ByInputs, Enumeration, Milp, Marabou)
@@ -60,7 +57,7 @@ def become_radii(network: Network, instance: Instance) -> dict[int, float]:
 @pytest.mark.parametrize("seed", range(4))
 def test_radii_are_between_one_to_one_and_any(seed: int, norm: Norm) -> None:
     """At least that of one-to-one for the same target; the least over targets is one-to-any's."""
-    network = random_network(Family.DENSE, seed, units=10, inputs=3, outputs=4)
+    network = random_network(NetworkFamily.DENSE, seed, units=10, inputs=3, outputs=4)
     instance = random_instance(network, seed, norm=norm)
     become = become_radii(network, instance)
     for target, radius in become.items():
@@ -75,7 +72,7 @@ def test_every_verifier_agrees_with_the_exact_radius(kind: type[Verifier]) -> No
     verifier = kind()
     if verifier.version == "maraboupy is not installed":
         pytest.skip(verifier.version)
-    network = random_network(Family.DENSE, 1, units=10, inputs=3, outputs=4)
+    network = random_network(NetworkFamily.DENSE, 1, units=10, inputs=3, outputs=4)
     instance = random_instance(network, 1)
     radii = become_radii(network, instance)
     assert sum(np.isfinite(list(radii.values()))) >= 2

@@ -10,25 +10,24 @@ import pytest
 import torch
 
 from radii.balls import Box, Norm
-from radii.bounds import fuse
-from radii.bounds.relu_form import relu_form
+from radii.bounds import fuse, relu_form
 from radii.errors import SpecificationError
 from radii.networks import Network
 from radii.properties import Halfspaces, LinearRequirement, OneToOne
 from radii.queries import Grid, Query, Specification
-from radii.testing.graphs import Sketch
-from radii.testing.networks import Family, instance_at, random_instance, random_network
-from radii.testing.verifiers import VerifierConformance
+from radii.testing._graphs import Sketch
+from radii.testing._networks import NetworkFamily, instance_at, random_instance, random_network
+from radii.testing._verifiers import VerifierConformance
 from radii.verdicts import FLOAT, REAL, Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
-from radii.verifiers.branch_and_bound import proving, verifier
-from radii.verifiers.branch_and_bound.duals import Multipliers, Rows, evaluate, improve
-from radii.verifiers.branch_and_bound.frontier import Frontier
-from radii.verifiers.branch_and_bound.memory import Memory
-from radii.verifiers.branch_and_bound.nodes import Nodes
-from radii.verifiers.branch_and_bound.radius import Patience
-from radii.verifiers.branch_and_bound.reduction import PossibleOverflow, reduce
-from radii.verifiers.branch_and_bound.tree import Tree
+from radii.verifiers.native import _attempts as proving
+from radii.verifiers.native import _verifier as verifier
+from radii.verifiers.native._duals import Multipliers, Rows, evaluate, improve
+from radii.verifiers.native._frontier import Frontier
+from radii.verifiers.native._nodes import Nodes, StoredMultipliers
+from radii.verifiers.native._radius import Patience
+from radii.verifiers.native._reduction import PossibleOverflow, reduce
+from radii.verifiers.native._tree import Tree
 
 SEEDED = range(100)
 LONG = range(2000)
@@ -53,8 +52,8 @@ def agrees_with_the_exact_radius(
     units: int = 30,
 ) -> None:
     """Never ROBUST above the exact radius, never NOT_ROBUST below it; decided away from it."""
-    family = list(Family)[seed % len(Family)]
-    norm = list(Norm)[seed // len(Family) % 3]
+    family = list(NetworkFamily)[seed % len(NetworkFamily)]
+    norm = list(Norm)[seed // len(NetworkFamily) % 3]
     network = random_network(family, seed, units=10 if norm is Norm.L2 else units)
     instance = random_instance(network, seed, norm=norm)
     if seed % 5 == 0:
@@ -86,7 +85,7 @@ def test_agrees_with_the_exact_radius(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(0, 105, 7))
 def test_agrees_where_crown_is_tried_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proving, "LARGE", 0)
+    monkeypatch.setattr(proving, "CROWN_FIRST_UNITS", 0)
     agrees_with_the_exact_radius(seed)
 
 
@@ -97,9 +96,9 @@ def test_agrees_with_the_exact_radius_at_length(start: int) -> None:
         agrees_with_the_exact_radius(seed)
 
 
-@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("family", list(NetworkFamily))
 @pytest.mark.parametrize("norm", list(Norm))
-def test_certified_brackets_hold_the_exact_radius(family: Family, norm: Norm) -> None:
+def test_certified_brackets_hold_the_exact_radius(family: NetworkFamily, norm: Norm) -> None:
     network = random_network(family, 7, units=10)
     instance = random_instance(network, 7, norm=norm)
     exact = oracle(norm).radius(network, instance, Limits(60.0))
@@ -114,8 +113,8 @@ def test_certified_brackets_hold_the_exact_radius(family: Family, norm: Norm) ->
         assert lower >= exact.lower / 2
 
 
-@pytest.mark.parametrize("family", list(Family))
-def test_the_relu_form_computes_the_network(family: Family) -> None:
+@pytest.mark.parametrize("family", list(NetworkFamily))
+def test_the_relu_form_computes_the_network(family: NetworkFamily) -> None:
     network = random_network(family, 3, units=20)
     form = relu_form(fuse(network))
     inputs = np.random.default_rng(0).uniform(0, 1, (50, *network.input_shape))
@@ -127,8 +126,8 @@ def test_the_relu_form_computes_the_network(family: Family) -> None:
 
 
 @pytest.mark.parametrize("norm", list(Norm))
-@pytest.mark.parametrize("family", list(Family))
-def test_bounds_enclose_samples_and_improve(family: Family, norm: Norm) -> None:
+@pytest.mark.parametrize("family", list(NetworkFamily))
+def test_bounds_enclose_samples_and_improve(family: NetworkFamily, norm: Norm) -> None:
     """CROWN's values, then better ones; samples of the ball never lie below either."""
     network = random_network(family, 5, units=20)
     instance = random_instance(network, 5, norm=norm)
@@ -155,7 +154,7 @@ def test_bounds_enclose_samples_and_improve(family: Family, norm: Norm) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_a_frontier_proves_what_a_fresh_tree_proves(seed: int) -> None:
     """Open nodes of a larger ball, taken to a smaller one: proven there exactly if it is robust."""
-    network = random_network(Family.DENSE, seed, units=30)
+    network = random_network(NetworkFamily.DENSE, seed, units=30)
     instance = random_instance(network, seed)
     exact = Milp().radius(network, instance, Limits(60.0))
     if exact.witness is None or exact.lower == 0:
@@ -189,14 +188,14 @@ def test_a_frontier_proves_what_a_fresh_tree_proves(seed: int) -> None:
 
 def test_a_node_without_splits_outlives_those_beside_it() -> None:
     """Nodes that were bounded together with split ones, which are then closed."""
-    network = random_network(Family.DENSE, 3, units=30)
+    network = random_network(NetworkFamily.DENSE, 3, units=30)
     instance = random_instance(network, 3)
     violations = instance.requirement.violations
     assert violations is not None
     reduction = reduce(relu_form(fuse(network)), instance.ball(0.4), violations)
     tree = Tree(reduction, is_over=lambda: False, check=lambda _: False)
     root = tree.open.pick(torch.tensor([0]))
-    memory = Memory(Nodes.join(tree.branched(root), root))
+    memory = StoredMultipliers(Nodes.join(tree.branched(root), root))
     last = torch.tensor([2])
     memory.pick(last)
     tightened, _ = tree.tightened(root, memory, root.is_open_unit)
@@ -208,7 +207,7 @@ def test_a_node_without_splits_outlives_those_beside_it() -> None:
 def test_without_memory_for_the_tree_crown_proves_what_it_can(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    network = random_network(Family.CONVOLUTIONAL, 1, units=30)
+    network = random_network(NetworkFamily.CONVOLUTIONAL, 1, units=30)
     instance = random_instance(network, 1)
     violations = instance.requirement.violations
     assert violations is not None
@@ -218,8 +217,8 @@ def test_without_memory_for_the_tree_crown_proves_what_it_can(
     def no_room(*_: object) -> None:
         raise MemoryError("a layer does not fit")
 
-    monkeypatch.setattr(verifier, "FEW_INPUTS", 0)
-    monkeypatch.setattr(proving, "LARGE", 0)
+    monkeypatch.setattr(verifier, "SPLITTABLE_INPUTS", 0)
+    monkeypatch.setattr(proving, "CROWN_FIRST_UNITS", 0)
     monkeypatch.setattr(proving, "reduce", no_room)
     values = list(Grid("0.001", "2", "0.001"))
     said: list[Result] = []
@@ -229,7 +228,7 @@ def test_without_memory_for_the_tree_crown_proves_what_it_can(
     assert 0 < result.proof.eps <= exact.upper
     assert [found.eps for found in said] == sorted(found.eps for found in said)
     above = Query(instance, result.proof.eps + 0.001).specification
-    assert not proving.by_crown(network, above, FLOAT)
+    assert not proving.proves_by_crown(network, above, FLOAT)
 
 
 def headed_network(final: str) -> Network:
@@ -258,7 +257,7 @@ def test_a_final_softmax_changes_no_verdict(final: str) -> None:
 
 def test_a_time_limit_still_leaves_a_proven_radius() -> None:
     """A goal that cannot be proven in time costs no more than most of it."""
-    network = random_network(Family.CONVOLUTIONAL, 3, units=200)
+    network = random_network(NetworkFamily.CONVOLUTIONAL, 3, units=200)
     instance = random_instance(network, 3)
     values = [0.001 * step for step in range(1, 400)]
     result = BranchAndBound().certify(network, instance, values, Limits(4.0))
@@ -279,7 +278,7 @@ def test_an_attempt_is_given_up_when_it_would_take_too_long() -> None:
 
 def test_numbers_that_overflow_prove_nothing() -> None:
     """Bounds of 1e308 on every input: sums are infinite or not a number, and nothing follows."""
-    network = random_network(Family.DENSE, 0, units=20)
+    network = random_network(NetworkFamily.DENSE, 0, units=20)
     shape = network.input_shape
     huge = Box(np.full(shape, -1e308), np.full(shape, 1e308))
     violation = Halfspaces(np.eye(1, network.output_size), np.array([1e9]))
@@ -287,13 +286,13 @@ def test_numbers_that_overflow_prove_nothing() -> None:
         with pytest.raises(PossibleOverflow):
             reduce(relu_form(fuse(network)), huge, [violation], arithmetic=arithmetic)
     specification = Specification(huge, LinearRequirement((violation,)))
-    answer = proving.by_units(network, specification, Limits(20.0)).answer
+    answer = proving.prove_by_units(network, specification, Limits(20.0)).answer
     assert answer.verdict is Verdict.UNKNOWN
     assert "may overflow" in answer.message
 
 
 def test_an_unbounded_region_is_refused_in_words() -> None:
-    network = random_network(Family.DENSE, 0, units=20)
+    network = random_network(NetworkFamily.DENSE, 0, units=20)
     shape = network.input_shape
     region = Box(np.full(shape, -np.inf), np.full(shape, np.inf))
     violation = Halfspaces(np.eye(1, network.output_size), np.zeros(1))

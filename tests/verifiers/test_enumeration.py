@@ -11,20 +11,26 @@ import torch
 from radii.balls import Norm
 from radii.errors import UnsupportedQuery
 from radii.queries import Query
-from radii.testing.graphs import Sketch
-from radii.testing.networks import (
-    Family,
+from radii.testing._graphs import Sketch
+from radii.testing._networks import (
     LinearClassifier,
+    NetworkFamily,
     instance_at,
     random_instance,
     random_network,
 )
 from radii.verdicts import REAL, Verdict
 from radii.verifiers import Enumeration, Limits, Milp
-from radii.verifiers.enumeration.distances import Polyhedron, nearest
+from radii.verifiers._linear_regions import Polyhedron, nearest
 
 ORDER = {Norm.LINF: np.inf, Norm.L2: 2, Norm.L1: 1}
-PLANE = [Family.DENSE, Family.RESIDUAL, Family.LEAKY, Family.PRELU, Family.CLIPPED]
+PLANE = [
+    NetworkFamily.DENSE,
+    NetworkFamily.RESIDUAL,
+    NetworkFamily.LEAKY,
+    NetworkFamily.PRELU,
+    NetworkFamily.CLIPPED,
+]
 
 
 @pytest.mark.parametrize("norm", list(Norm))
@@ -41,9 +47,9 @@ def test_linear_classifiers_have_their_closed_form(norm: Norm, dtype: type) -> N
         assert answer.lower < answer.upper < answer.lower + 2e-5
 
 
-@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("family", list(NetworkFamily))
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_it_agrees_with_the_milp(seed: int, family: Family) -> None:
+def test_it_agrees_with_the_milp(seed: int, family: NetworkFamily) -> None:
     network = random_network(family, seed, units=10)
     for norm in (Norm.LINF, Norm.L1):
         instance = random_instance(network, seed, norm=norm)
@@ -61,7 +67,7 @@ def test_it_agrees_with_the_milp(seed: int, family: Family) -> None:
 
 
 @pytest.mark.parametrize("family", PLANE)
-def test_brute_force_in_the_plane(family: Family) -> None:
+def test_brute_force_in_the_plane(family: NetworkFamily) -> None:
     """A fine mesh over the square finds violations no nearer than proven, and nearly as near."""
     side = 201
     mesh = np.stack(np.meshgrid(*[np.linspace(0, 1, side)] * 2), axis=-1).reshape(-1, 2)
@@ -86,8 +92,10 @@ def test_brute_force_in_the_plane(family: Family) -> None:
                     assert nearest_on_mesh == math.inf or nearest_on_mesh < answer.upper + 0.1
 
 
-@pytest.mark.parametrize("family", [Family.DENSE, Family.LEAKY, Family.CLIPPED])
-def test_queries_on_both_sides_of_an_l2_radius(family: Family) -> None:
+@pytest.mark.parametrize(
+    "family", [NetworkFamily.DENSE, NetworkFamily.LEAKY, NetworkFamily.CLIPPED]
+)
+def test_queries_on_both_sides_of_an_l2_radius(family: NetworkFamily) -> None:
     network = random_network(family, 4, units=12)
     instance = random_instance(network, 4, norm=Norm.L2)
     verifier = Enumeration(max_units=40)
@@ -99,7 +107,7 @@ def test_queries_on_both_sides_of_an_l2_radius(family: Family) -> None:
 
 
 def test_large_networks_are_refused_with_the_numbers() -> None:
-    network = random_network(Family.DENSE, 1, units=40)
+    network = random_network(NetworkFamily.DENSE, 1, units=40)
     reason = Enumeration(max_units=3).unsupported(network, Norm.L2) or ""
     assert "up to 3" in reason
     with pytest.raises(UnsupportedQuery, match="up to 3"):

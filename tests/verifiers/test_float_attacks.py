@@ -13,15 +13,16 @@ import pytest
 import torch
 
 from radii.bounds import crown_bounds
-from radii.ensembles.classifiers import Classifier
-from radii.ensembles.proving import possible_rivals
+from radii.ensembles._classifiers import Classifier
+from radii.ensembles._proofs import possible_rivals
 from radii.errors import UnsupportedQuery
 from radii.networks import Network, load_network
 from radii.properties import OneToOne, Property
 from radii.queries import Query
-from radii.testing.fragile import breaks, find_break, fragile
-from radii.testing.graphs import Sketch
-from radii.testing.networks import instance_at
+from radii.testing._fragile_families import fragile
+from radii.testing._fragile_search import breaks, find_break
+from radii.testing._graphs import Sketch
+from radii.testing._networks import instance_at
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp
 

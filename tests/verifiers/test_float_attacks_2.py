@@ -8,9 +8,9 @@ import pytest
 from radii.networks import Network
 from radii.properties import LipschitzRobustness, Property, StandardRobustness
 from radii.queries import Query
-from radii.testing.fragile import breaks
-from radii.testing.graphs import Sketch
-from radii.testing.networks import instance_at
+from radii.testing._fragile_search import breaks
+from radii.testing._graphs import Sketch
+from radii.testing._networks import instance_at
 from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp
 

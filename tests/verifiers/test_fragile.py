@@ -8,14 +8,9 @@ import pytest
 
 from radii.errors import UnsupportedQuery
 from radii.queries import Query
-from radii.testing.fragile import (
-    FAMILIES,
-    KNOWN,
-    FragileCase,
-    find_break,
-    find_break_in_orders,
-    fragile,
-)
+from radii.testing._fragile_families import FRAGILE_FAMILIES, fragile
+from radii.testing._fragile_known import KNOWN_CASES, FragileCase
+from radii.testing._fragile_search import find_break, find_break_in_orders
 from radii.verdicts import FLOAT, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, Verifier
 
@@ -62,7 +57,7 @@ def all_uncovered(families: Iterable[str], seeds: Iterable[int], verifier: Verif
 
 
 def test_every_known_case_is_asked_about() -> None:
-    assert {family for family, _ in DECIDED} == set(KNOWN)
+    assert {family for family, _ in DECIDED} == set(KNOWN_CASES)
 
 
 @pytest.mark.parametrize(("family", "kind"), DECIDED)
@@ -81,12 +76,12 @@ def test_known_cases_at_length(
 @pytest.mark.parametrize("seed", GENERATED)
 def test_generated_networks(seed: int) -> None:
     """The fastest verifier that decides a family by itself."""
-    all_uncovered(FAMILIES, [seed], Milp(arithmetic=FLOAT))
+    all_uncovered(FRAGILE_FAMILIES, [seed], Milp(arithmetic=FLOAT))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", VERIFIERS)
-@pytest.mark.parametrize("family", sorted(FAMILIES))
+@pytest.mark.parametrize("family", sorted(FRAGILE_FAMILIES))
 def test_generated_networks_at_length(
     family: str, kind: type[BranchAndBound | Milp | Enumeration]
 ) -> None:

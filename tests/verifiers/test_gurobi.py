@@ -9,13 +9,12 @@ import pytest
 
 from radii.balls import Norm
 from radii.queries import Query
-from radii.testing.networks import Family, random_instance, random_network
-from radii.testing.verifiers import VerifierConformance
+from radii.testing._networks import NetworkFamily, random_instance, random_network
+from radii.testing._verifiers import VerifierConformance
 from radii.verdicts import Verdict
 from radii.verifiers import Gurobi, Limits, Milp, Verifier
-from radii.verifiers.gurobi.integer import TooLarge, minimise_with_gurobi
-from radii.verifiers.gurobi.licence import is_limited, refusal
-from radii.verifiers.linear.program import program
+from radii.verifiers._programs import program
+from radii.verifiers.milp._gurobi import TooLarge, is_limited, minimise_with_gurobi, refusal
 
 is_here = pytest.mark.skipif(refusal() is not None, reason=str(refusal()))
 has_limit = pytest.mark.skipif(
@@ -30,8 +29,8 @@ class TestConformance(VerifierConformance):
 
 
 @is_here
-@pytest.mark.parametrize("family", list(Family))
-def test_radii_are_those_of_milp(family: Family) -> None:
+@pytest.mark.parametrize("family", list(NetworkFamily))
+def test_radii_are_those_of_milp(family: NetworkFamily) -> None:
     network = random_network(family, 5, units=14)
     instance = random_instance(network, 2)
     theirs = Gurobi().radius(network, instance, Limits(60))
@@ -43,7 +42,7 @@ def test_radii_are_those_of_milp(family: Family) -> None:
 
 @has_limit
 def test_a_model_beyond_the_licence_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    wide = random_network(Family.DENSE, 0, units=4, inputs=2000)
+    wide = random_network(NetworkFamily.DENSE, 0, units=4, inputs=2000)
     assert "2000 columns" in str(Gurobi().unsupported(wide, Norm.LINF))
     many = np.ones(2001)
     too_large = program(0 * many, many, [], many, integers=[0])
@@ -54,7 +53,7 @@ def test_a_model_beyond_the_licence_is_refused(monkeypatch: pytest.MonkeyPatch) 
     def refuse(*_: object, **__: object) -> None:
         raise TooLarge("too large")
 
-    network = random_network(Family.DENSE, 0, units=4)
+    network = random_network(NetworkFamily.DENSE, 0, units=4)
     instance = random_instance(network, 0)
     monkeypatch.setattr(Milp, "run", refuse)
     monkeypatch.setattr(Milp, "measure", refuse)
@@ -64,6 +63,6 @@ def test_a_model_beyond_the_licence_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_without_the_package_it_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = random_network(Family.DENSE, 0, units=4)
+    network = random_network(NetworkFamily.DENSE, 0, units=4)
     monkeypatch.setitem(sys.modules, "gurobipy", None)
     assert "radii[gurobi]" in str(Gurobi().unsupported(network, Norm.LINF))

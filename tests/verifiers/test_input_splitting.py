@@ -14,25 +14,20 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from radii.balls import Ball, Box, Norm
-from radii.bounds import fuse
-from radii.bounds.affine_maps import LayeredNetwork, layered
-from radii.bounds.crown import linear_bounds, output_rows, propagate
-from radii.bounds.enclosure import Interval
-from radii.bounds.supports import Supports
+from radii.bounds import Interval, LayeredNetwork, Supports, fuse, layered, linear_bounds, propagate
+from radii.bounds._crown import output_rows
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.properties import Halfspaces, LinearRequirement
 from radii.queries import Specification
-from radii.testing.graphs import Sketch
-from radii.testing.networks import Family, random_network
+from radii.testing._graphs import Sketch
+from radii.testing._networks import NetworkFamily, random_network
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 from radii.verifiers import Limits, Milp
-from radii.verifiers.branch_and_bound.boxes import Boxes
-from radii.verifiers.branch_and_bound.clipping import Cuts, clipped, weighed
-from radii.verifiers.branch_and_bound.conditioning import Centred, least_at_violations
-from radii.verifiers.branch_and_bound.dense_chain import DenseChain
-from radii.verifiers.branch_and_bound.input_splitting import Outcome, SplitResult, split_inputs
-from radii.verifiers.branch_and_bound.statements import Statement
+from radii.verifiers.native._boxes import Boxes, Statement, ViolationCuts, best_mixture, clipped
+from radii.verifiers.native._chain_units import CentredFunctions, least_at_violations
+from radii.verifiers.native._dense_chain import DenseChain
+from radii.verifiers.native._input_splitting import SplitOutcome, SplitResult, split_inputs
 from radii.vnnlib import read_problem
 from radii.witnesses import check_witness
 
@@ -68,7 +63,7 @@ def split(
         return False
 
     result = split_inputs(network, specification, Limits(cpu_seconds=seconds), check)
-    assert bool(found) == (result.outcome is Outcome.REFUTED)
+    assert bool(found) == (result.outcome is SplitOutcome.REFUTED)
     return result, found[-1] if found else None
 
 
@@ -93,9 +88,11 @@ def outputs_at(network: Network, points: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("norm", [*Norm, None], ids=lambda norm: norm or "box")
-@pytest.mark.parametrize("family", list(Family))
-def test_small_networks_agree_with_the_exact_answer(family: Family, norm: Norm | None) -> None:
-    is_image = family in (Family.CONVOLUTIONAL, Family.POOLING)
+@pytest.mark.parametrize("family", list(NetworkFamily))
+def test_small_networks_agree_with_the_exact_answer(
+    family: NetworkFamily, norm: Norm | None
+) -> None:
+    is_image = family in (NetworkFamily.CONVOLUTIONAL, NetworkFamily.POOLING)
     seed = 0 if norm is None else 1 + list(Norm).index(norm)
     network = random_network(family, seed, units=9 if is_image else 20, inputs=2 + seed % 4)
     rng = np.random.default_rng(seed)
@@ -113,18 +110,18 @@ def test_small_networks_agree_with_the_exact_answer(family: Family, norm: Norm |
         if norm is Norm.L2:
             points = np.stack([region.project(p) for p in region.sample(rng, 300)])
             holds = specification.requirement.holds(outputs_at(network, points), 0.0).all()
-            assert holds or result.outcome is not Outcome.PROVEN
+            assert holds or result.outcome is not SplitOutcome.PROVEN
             continue
         answer, _ = Milp().decide(network, specification, Limits(seconds=20))
-        expected = {Verdict.ROBUST: Outcome.PROVEN, Verdict.NOT_ROBUST: Outcome.REFUTED}
-        if result.outcome is not Outcome.OPEN and answer.verdict in expected:
+        expected = {Verdict.ROBUST: SplitOutcome.PROVEN, Verdict.NOT_ROBUST: SplitOutcome.REFUTED}
+        if result.outcome is not SplitOutcome.OPEN and answer.verdict in expected:
             assert result.outcome is expected[answer.verdict]
-        assert result.outcome is not Outcome.OPEN or is_image
+        assert result.outcome is not SplitOutcome.OPEN or is_image
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_polyhedron_of_inputs_is_respected(seed: int) -> None:
-    network = random_network(Family.DENSE, seed, inputs=3)
+    network = random_network(NetworkFamily.DENSE, seed, inputs=3)
     rng = np.random.default_rng(seed)
     plane = rng.normal(size=(2, 3))
     inputs = Halfspaces(plane, -plane @ np.full(3, 0.5) + 0.05)
@@ -140,9 +137,11 @@ def test_a_polyhedron_of_inputs_is_respected(seed: int) -> None:
         answer, _ = Milp().decide(network, specification, Limits(seconds=20))
         result, _ = split(network, specification)
         if gap < 0:
-            assert result.outcome is Outcome.REFUTED
-        contradiction = Verdict.NOT_ROBUST if result.outcome is Outcome.PROVEN else Verdict.ROBUST
-        assert result.outcome is not Outcome.OPEN and answer.verdict is not contradiction
+            assert result.outcome is SplitOutcome.REFUTED
+        contradiction = (
+            Verdict.NOT_ROBUST if result.outcome is SplitOutcome.PROVEN else Verdict.ROBUST
+        )
+        assert result.outcome is not SplitOutcome.OPEN and answer.verdict is not contradiction
 
 
 @pytest.mark.parametrize("activation", ["Sigmoid", "Tanh"])
@@ -155,7 +154,7 @@ def test_smooth_networks_agree_with_dense_samples(activation: str, final: str) -
     values = outputs @ row.T
     least, spread = float(values.min()), float(np.ptp(values))
     region = Box(np.zeros(3), np.ones(3))
-    for gap, expected in ((0.05, Outcome.PROVEN), (-0.01, Outcome.REFUTED)):
+    for gap, expected in ((0.05, SplitOutcome.PROVEN), (-0.01, SplitOutcome.REFUTED)):
         violation = Halfspaces(row, np.array([gap * spread - least]))
         result, _ = split(network, Specification(region, LinearRequirement((violation,))))
         assert result.outcome is expected
@@ -170,7 +169,7 @@ def test_a_softmax_is_left_out_where_classes_are_compared() -> None:
     radius = float(np.abs(points[is_other] - centre).max(1).min()) if is_other.any() else 0.5
     rows = -np.eye(3) + np.eye(3)[label]
     violations = tuple(Halfspaces(row[None], np.zeros(1)) for row in np.delete(rows, label, 0))
-    for share, expected in ((0.8, Outcome.PROVEN), (1.1, Outcome.REFUTED)):
+    for share, expected in ((0.8, SplitOutcome.PROVEN), (1.1, SplitOutcome.REFUTED)):
         ball = Ball(centre, share * radius, Norm.LINF, network.domain)
         result, _ = split(network, Specification(ball, LinearRequirement(violations)))
         assert result.outcome is expected or not is_other.any()
@@ -187,7 +186,7 @@ def test_a_network_like_acas_is_decided(disjunctive: bool) -> None:
     differences = values @ rows.T
     worst = differences.min(0) if disjunctive else np.full(4, differences.max(1).min())
     spread = np.ptp(differences, axis=0).max()
-    for gap, expected in ((0.1, Outcome.PROVEN), (-0.05, Outcome.REFUTED)):
+    for gap, expected in ((0.1, SplitOutcome.PROVEN), (-0.05, SplitOutcome.REFUTED)):
         offset = gap * spread - worst
         halves = Halfspaces(rows, offset)
         violations = (
@@ -209,11 +208,11 @@ def test_time_limits_and_cancellation_end_the_search() -> None:
     specification = Specification(region, LinearRequirement((violation,)))
     started = time.monotonic()
     result = split_inputs(network, specification, Limits(seconds=0.5), lambda points: False)
-    assert result.outcome is Outcome.OPEN and result.open_boxes > 0
+    assert result.outcome is SplitOutcome.OPEN and result.open_boxes > 0
     assert time.monotonic() - started < 3
     limits = Limits(cancelled=lambda: True)
     result = split_inputs(network, specification, limits, lambda points: False)
-    assert result.outcome is Outcome.OPEN and result.boxes == 0
+    assert result.outcome is SplitOutcome.OPEN and result.boxes == 0
 
 
 def test_a_tie_cannot_be_proven_and_ends_open() -> None:
@@ -224,7 +223,7 @@ def test_a_tie_cannot_be_proven_and_ends_open() -> None:
         Box(np.zeros(3), np.ones(3)), LinearRequirement((Halfspaces(rows, np.zeros(1)),))
     )
     result = split_inputs(network, specification, Limits(seconds=0.3), lambda points: False)
-    assert result.outcome is Outcome.OPEN
+    assert result.outcome is SplitOutcome.OPEN
 
 
 def test_what_cannot_be_stated_is_refused_and_nothing_to_violate_is_proven() -> None:
@@ -240,13 +239,13 @@ def test_what_cannot_be_stated_is_refused_and_nothing_to_violate_is_proven() -> 
         split_inputs(network, Specification(region, Curved(())), Limits(), lambda points: False)
     nothing = Specification(region, LinearRequirement(()))
     result = split_inputs(network, nothing, Limits(), lambda points: False)
-    assert result.outcome is Outcome.PROVEN
+    assert result.outcome is SplitOutcome.PROVEN
     outside = Ball(np.full(3, 9.0), 0.5, Norm.LINF, network.domain)
     violation = LinearRequirement((Halfspaces(np.eye(3)[:1], np.zeros(1)),))
     result = split_inputs(
         network, Specification(outside, violation), Limits(), lambda points: False
     )
-    assert result.outcome is Outcome.OPEN
+    assert result.outcome is SplitOutcome.OPEN
 
 
 @settings(max_examples=60, deadline=None, database=None, derandomize=True)
@@ -256,10 +255,10 @@ def test_clipping_and_weighing_lose_no_violation(seed: int, count: int, inputs: 
     low = rng.normal(size=(4, inputs))
     high = low + rng.exponential(size=low.shape) * rng.integers(0, 2, low.shape)
     slopes = rng.normal(size=(4, count, inputs)) * rng.integers(0, 2, (4, count, inputs))
-    cuts = Cuts(torch.from_numpy(slopes), torch.from_numpy(rng.normal(size=(4, count))))
+    cuts = ViolationCuts(torch.from_numpy(slopes), torch.from_numpy(rng.normal(size=(4, count))))
     sides = torch.from_numpy(low), torch.from_numpy(high)
     inner_low, inner_high = (side.numpy() for side in clipped(cuts, *sides))
-    proven = (weighed(cuts, *sides).values > 0).numpy()
+    proven = (best_mixture(cuts, *sides).values > 0).numpy()
     points = rng.uniform(low, high, (2000, *low.shape))
     values = np.einsum("bki,pbi->pbk", slopes, points) + cuts.constants.numpy()
     violates = (values <= 0).all(2)
@@ -314,7 +313,7 @@ def test_bounds_of_a_chain_hold_and_are_as_tight_as_crown(
             found = chain.bounds(Boxes(low, high), anything, lambda: None, tight=tight)
             lines = torch.einsum("bri,pbi->pbr", found.slopes, points) + found.constants
             assert bool((lines <= values + 1e-12 * (1 + values.abs())).all())
-            cuts = Cuts(found.slopes, found.constants)
+            cuts = ViolationCuts(found.slopes, found.constants)
             least.append(cuts.least(low, high))
             narrow = torch.from_numpy(reach.max(1) == 0)
             gaps = (values.amin(0) - least[-1])[narrow]
@@ -374,8 +373,10 @@ def test_least_values_where_a_cut_holds_are_those_of_linear_programs(seed: int) 
     cut_slopes = rng.normal(size=(1, 1, inputs)) * rng.choice([0.0, 1.0, 1.0], inputs)
     reach = float(np.abs(cut_slopes).sum())
     constant = float(rng.uniform(-1.1, 0.99)) * reach
-    functions = Centred(torch.from_numpy(slopes), torch.zeros(1, 4, dtype=torch.float64))
-    cut = Centred(torch.from_numpy(cut_slopes), torch.full((1, 1), constant, dtype=torch.float64))
+    functions = CentredFunctions(torch.from_numpy(slopes), torch.zeros(1, 4, dtype=torch.float64))
+    cut = CentredFunctions(
+        torch.from_numpy(cut_slopes), torch.full((1, 1), constant, dtype=torch.float64)
+    )
     found = least_at_violations(functions, cut)[0].numpy()
     for slope, value in zip(slopes[0], found, strict=True):
         solved = linprog(slope, A_ub=cut_slopes[0], b_ub=[-constant], bounds=[(-1, 1)] * inputs)
@@ -384,9 +385,9 @@ def test_least_values_where_a_cut_holds_are_those_of_linear_programs(seed: int) 
 
 
 def test_only_chains_of_relu_are_bounded_as_chains() -> None:
-    for family in Family:
+    for family in NetworkFamily:
         network = random_network(family, 3, inputs=3)
-        is_dense = family in (Family.DENSE,)
+        is_dense = family in (NetworkFamily.DENSE,)
         assert (chain_of(layered(fuse(network))) is not None) or not is_dense
     smooth = dense_network(1, "Tanh", (4, 4))
     assert chain_of(layered(fuse(smooth))) is None
@@ -407,7 +408,7 @@ def test_huge_weights_prove_nothing_that_is_false(scale: float) -> None:
         violation = Halfspaces(row, np.array([-threshold]))
         specification = Specification(region, LinearRequirement((violation,)))
         result = split_inputs(network, specification, Limits(seconds=1), lambda points: False)
-        assert result.outcome is not Outcome.PROVEN
+        assert result.outcome is not SplitOutcome.PROVEN
 
 
 def test_sums_that_overflow_are_no_bounds() -> None:
@@ -422,7 +423,7 @@ def test_sums_that_overflow_are_no_bounds() -> None:
     for tight in (False, True):
         found = chain.bounds(Boxes(low, -low), statement, lambda: None, tight=tight)
         assert not bool(found.is_proven.any())
-        cuts = Cuts(found.slopes, found.constants)
+        cuts = ViolationCuts(found.slopes, found.constants)
         assert not bool((cuts.least(low, -low) > 0).any())
 
 
@@ -451,7 +452,7 @@ def control_property(rng: np.random.Generator, network: Network, gap: float) -> 
     return "\n".join(lines)
 
 
-def check_control(seed: int, folder: Path) -> tuple[Outcome, Verdict]:
+def check_control(seed: int, folder: Path) -> tuple[SplitOutcome, Verdict]:
     """A small network like those of controllers against mixed-integer programming."""
     rng = np.random.default_rng(seed)
     depth = int(rng.integers(1, 5))
@@ -463,21 +464,21 @@ def check_control(seed: int, folder: Path) -> tuple[Outcome, Verdict]:
     (specification,) = read_problem(file).specifications(network.input_shape)
     result, _ = split(network, specification, 20.0)
     exact, _ = Milp().decide(network, specification, Limits(seconds=30))
-    if result.outcome is Outcome.PROVEN:
+    if result.outcome is SplitOutcome.PROVEN:
         assert exact.verdict is not Verdict.NOT_ROBUST, f"seed {seed}: a wrong proof"
-    if result.outcome is Outcome.REFUTED:
+    if result.outcome is SplitOutcome.REFUTED:
         assert exact.verdict is not Verdict.ROBUST, f"seed {seed}: a wrong proof by the oracle"
     return result.outcome, exact.verdict
 
 
 def test_small_control_networks_agree_with_the_exact_answer(tmp_path: Path) -> None:
     answers = [check_control(seed, tmp_path) for seed in range(16)]
-    decided = [outcome for outcome, _ in answers if outcome is not Outcome.OPEN]
+    decided = [outcome for outcome, _ in answers if outcome is not SplitOutcome.OPEN]
     assert len(decided) >= 14 and len(set(decided)) == 2
 
 
 @pytest.mark.slow
 def test_many_control_networks_agree_with_the_exact_answer(tmp_path: Path) -> None:
     answers = [check_control(seed, tmp_path) for seed in range(1000, 1300)]
-    decided = [outcome for outcome, _ in answers if outcome is not Outcome.OPEN]
+    decided = [outcome for outcome, _ in answers if outcome is not SplitOutcome.OPEN]
     assert len(decided) >= 285

@@ -12,9 +12,8 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
 from radii.verifiers import Limits
-from radii.verifiers.linear.expressions import Affine, combined, unit_rows, with_data
-from radii.verifiers.linear.program import Program, Rows, program
-from radii.verifiers.linear.relaxation import Relaxation
+from radii.verifiers._expressions import Affine, combined, unit_rows, with_data
+from radii.verifiers._programs import LinearConstraints, LinearRelaxation, Program, program
 
 
 def random_program(seed: int) -> Program:
@@ -22,7 +21,7 @@ def random_program(seed: int) -> Program:
     matrix = rng.normal(size=(6, 5)) * (rng.uniform(size=(6, 5)) < 0.7)
     high = np.where(rng.uniform(size=6) < 0.7, rng.uniform(0, 1, 6), np.inf)
     low = np.where(rng.uniform(size=6) < 0.3, -rng.uniform(0, 1, 6), -np.inf)
-    rows = Rows(csr_array(matrix), low, high)
+    rows = LinearConstraints(csr_array(matrix), low, high)
     return program(-np.ones(5), 2 * np.ones(5), [rows], rng.normal(size=5), offset=0.25)
 
 
@@ -41,7 +40,7 @@ def least(p: Program) -> float:
 @pytest.mark.parametrize("seed", range(20))
 def test_bounds_are_the_minimum_and_never_above(seed: int) -> None:
     p = random_program(seed)
-    found = Relaxation(p, Limits()).minimum()
+    found = LinearRelaxation(p, Limits()).minimum()
     assert found.bound <= least(p) + 1e-12
     assert found.bound == pytest.approx(least(p), abs=1e-7)
 
@@ -53,12 +52,12 @@ def test_a_solver_that_lies_about_multipliers_weakens_but_never_breaks_a_bound(
 ) -> None:
     p = random_program(seed)
     duals = np.random.default_rng(noise).normal(size=len(p.rows)) * size
-    assert Relaxation(p, Limits())._bound(p.cost, p.offset, duals) <= least(p)
+    assert LinearRelaxation(p, Limits())._bound(p.cost, p.offset, duals) <= least(p)
 
 
 def test_nothing_is_proven_from_numbers_that_are_not() -> None:
     p = random_program(2)
-    relaxation = Relaxation(p, Limits())
+    relaxation = LinearRelaxation(p, Limits())
     relaxation.high[0] = np.nan
     assert relaxation._bound(p.cost, p.offset, np.zeros(len(p.rows))) == -np.inf
     relaxation.high[0], relaxation.low[0] = np.inf, -np.inf
@@ -66,17 +65,17 @@ def test_nothing_is_proven_from_numbers_that_are_not() -> None:
 
 
 def test_an_infeasible_program_is_proven_so() -> None:
-    rows = Rows(csr_array(np.array([[1.0, 1.0]])), np.array([3.0]), np.array([np.inf]))
+    rows = LinearConstraints(csr_array(np.array([[1.0, 1.0]])), np.array([3.0]), np.array([np.inf]))
     p = program(np.zeros(2), np.ones(2), [rows], np.ones(2))
-    assert Relaxation(p, Limits()).minimum().bound == np.inf
-    close = Rows(rows.matrix, np.array([2.0 + 1e-13]), rows.high)
+    assert LinearRelaxation(p, Limits()).minimum().bound == np.inf
+    close = LinearConstraints(rows.matrix, np.array([2.0 + 1e-13]), rows.high)
     barely = program(np.zeros(2), np.ones(2), [close], np.ones(2))
-    assert Relaxation(barely, Limits()).minimum().bound < np.inf
+    assert LinearRelaxation(barely, Limits()).minimum().bound < np.inf
 
 
 def test_bounds_and_aims_can_be_changed_and_changed_back() -> None:
     p = random_program(1)
-    relaxation = Relaxation(p, Limits())
+    relaxation = LinearRelaxation(p, Limits())
     before = relaxation.minimum().bound
     relaxation.bound_column(0, 0.5, 0.5)
     fixed = relaxation.minimum().bound
@@ -89,7 +88,7 @@ def test_bounds_and_aims_can_be_changed_and_changed_back() -> None:
 
 
 def test_entries_too_small_for_the_solver_become_slack() -> None:
-    rows = Rows(csr_array(np.array([[1.0, 1e-10]])), np.array([0.5]), np.array([0.5]))
+    rows = LinearConstraints(csr_array(np.array([[1.0, 1e-10]])), np.array([0.5]), np.array([0.5]))
     p = program(np.zeros(2), np.array([1.0, 100.0]), [rows], np.zeros(2))
     assert p.rows.matrix.nnz == 1
     assert p.rows.low[0] <= 0.5 - 1e-8 and p.rows.high[0] >= 0.5 + 1e-8

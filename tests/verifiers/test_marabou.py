@@ -9,16 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from radii.bounds import fuse
-from radii.bounds.relu_form import relu_form
+from radii.bounds import fuse, relu_form
 from radii.experiments import Experiment, prepare
 from radii.queries import Query
 from radii.store import Store
-from radii.testing.networks import Family, random_instance, random_network
-from radii.testing.verifiers import VerifierConformance
+from radii.testing._networks import NetworkFamily, random_instance, random_network
+from radii.testing._verifiers import VerifierConformance
 from radii.verdicts import Verdict
 from radii.verifiers import Limits, Marabou, Milp, Verifier
-from radii.verifiers.marabou.chains import as_chain
+from radii.verifiers._marabou import as_chain
 
 is_here = pytest.mark.skipif(
     Marabou().version == "maraboupy is not installed", reason="maraboupy is not installed"
@@ -31,9 +30,9 @@ class TestConformance(VerifierConformance):
         return Marabou()
 
 
-@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("family", list(NetworkFamily))
 @pytest.mark.parametrize("seed", range(3))
-def test_a_chain_computes_what_the_network_does(family: Family, seed: int) -> None:
+def test_a_chain_computes_what_the_network_does(family: NetworkFamily, seed: int) -> None:
     network = random_network(family, seed, units=12)
     low = np.full(int(np.prod(network.input_shape)), -1.0)
     chain = as_chain(relu_form(fuse(network)), low)
@@ -47,8 +46,10 @@ def test_a_chain_computes_what_the_network_does(family: Family, seed: int) -> No
 
 
 @is_here
-@pytest.mark.parametrize("family", [Family.DENSE, Family.RESIDUAL, Family.PRELU])
-def test_it_agrees_with_milp(family: Family) -> None:
+@pytest.mark.parametrize(
+    "family", [NetworkFamily.DENSE, NetworkFamily.RESIDUAL, NetworkFamily.PRELU]
+)
+def test_it_agrees_with_milp(family: NetworkFamily) -> None:
     network = random_network(family, 11, units=12)
     for seed in range(3):
         instance = random_instance(network, seed)
@@ -88,7 +89,7 @@ def test_a_run_with_it_ends_with_the_bracket_of_native(
 
 @is_here
 def test_cancelling_kills_the_solver() -> None:
-    network = random_network(Family.DENSE, 3, units=240, inputs=60, outputs=8)
+    network = random_network(NetworkFamily.DENSE, 3, units=240, inputs=60, outputs=8)
     instance = random_instance(network, 0)
     started = time.monotonic()
     limits = Limits(60, cancelled=lambda: time.monotonic() > started + 1.0)
@@ -98,7 +99,7 @@ def test_cancelling_kills_the_solver() -> None:
 
 
 def test_without_the_package_it_is_refused_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = random_network(Family.DENSE, 0, units=4)
+    network = random_network(NetworkFamily.DENSE, 0, units=4)
     instance = random_instance(network, 0)
     monkeypatch.setitem(sys.modules, "maraboupy", None)
     assert "radii[marabou]" in str(Marabou().unsupported(network, instance.norm))

@@ -14,21 +14,21 @@ from radii.balls import Box, Norm
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network, load_network
 from radii.queries import Instance, Query, Specification
-from radii.testing.graphs import Sketch
-from radii.testing.networks import (
-    Family,
+from radii.testing._graphs import Sketch
+from radii.testing._networks import (
     LinearClassifier,
+    NetworkFamily,
     instance_at,
     random_instance,
     random_network,
 )
 from radii.verdicts import REAL, Verdict
 from radii.verifiers import Enumeration, Limits, Milp, Verifier, get
-from radii.verifiers.case import Case
-from radii.verifiers.milp.effort import Effort
-from radii.verifiers.milp.encoding import Encoding
-from radii.verifiers.milp.goals import depth_goal
-from radii.verifiers.milp.programs import exact_program, relaxed_program
+from radii.verifiers._case import BoundedProblem
+from radii.verifiers.milp._encoding import Encoding
+from radii.verifiers.milp._goals import depth_goal
+from radii.verifiers.milp._programs import exact_program, relaxed_program
+from radii.verifiers.milp._tightening import MilpOptions
 
 SHARED_DATA = Path(__file__).parents[3] / "shared" / "data"
 
@@ -67,14 +67,14 @@ def input_points(encoding: Encoding, instance: Instance, eps: float) -> np.ndarr
 
 
 @pytest.mark.parametrize("norm", [Norm.LINF, Norm.L1])
-@pytest.mark.parametrize("family", list(Family))
-def test_programs_hold_every_true_value(family: Family, norm: Norm) -> None:
+@pytest.mark.parametrize("family", list(NetworkFamily))
+def test_programs_hold_every_true_value(family: NetworkFamily, norm: Norm) -> None:
     """Not one true trajectory is cut off, by either program: what every proof rests on."""
     for seed in range(2):
         network = random_network(family, seed, units=16)
         instance = random_instance(network, seed, norm=norm)
         specification = Specification(instance.ball(0.2), instance.requirement)
-        encoding = Effort().encoding(Case(network, specification, Limits()))
+        encoding = MilpOptions().encoding(BoundedProblem(network, specification, Limits()))
         polyhedron = instance.requirement.violations[0]
         goal = depth_goal(encoding, polyhedron)
         relaxed, exact = relaxed_program(encoding, goal), exact_program(encoding, goal)
@@ -108,9 +108,9 @@ def assert_feasible(program, values: np.ndarray) -> None:
 
 
 def test_integers_alone_give_the_same_radius() -> None:
-    for family in Family:
+    for family in NetworkFamily:
         network = random_network(family, 2, units=12)
-        norm = Norm.L1 if family in (Family.DENSE, Family.LEAKY) else Norm.LINF
+        norm = Norm.L1 if family in (NetworkFamily.DENSE, NetworkFamily.LEAKY) else Norm.LINF
         instance = random_instance(network, 5, norm=norm)
         branched = Milp(arithmetic=REAL).radius(network, instance, Limits(60))
         integers = Milp(branches=0, arithmetic=REAL).radius(network, instance, Limits(60))
@@ -135,7 +135,7 @@ def test_linear_classifiers_have_their_closed_form(norm: Norm, dtype: type) -> N
 
 
 def test_a_known_violation_saves_work_and_changes_nothing() -> None:
-    network = random_network(Family.DENSE, 7)
+    network = random_network(NetworkFamily.DENSE, 7)
     instance = random_instance(network, 1)
     alone = Milp(arithmetic=REAL).radius(network, instance)
     helped = Milp(arithmetic=REAL).radius(network, instance, upper=1.5 * alone.upper)
@@ -143,7 +143,7 @@ def test_a_known_violation_saves_work_and_changes_nothing() -> None:
 
 
 def test_an_input_that_breaks_the_property_has_radius_zero() -> None:
-    network = random_network(Family.DENSE, 0)
+    network = random_network(NetworkFamily.DENSE, 0)
     right = random_instance(network, 0)
     wrong = instance_at(network, right.input, label=(right.label + 1) % 3)
     answer = Milp().radius(network, wrong)

@@ -19,14 +19,14 @@ from radii.execution import Task, Toolbox
 from radii.experiments import Experiment, prepare
 from radii.networks import Network
 from radii.queries import Instance, Query
-from radii.search import Kind
+from radii.search import QuestionKind
 from radii.store import Store
-from radii.testing.networks import Family, random_instance, random_network
-from radii.testing.simulated import Cooperating, Crashing, Deaf, Hanging, Lying, Raising
-from radii.testing.verifiers import VerifierConformance
+from radii.testing._networks import NetworkFamily, random_instance, random_network
+from radii.testing._simulated import Cooperating, Crashing, Deaf, Hanging, Lying, Raising
+from radii.testing._verifiers import VerifierConformance
 from radii.verdicts import Verdict
 from radii.verifiers import Answer, BranchAndBound, Limits, Milp, Portfolio, Verifier
-from radii.verifiers.portfolio.members import member_for
+from radii.verifiers._portfolio_members import member_for
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -48,7 +48,7 @@ class TestConformance(VerifierConformance):
 
 @pytest.fixture(scope="module")
 def network() -> Network:
-    return random_network(Family.DENSE, 1, units=10)
+    return random_network(NetworkFamily.DENSE, 1, units=10)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_the_processor_time_of_members_counts(network: Network, instance: Instan
         member = member_for(verifier)
         assert member.is_ready or member.connection.poll(300)
     toolbox = Toolbox({network.fingerprint: network}, None, portfolio)
-    task = Task(0, network.fingerprint, Kind.PROVE, (Query(instance, 0.1),), 300.0, 0.5)
+    task = Task(0, network.fingerprint, QuestionKind.PROVE, (Query(instance, 0.1),), 300.0, 0.5)
     (result,) = toolbox.answer(task)
     assert result.verdict is Verdict.TIMEOUT
     assert "processor time" in result.message
@@ -154,7 +154,7 @@ def test_a_proof_is_not_believed_beside_a_counterexample(
         Late(Milp(), found, when_cancelled=when_cancelled),
     ]
     members = iter(runners)
-    monkeypatch.setattr("radii.verifiers.portfolio.verifier.member_for", lambda _: next(members))
+    monkeypatch.setattr("radii.verifiers._portfolio.member_for", lambda _: next(members))
     result = Portfolio([Lying(), Milp()]).verify(network, Query(instance, 0.4), Limits(60))
     assert (result.verdict, result.verifier) == (Verdict.NOT_ROBUST, "milp")
     assert result.message.startswith("lying 0 claims a proof here")
@@ -242,7 +242,7 @@ def _members_of(parent: int) -> list[int]:
             words = (entry / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"radii.verifiers.portfolio.member" in words and str(parent).encode() in words:
+        if b"radii.verifiers._portfolio_process" in words and str(parent).encode() in words:
             found.append(int(entry.name))
     return found
 

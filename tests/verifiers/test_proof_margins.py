@@ -11,15 +11,13 @@ from scipy.optimize import linprog
 from torch import nn
 
 from radii.balls import Ball, Domain, Norm
-from radii.bounds import fuse
-from radii.bounds.relu_form import relu_form
+from radii.bounds import fuse, relu_form
 from radii.networks import Network, from_torch
 from radii.properties import Halfspaces, LinearRequirement
 from radii.queries import Specification
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 from radii.verifiers import Limits
-from radii.verifiers.branch_and_bound.proving import by_units
-from radii.verifiers.branch_and_bound.unwrapping import unwrapped
+from radii.verifiers.native._attempts import prove_by_units, unwrapped
 
 INPUTS, UNITS, EPS = 14, 5, 0.3
 FIRST_IS_LARGER = LinearRequirement((Halfspaces(np.array([1.0, -1.0]), np.zeros(1)),))
@@ -68,7 +66,9 @@ class Layer:
 def verdict(network: Network, arithmetic: Arithmetic) -> Verdict:
     ball = Ball(np.zeros(INPUTS), EPS, Norm.LINF, Domain(-1, 1))
     specification = Specification(ball, FIRST_IS_LARGER)
-    return by_units(network, specification, Limits(20.0), arithmetic=arithmetic).answer.verdict
+    return prove_by_units(
+        network, specification, Limits(20.0), arithmetic=arithmetic
+    ).answer.verdict
 
 
 @pytest.mark.parametrize("seed", range(4))

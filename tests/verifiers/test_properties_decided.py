@@ -18,12 +18,12 @@ from radii.properties import (
     resolution,
 )
 from radii.queries import Instance, Query, Specification
-from radii.testing.networks import Family, instance_at, random_network
+from radii.testing._networks import NetworkFamily, instance_at, random_network
 from radii.verdicts import Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, Verifier
 
 SECONDS = 300.0
-FAMILIES = (Family.DENSE, Family.CLIPPED, Family.LEAKY, Family.RESIDUAL)
+FAMILIES = (NetworkFamily.DENSE, NetworkFamily.CLIPPED, NetworkFamily.LEAKY, NetworkFamily.RESIDUAL)
 VERIFIERS: tuple[Verifier, ...] = (BranchAndBound(), Milp())
 POINTS = 161
 

@@ -11,15 +11,16 @@ from hypothesis.extra import numpy as npst
 
 from radii.balls import Norm
 from radii.properties import Halfspaces
-from radii.testing.networks import Family, random_instance, random_network
+from radii.testing._networks import NetworkFamily, random_instance, random_network
 from radii.verdicts import REAL
-from radii.verifiers.lipschitz import steepness
-from radii.verifiers.refinement.ceilings import Tangents, log_sum_exp
-from radii.verifiers.refinement.floors import (
+from radii.verifiers._jacobian import steepness
+from radii.verifiers._probabilities import (
     Cell,
+    Tangents,
     differences,
     first_cell,
     halfspaces_of_rivals,
+    log_sum_exp,
 )
 
 POINTS = npst.arrays(np.float64, (20, 4), elements=st.floats(-30, 30))
@@ -64,9 +65,9 @@ def test_tangents_cover_every_violation(
     assert not (broken & ~holds(tangents.polyhedron, outputs)).any()
 
 
-@pytest.mark.parametrize("family", list(Family))
+@pytest.mark.parametrize("family", list(NetworkFamily))
 @pytest.mark.parametrize("norm", list(Norm))
-def test_rates_bound_every_change(family: Family, norm: Norm) -> None:
+def test_rates_bound_every_change(family: NetworkFamily, norm: Norm) -> None:
     rng = np.random.default_rng(3)
     for seed in range(3):
         network = random_network(family, seed, units=24)
@@ -83,7 +84,9 @@ def test_rates_bound_every_change(family: Family, norm: Norm) -> None:
 
 
 def test_rates_of_an_affine_piece_are_exact() -> None:
-    network = random_network(Family.DENSE, 0, units=12, dtype=np.float64, domain=(-50.0, 50.0))
+    network = random_network(
+        NetworkFamily.DENSE, 0, units=12, dtype=np.float64, domain=(-50.0, 50.0)
+    )
     instance = random_instance(network, 0)
     x = torch.from_numpy(np.asarray(instance.input, np.float64))[None].requires_grad_()
     (slopes,) = torch.autograd.functional.jacobian(lambda v: network(v)[0], (x,))

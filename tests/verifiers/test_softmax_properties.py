@@ -18,11 +18,11 @@ from radii.properties import (
     probabilities,
 )
 from radii.queries import Instance, Query
-from radii.testing.graphs import Sketch
-from radii.testing.networks import instance_at
+from radii.testing._graphs import Sketch
+from radii.testing._networks import instance_at
 from radii.verdicts import FLOAT, Verdict
 from radii.verifiers import BranchAndBound, Limits
-from radii.verifiers.refinement import asked_of_logits
+from radii.verifiers._logits import logit_question
 
 EPS = 0.05
 INPUTS = 20
@@ -70,7 +70,7 @@ def test_probabilities_that_are_outputs(seed: int) -> None:
 def test_the_network_in_front_of_its_softmax() -> None:
     network = softmax_network(0)
     instance = asked(network, StrongClassification(0.3))
-    found = asked_of_logits(network, Query(instance, EPS).specification, FLOAT)
+    found = logit_question(network, Query(instance, EPS).specification, FLOAT)
     assert found is not None
     logits, specification = found
     points = np.random.default_rng(2).uniform(0, 1, (20, 1, INPUTS)).astype(np.float32)
@@ -78,7 +78,7 @@ def test_the_network_in_front_of_its_softmax() -> None:
     assert np.allclose(probabilities(logits.replay(points)), network.replay(points), atol=1e-6)
     assert isinstance(specification.requirement, SoftmaxRequirement)
     compared = replace(instance, property=OneToAny())
-    assert asked_of_logits(network, Query(compared, EPS).specification, FLOAT) is None
+    assert logit_question(network, Query(compared, EPS).specification, FLOAT) is None
 
 
 def test_probabilities_that_saturate() -> None:
@@ -96,7 +96,7 @@ def test_probabilities_that_saturate() -> None:
 def test_changes_beyond_0_and_1_do_not_matter() -> None:
     network = softmax_network(0)
     instance = asked(network, StandardRobustness(0.7))
-    found = asked_of_logits(network, Query(instance, EPS).specification, FLOAT)
+    found = logit_question(network, Query(instance, EPS).specification, FLOAT)
     assert found is not None
     requirement = found[1].requirement
     assert isinstance(requirement, SoftmaxRequirement)

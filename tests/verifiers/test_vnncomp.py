@@ -23,12 +23,12 @@ from radii.experiments import Experiment, prepare
 from radii.networks import Network, load_network
 from radii.queries import Instance, Query
 from radii.store import Store
-from radii.testing.networks import Family, instance_at, random_instance, random_network
-from radii.testing.verifiers import VerifierConformance
+from radii.testing._networks import NetworkFamily, instance_at, random_instance, random_network
+from radii.testing._verifiers import VerifierConformance
 from radii.verdicts import Result, Verdict
 from radii.verifiers import Limits, Verifier, VnnComp
-from radii.verifiers.vnncomp.tools import parse_tool
-from radii.verifiers.vnncomp.versions import version_of
+from radii.verifiers._vnncomp import version_of
+from radii.verifiers._vnncomp_tools import parse_tool
 from radii.vnnlib import read_problem
 
 RADII = Path(sys.executable).with_name("radii")
@@ -165,7 +165,7 @@ def test_misbehaving_is_a_missing_answer(
     if kind == "hangs":
         limits["seconds"] = 1.0
     if kind == "hoards":
-        from radii.memory import resident_bytes
+        from radii.processes import resident_bytes
 
         limits["memory_bytes"] = 2 * (resident_bytes() or 0)
     started = time.monotonic()
@@ -191,7 +191,7 @@ def test_megabytes_of_output_do_no_harm(
 def test_an_endless_result_file_is_read_in_part(
     tmp_path: Path, network: Network, instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("radii.verifiers.vnncomp.verifier.LARGEST_ANSWER", 10**6)
+    monkeypatch.setattr("radii.verifiers._vnncomp.LARGEST_ANSWER", 10**6)
     result = asked(
         fake(tmp_path, "    answer = 'sat (' + '(X_0 1)' * 10**6\n"), network, instance, 0.2
     )
@@ -345,7 +345,7 @@ def test_the_version_is_asked_or_of_the_commit(tmp_path: Path) -> None:
 @pytest.mark.parametrize("eps", [0.1, 1 / 3, 1e-9])
 def test_the_region_a_tool_reads_is_never_smaller(eps: float, tmp_path: Path) -> None:
     """Not even by a tool that rounds every bound to the nearest float32."""
-    network = random_network(Family.DENSE, 0, units=4, inputs=6, domain=(-0.3, 0.7))
+    network = random_network(NetworkFamily.DENSE, 0, units=4, inputs=6, domain=(-0.3, 0.7))
     instance = random_instance(network, 1)
     kept = tmp_path / "kept.vnnlib"
     asked(f"sh -c 'cp {{vnnlib}} {kept}; echo unknown > {{out}}' {{onnx}}", network, instance, eps)
@@ -392,7 +392,7 @@ def test_other_instances_are_unaffected(
         experiment(linear_file, points_file, tool=tool, timeout=2 if kind == "hangs" else 60)
     )
     if kind == "hoards":
-        from radii.memory import resident_bytes
+        from radii.processes import resident_bytes
 
         limit = 2 * (resident_bytes() or 0)
         plan = replace(plan, settings=replace(plan.settings, memory=limit))

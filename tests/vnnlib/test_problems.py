@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from radii.errors import SpecificationError
 from radii.queries import Specification
-from radii.vnnlib import Problem, expressions, parse_problem, problems, read_problem
-from radii.vnnlib.comparisons import Alternatives, Comparisons
-from radii.vnnlib.expressions import Run, read_forms
-from radii.vnnlib.formulas import Conjunction, Constraint, Disjunction, Formula, one_by_one
+from radii.vnnlib import Problem, parse_problem, read_problem
+from radii.vnnlib import _expressions as expressions
+from radii.vnnlib import _problems as problems
+from radii.vnnlib._comparisons import Alternatives, Comparisons
+from radii.vnnlib._expressions import ItemRun, read_forms
+from radii.vnnlib._formulas import Conjunction, Constraint, Disjunction, Formula, one_by_one
 
 DECLARED = """; two inputs, three outputs
 (declare-const X_0 Real)
@@ -397,7 +399,7 @@ def test_large_files_are_read_in_columns(shape: str, monkeypatch: pytest.MonkeyP
     """Not one by one, which takes eight times as long, and as one by one."""
     text, count = large(shape)
     with monkeypatch.context() as patched:
-        patched.setattr(Run, "forms", lambda _: pytest.fail("a run was taken apart"))
+        patched.setattr(ItemRun, "forms", lambda _: pytest.fail("a run was taken apart"))
         read = parse_problem(text)
     monkeypatch.setattr(problems, "read_pieces", read_forms)
     plain = parse_problem(text)

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 from radii.attacks._base import Attack
-from radii.attacks.fixed_radius import Apgd, Fgsm, Pgd
-from radii.attacks.foolbox import FoolboxAttack
-from radii.attacks.minimum_norm import MinimumNorm
-from radii.attacks.specifications import attack_specification
-from radii.attacks.violations import violation
-from radii.errors import SpecificationError
+from radii.attacks._batches import Clock
+from radii.attacks._fixed_radius import Apgd, Fgsm, Pgd
+from radii.attacks._foolbox import FoolboxAttack
+from radii.attacks._geometry import DomainRows, Geometry, geometry
+from radii.attacks._minimum_norm import MinimumNorm
+from radii.attacks._registry import ATTACKS, get
+from radii.attacks._specifications import attack_specification
+from radii.attacks._violations import softmax_log_odds, violation
 
 __all__ = [
     "ATTACKS",
     "Apgd",
     "Attack",
+    "Clock",
+    "DomainRows",
     "Fgsm",
     "FoolboxAttack",
+    "Geometry",
     "MinimumNorm",
     "Pgd",
     "attack_specification",
+    "geometry",
     "get",
+    "softmax_log_odds",
     "violation",
 ]
-
-ATTACKS: tuple[type[Attack], ...] = (MinimumNorm, Apgd, Pgd, Fgsm)
-
-
-def get(name: str) -> Attack:
-    """The attack called `name`, with its default options; `foolbox:NAME` for one of foolbox."""
-    family, _, foreign = name.partition(":")
-    if family == "foolbox" and foreign:
-        return FoolboxAttack(foreign)
-    for attack in ATTACKS:
-        if attack.name == name:
-            return attack()
-    names = ", ".join(attack.name for attack in ATTACKS)
-    raise SpecificationError(f"attack '{name}' is not one of {names}, foolbox:NAME")

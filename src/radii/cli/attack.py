@@ -12,14 +12,12 @@ from radii.cli.options import add_experiment_flags, add_json_flag
 from radii.cli.run import execute
 from radii.terminal import say
 
-__all__ = ["add_parser"]
-
 EPILOG = """examples:
   radii attack --network net.onnx --data mnist:train[0:20] --domain 0:1
   radii attack --network net.onnx --data images.npz --domain 0:1 --norm l2 --grid 0.1:5:0.1
 """
 
-OF_PROOFS = ("search", "verifier", "k", "cuts", "device", "tool", "arithmetic")
+PROOF_FLAGS = ("search", "verifier", "k", "cuts", "device", "tool", "arithmetic")
 """Flags of a run that are taken, since scripts give both commands the same ones."""
 
 
@@ -39,7 +37,7 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    idle = [name for name in OF_PROOFS if getattr(args, name) is not None]
+    idle = [name for name in PROOF_FLAGS if getattr(args, name) is not None]
     for name in idle:
         setattr(args, name, None)
     if idle:

@@ -14,10 +14,9 @@ from radii.terminal import say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from radii.auditing import Audit, Finding
+    from radii.experiments import Audit, Finding
     from radii.store import Store
 
-__all__ = ["add_parser"]
 
 EPILOG = """examples:
   radii audit published.csv --networks networks/ --data digits:test --domain 0:1
@@ -75,10 +74,9 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.auditing import prepare_audit
     from radii.cli.progress import ProgressBar
     from radii.distributions import read_results
-    from radii.experiments import default_jobs
+    from radii.experiments import default_jobs, prepare_audit
     from radii.store import Store
 
     if args.jobs is not None and args.jobs < 1:
@@ -110,24 +108,23 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(audit: Audit, store: Store, out: Path, *, as_json: bool) -> None:
-    from radii.auditing import findings, findings_frame, save_witnesses
-    from radii.auditing.saving import TABLE
     from radii.cli.csv_output import write_csv
+    from radii.experiments import AUDIT_FILE, findings, findings_frame, save_witnesses
 
     found = findings(audit, store)
     save_witnesses(audit, found, out)
     frame = findings_frame(found)
     try:
-        write_csv(frame, out / TABLE)
+        write_csv(frame, out / AUDIT_FILE)
     except OSError as error:
         raise StoreError(f"{out}: cannot be written ({error.strerror or error})") from None
     if as_json:
-        _print_json(frame)
+        _print_audit_json(frame)
     else:
         _print_tables(frame, found, out)
 
 
-def _print_json(frame: pd.DataFrame) -> None:
+def _print_audit_json(frame: pd.DataFrame) -> None:
     import pandas as pd
 
     from radii.cli.json_output import print_json
@@ -142,12 +139,12 @@ def _print_json(frame: pd.DataFrame) -> None:
 
 
 def _print_tables(frame: pd.DataFrame, found: list[Finding], out: Path) -> None:
-    from radii.auditing import Status
     from radii.cli.audit_tables import audit_table, refuted_table
     from radii.cli.console import Console
+    from radii.experiments import ClaimStatus
 
     console = Console()
-    refuted = [finding for finding in found if finding.status is Status.REFUTED]
+    refuted = [finding for finding in found if finding.status is ClaimStatus.REFUTED]
     if refuted:
         console.print(refuted_table(refuted))
     console.print(audit_table(found))

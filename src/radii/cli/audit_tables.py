@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from radii.auditing import Finding, Status
+from radii.experiments import ClaimStatus, Finding
 
-__all__ = ["audit_table", "refuted_table"]
-
-SHOWN = 20
+SHOWN_CLAIMS = 20
 """How many refuted claims a terminal shows; the table in the folder has all."""
 
 
@@ -21,13 +19,13 @@ def audit_table(found: Sequence[Finding]) -> Table:
     table = Table(box=SIMPLE_HEAD, title="Audit", title_justify="left", caption_justify="left")
     table.add_column("network", overflow="fold", min_width=16)
     has_seconds = any(not math.isnan(finding.claim.seconds) for finding in found)
-    others = [s for s in (Status.MISCLASSIFIED, Status.NOT_TRIED) if _with(found, s)]
+    others = [s for s in (ClaimStatus.MISCLASSIFIED, ClaimStatus.NOT_TRIED) if _with(found, s)]
     columns = ["claims", "refuted", "closest", *(status.value for status in others)]
     for name in (*columns, *(["s refuted", "s standing"] if has_seconds else [])):
         table.add_column(name, justify="right")
     for network in dict.fromkeys(finding.claim.network for finding in found):
         mine = [finding for finding in found if finding.claim.network == network]
-        refuted, standing = _with(mine, Status.REFUTED), _with(mine, Status.STANDS)
+        refuted, standing = _with(mine, ClaimStatus.REFUTED), _with(mine, ClaimStatus.STANDS)
         closest = min((finding.ratio for finding in refuted), default=math.nan)
         times = [_seconds(refuted), _seconds(standing)] if has_seconds else []
         table.add_row(
@@ -53,7 +51,7 @@ def refuted_table(refuted: Sequence[Finding]) -> Table:
     for name in ("input", "label", *targets, "claimed", "broken at", "becomes", "margin"):
         table.add_column(name, justify="right", no_wrap=True)
     worst = sorted(refuted, key=lambda finding: finding.ratio)
-    for finding in worst[:SHOWN]:
+    for finding in worst[:SHOWN_CLAIMS]:
         claim, witness = finding.claim, finding.witness
         table.add_row(
             claim.network,
@@ -65,12 +63,12 @@ def refuted_table(refuted: Sequence[Finding]) -> Table:
             "" if witness is None else str(witness.predicted),
             f"{finding.margin:.2g}",
         )
-    if len(worst) > SHOWN:
-        table.caption = f"the {SHOWN} that are off by the most, of {len(worst)}"
+    if len(worst) > SHOWN_CLAIMS:
+        table.caption = f"the {SHOWN_CLAIMS} that are off by the most, of {len(worst)}"
     return table
 
 
-def _with(found: Sequence[Finding], status: Status) -> list[Finding]:
+def _with(found: Sequence[Finding], status: ClaimStatus) -> list[Finding]:
     return [finding for finding in found if finding.status is status]
 
 

@@ -9,8 +9,6 @@ from typing import Any
 from radii.errors import DataError, StoreError
 from radii.terminal import say
 
-__all__ = ["add_parser"]
-
 EPILOG = """examples:
   radii card results
   radii card results --eps 0.01,0.02,8/255 -o ROBUSTNESS.md
@@ -41,8 +39,8 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cards import card, read_evidence
     from radii.cli.compare import confidence_level, eps_values
+    from radii.report import card, read_evidence
 
     eps, level = eps_values(args.eps), confidence_level(args.level)
     for place in args.places:

@@ -13,9 +13,8 @@ from radii.cli.sources import add_only_flag
 from radii.errors import DataError, StoreError
 
 if TYPE_CHECKING:
-    from radii.cli.comparing import Compared
+    from radii.cli.comparing import GroupComparison
 
-__all__ = ["add_parser"]
 
 EPILOG = """examples:
   radii compare standard adversarial
@@ -81,17 +80,12 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli.comparing import Options, compare_groups
+    from radii.cli.comparing import ComparisonOptions, compare_groups
     from radii.cli.fitting import fit_rows
     from radii.cli.json_output import print_json
-    from radii.cli.sources import (
-        note_arithmetics,
-        note_published,
-        read_distributions,
-        selected,
-    )
+    from radii.cli.sources import note_arithmetics, note_published, read_distributions, selected
 
-    options = Options(
+    options = ComparisonOptions(
         by=args.by,
         eps=eps_values(args.eps),
         inputs=args.inputs,
@@ -107,11 +101,11 @@ def run(args: argparse.Namespace) -> int:
     note_arithmetics(distribution)
     fits = fit_rows(compared.groups, args.seed) if args.fit else []
     if args.csv is not None:
-        _write(compared, fits, args.csv)
+        _write_comparison(compared, fits, args.csv)
     if args.json:
-        print_json({**_object(compared), "fits": fits})
+        print_json({**_comparison_object(compared), "fits": fits})
     else:
-        _print(compared, fits)
+        _print_comparison(compared, fits)
     return 0
 
 
@@ -144,7 +138,7 @@ def _count(permutations: int) -> int:
     return permutations
 
 
-def _object(compared: Compared) -> dict[str, Any]:
+def _comparison_object(compared: GroupComparison) -> dict[str, Any]:
     return {
         "by": compared.options.by,
         "inputs": compared.options.inputs,
@@ -157,7 +151,7 @@ def _object(compared: Compared) -> dict[str, Any]:
     }
 
 
-def _write(compared: Compared, fits: list[dict[str, Any]], folder: Path) -> None:
+def _write_comparison(compared: GroupComparison, fits: list[dict[str, Any]], folder: Path) -> None:
     import pandas as pd
 
     from radii.cli.csv_output import write_csv
@@ -189,13 +183,13 @@ def _write(compared: Compared, fits: list[dict[str, Any]], folder: Path) -> None
         raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from None
 
 
-def _print(compared: Compared, fits: list[dict[str, Any]]) -> None:
+def _print_comparison(compared: GroupComparison, fits: list[dict[str, Any]]) -> None:
     from radii.cli import compare_tables as tables
     from radii.cli.console import Console
     from radii.cli.fitting import fit_sentences
 
     console = Console(highlight=False)
-    console.print(tables.summary_table(compared))
+    console.print(tables.group_table(compared))
     if compared.options.eps:
         console.print(tables.accuracy_table(compared))
     console.print(tables.test_table(compared))

@@ -8,21 +8,11 @@ from collections.abc import Sequence
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from radii.cli.comparing import Compared
+from radii.cli.comparing import GroupComparison
 from radii.cli.console import stacked
-from radii.distributions import Correlations, Distribution
-from radii.distributions.summaries import whose
+from radii.distributions import Correlations, Distribution, inputs_with_radius
 
-__all__ = [
-    "accuracy_table",
-    "correlation_table",
-    "effect_table",
-    "quality_table",
-    "summary_table",
-    "test_table",
-]
-
-SHORT = {
+SHORT_TEST_NAMES = {
     "permutation of scores": "scores",
     "permutation of curves": "curves",
     "Kolmogorov-Smirnov": "KS",
@@ -31,12 +21,12 @@ SHORT = {
 }
 
 
-def summary_table(compared: Compared) -> Table:
+def group_table(compared: GroupComparison) -> Table:
     """A row a group."""
     rows = compared.summaries()
     has_unsolved = any(row["unsolved"] for row in rows)
     columns = ("correct", *(["no answer"] if has_unsolved else []), "lowest", "mean", "median")
-    table = _table("Summary", compared.options.by, columns)
+    table = _comparison_table("Summary", compared.options.by, columns)
     for row in rows:
         intervals = [
             _interval(row[f"{name}_lower"], row[f"{name}_upper"])
@@ -45,16 +35,16 @@ def summary_table(compared: Compared) -> Table:
         unsolved = [str(row["unsolved"])] if has_unsolved else []
         correct = f"{row['correct']}/{row['inputs']}"
         table.add_row(row["group"], correct, *unsolved, *intervals)
-    table.caption = f"radii of {whose(compared.distribution)}, proven–witnessed"
+    table.caption = f"radii of {inputs_with_radius(compared.distribution)}, proven–witnessed"
     if has_unsolved:
         table.caption += "; no answer: nothing proven, nothing witnessed, so a radius may be any"
     return table
 
 
-def accuracy_table(compared: Compared) -> Table:
+def accuracy_table(compared: GroupComparison) -> Table:
     """A row a group, a column an eps: robust accuracy of these inputs, and below it of all."""
     columns = [f"{eps:g}" for eps in compared.options.eps]
-    table = _table("Robust accuracy at eps", compared.options.by, columns)
+    table = _comparison_table("Robust accuracy at eps", compared.options.by, columns)
     endings = []
     for row in compared.summaries():
         shares = [
@@ -75,14 +65,14 @@ def accuracy_table(compared: Compared) -> Table:
     return table
 
 
-def test_table(compared: Compared) -> Table:
+def test_table(compared: GroupComparison) -> Table:
     """A row a pair: p-values as they are, and below them after Holm's correction."""
     order = [test.test for test in compared.comparisons[0].all_tests]
     order = [*order[3:], *order[:3]]  # the tests that know of brackets and matching first
-    names = [SHORT.get(name, name) for name in order]
+    names = [SHORT_TEST_NAMES.get(name, name) for name in order]
     left_out = any(any(found.left_out) for found in compared.comparisons)
     columns = ("inputs", *(["left out"] if left_out else []), "p", *names)
-    table = _table("Do they differ? p-values", "pair", columns)
+    table = _comparison_table("Do they differ? p-values", "pair", columns)
     for place, found in enumerate(compared.comparisons):
         tests = {test.test: test for test in found.all_tests}
         one, two = found.inputs
@@ -109,9 +99,9 @@ def test_table(compared: Compared) -> Table:
     return table
 
 
-def effect_table(compared: Compared) -> Table:
+def effect_table(compared: GroupComparison) -> Table:
     """A row a pair: how large the difference is, first minus second."""
-    table = _table("How much?", "pair", ("Cliff's delta", "difference of means"))
+    table = _comparison_table("How much?", "pair", ("Cliff's delta", "difference of means"))
     for found in compared.comparisons:
         delta, means = found.delta, found.means
         table.add_row(
@@ -136,7 +126,7 @@ def effect_table(compared: Compared) -> Table:
 def correlation_table(found: Correlations, distribution: Distribution) -> Table:
     """Spearman's coefficients; a star where they differ from 0 after Holm's correction."""
     columns = [str(place + 1) for place in range(len(found.networks))]
-    table = _table("Are the same inputs hard? Spearman", "network", columns)
+    table = _comparison_table("Are the same inputs hard? Spearman", "network", columns)
     for one, name in enumerate(found.networks):
         cells = []
         for two in range(len(found.networks)):
@@ -144,15 +134,14 @@ def correlation_table(found: Correlations, distribution: Distribution) -> Table:
             star = "*" if found.adjusted[one, two] < 0.05 else ""
             cells.append("-" if math.isnan(value) else f"{value:.2f}{star}")
         table.add_row(f"{one + 1} {name}", *cells)
-    table.caption = (
-        f"* p < 0.05 after Holm's correction; over {whose(distribution)} for both networks"
-    )
+    inputs = inputs_with_radius(distribution)
+    table.caption = f"* p < 0.05 after Holm's correction; over {inputs} for both networks"
     if any(found.left_out):
         table.caption += f"; left out: {sum(found.left_out)} results without an answer"
     return table
 
 
-def quality_table(compared: Compared) -> Table:
+def quality_table(compared: GroupComparison) -> Table:
     """A row a group: how tight the brackets are, what is missing, what it cost."""
     rows = compared.qualities()
     columns = {
@@ -168,21 +157,21 @@ def quality_table(compared: Compared) -> Table:
     told = {
         name: (field, form)
         for name, (field, form) in columns.items()
-        if any(_number(row[field], form) != "-" for row in rows)
+        if any(_number_or_dash(row[field], form) != "-" for row in rows)
     }
-    table = _table("Quality", compared.options.by, tuple(told))
+    table = _comparison_table("Quality", compared.options.by, tuple(told))
     for row in rows:
-        cells = [_number(row[field], form) for field, form in told.values()]
+        cells = [_number_or_dash(row[field], form) for field, form in told.values()]
         table.add_row(row["group"], *cells)
     table.caption = (
-        f"of {whose(compared.distribution)}; gap: mean width of their brackets; "
+        f"of {inputs_with_radius(compared.distribution)}; gap: mean width of their brackets; "
         "open: without a witness; unsolved: without a proof, too"
         + ("; critical: an answer between the sides is missing" if "critical" in told else "")
     )
     return table
 
 
-def _table(title: str, first: str, columns: Sequence[str]) -> Table:
+def _comparison_table(title: str, first: str, columns: Sequence[str]) -> Table:
     table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", caption_justify="left")
     table.add_column(first, overflow="fold", min_width=12)
     for name in columns:
@@ -194,7 +183,7 @@ def _interval(low: float, high: float) -> str:
     return f"{low:.4f}–{high:.4f}" if math.isfinite(high) else f"{low:.4f}–none"
 
 
-def _number(value: float | None, form: str) -> str:
+def _number_or_dash(value: float | None, form: str) -> str:
     return "-" if value is None or math.isnan(value) else format(value, form)
 
 

@@ -20,22 +20,20 @@ from radii.distributions import (
     dominance,
     fairness,
     holm,
+    inputs_with_radius,
     over_targets,
     quality,
     robust_accuracy_interval,
     spearman_matrix,
     summary,
+    why_unsearched,
 )
-from radii.distributions.searched import why_unsearched
-from radii.distributions.summaries import whose
 from radii.errors import DataError
 from radii.terminal import say
 
-__all__ = ["Compared", "Options", "compare_groups"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ComparisonOptions:
     """How groups are made and compared; see `radii compare --help`."""
 
     by: str = "network"
@@ -48,14 +46,14 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Compared:
+class GroupComparison:
     """Groups, all pairs of them within a network (or of networks), and what else is asked.
 
     `adjusted` has, for each test's name, Holm's p-values of all pairs. `confident` says for each
     pair who is more robust where among all inputs.
     """
 
-    options: Options
+    options: ComparisonOptions
     distribution: Distribution
     groups: dict[str, Distribution]
     comparisons: tuple[Comparison, ...]
@@ -159,11 +157,11 @@ class Compared:
             for name, part in networks.items():
                 told.append(f"{name}: {fairness(part, eps, level=self.options.level)}")
             for one, two in combinations(networks, 2):
-                told.append(_gains(networks[one], networks[two], (one, two), eps))
+                told.append(_gain_sentence(networks[one], networks[two], (one, two), eps))
         return told
 
 
-def compare_groups(distribution: Distribution, options: Options) -> Compared:
+def compare_groups(distribution: Distribution, options: ComparisonOptions) -> GroupComparison:
     """All pairs; groups whose radii are all 0 are left out, and said to be."""
     distribution = _over_targets(distribution, options.by)
     families = _families(distribution, options)
@@ -197,10 +195,14 @@ def compare_groups(distribution: Distribution, options: Options) -> Compared:
             distribution, "upper" if options.side == "upper" else "lower"
         )
     groups = {name: part for family in families for name, part in family.items()}
-    return Compared(options, distribution, groups, comparisons, adjusted, confident, correlations)
+    return GroupComparison(
+        options, distribution, groups, comparisons, adjusted, confident, correlations
+    )
 
 
-def _families(distribution: Distribution, options: Options) -> list[dict[str, Distribution]]:
+def _families(
+    distribution: Distribution, options: ComparisonOptions
+) -> list[dict[str, Distribution]]:
     """Groups that are compared with each other: networks, or the parts of each network."""
     if options.by == "network":
         return [_with_radii(distribution.by_network())]
@@ -220,7 +222,10 @@ def _families(distribution: Distribution, options: Options) -> list[dict[str, Di
 def _with_radii(groups: dict[str, Distribution]) -> dict[str, Distribution]:
     kept = {name: part for name, part in groups.items() if part.holds.any()}
     for name in groups.keys() - kept.keys():
-        say(f"radii: {name} is left out: it has no {whose(groups[name])}", file=sys.stderr)
+        say(
+            f"radii: {name} is left out: it has no {inputs_with_radius(groups[name])}",
+            file=sys.stderr,
+        )
     return kept
 
 
@@ -236,7 +241,7 @@ def _over_targets(distribution: Distribution, by: str) -> Distribution:
     return combined
 
 
-def _gains(a: Distribution, b: Distribution, names: Sequence[str], eps: float) -> str:
+def _gain_sentence(a: Distribution, b: Distribution, names: Sequence[str], eps: float) -> str:
     verdicts: dict[str, list[str]] = {"gains": [], "loses": [], "undecided": []}
     for gain in class_gains(a, b, eps):
         verdicts[gain.verdict()].append(str(gain.label))

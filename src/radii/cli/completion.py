@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["add_parser"]
-
 EPILOG = """examples:
   eval "$(radii completion bash)"                            in ~/.bashrc
   eval "$(radii completion zsh)"                             in ~/.zshrc, after compinit
@@ -60,14 +58,14 @@ def add_parser(subparsers: Any) -> None:
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("shell", choices=sorted(SCRIPTS), help="which shell it is for")
+    parser.add_argument("shell", choices=sorted(SHELL_SCRIPTS), help="which shell it is for")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli import build_parser
 
-    sys.stdout.write(SCRIPTS[args.shell](list(commands_of(build_parser()))))
+    sys.stdout.write(SHELL_SCRIPTS[args.shell](list(commands_of(build_parser()))))
     return 0
 
 
@@ -219,4 +217,8 @@ def _fish_text(text: str) -> str:
     return f"'{plain}'"
 
 
-SCRIPTS: dict[str, Callable[[list[Command]], str]] = {"bash": _bash, "fish": _fish, "zsh": _zsh}
+SHELL_SCRIPTS: dict[str, Callable[[list[Command]], str]] = {
+    "bash": _bash,
+    "fish": _fish,
+    "zsh": _zsh,
+}

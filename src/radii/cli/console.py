@@ -13,8 +13,6 @@ from rich.text import Text
 
 from radii.terminal import plain
 
-__all__ = ["Console", "stacked"]
-
 
 class Console(RichConsole):
     """Used wherever something is shown; also to draw bars on."""

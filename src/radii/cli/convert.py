@@ -11,8 +11,6 @@ from radii.cli.options import add_experiment_flags, experiment_from
 from radii.errors import ExperimentError, StoreError
 from radii.terminal import say
 
-__all__ = ["add_parser"]
-
 EPILOG = """examples:
   radii convert network net.onnx --mean 0.13 --std 0.31 --out plain.onnx
   radii convert data digits:test[0:20] --out pictures
@@ -23,7 +21,7 @@ EPILOG = """examples:
 results of others: radii import; tables of brackets: radii export
 """
 
-NETWORK = """examples:
+NETWORK_EPILOG = """examples:
   radii convert network net.onnx.gz --out plain.onnx
   radii convert network net.onnx --mean 0.13 --std 0.31 --out plain.onnx
 
@@ -31,7 +29,7 @@ One file with everything in it: weights from files beside it, the normalisation 
 Other tools then measure eps in the units that radii does.
 """
 
-VNNLIB = """examples:
+VNNLIB_EPILOG = """examples:
   radii convert vnnlib experiment.toml --eps 0.01,0.02 --out bench
   radii convert vnnlib --network net.onnx --data digits:test[0:9] --domain 0:1 --eps 8/255 \\
                        --timeout 300 --out bench
@@ -41,7 +39,7 @@ A folder in VNN-COMP's form: onnx/, vnnlib/, instances.csv (onnx,vnnlib,timeout)
 the input is not robust at that eps. Misclassified inputs, which need no proof, are left out.
 """
 
-VERONA = """examples:
+VERONA_EPILOG = """examples:
   radii convert verona verona_experiment --domain 0:1 --out experiment.toml
   radii run experiment.toml --out results
 
@@ -49,7 +47,7 @@ Networks are those of its data/networks (or networks.csv), images those of data/
 labels of data/image_labels.csv; the grid is its list of epsilons, if these are evenly spaced.
 """
 
-RESULTS = """examples:
+RESULTS_EPILOG = """examples:
   radii convert results results --out as_verona
 
 results/result_df.csv and tmp/NETWORK/image_N/epsilons_df.csv, with values of the grid. One row a
@@ -68,31 +66,31 @@ def add_parser(subparsers: Any) -> None:
     )
     commands = parser.add_subparsers(title="commands", metavar="WHAT", required=True)
 
-    network = _command(commands, "network", "an ONNX file: one file, normalised", NETWORK)
+    network = _command(commands, "network", "an ONNX file: one file, normalised", NETWORK_EPILOG)
     network.add_argument("network", type=Path, metavar="NET.onnx", help="may be gzipped")
     network.add_argument("--mean", metavar="M[,M...]", help="subtracted, per channel")
     network.add_argument("--std", metavar="S[,S...]", help="divided by, per channel")
     network.add_argument("--out", type=Path, required=True, metavar="FILE.onnx")
-    network.set_defaults(run=_network)
+    network.set_defaults(run=_convert_network)
 
     add_convert(commands, "data", "convert data")
 
-    vnnlib = _command(commands, "vnnlib", "an experiment as a VNN-COMP benchmark", VNNLIB)
+    vnnlib = _command(commands, "vnnlib", "an experiment as a VNN-COMP benchmark", VNNLIB_EPILOG)
     add_experiment_flags(vnnlib)
     vnnlib.add_argument("--eps", required=True, metavar="E[,E...]", help="such as 0.02 or 8/255")
     vnnlib.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    vnnlib.set_defaults(run=_vnnlib)
+    vnnlib.set_defaults(run=_convert_to_vnnlib)
 
-    verona = _command(commands, "verona", "a VERONA experiment as one of radii", VERONA)
+    verona = _command(commands, "verona", "a VERONA experiment as one of radii", VERONA_EPILOG)
     verona.add_argument("folder", type=Path, metavar="FOLDER", help="with data/networks and so on")
     verona.add_argument("--domain", required=True, metavar="LOW:HIGH", help="valid inputs: 0:1")
     verona.add_argument("--out", type=Path, required=True, metavar="EXPERIMENT.toml")
-    verona.set_defaults(run=_verona)
+    verona.set_defaults(run=_convert_from_verona)
 
-    results = _command(commands, "results", "a run as a VERONA experiment folder", RESULTS)
+    results = _command(commands, "results", "a run as a VERONA experiment folder", RESULTS_EPILOG)
     results.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
     results.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    results.set_defaults(run=_results)
+    results.set_defaults(run=_convert_results)
 
 
 def _command(commands: Any, name: str, told: str, epilog: str) -> argparse.ArgumentParser:
@@ -106,7 +104,7 @@ def _command(commands: Any, name: str, told: str, epilog: str) -> argparse.Argum
     return made
 
 
-def _network(args: argparse.Namespace) -> int:
+def _convert_network(args: argparse.Namespace) -> int:
     from radii.experiments import numbers
     from radii.networks import load_network
 
@@ -118,15 +116,15 @@ def _network(args: argparse.Namespace) -> int:
     network = load_network(args.network, domain=(0, 1), mean=mean, std=std)
     if args.out.resolve() == args.network.resolve():
         raise ExperimentError(f"--out {args.out} is the network itself; name another file")
-    _write(args.out, network.onnx_bytes)
+    _write_file(args.out, network.onnx_bytes)
     shape = "x".join(map(str, network.input_shape))
     say(f"{args.out}: {shape} -> {network.output_size}, fingerprint {network.fingerprint[:12]}")
     return 0
 
 
-def _vnnlib(args: argparse.Namespace) -> int:
+def _convert_to_vnnlib(args: argparse.Namespace) -> int:
     from radii.experiments import prepare
-    from radii.global_robustness import one_value_grid
+    from radii.guarantees import one_value_grid
     from radii.queries import Query
     from radii.vnnlib import write_benchmark
 
@@ -142,17 +140,17 @@ def _vnnlib(args: argparse.Namespace) -> int:
     return 0
 
 
-def _verona(args: argparse.Namespace) -> int:
+def _convert_from_verona(args: argparse.Namespace) -> int:
     from radii.balls import Domain
     from radii.experiments import Experiment
-    from radii.verona import find_experiment
+    from radii.results import find_experiment
 
     Domain.parse(args.domain)
     if args.out.is_file():  # experiments are edited by hand
         raise ExperimentError(f"--out {args.out} is there already; name another file")
     found = find_experiment(args.folder)
     text = found.as_toml(domain=args.domain, beside=args.out.resolve().parent)
-    _write(args.out, text.encode())
+    _write_file(args.out, text.encode())
     Experiment.from_options(Experiment.options_of(args.out))  # what was written can be read
     say(f"{args.out}: {len(found.networks)} networks, images of {found.data}")
     say(f"  radii run {args.out} --out results")
@@ -161,7 +159,7 @@ def _verona(args: argparse.Namespace) -> int:
     return 0
 
 
-def _results(args: argparse.Namespace) -> int:
+def _convert_results(args: argparse.Namespace) -> int:
     from radii.distributions import Distribution, write_verona_folder
     from radii.queries import Grid
     from radii.store import Store
@@ -180,7 +178,7 @@ def _results(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write_file(path: Path, content: bytes) -> None:
     if path.is_dir():
         raise ExperimentError(f"--out {path} is a folder; name a file")
     try:

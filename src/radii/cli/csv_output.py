@@ -11,8 +11,6 @@ from radii.terminal import plain
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["write_csv"]
-
 
 def write_csv(frame: pd.DataFrame, target: Path | IO[str]) -> None:
     """Write the frame to a file or stream, without its index. A terminal gets plain cells."""

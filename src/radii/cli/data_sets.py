@@ -8,22 +8,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from radii.datasets import cache, digits
-from radii.datasets.acquisition import Via, acquire
-from radii.datasets.catalogue import CATALOGUE, PublishedSet, named
-from radii.datasets.downloads import Progress
-from radii.datasets.images import extent
+from radii.datasets import (
+    CATALOGUE,
+    DataOrigin,
+    ProgressCallback,
+    PublishedSet,
+    acquire,
+    extent,
+    published_set,
+)
+from radii.datasets import _cache as cache
+from radii.datasets import _digits as digits
 from radii.errors import DataError
 from radii.terminal import say
 
-__all__ = ["check", "get", "show"]
 
-
-def get(arguments: argparse.Namespace) -> int:
+def get_set(arguments: argparse.Namespace) -> int:
     if arguments.name.lower() == digits.NAME:
         say("digits is embedded in radii and always in place")
         return 0
-    known = named(arguments.name)
+    known = published_set(arguments.name)
     if not arguments.force and _is_whole(known):
         say(f"{known.name} is in place already ({cache.root() / known.name})")
         return 0
@@ -31,7 +35,7 @@ def get(arguments: argparse.Namespace) -> int:
         manifest = acquire(
             known,
             path=arguments.path,
-            via=Via(arguments.via),
+            via=DataOrigin(arguments.via),
             side=arguments.size,
             progress=progress,
         )
@@ -53,7 +57,7 @@ def _is_whole(known: PublishedSet) -> bool:
 
 
 @contextmanager
-def _progress(known: PublishedSet) -> Iterator[Progress]:
+def _progress(known: PublishedSet) -> Iterator[ProgressCallback]:
     """Bars for downloads on standard error, if that is a terminal."""
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
@@ -80,7 +84,7 @@ def _progress(known: PublishedSet) -> Iterator[Progress]:
         yield report
 
 
-def show(arguments: argparse.Namespace) -> int:
+def show_sets(arguments: argparse.Namespace) -> int:
     rows = [_embedded(), *(_row(known) for known in CATALOGUE)]
     if arguments.json:
         say(*json.dumps({"directory": str(cache.root()), "datasets": rows}, indent=2).split("\n"))
@@ -103,7 +107,7 @@ def show(arguments: argparse.Namespace) -> int:
 
 
 def _embedded() -> dict[str, Any]:
-    counts = {split: part.stop - part.start for split, part in digits.SPLITS.items()}
+    counts = {split: part.stop - part.start for split, part in digits.DIGITS_SPLITS.items()}
     return {
         "name": digits.NAME,
         "title": "digits of scikit-learn, 8x8 pixels",
@@ -137,9 +141,9 @@ def _row(known: PublishedSet) -> dict[str, Any]:
     }
 
 
-def check(arguments: argparse.Namespace) -> int:
+def check_sets(arguments: argparse.Namespace) -> int:
     """0 if all is well, 1 if a file was changed."""
-    chosen = [named(name) for name in arguments.names if name.lower() != digits.NAME]
+    chosen = [published_set(name) for name in arguments.names if name.lower() != digits.NAME]
     if not arguments.names:
         chosen = [known for known in CATALOGUE if (cache.root() / known.name).exists()]
     rows = [{"name": known.name, "changed": list(cache.changed_files(known))} for known in chosen]

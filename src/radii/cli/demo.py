@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from radii.store import Store
     from radii.verdicts import Witness
 
-__all__ = ["add_parser"]
 
-INPUTS = 30
-GRID = "0.005:0.6:0.005"
+DEMO_INPUTS = 30
+DEMO_GRID = "0.005:0.6:0.005"
 
 EPILOG = """examples:
   radii demo                           results, figures and report in ./radii-demo
@@ -48,9 +47,9 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "--inputs",
         type=int,
-        default=INPUTS,
+        default=DEMO_INPUTS,
         metavar="N",
-        help=f"how many of the 500 test digits ({INPUTS})",
+        help=f"how many of the 500 test digits ({DEMO_INPUTS})",
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
     add_json_flag(parser)
@@ -95,22 +94,22 @@ def _plan(inputs: int) -> Plan:
     networks = [demo.load_network(name) for name in demo.NETWORKS]
     paths = [str(demo.network_path(name)) for name in demo.NETWORKS]
     data = f"digits:test[0:{inputs}]"
-    return plan(networks, datasets.load_spec(data), Settings(grid=GRID), paths=paths, data=data)
+    return plan(
+        networks, datasets.load_spec(data), Settings(grid=DEMO_GRID), paths=paths, data=data
+    )
 
 
 def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
     """Say what the brackets show, and draw them; `quiet` only draws."""
     from radii.cli.console import Console
-    from radii.demo import TRAINED_AT
-    from radii.demo.figures import closest_counterexamples, write_figures
+    from radii.demo import TRAINED_AT, closest_counterexamples, write_figures
     from radii.distributions import Distribution
-    from radii.report import make_payload, write_report
-    from radii.report.findings import findings
+    from radii.report import finding_sentences, make_payload, write_report
 
     distribution = Distribution(store.measurements())
     console = Console(quiet=quiet, highlight=False)
     console.print()
-    for sentence in findings(distribution, eps=TRAINED_AT):
+    for sentence in finding_sentences(distribution, eps=TRAINED_AT):
         console.print(sentence)
         console.print()
     names = {network.fingerprint: network.name for network in plan.networks}

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from radii import __version__
 from radii.cli.options import add_json_flag
-from radii.memory import show_size
+from radii.processes import show_size
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.diagnosis import Check, DataSet, Package, Tool
+    from radii.testing import DatasetStatus, PackageStatus, SelfTestStep, VerifierStatus
 
-__all__ = ["add_parser"]
 
 EPILOG = """examples:
   radii doctor
@@ -40,12 +39,12 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.diagnosis import data_sets, packages, self_test, tools
+    from radii.testing import data_sets, packages, self_test, tools
 
     here, installed, data = _machine(), packages(), data_sets()
     lacking = [package.name for package in installed if package.is_lacking]
-    verifiers: list[Tool] = []
-    checks: list[Check] = []
+    verifiers: list[VerifierStatus] = []
+    checks: list[SelfTestStep] = []
     if not args.json:
         _print_facts(here, installed, data)
     if not lacking:  # without them nothing below can be tried
@@ -56,14 +55,14 @@ def run(args: argparse.Namespace) -> int:
         checks = self_test(lambda check: None if args.json else _print_check(check))
     is_able = not lacking and all(check.is_passed for check in checks)
     if args.json:
-        _print_json(here, installed, verifiers, data, checks, is_able)
+        _print_doctor_json(here, installed, verifiers, data, checks, is_able)
     else:
         say("", f"{_verdict(lacking, is_able)}")
     return 0 if is_able else 1
 
 
 def _machine() -> dict[str, Any]:
-    from radii import machine
+    from radii.processes import _machine as machine
 
     return {
         "radii": __version__,
@@ -81,8 +80,10 @@ def _verdict(lacking: list[str], is_able: bool) -> str:
     return "radii can do its job here." if is_able else "radii does not work as it should here."
 
 
-def _print_facts(here: dict[str, Any], installed: list[Package], data: list[DataSet]) -> None:
-    from radii.datasets import cache
+def _print_facts(
+    here: dict[str, Any], installed: list[PackageStatus], data: list[DatasetStatus]
+) -> None:
+    from radii.datasets import _cache as cache
 
     say(f"radii {here['radii']}, Python {here['python']}, {here['platform']}")
     sizes = [
@@ -104,25 +105,25 @@ def _print_facts(here: dict[str, Any], installed: list[Package], data: list[Data
         say(f"  {'yes' if one.is_in_place else 'no':<4} {one.name:<14} {state}")
 
 
-def _print_tools(found: list[Tool]) -> None:
+def _print_tools(found: list[VerifierStatus]) -> None:
     say("", "verifiers:")
     for tool in found:
         state = "no" if tool.refusal else "yes"
         say(f"  {state:<4} {tool.name:<12} {tool.refusal or tool.version}")
 
 
-def _print_check(check: Check) -> None:
+def _print_check(check: SelfTestStep) -> None:
     state = "ok" if check.is_passed else "FAILED"
     told = f": {check.problem}" if check.problem else ""
     say(f"  {state:<7} {check.name}, {check.seconds:.1f} s{told}", flush=True)
 
 
-def _print_json(
+def _print_doctor_json(
     here: dict[str, Any],
-    installed: list[Package],
-    verifiers: list[Tool],
-    data: list[DataSet],
-    checks: list[Check],
+    installed: list[PackageStatus],
+    verifiers: list[VerifierStatus],
+    data: list[DatasetStatus],
+    checks: list[SelfTestStep],
     is_able: bool,
 ) -> None:
     told = {

@@ -10,33 +10,31 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from radii.distributions import Distribution
-from radii.effort import Effort, effort_of, theoretical_maximum
 from radii.queries import Grid
+from radii.results import Effort, effort_of, theoretical_maximum
 
-__all__ = ["effort_object", "effort_tables"]
-
-PER_INPUT = ("inputs", "fewest", "most", "mean", "CPU s", "wall s", "time-outs")
-IN_ALL = ("queries", "time-outs", "memory-outs", "missing", "cancelled")
+INPUT_COLUMNS = ("inputs", "fewest", "most", "mean", "CPU s", "wall s", "time-outs")
+TOTAL_COLUMNS = ("queries", "time-outs", "memory-outs", "missing", "cancelled")
 
 
 def effort_tables(
     distribution: Distribution, experiment: Mapping[str, Any] | None
 ) -> tuple[Table, Table]:
     """Queries and seconds of an input that was searched; all queries. A row a network."""
-    each = _table(_title(experiment), PER_INPUT)
+    each = _effort_table(_search_title(experiment), INPUT_COLUMNS)
     each.caption = "queries of an input: fewest, most, mean; then its mean seconds and time-outs"
-    total = _table("All queries", IN_ALL)
+    total = _effort_table("All queries", TOTAL_COLUMNS)
     parts = distribution.by_network()
     efforts = {name: effort_of(part) for name, part in parts.items()}
     if len(parts) > 1:
         efforts["all"] = effort_of(distribution)
     for name, effort in efforts.items():
-        each.add_row(name, *_of_an_input(effort))
-        total.add_row(name, *_in_all(effort))
+        each.add_row(name, *_input_cells(effort))
+        total.add_row(name, *_total_cells(effort))
     return each, total
 
 
-def _table(title: str, columns: Sequence[str]) -> Table:
+def _effort_table(title: str, columns: Sequence[str]) -> Table:
     table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", caption_justify="left")
     table.add_column("network", overflow="fold", min_width=8)
     for name in columns:
@@ -49,7 +47,7 @@ def effort_object(part: Distribution) -> dict[str, Any]:
     return dataclasses.asdict(effort_of(part))
 
 
-def _title(experiment: Mapping[str, Any] | None) -> str:
+def _search_title(experiment: Mapping[str, Any] | None) -> str:
     """How it was searched, and what the theory says of that."""
     if experiment is None or "search" not in experiment:
         return "Effort"
@@ -64,16 +62,16 @@ def _title(experiment: Mapping[str, Any] | None) -> str:
     return ", ".join(words)
 
 
-def _of_an_input(effort: Effort) -> list[str]:
+def _input_cells(effort: Effort) -> list[str]:
     means = (effort.queries, effort.cpu_seconds, effort.wall_seconds, effort.timeouts)
     counts = (effort.instances, effort.fewest, effort.most)
-    return [*map(str, counts), *(_number(effort.mean(amount)) for amount in means)]
+    return [*map(str, counts), *(_seconds_or_dash(effort.mean(amount)) for amount in means)]
 
 
-def _in_all(effort: Effort) -> list[str]:
+def _total_cells(effort: Effort) -> list[str]:
     counts = (effort.queries, effort.timeouts, effort.memouts, effort.missing, effort.cancelled)
     return [str(count) for count in counts]
 
 
-def _number(value: float | None) -> str:
+def _seconds_or_dash(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"

@@ -15,10 +15,9 @@ from radii.errors import ExperimentError, SpecificationError
 
 if TYPE_CHECKING:
     from radii.cli.ensemble_progress import EnsembleProgress
-    from radii.ensembles import RandomizedAttack, Study
+    from radii.ensembles import EnsembleStudy, RandomizedAttack
     from radii.networks import Network
 
-__all__ = ["add_parser"]
 
 EPILOG = """examples:
   radii ensemble verify --networks a.onnx b.onnx c.onnx --data mnist:test[0:4] --domain 0:1 \\
@@ -120,25 +119,25 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def _study(args: argparse.Namespace) -> Iterator[tuple[Study, EnsembleProgress]]:
+def _study(args: argparse.Namespace) -> Iterator[tuple[EnsembleStudy, EnsembleProgress]]:
     """The study, and the bar to show while it works; results are printed after the bar."""
     from radii import datasets
     from radii.cli.ensemble_progress import EnsembleProgress
-    from radii.ensembles import Study
+    from radii.ensembles import EnsembleStudy
     from radii.experiments import default_jobs
-    from radii.memory import parse_size
+    from radii.processes import parse_size
 
     if args.jobs is not None and args.jobs < 1:
         raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
     if args.budget is not None and not args.budget > 0:
         raise ExperimentError(f"--budget {args.budget:g} must be a number of seconds above 0")
     if getattr(args, "alpha", None) is not None:
-        from radii.ensembles.studies import check_alpha
+        from radii.ensembles import check_alpha
 
         check_alpha(args.alpha)
     bar = EnsembleProgress()
-    with Study.open(
-        _networks(args),
+    with EnsembleStudy.open(
+        _load_networks(args),
         datasets.load_spec(args.data),
         norm=args.norm,
         verifier=args.verifier,
@@ -154,7 +153,7 @@ def _study(args: argparse.Namespace) -> Iterator[tuple[Study, EnsembleProgress]]
         yield study, bar
 
 
-def _networks(args: argparse.Namespace) -> list[Network]:
+def _load_networks(args: argparse.Namespace) -> list[Network]:
     from radii.balls import Domain
     from radii.networks import load_network
 
@@ -189,7 +188,7 @@ def _budget(args: argparse.Namespace) -> float:
     return math.inf if args.budget is None else float(args.budget)
 
 
-def _write_report(args: argparse.Namespace, study: Study) -> None:
+def _write_report(args: argparse.Namespace, study: EnsembleStudy) -> None:
     """Everything that is known of the ensemble, also from earlier runs with the same --out."""
     if args.report is None:
         return
@@ -199,7 +198,7 @@ def _write_report(args: argparse.Namespace, study: Study) -> None:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from radii.cli.ensemble_tables import print_value, told_value
+    from radii.cli.ensemble_tables import print_value, value_object
     from radii.cli.json_output import print_json
 
     with _study(args) as (study, bar):
@@ -208,14 +207,14 @@ def _verify(args: argparse.Namespace) -> int:
         is_robust = None if args.alpha is None else found.is_robust(args.alpha)
         _write_report(args, study)
         if args.json:
-            print_json(told_value(study, found, args.alpha))
+            print_json(value_object(study, found, args.alpha))
         else:
             print_value(study, found, args.alpha)
     return 0 if args.alpha is None or is_robust else 1
 
 
 def _attack(args: argparse.Namespace) -> int:
-    from radii.cli.ensemble_tables import print_attack, told_attack, told_value
+    from radii.cli.ensemble_tables import attack_object, print_attack, value_object
     from radii.cli.json_output import print_json
 
     with _study(args) as (study, bar):
@@ -226,13 +225,13 @@ def _attack(args: argparse.Namespace) -> int:
             _save(args.save, study, attack)
         _write_report(args, study)
         if args.json:
-            print_json({**told_value(study, found, None), **told_attack(study, attack)})
+            print_json({**value_object(study, found, None), **attack_object(study, attack)})
         else:
             print_attack(study, found, attack)
     return 0
 
 
-def _save(path: Path, study: Study, attack: RandomizedAttack) -> None:
+def _save(path: Path, study: EnsembleStudy, attack: RandomizedAttack) -> None:
     import numpy as np
 
     try:
@@ -248,7 +247,7 @@ def _save(path: Path, study: Study, attack: RandomizedAttack) -> None:
 
 
 def _curve(args: argparse.Namespace) -> int:
-    from radii.cli.ensemble_tables import print_curve, told_curve
+    from radii.cli.ensemble_tables import curve_object, print_curve
     from radii.cli.json_output import print_json
     from radii.queries import Grid
 
@@ -261,7 +260,7 @@ def _curve(args: argparse.Namespace) -> int:
                 critical = study.critical(values, args.alpha, budget=_budget(args))
         _write_report(args, study)
         if args.json:
-            print_json(told_curve(study, curve, critical))
+            print_json(curve_object(study, curve, critical))
         else:
             print_curve(study, curve, critical)
     return 0

@@ -7,9 +7,7 @@ from typing import Self
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from radii.cli.console import Console
-from radii.ensembles import Measurement
-
-__all__ = ["EnsembleProgress"]
+from radii.ensembles import GameValue
 
 
 class EnsembleProgress:
@@ -38,7 +36,7 @@ class EnsembleProgress:
     def __exit__(self, *exception: object) -> None:
         self._progress.stop()
 
-    def told(self, found: Measurement) -> None:
+    def told(self, found: GameValue) -> None:
         """A bracket on its way to one number."""
         if found.eps != self._eps:
             self._eps = found.eps

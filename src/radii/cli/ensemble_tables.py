@@ -10,23 +10,14 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from radii.cli.console import Console
-from radii.ensembles.sets import members
+from radii.ensembles import members
 
 if TYPE_CHECKING:
-    from radii.ensembles import CriticalEps, Measurement, RandomizedAttack, Study
+    from radii.ensembles import CriticalEps, EnsembleStudy, GameValue, RandomizedAttack
     from radii.verdicts import Arithmetic
 
-__all__ = [
-    "print_attack",
-    "print_curve",
-    "print_value",
-    "told_attack",
-    "told_curve",
-    "told_value",
-]
 
-
-def told_value(study: Study, found: Measurement, alpha: float | None) -> dict[str, Any]:
+def value_object(study: EnsembleStudy, found: GameValue, alpha: float | None) -> dict[str, Any]:
     """A bracket with all that proves it, for JSON."""
     told: dict[str, Any] = {
         "networks": list(study.ensemble.names),
@@ -38,8 +29,8 @@ def told_value(study: Study, found: Measurement, alpha: float | None) -> dict[st
             {
                 "input": point.index,
                 "label": point.label,
-                "fooled_together": [_listed(mask) for mask in fooled if mask],
-                "undecided": [_listed(mask) for mask in undecided],
+                "fooled_together": [_member_list(mask) for mask in fooled if mask],
+                "undecided": [_member_list(mask) for mask in undecided],
             }
             for point, fooled, undecided in zip(
                 study.points, study.fooled(found.eps), study.undecided(found.eps), strict=True
@@ -48,7 +39,7 @@ def told_value(study: Study, found: Measurement, alpha: float | None) -> dict[st
         "impossible": [
             {
                 "input": study.points[each.place].index,
-                "classifiers": _listed(each.finding.classifiers),
+                "classifiers": _member_list(each.finding.classifiers),
                 "eps": each.finding.eps,
                 "verifier": each.finding.verifier,
                 "version": each.finding.version,
@@ -60,7 +51,7 @@ def told_value(study: Study, found: Measurement, alpha: float | None) -> dict[st
         "disagreements": [
             {
                 "input": study.points[each.place].index,
-                "classifiers": _listed(each.finding.classifiers),
+                "classifiers": _member_list(each.finding.classifiers),
                 "verifier": each.finding.verifier,
                 "arithmetic": _text(each.finding.arithmetic),
             }
@@ -72,7 +63,7 @@ def told_value(study: Study, found: Measurement, alpha: float | None) -> dict[st
     return told
 
 
-def told_attack(study: Study, attack: RandomizedAttack) -> dict[str, Any]:
+def attack_object(study: EnsembleStudy, attack: RandomizedAttack) -> dict[str, Any]:
     """The attack with whom it fools, for JSON; `--save` keeps the inputs themselves."""
     return {
         "achieved": str(attack.value),
@@ -82,7 +73,7 @@ def told_attack(study: Study, attack: RandomizedAttack) -> dict[str, Any]:
                 "points": [
                     {
                         "input": point.index,
-                        "fooled": _listed(each.fooled),
+                        "fooled": _member_list(each.fooled),
                         "distance": each.distance,
                     }
                     for point, each in zip(study.points, row, strict=True)
@@ -93,8 +84,8 @@ def told_attack(study: Study, attack: RandomizedAttack) -> dict[str, Any]:
     }
 
 
-def told_curve(
-    study: Study, curve: Sequence[Measurement], critical: CriticalEps | None
+def curve_object(
+    study: EnsembleStudy, curve: Sequence[GameValue], critical: CriticalEps | None
 ) -> dict[str, Any]:
     """The brackets over eps, for JSON."""
     told: dict[str, Any] = {
@@ -112,9 +103,9 @@ def told_curve(
     return told
 
 
-def print_value(study: Study, found: Measurement, alpha: float | None) -> None:
+def print_value(study: EnsembleStudy, found: GameValue, alpha: float | None) -> None:
     console = Console()
-    _print_head(console, study, found)
+    _print_ensemble_head(console, study, found)
     if alpha is not None:
         answer = {True: "robust", False: "NOT robust", None: "undecided"}[found.is_robust(alpha)]
         console.print(f"alpha {alpha:g}: {answer}")
@@ -123,17 +114,17 @@ def print_value(study: Study, found: Measurement, alpha: float | None) -> None:
     _print_disagreements(console, study)
 
 
-def print_attack(study: Study, found: Measurement, attack: RandomizedAttack) -> None:
+def print_attack(study: EnsembleStudy, found: GameValue, attack: RandomizedAttack) -> None:
     console = Console()
-    _print_head(console, study, found)
-    console.print(f"replayed on every network, the attack achieves {_number(attack.value)}")
+    _print_ensemble_head(console, study, found)
+    console.print(f"replayed on every network, the attack achieves {_fraction_text(attack.value)}")
     table = Table(box=SIMPLE_HEAD, title="Attack", title_justify="left")
     for name in ("probability", "input", "distance", "fools"):
         table.add_column(name)
     for probability, row in zip(attack.probabilities, attack.perturbed, strict=True):
         for place, (point, each) in enumerate(zip(study.points, row, strict=True)):
-            share = _number(probability) if place == 0 else ""
-            fooled = _names(study, each.fooled)
+            share = _fraction_text(probability) if place == 0 else ""
+            fooled = _classifier_names(study, each.fooled)
             table.add_row(share, str(point.index), f"{each.distance:.4g}", fooled)
         table.add_section()
     console.print(table)
@@ -141,7 +132,9 @@ def print_attack(study: Study, found: Measurement, attack: RandomizedAttack) -> 
     _print_disagreements(console, study)
 
 
-def print_curve(study: Study, curve: Sequence[Measurement], critical: CriticalEps | None) -> None:
+def print_curve(
+    study: EnsembleStudy, curve: Sequence[GameValue], critical: CriticalEps | None
+) -> None:
     console = Console()
     table = Table(box=SIMPLE_HEAD, title="Value of the game", title_justify="left")
     for name in ("eps", "attained", "at most", "questions", "s"):
@@ -149,8 +142,8 @@ def print_curve(study: Study, curve: Sequence[Measurement], critical: CriticalEp
     for found in curve:
         table.add_row(
             f"{found.eps:g}",
-            _number(found.lower),
-            _number(found.upper),
+            _fraction_text(found.lower),
+            _fraction_text(found.upper),
             str(found.questions),
             f"{found.seconds:.1f}",
         )
@@ -163,7 +156,7 @@ def print_curve(study: Study, curve: Sequence[Measurement], critical: CriticalEp
     _print_disagreements(console, study)
 
 
-def _bracket(found: Measurement) -> dict[str, Any]:
+def _bracket(found: GameValue) -> dict[str, Any]:
     return {
         "eps": found.eps,
         "lower": float(found.lower),
@@ -174,47 +167,49 @@ def _bracket(found: Measurement) -> dict[str, Any]:
     }
 
 
-def _print_head(console: Console, study: Study, found: Measurement) -> None:
+def _print_ensemble_head(console: Console, study: EnsembleStudy, found: GameValue) -> None:
     count, points = len(study.ensemble), len(study.points)
     console.print(
         f"{count} classifiers, {points} points, {study.norm.value} eps {found.eps:g}; "
         f"{found.questions} questions in {found.seconds:.1f} s"
     )
     if found.is_exact:
-        console.print(f"value {_number(found.lower)}, exactly")
+        console.print(f"value {_fraction_text(found.lower)}, exactly")
     else:
-        console.print(f"value between {_number(found.lower)} and {_number(found.upper)}")
+        console.print(
+            f"value between {_fraction_text(found.lower)} and {_fraction_text(found.upper)}"
+        )
     console.print(f"proofs hold {study.arithmetic.scope}")
 
 
-def _print_defence(console: Console, study: Study, found: Measurement) -> None:
+def _print_defence(console: Console, study: EnsembleStudy, found: GameValue) -> None:
     table = Table(box=SIMPLE_HEAD, title="Best defence", title_justify="left")
     table.add_column("weight", justify="right")
     table.add_column("network")
     for name, weight in zip(study.ensemble.names, found.limit.defence, strict=True):
-        table.add_row(_number(weight), name)
+        table.add_row(_fraction_text(weight), name)
     console.print(table)
 
 
-def _print_points(console: Console, study: Study, eps: float) -> None:
+def _print_points(console: Console, study: EnsembleStudy, eps: float) -> None:
     table = Table(box=SIMPLE_HEAD, title="Fooled together", title_justify="left")
     for name in ("input", "label", "fooled by one perturbation", "proven impossible"):
         table.add_column(name)
     impossible: dict[int, list[str]] = {}
     for each in study.impossible(eps):
-        shown = f"{_names(study, each.finding.classifiers)} ({each.finding.verifier})"
+        shown = f"{_classifier_names(study, each.finding.classifiers)} ({each.finding.verifier})"
         impossible.setdefault(each.place, []).append(shown)
     for place, (point, fooled) in enumerate(zip(study.points, study.fooled(eps), strict=True)):
-        sets = "; ".join(_names(study, mask) for mask in fooled if mask) or "none"
+        sets = "; ".join(_classifier_names(study, mask) for mask in fooled if mask) or "none"
         never = "; ".join(impossible.get(place, []))
         table.add_row(str(point.index), str(point.label), sets, never)
     console.print(table)
 
 
-def _print_disagreements(console: Console, study: Study) -> None:
+def _print_disagreements(console: Console, study: EnsembleStudy) -> None:
     for each in study.disagreements:
         index = study.points[each.place].index
-        sets, claimed = _names(study, each.finding.classifiers), each.finding.arithmetic
+        sets, claimed = _classifier_names(study, each.finding.classifiers), each.finding.arithmetic
         scope = "" if claimed is None else f" {claimed.scope}"
         console.print(
             f"DISAGREEMENT input {index}: {each.finding.verifier} claimed that {sets} cannot be "
@@ -222,7 +217,7 @@ def _print_disagreements(console: Console, study: Study) -> None:
         )
 
 
-def _names(study: Study, mask: int) -> str:
+def _classifier_names(study: EnsembleStudy, mask: int) -> str:
     return ", ".join(study.ensemble.names[place] for place in members(mask)) or "nobody"
 
 
@@ -230,10 +225,10 @@ def _text(arithmetic: Arithmetic | None) -> str | None:
     return None if arithmetic is None else str(arithmetic)
 
 
-def _listed(mask: int) -> list[int]:
+def _member_list(mask: int) -> list[int]:
     return list(members(mask))
 
 
-def _number(value: Fraction) -> str:
+def _fraction_text(value: Fraction) -> str:
     """The fraction, and its decimal where that is not obvious."""
     return str(value) if value.denominator == 1 else f"{value} ({float(value):.4f})"

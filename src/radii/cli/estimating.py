@@ -13,14 +13,12 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from radii.cli.console import Console
-from radii.planning import Estimate, Range, estimate, show_duration
+from radii.experiments import PredictionInterval, RunEstimate, estimate, show_duration
 from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.experiments import Plan
     from radii.store import Store
-
-__all__ = ["print_estimate"]
 
 
 def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> None:
@@ -34,11 +32,11 @@ def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> Non
         say("")
         return
     console = Console()
-    console.print(_table(found))
+    console.print(_estimate_table(found))
     console.print(_sentence(found), highlight=False)
 
 
-def _table(found: Estimate) -> Table:
+def _estimate_table(found: RunEstimate) -> Table:
     table = Table(box=SIMPLE_HEAD, title="What all inputs would give", title_justify="left")
     table.caption = f"in brackets: {found.confidence:.0%} of what the finished ones leave possible"
     table.caption_justify = "left"
@@ -50,24 +48,24 @@ def _table(found: Estimate) -> Table:
             one.network,
             str(one.inputs),
             str(one.finished + one.misclassified),
-            _shown(one.closed, lambda share: f"{share:.0%}"),
-            _shown(one.width, lambda width: f"{width:.3g}"),
-            _shown(one.seconds, show_duration),
+            _interval_text(one.closed, lambda share: f"{share:.0%}"),
+            _interval_text(one.width, lambda width: f"{width:.3g}"),
+            _interval_text(one.seconds, show_duration),
         )
     return table
 
 
-def _shown(value: Range, show: Callable[[float], str]) -> str:
+def _interval_text(value: PredictionInterval, show: Callable[[float], str]) -> str:
     if value.low == value.high:
         return show(value.middle)
     return f"{show(value.middle)} ({show(value.low)} to {show(value.high)})"
 
 
-def _sentence(found: Estimate) -> str:
+def _sentence(found: RunEstimate) -> str:
     if found.seconds.high == 0:
         return "Nothing is left to do."
     workers = "one worker" if found.jobs == 1 else f"{found.jobs} workers"
     return (
-        f"The rest takes about {_shown(found.seconds, show_duration)} with {workers}. "
+        f"The rest takes about {_interval_text(found.seconds, show_duration)} with {workers}. "
         "Run again without --estimate: what was found is kept."
     )

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from radii.search import Question
     from radii.verdicts import Result
 
-__all__ = ["EventLog", "Terminated", "add_logging_flags"]
 
-FORMATS = ("bar", "json")
+LOG_FORMATS = ("bar", "json")
 
 
-class Terminated(KeyboardInterrupt):
+class TerminationSignal(KeyboardInterrupt):
     """SIGTERM, as from a cluster whose time is over: ended in order, like Ctrl-C."""
 
 
@@ -79,7 +78,7 @@ class EventLog:
 
     def __exit__(self, kind: type[BaseException] | None, error: object, _: object) -> None:
         reason, code = self.reason, 0
-        if kind is not None and issubclass(kind, Terminated):
+        if kind is not None and issubclass(kind, TerminationSignal):
             reason, code = "terminated", 143
         elif kind is not None and issubclass(kind, KeyboardInterrupt):
             reason, code = "interrupted", 130
@@ -108,8 +107,7 @@ class EventLog:
         self.write("start", instances=total, **self._context)
 
     def answered(self, case: Case, question: Question, result: Result, /) -> None:
-        from radii.brackets import weigh
-        from radii.verdicts import Verdict
+        from radii.verdicts import Verdict, weigh
 
         self._asked.add(case.instance.key)
         if result.verdict in (Verdict.ERROR, Verdict.MEMOUT):

@@ -13,7 +13,6 @@ from radii.terminal import say
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["add_parser"]
 
 EPILOG = """examples:
   radii export results --format csv -o brackets.csv
@@ -47,20 +46,20 @@ def run(args: argparse.Namespace) -> int:
         experiment = store.experiment() or {}
         distribution = Distribution.from_store(store)
     if args.format == "verona":
-        frame = _verona(distribution, experiment)
+        frame = _verona_table(distribution, experiment)
     else:
         frame = distribution.to_pandas()
     if args.format == "parquet":
         if args.output is None:
             raise StoreError("parquet is binary: name a file with --output")
-        _write(args.output, lambda: frame.to_parquet(args.output, index=False))
+        _write_export(args.output, lambda: frame.to_parquet(args.output, index=False))
     else:
         target = args.output or sys.stdout
-        _write(args.output, lambda: write_csv(frame, target))
+        _write_export(args.output, lambda: write_csv(frame, target))
     return 0
 
 
-def _verona(distribution: Any, experiment: dict[str, Any]) -> pd.DataFrame:
+def _verona_table(distribution: Any, experiment: dict[str, Any]) -> pd.DataFrame:
     from radii.distributions import verona_frame
     from radii.queries import Grid
 
@@ -75,7 +74,7 @@ def _verona(distribution: Any, experiment: dict[str, Any]) -> pd.DataFrame:
     )
 
 
-def _write(path: Path | None, write: Any) -> None:
+def _write_export(path: Path | None, write: Any) -> None:
     try:
         write()
     except OSError as error:

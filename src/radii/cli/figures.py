@@ -12,9 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from radii.distributions import Distribution
-    from radii.plots.constraints import Metric
-
-__all__ = ["KINDS", "FigureOptions", "Kind"]
+    from radii.plots import Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ def _without_eps(options: FigureOptions) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FigureKind:
     """A figure, and what it shows in a few words. Those over eps have lines at --eps.
 
     A figure that `is_of_values` shows one number a result, and none of results without any answer.
@@ -128,7 +126,7 @@ def _times(distribution: Distribution, options: FigureOptions) -> Figure:
     return draw_run_times(distribution, by=options.groups, width=options.width)
 
 
-def _fits(distribution: Distribution, options: FigureOptions) -> Figure:
+def _draw_fits(distribution: Distribution, options: FigureOptions) -> Figure:
     from radii.plots import draw_fits
 
     return draw_fits(
@@ -217,7 +215,7 @@ def _fairness(distribution: Distribution, options: FigureOptions) -> Figure:
     return draw_fairness(distribution, eps=options.eps, width=options.width)
 
 
-def _gains(distribution: Distribution, options: FigureOptions) -> Figure:
+def _draw_gains(distribution: Distribution, options: FigureOptions) -> Figure:
     from radii.plots import draw_class_gains
 
     eps = _first(options.eps)
@@ -254,37 +252,45 @@ def _two_networks(distribution: Distribution) -> tuple[str, str]:
     return names[0], names[1]
 
 
-KINDS: dict[str, Kind] = {
-    "ecdf": Kind("share of inputs broken within eps, the gap shaded", _ecdf, True),
-    "robust-accuracy": Kind("share of inputs that stay right within eps", _robust_accuracy, True),
-    "satisfaction": Kind(
+FIGURE_KINDS: dict[str, FigureKind] = {
+    "ecdf": FigureKind("share of inputs broken within eps, the gap shaded", _ecdf, True),
+    "robust-accuracy": FigureKind(
+        "share of inputs that stay right within eps", _robust_accuracy, True
+    ),
+    "satisfaction": FigureKind(
         "share for which a property is proven", _constraints("satisfaction"), True
     ),
-    "security": Kind("share for which no attack breaks a property", _constraints("security"), True),
-    "box": Kind("quantiles of the radii, each as an interval", _boxes, is_of_values=_always),
-    "gaps": Kind("how wide brackets stayed", _gaps),
-    "times": Kind("share of inputs done within a time", _times),
-    "fit": Kind("fitted families over the data, with their test", _fits),
-    "qq": Kind("quantiles of the data over those of a fitted family", _qq, is_of_values=_always),
-    "scatter": Kind(
+    "security": FigureKind(
+        "share for which no attack breaks a property", _constraints("security"), True
+    ),
+    "box": FigureKind("quantiles of the radii, each as an interval", _boxes, is_of_values=_always),
+    "gaps": FigureKind("how wide brackets stayed", _gaps),
+    "times": FigureKind("share of inputs done within a time", _times),
+    "fit": FigureKind("fitted families over the data, with their test", _draw_fits),
+    "qq": FigureKind(
+        "quantiles of the data over those of a fitted family", _qq, is_of_values=_always
+    ),
+    "scatter": FigureKind(
         "an input's radii on two networks, and Spearman's r", _scatter, is_of_values=_always
     ),
-    "claims": Kind("proofs of the first result against witnesses of the second", _claims),
-    "correlations": Kind("Spearman's r between all networks", _correlations, is_of_values=_always),
-    "leads": Kind("which of two networks is more robust at which eps", _leads, True),
-    "classes": Kind(
+    "claims": FigureKind("proofs of the first result against witnesses of the second", _claims),
+    "correlations": FigureKind(
+        "Spearman's r between all networks", _correlations, is_of_values=_always
+    ),
+    "leads": FigureKind("which of two networks is more robust at which eps", _leads, True),
+    "classes": FigureKind(
         "median radius by class and network; recall with --eps", _classes, is_of_values=_without_eps
     ),
-    "targets": Kind(
+    "targets": FigureKind(
         "median radius by class and target (one-to-one, become)",
         _targets,
         is_of_values=_without_eps,
     ),
-    "closest": Kind("towards which class the inputs of a class break first", _closest),
-    "ks": Kind(
+    "closest": FigureKind("towards which class the inputs of a class break first", _closest),
+    "ks": FigureKind(
         "Kolmogorov-Smirnov matrix of classes; --by network, target", _ks, is_of_values=_always
     ),
-    "fairness": Kind("spread of robust recall between classes over eps", _fairness, True),
-    "gains": Kind("which classes gain from one network to another at --eps", _gains),
-    "convergence": Kind("estimates of R at --eps from samples of planned size", _convergence),
+    "fairness": FigureKind("spread of robust recall between classes over eps", _fairness, True),
+    "gains": FigureKind("which classes gain from one network to another at --eps", _draw_gains),
+    "convergence": FigureKind("estimates of R at --eps from samples of planned size", _convergence),
 }

@@ -8,8 +8,6 @@ from typing import Any
 from radii.distributions import FAMILIES, Distribution, goodness_of_fit
 from radii.errors import InputError
 
-__all__ = ["fit_rows", "fit_sentences"]
-
 
 def fit_rows(groups: Mapping[str, Distribution], seed: int) -> list[dict[str, Any]]:
     """One a group and family: the fit, its AIC, both tests, and what they say together.

@@ -14,7 +14,6 @@ from radii.terminal import say
 if TYPE_CHECKING:
     from radii.distributions import Distribution, Judgement
 
-__all__ = ["add_parser", "refuse_unfinished"]
 
 EPILOG = """requirements:
   robust_accuracy(0.02) >= 0.90                 proven for 90 % of these inputs
@@ -70,12 +69,7 @@ def add_parser(subparsers: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     from radii.cli.json_output import print_json
     from radii.cli.sources import note_published, read_distributions
-    from radii.distributions import (
-        check_all,
-        parse_requirement,
-        proof_scope,
-        weakest_arithmetic,
-    )
+    from radii.distributions import check_all, parse_requirement, proof_scope, weakest_arithmetic
 
     requirements = [parse_requirement(text) for text in args.require]
     distribution = read_distributions(args.places)
@@ -94,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
             }
         )
     else:
-        _print(found, proof_scope(distribution))
+        _print_judgement(found, proof_scope(distribution))
     return 0 if found.is_met else 1
 
 
@@ -127,7 +121,7 @@ def refuse_unfinished(distribution: Distribution) -> None:
         )
 
 
-def _print(found: Judgement, scope: str) -> None:
+def _print_judgement(found: Judgement, scope: str) -> None:
     outcomes = found.outcomes
     for text in dict.fromkeys(outcome.requirement for outcome in outcomes):
         say(text)

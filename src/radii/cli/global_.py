@@ -11,11 +11,9 @@ from radii.cli.parsing import number, seconds
 from radii.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from radii.global_robustness import GlobalRobustness, Source
-    from radii.guarantees import Demand, Range
+    from radii.guarantees import Demand, GlobalRobustness, InputSource, Range
     from radii.networks import Network
 
-__all__ = ["add_parser"]
 
 EPILOG = """examples:
   radii global --plan --error 0.05 --confidence 0.95
@@ -122,18 +120,18 @@ def run(args: argparse.Namespace) -> int:
         raise ExperimentError(f"--csv {args.csv}: there is no such directory")
     if args.curve is not None:
         return tables.show_curve(args)
-    _check(args)
+    _check_reachable(args)
     demand = _demand(args)
     if args.plan:
         return tables.show_plan(args, demand, _source(args), _range(args))
     if (source := _source(args)) is None:
         raise ExperimentError("--data is missing: name a data set, or a --generator")
-    found = _measured(args, _network(args), source, demand)
+    found = _measure_quantity(args, _load_network(args), source, demand)
     tables.show_result(args, found)
     return 0 if args.decide is None or found.decision else 1
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check_reachable(args: argparse.Namespace) -> None:
     """What no amount of work could answer is said before any."""
     from radii.guarantees import Range
 
@@ -175,11 +173,11 @@ def _range(args: argparse.Namespace) -> Range | None:
     return None if args.range is None else Range.parse(args.range)
 
 
-def _source(args: argparse.Namespace) -> Source | None:
+def _source(args: argparse.Namespace) -> InputSource | None:
     if args.data is None and args.generator is None:
         return None
     from radii import datasets
-    from radii.global_robustness import DataSource, load_generator
+    from radii.guarantees import DataSource, load_generator
 
     if args.generator is not None:
         if args.data is not None:
@@ -189,7 +187,7 @@ def _source(args: argparse.Namespace) -> Source | None:
     return DataSource(dataset, name=args.data, beyond=args.about == "source")
 
 
-def _network(args: argparse.Namespace) -> Network:
+def _load_network(args: argparse.Namespace) -> Network:
     from radii.balls import Domain
     from radii.experiments import Experiment
     from radii.networks import load_network
@@ -206,8 +204,8 @@ def _network(args: argparse.Namespace) -> Network:
     )
 
 
-def _measured(
-    args: argparse.Namespace, network: Network, source: Source, demand: Demand
+def _measure_quantity(
+    args: argparse.Namespace, network: Network, source: InputSource, demand: Demand
 ) -> GlobalRobustness:
     from radii.cli.progress import ProgressBar
 
@@ -218,10 +216,10 @@ def _measured(
 
 
 def _robustness(
-    args: argparse.Namespace, network: Network, source: Source, demand: Demand, bar: Any
+    args: argparse.Namespace, network: Network, source: InputSource, demand: Demand, bar: Any
 ) -> GlobalRobustness:
     from radii.experiments import default_jobs
-    from radii.global_robustness import estimate_robustness, settings_for
+    from radii.guarantees import estimate_robustness, settings_for
     from radii.store import Store
 
     for name in ("range", "within"):
@@ -254,10 +252,10 @@ def _robustness(
 
 
 def _change(
-    args: argparse.Namespace, network: Network, source: Source, demand: Demand, bar: Any
+    args: argparse.Namespace, network: Network, source: InputSource, demand: Demand, bar: Any
 ) -> GlobalRobustness:
     from radii.balls import Norm
-    from radii.global_robustness import Measuring, estimate_change, one_value_grid
+    from radii.guarantees import ChangeSettings, estimate_change, one_value_grid
     from radii.verifiers import arithmetic_of
 
     if args.property is not None:
@@ -266,7 +264,7 @@ def _change(
     chosen["arithmetic"] = arithmetic_from(args)
     if args.within is not None:  # all proofs hold in one arithmetic: what the verifier can prove in
         chosen["arithmetic"] = arithmetic_of(args.verifier or "native", chosen["arithmetic"])
-    measuring = Measuring(
+    measuring = ChangeSettings(
         eps=one_value_grid(args.eps)[0],
         on=args.on,
         norm=Norm.parse(args.norm),

@@ -14,14 +14,19 @@ from radii.errors import StoreError
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.global_robustness import GlobalRobustness, Source
-    from radii.guarantees import CurvePoint, Demand, Estimate, Range, SamplePlan
-
-__all__ = ["show_curve", "show_plan", "show_result"]
+    from radii.guarantees import (
+        CurvePoint,
+        Demand,
+        Estimate,
+        GlobalRobustness,
+        InputSource,
+        Range,
+        SamplePlan,
+    )
 
 
 def show_plan(
-    args: argparse.Namespace, demand: Demand, source: Source | None, values: Range | None
+    args: argparse.Namespace, demand: Demand, source: InputSource | None, values: Range | None
 ) -> int:
     """How many inputs, for any source and for the one that is named."""
     from radii.cli.json_output import print_json
@@ -50,11 +55,11 @@ def show_plan(
     for plan in plans[1:]:
         say(f"or {plan}")
     if source is not None and source.available is not None:
-        _tell_what_is_there(plans[0], source.available, source.population.name)
+        _note_available(plans[0], source.available, source.population.name)
     return 0
 
 
-def _tell_what_is_there(plan: SamplePlan, available: int, name: str) -> None:
+def _note_available(plan: SamplePlan, available: int, name: str) -> None:
     from radii.guarantees import reachable_error
 
     if plan.samples > available:
@@ -91,18 +96,21 @@ def show_result(args: argparse.Namespace, found: GlobalRobustness) -> None:
         return
     what = "share of inputs" if found.measure == "R" else "mean over inputs"
     say(f"{found.measure} of {found.network}: {what}, {found.asked}, {found.norm} {found.eps:g}")
-    say(f"  {found.measure} {_mathematically(found.estimate)} with "
+    say(f"  {found.measure} {_interval_notation(found.estimate)} with "
         f"{100 * found.estimate.confidence:g} % confidence")  # fmt: skip
     say(f"  about       {found.estimate.population}; {found.estimate.population.sampling}")
     say(f"  sample      {found.estimate.samples} inputs, seed {found.seed}; {found.reason}")
-    say(f"  found       {_seen(found.estimate)} by {found.by} ({found.estimate.method} limits)")
+    say(
+        f"  found       {_sample_text(found.estimate)} by {found.by} "
+        f"({found.estimate.method} limits)"
+    )
     say(f"  width       {found.estimate.high - found.estimate.low:.4f}: sampling "
         f"{found.estimate.sampling_width:.4f}, open brackets "
         f"{found.estimate.bracket_width:.4f}")  # fmt: skip
     if found.arithmetic is not None:
         say(f"  proofs      hold {found.arithmetic.scope}")
     if found.attacked is not None:
-        told = f"{_seen(found.attacked)}, {_mathematically(found.attacked)}"
+        told = f"{_sample_text(found.attacked)}, {_interval_notation(found.attacked)}"
         say(f"  attack only {told}: {_attack_words(found)}")
     if found.threshold is not None:
         say(f"  decision    {found.measure} >= {found.threshold:g}: {_decision(found)}")
@@ -114,11 +122,11 @@ def _attack_words(found: GlobalRobustness) -> str:
     return "as if no change were larger than the attack found; D is at least that"
 
 
-def _mathematically(estimate: Estimate) -> str:
+def _interval_notation(estimate: Estimate) -> str:
     return f"in [{estimate.low:.4f}, {estimate.high:.4f}]"
 
 
-def _seen(estimate: Estimate) -> str:
+def _sample_text(estimate: Estimate) -> str:
     if estimate.bracket_width == 0:
         return f"{estimate.least:.4f}"
     return f"between {estimate.least:.4f} and {estimate.most:.4f}"

@@ -11,9 +11,7 @@ from radii.cli.parsing import number
 from radii.errors import DataError, StoreError
 from radii.terminal import say
 
-__all__ = ["add_parser"]
-
-SUFFIXES = (".csv", ".parquet")
+TABLE_SUFFIXES = (".csv", ".parquet")
 
 EPILOG = """examples:
   radii import result_df.csv -o published.csv
@@ -66,8 +64,8 @@ def run(args: argparse.Namespace) -> int:
     from radii.cli.tables import summary_table
     from radii.distributions import read_results
 
-    if args.output.suffix not in SUFFIXES or args.output.is_dir():
-        raise DataError(f"{args.output}: an imported table ends in {' or '.join(SUFFIXES)}")
+    if args.output.suffix not in TABLE_SUFFIXES or args.output.is_dir():
+        raise DataError(f"{args.output}: an imported table ends in {' or '.join(TABLE_SUFFIXES)}")
     if not args.place.exists():
         raise StoreError(f"{args.place}: no such file or directory")
     imported = read_results(

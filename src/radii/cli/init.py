@@ -12,12 +12,11 @@ from radii.errors import ExperimentError
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.inspection import Inspection, Preprocessing
+    from radii.experiments import Inspection, Preprocessing
 
-__all__ = ["add_parser"]
 
-FILE = Path("experiment.toml")
-INPUTS = 100
+EXPERIMENT_FILE = Path("experiment.toml")
+SUGGESTED_INPUTS = 100
 
 EPILOG = """examples:
   radii init                                              asks what it needs to know
@@ -50,10 +49,18 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--std", metavar="S[,S...]", help="divided by, per channel (a guess)")
     parser.add_argument("--layout", metavar="ORDER", help="of flat coloured inputs: chw or hwc")
     parser.add_argument(
-        "--inputs", type=int, metavar="N", help=f"how many of the data, drawn at random ({INPUTS})"
+        "--inputs",
+        type=int,
+        metavar="N",
+        help=f"how many of the data, drawn at random ({SUGGESTED_INPUTS})",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, default=FILE, metavar="FILE", help=f"where to ({FILE})"
+        "-o",
+        "--output",
+        type=Path,
+        default=EXPERIMENT_FILE,
+        metavar="FILE",
+        help=f"where to ({EXPERIMENT_FILE})",
     )
     parser.add_argument("--yes", action="store_true", help="ask nothing")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
@@ -61,23 +68,25 @@ def add_parser(subparsers: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    _check(args)
+    _check_flags_of_init(args)
     ask = _silent if args.yes or not sys.stdin.isatty() else _ask
-    networks = args.network or _networks(ask)
+    networks = args.network or _network_files(ask)
     data = args.data or ask("Data: a set such as mnist:test, a file, or a folder", "--data", None)
-    from radii.inspection import experiment_text, findings_lines, inspect
+    from radii.experiments import experiment_text, findings_lines, inspect
 
-    domain, found = inspect(networks, data, domain=args.domain, preprocessing=_given(args))
-    _tell(domain, found, findings_lines)
+    domain, found = inspect(
+        networks, data, domain=args.domain, preprocessing=_given_preprocessing(args)
+    )
+    _print_inspection(domain, found, findings_lines)
     text = experiment_text(
         found, networks, _selected(data, args.inputs, ask), domain, file=args.output
     )
-    _write(args.output, text, force=args.force)
+    _write_experiment(args.output, text, force=args.force)
     say("", f"{args.output}: written. Next: radii run {args.output} --out results")
     return 0
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check_flags_of_init(args: argparse.Namespace) -> None:
     """What can be known to fail is said before anything is looked at."""
     if args.inputs is not None and args.inputs < 1:
         raise ExperimentError(f"--inputs {args.inputs} must be at least 1")
@@ -89,7 +98,7 @@ def _check(args: argparse.Namespace) -> None:
         raise ExperimentError(f"{args.output}: the directory does not exist")
 
 
-Ask = Callable[[str, str, str | None], str]
+Prompt = Callable[[str, str, str | None], str]
 
 
 def _ask(question: str, flag: str, default: str | None) -> str:
@@ -107,7 +116,7 @@ def _silent(question: str, flag: str, default: str | None) -> str:
     return default
 
 
-def _networks(ask: Ask) -> list[str]:
+def _network_files(ask: Prompt) -> list[str]:
     """The files in this directory, unless others are named."""
     here = sorted(str(path) for path in Path().glob("*.onnx"))
     told = ask(
@@ -116,14 +125,14 @@ def _networks(ask: Ask) -> list[str]:
     return [name.strip() for name in told.split(",") if name.strip()]
 
 
-def _selected(data: str, inputs: int | None, ask: Ask) -> str:
+def _selected(data: str, inputs: int | None, ask: Prompt) -> str:
     """How many of the data, unless the spec says so."""
     from radii.datasets import Spec, load_spec
 
     if Spec.parse(data).steps and inputs is None:
         return data
     available = len(load_spec(data))
-    told = inputs or ask(f"How many of the {available} inputs", "--inputs", str(INPUTS))
+    told = inputs or ask(f"How many of the {available} inputs", "--inputs", str(SUGGESTED_INPUTS))
     try:
         count = int(told)
     except ValueError:
@@ -133,9 +142,8 @@ def _selected(data: str, inputs: int | None, ask: Ask) -> str:
     return data if count >= available else f"{data}[random {count} seed 0]"
 
 
-def _given(args: argparse.Namespace) -> Preprocessing | None:
-    from radii.experiments import numbers
-    from radii.inspection import Preprocessing
+def _given_preprocessing(args: argparse.Namespace) -> Preprocessing | None:
+    from radii.experiments import Preprocessing, numbers
 
     if args.mean is None:
         return None if args.layout is None else Preprocessing("as they are", layout=args.layout)
@@ -143,7 +151,7 @@ def _given(args: argparse.Namespace) -> Preprocessing | None:
     return Preprocessing("as given", mean, std, args.layout)
 
 
-def _tell(
+def _print_inspection(
     domain: str, found: list[Inspection], lines_of: Callable[[Inspection], list[str]]
 ) -> None:
     data = found[0].data
@@ -158,7 +166,7 @@ def _tell(
         say(*lines_of(one)[1:])
 
 
-def _write(path: Path, text: str, *, force: bool) -> None:
+def _write_experiment(path: Path, text: str, *, force: bool) -> None:
     from radii.experiments import Experiment
 
     try:

@@ -16,9 +16,8 @@ from radii.terminal import say
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from radii.metrics import Estimate, Metrics
+    from radii.guarantees import MetricEstimate, Metrics
 
-__all__ = ["add_parser"]
 
 EPILOG = """measured at each eps, over all inputs:
   CSat  constraint satisfaction: proven for at least this share; what is undecided is told apart
@@ -66,15 +65,15 @@ def run(args: argparse.Namespace) -> int:
     if args.samples < 0:
         raise ExperimentError(f"--samples {args.samples} must be at least 0")
     if args.experiment is not None and not args.experiment.is_file():
-        rows = _of_run(args, eps, level)
+        rows = _measure_run(args, eps, level)
     else:
-        rows = _measured(args, eps, level)
+        rows = _run_and_measure(args, eps, level)
     if args.csv is not None:
-        _write(args.csv, rows)
+        _write_metrics(args.csv, rows)
     if args.json:
         print_json({"metrics": [row.flat() for row in rows]})
     else:
-        _print(rows)
+        _print_metrics(rows)
     return 0
 
 
@@ -88,36 +87,36 @@ def _eps(text: str) -> tuple[float, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _of_run(args: argparse.Namespace, eps: Sequence[float], level: float) -> list[Metrics]:
+def _measure_run(args: argparse.Namespace, eps: Sequence[float], level: float) -> list[Metrics]:
     """Of a run that is there already."""
     from radii.cli.gate import refuse_unfinished
     from radii.distributions import Distribution
-    from radii.metrics import measure_run
+    from radii.guarantees import measure_run
 
     given = [name for name in ("network", "data", "domain", "out") if getattr(args, name)]
     if given:
         raise ExperimentError(f"{args.experiment} is a run already: --{given[0]} has no use there")
     refuse_unfinished(Distribution.from_store(args.experiment))
     numbers = {
-        name: _numbers(name, getattr(args, name))
+        name: _parse_eps_values(name, getattr(args, name))
         for name in ("mean", "std")
         if getattr(args, name) is not None
     }
     return measure_run(args.experiment, eps, samples=args.samples, level=level, **numbers)
 
 
-def _numbers(name: str, text: str) -> list[float]:
+def _parse_eps_values(name: str, text: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",")]
     except ValueError:
         raise ExperimentError(f"--{name} '{text}' must be numbers, one or one a channel") from None
 
 
-def _measured(args: argparse.Namespace, eps: Sequence[float], level: float) -> list[Metrics]:
+def _run_and_measure(args: argparse.Namespace, eps: Sequence[float], level: float) -> list[Metrics]:
     """Of what the flags describe: it is run first."""
     from radii.cli.progress import ProgressBar
     from radii.experiments import default_jobs, prepare
-    from radii.metrics import grid_through, measure_plan
+    from radii.guarantees import grid_through, measure_plan
     from radii.store import Store
 
     if args.jobs is not None and args.jobs < 1:
@@ -133,7 +132,7 @@ def _measured(args: argparse.Namespace, eps: Sequence[float], level: float) -> l
         return measure_plan(plan, store, eps, samples=args.samples, level=level)
 
 
-def _write(path: Path, rows: Sequence[Metrics]) -> None:
+def _write_metrics(path: Path, rows: Sequence[Metrics]) -> None:
     try:
         with path.open("w", encoding="utf-8", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0].flat()))
@@ -144,13 +143,13 @@ def _write(path: Path, rows: Sequence[Metrics]) -> None:
     say(f"radii: {len(rows)} rows in {path}", file=sys.stderr)
 
 
-def _print(rows: Sequence[Metrics]) -> None:
+def _print_metrics(rows: Sequence[Metrics]) -> None:
     from radii.cli.console import Console
     from radii.verdicts import Arithmetic
 
     console = Console()
     for name in dict.fromkeys(row.network for row in rows):
-        console.print(_table([row for row in rows if row.network == name]))
+        console.print(_metrics_table([row for row in rows if row.network == name]))
     for why in dict.fromkeys((row.network, row.unsearched) for row in rows if row.unsearched):
         console.print(
             f"{why[0]}: {why[1]}; CSec is not known where it shows -.",
@@ -170,7 +169,7 @@ def _print(rows: Sequence[Metrics]) -> None:
     )
 
 
-def _table(rows: Sequence[Metrics]) -> Table:
+def _metrics_table(rows: Sequence[Metrics]) -> Table:
     """One network: a row an eps."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -188,7 +187,7 @@ def _table(rows: Sequence[Metrics]) -> Table:
     return table
 
 
-def _percent(told: Estimate | None) -> str:
+def _percent(told: MetricEstimate | None) -> str:
     if told is None:
         return "-"
     return f"{100 * told.value:.3g} ({100 * told.low:.0f}–{100 * told.high:.0f})"

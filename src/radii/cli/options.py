@@ -15,16 +15,6 @@ if TYPE_CHECKING:
     from radii.experiments import Experiment
     from radii.verdicts import Arithmetic
 
-__all__ = [
-    "add_arithmetic_flag",
-    "add_experiment_flags",
-    "add_json_flag",
-    "add_machine_flags",
-    "arithmetic_from",
-    "cluster_from",
-    "experiment_from",
-    "take_run_budget",
-]
 
 _SETTINGS = (
     "property",
@@ -249,7 +239,7 @@ def take_run_budget(args: argparse.Namespace) -> float | None:
 
     A plain number stays in them: it is of each input, and a part of the experiment.
     """
-    from radii.planning import parse_duration
+    from radii.experiments import parse_duration
 
     if args.budget is None:
         return None

@@ -11,8 +11,6 @@ from typing import Any, NoReturn
 from radii.errors import ExperimentError
 from radii.terminal import plain
 
-__all__ = ["Parser", "number", "seconds"]
-
 NEGATIVE = re.compile(r"-\.?\d")
 
 
@@ -45,7 +43,7 @@ def seconds(text: str) -> float:
     """For flags such as --timeout: 90, 90s or 1m30s. Commands check its size."""
     with suppress(ValueError):
         return float(text)
-    from radii.planning import parse_duration
+    from radii.experiments import parse_duration
 
     try:
         return parse_duration(text)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli.compare import eps_values
-from radii.cli.figures import KINDS, FigureOptions
+from radii.cli.figures import FIGURE_KINDS, FigureOptions
 from radii.cli.sources import add_only_flag
 from radii.errors import DataError, InputError
 from radii.terminal import say
@@ -16,13 +16,12 @@ from radii.terminal import say
 if TYPE_CHECKING:
     from radii.distributions import Distribution
 
-__all__ = ["add_parser"]
 
-SUFFIXES = (".pdf", ".svg", ".png")
+FIGURE_SUFFIXES = (".pdf", ".svg", ".png")
 
 EPILOG = (
     "kinds:\n"
-    + "\n".join(f"  {name:<16} {kind.shows}" for name, kind in KINDS.items())
+    + "\n".join(f"  {name:<16} {kind.shows}" for name, kind in FIGURE_KINDS.items())
     + """
 
 examples:
@@ -121,16 +120,16 @@ def run(args: argparse.Namespace) -> int:
     drawn = 0
     for kind in kinds:
         try:
-            figure = KINDS[kind].draw(distribution, options)
+            figure = FIGURE_KINDS[kind].draw(distribution, options)
         except InputError as error:
             if args.kind != "all":
                 raise DataError(f"{kind}: {error}") from None
             say(f"radii: {kind} is left out: {error}", file=sys.stderr)
             continue
-        if KINDS[kind].is_of_values(options):
-            _tell_left_out(kind, distribution)
-        if KINDS[kind].is_over_eps:
-            _tell_beyond(kind, figure.axes[0].get_xlim()[1], options.eps)
+        if FIGURE_KINDS[kind].is_of_values(options):
+            _note_left_out(kind, distribution)
+        if FIGURE_KINDS[kind].is_over_eps:
+            _note_beyond(kind, figure.axes[0].get_xlim()[1], options.eps)
         for path in files[kind]:
             _make_folder(path.parent)
             save_figure(figure, path)
@@ -141,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tell_left_out(kind: str, distribution: Distribution) -> None:
+def _note_left_out(kind: str, distribution: Distribution) -> None:
     """Results without any answer, of which a figure of values shows nothing."""
     counts = {name: part.unsolved for name, part in distribution.by_network().items()}
     told = ", ".join(f"{count} of {name}" for name, count in counts.items() if count)
@@ -149,7 +148,7 @@ def _tell_left_out(kind: str, distribution: Distribution) -> None:
         say(f"radii: {kind}: results without an answer are left out: {told}", file=sys.stderr)
 
 
-def _tell_beyond(kind: str, end: float, eps: tuple[float, ...]) -> None:
+def _note_beyond(kind: str, end: float, eps: tuple[float, ...]) -> None:
     """Lines that were asked for and are not there: nothing was found so far out."""
     beyond = ", ".join(f"{value:g}" for value in eps if value > end)
     if beyond:
@@ -162,24 +161,24 @@ def _tell_beyond(kind: str, end: float, eps: tuple[float, ...]) -> None:
 
 def _kinds(text: str) -> list[str]:
     if text == "all":
-        return list(KINDS)
-    names = _names(text)
+        return list(FIGURE_KINDS)
+    names = _split_names(text)
     for name in names:
-        if name not in KINDS:
-            raise DataError(f"figure '{name}' is not one of {', '.join(KINDS)}, all")
+        if name not in FIGURE_KINDS:
+            raise DataError(f"figure '{name}' is not one of {', '.join(FIGURE_KINDS)}, all")
     return names
 
 
 def _files(args: argparse.Namespace, kinds: list[str]) -> dict[str, list[Path]]:
     """Where each figure goes."""
     output: Path = args.output
-    if output.suffix in SUFFIXES and not output.is_dir():
+    if output.suffix in FIGURE_SUFFIXES and not output.is_dir():
         if len(kinds) > 1:
             raise DataError(f"{output}: one file holds one figure; name a folder for {len(kinds)}")
         return {kinds[0]: [output]}
-    formats = _names(args.format)
+    formats = _split_names(args.format)
     for name in formats:
-        if f".{name}" not in SUFFIXES:
+        if f".{name}" not in FIGURE_SUFFIXES:
             raise DataError(f"format '{name}' is not one of pdf, svg, png")
     if output.suffix and not output.is_dir():
         raise DataError(f"{output}: a figure's file ends in .pdf, .svg or .png")
@@ -190,25 +189,25 @@ def _options(args: argparse.Namespace) -> FigureOptions:
     from radii.plots import COLUMN_WIDTH, TEXT_WIDTH
 
     widths = {"column": COLUMN_WIDTH, "text": TEXT_WIDTH}
-    width = widths.get(args.width) or _number("--width", args.width)
+    width = widths.get(args.width) or _parse_length("--width", args.width)
     if not 1.5 <= width <= 40:
         raise DataError(f"--width {args.width}: a figure is between 1.5 and 40 inches wide")
     return FigureOptions(
-        by=tuple(_names(args.by)) if args.by else None,
+        by=tuple(_split_names(args.by)) if args.by else None,
         eps=eps_values(args.eps),
         sort=args.sort,
         confidence=args.confidence,
         turnbull=args.turnbull,
-        families=tuple(_names(args.family)) if args.family else None,
+        families=tuple(_split_names(args.family)) if args.family else None,
         width=width,
     )
 
 
-def _names(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _number(flag: str, text: str) -> float:
+def _parse_length(flag: str, text: str) -> float:
     try:
         value = float(text)
     except ValueError:

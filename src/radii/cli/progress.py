@@ -20,8 +20,6 @@ from radii.search import Question
 from radii.terminal import say
 from radii.verdicts import Result
 
-__all__ = ["ProgressBar"]
-
 
 class ProgressBar:
     """Shown on a terminal only; a file or a pipe gets nothing."""

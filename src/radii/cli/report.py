@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from radii.errors import DataError, InputError
-from radii.memory import parse_size
+from radii.processes import parse_size
 from radii.terminal import say
-
-__all__ = ["add_parser"]
 
 EPILOG = """examples:
   radii report results
@@ -18,7 +16,7 @@ EPILOG = """examples:
   radii report published.csv -o published.html           a file in the published (VERONA) columns
 """
 
-PICTURES = "16M"
+PICTURES_SIZE = "16M"
 
 
 def add_parser(subparsers: Any) -> None:
@@ -43,9 +41,10 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--title", default="", metavar="TEXT", help="default: the directories")
     parser.add_argument(
         "--pictures",
-        default=PICTURES,
+        default=PICTURES_SIZE,
         metavar="SIZE",
-        help=f"how much room inputs and counterexamples may take, such as 64M, or 0 ({PICTURES}); "
+        help="how much room inputs and counterexamples may take, such as 64M, or 0 "
+        f"({PICTURES_SIZE}); "
         "those with the smallest radii come first",
     )
     parser.add_argument("--open", action="store_true", help="show the page in a browser")

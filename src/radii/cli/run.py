@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli.events import FORMATS, EventLog, Terminated, add_logging_flags
+from radii.cli.events import LOG_FORMATS, EventLog, TerminationSignal, add_logging_flags
 from radii.cli.options import (
     add_experiment_flags,
     add_json_flag,
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from radii.experiments import Observer, Plan
     from radii.store import Store
 
-__all__ = ["add_parser", "execute"]
 
 EPILOG = """examples:
   radii run --network net.onnx --data digits:test[0:20] --domain 0:1 --out results
@@ -84,9 +83,9 @@ def execute(
 ) -> int:
     """Run what the arguments describe, then print it; without `out`, nothing is kept."""
     began = time.monotonic()
-    if args.log_format not in FORMATS:
+    if args.log_format not in LOG_FORMATS:
         raise ExperimentError(
-            f"--log-format '{args.log_format}' is not one of {', '.join(FORMATS)}"
+            f"--log-format '{args.log_format}' is not one of {', '.join(LOG_FORMATS)}"
         )
     if args.jobs is not None and args.jobs < 1:
         raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
@@ -108,13 +107,13 @@ def execute(
     agenda = _agenda(args, plan, budget, began, is_estimate=is_estimate)
     with Store.in_memory() if out is None else Store.create_or_open(out) as store:
         try:
-            with _ended_in_order(), _observer(args, plan, jobs, budget) as observer:
+            with _sigterm_as_interrupt(), _observer(args, plan, jobs, budget) as observer:
                 plan.run(store, jobs=jobs, cluster=cluster, observer=observer, agenda=agenda)
                 if budget is not None and isinstance(observer, EventLog) and agenda.is_over():
                     observer.reason = "budget"
         except KeyboardInterrupt as stop:
             kept = "" if out is None else f"; what was found is in {out}, run again to continue"
-            is_terminated = isinstance(stop, Terminated)
+            is_terminated = isinstance(stop, TerminationSignal)
             say(f"radii: {'terminated' if is_terminated else 'interrupted'}{kept}", file=sys.stderr)
             return 143 if is_terminated else 130
         if is_estimate:
@@ -122,9 +121,9 @@ def execute(
 
             print_estimate(plan, store, jobs=jobs or 1, as_json=args.json)
             return 0
-        _print_found(store, args)
+        _print_results(store, args)
         if budget is not None and not args.quiet:
-            _say_how_far(plan, store)
+            _note_progress(plan, store)
     return 0
 
 
@@ -133,11 +132,10 @@ def _agenda(
 ) -> Agenda:
     """In which order, and how far. A budget counts from when the command began."""
     from radii.execution import Agenda
-    from radii.experiments import Experiment
-    from radii.planning import Sampling, Spending
+    from radii.experiments import BudgetAgenda, Experiment, SamplingAgenda
 
     if is_estimate:
-        return Sampling(seed=plan.settings.seed)
+        return SamplingAgenda(seed=plan.settings.seed)
     if budget is None:
         return Agenda()
     limit = plan.settings.proof_seconds()
@@ -145,7 +143,7 @@ def _agenda(
         args.experiment is not None and "timeout" in Experiment.options_of(args.experiment)
     )
     left = budget - (time.monotonic() - began)
-    return Spending(left, timeout=limit, longest=limit if is_given else math.inf)
+    return BudgetAgenda(left, timeout=limit, longest=limit if is_given else math.inf)
 
 
 def _observer(
@@ -171,14 +169,14 @@ def _observer(
 
 
 @contextmanager
-def _ended_in_order() -> Iterator[None]:
+def _sigterm_as_interrupt() -> Iterator[None]:
     """SIGTERM ends a run as Ctrl-C does, where this is the main thread and nobody else cares."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(*_: object) -> None:
-        raise Terminated
+        raise TerminationSignal
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
@@ -187,7 +185,7 @@ def _ended_in_order() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _print_found(store: Store, args: argparse.Namespace) -> None:
+def _print_results(store: Store, args: argparse.Namespace) -> None:
     """The table or JSON. Who reads only standard error should see disagreements too."""
     from radii.cli.show import print_store
 
@@ -198,9 +196,9 @@ def _print_found(store: Store, args: argparse.Namespace) -> None:
             say(f"DISAGREEMENT {network} input {index}: {disagreement}", file=sys.stderr)
 
 
-def _say_how_far(plan: Plan, store: Store) -> None:
+def _note_progress(plan: Plan, store: Store) -> None:
     """What is left when a budget is over, and that the same command goes on."""
-    from radii.planning import is_closed
+    from radii.experiments import is_closed
 
     cases = plan.cases(store)
     closed = sum(is_closed(case.search) for case in cases)

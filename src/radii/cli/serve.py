@@ -13,9 +13,8 @@ from radii.errors import ExperimentError
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.web import LiveServer
+    from radii.report import LiveServer
 
-__all__ = ["add_parser"]
 
 HOST = "127.0.0.1"
 PORT = 8765
@@ -76,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _start(args: argparse.Namespace) -> LiveServer:
-    from radii.web import Gate, LiveServer, token_for
+    from radii.report import Gate, LiveServer, token_for
 
     if args.port is not None and not 0 <= args.port <= 65535:
         raise ExperimentError(f"--port {args.port} must be from 0 to 65535; 0: any that is free")

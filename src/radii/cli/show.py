@@ -15,11 +15,10 @@ from radii.errors import ExperimentError
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.brackets import Measurement
     from radii.distributions import Distribution
     from radii.store import Store
+    from radii.verdicts import Measurement
 
-__all__ = ["add_parser", "print_store"]
 
 EPILOG = """examples:
   radii show results
@@ -60,7 +59,9 @@ def run(args: argparse.Namespace) -> int:
         imported = read_results(args.directory)
         for note in imported.notes:
             say(f"radii: {note}", file=sys.stderr)
-        _print(imported.distribution, [], None, as_json=args.json, instances=args.instances)
+        _print_distribution(
+            imported.distribution, [], None, as_json=args.json, instances=args.instances
+        )
         return 0
     with Store.open(args.directory) as store:
         if args.statistics:
@@ -98,10 +99,12 @@ def print_store(store: Store, *, as_json: bool, instances: bool = False) -> None
     ]
     distribution = Distribution(store.measurements())
     arithmetic = (store.experiment() or {}).get("arithmetic")
-    _print(distribution, disagreements, arithmetic, as_json=as_json, instances=instances)
+    _print_distribution(
+        distribution, disagreements, arithmetic, as_json=as_json, instances=instances
+    )
 
 
-def _print(
+def _print_distribution(
     distribution: Distribution,
     disagreements: Sequence[dict[str, Any]],
     arithmetic: str | None,

@@ -14,16 +14,8 @@ from radii.terminal import say
 if TYPE_CHECKING:
     from radii.distributions import Distribution
 
-__all__ = [
-    "add_only_flag",
-    "note_arithmetics",
-    "note_published",
-    "read_distributions",
-    "selected",
-]
 
-
-COLUMNS = {
+SELECTION_COLUMNS = {
     "network": "network",
     "class": "label",
     "target": "target",
@@ -68,13 +60,13 @@ def read_distributions(
         parts.append(read.distribution)
     if split:
         parts = [_with_split(part, split) for part in parts]
-    counts = Counter(_plain(name) for part in parts for name in part.networks)
+    counts = Counter(_without_suffix(name) for part in parts for name in part.networks)
     named = []
     for place, part in zip(places, parts, strict=True):
-        title = _title(place, places)
+        title = _short_path(place, places)
         names = {}
         for name in part.networks:
-            plain = _plain(name)
+            plain = _without_suffix(name)
             is_one = counts[plain] == 1 or _is_one_on_several_splits(plain, parts)
             names[name] = plain if is_one else f"{plain} ({title})"
         named.append(part.labelled(network=names))
@@ -88,11 +80,13 @@ def selected(distribution: Distribution, only: list[str]) -> Distribution:
     wanted: dict[str, list[str]] = {}
     for text in only:
         name, sign, value = text.partition("=")
-        if name not in COLUMNS or not sign:
-            raise DataError(f"--only {text}: write one of {', '.join(COLUMNS)}, =, and a value")
+        if name not in SELECTION_COLUMNS or not sign:
+            raise DataError(
+                f"--only {text}: write one of {', '.join(SELECTION_COLUMNS)}, =, and a value"
+            )
         wanted.setdefault(name, []).append(value)
     for name, values in wanted.items():
-        told = distribution.column(COLUMNS[name]).astype(np.str_)
+        told = distribution.column(SELECTION_COLUMNS[name]).astype(np.str_)
         absent = [value for value in values if value not in told]
         if absent:
             known = ", ".join(dict.fromkeys(told.tolist()))
@@ -132,7 +126,10 @@ def note_arithmetics(distribution: Distribution) -> None:
 def _is_one_on_several_splits(plain: str, parts: Sequence[Distribution]) -> bool:
     """Whether all networks of that name have one fingerprint, each part on a split of its own."""
     found = [
-        part.only(network=name) for part in parts for name in part.networks if _plain(name) == plain
+        part.only(network=name)
+        for part in parts
+        for name in part.networks
+        if _without_suffix(name) == plain
     ]
     fingerprints = {text for part in found for text in part.column("fingerprint").tolist()}
     splits = [text for part in found for text in set(part.column("split").tolist())]
@@ -140,7 +137,7 @@ def _is_one_on_several_splits(plain: str, parts: Sequence[Distribution]) -> bool
     return is_one and all(splits) and len(set(splits)) == len(splits)
 
 
-def _plain(network: str) -> str:
+def _without_suffix(network: str) -> str:
     """Published files name a network with and without the ending of its file."""
     return network.removesuffix(".onnx")
 
@@ -150,7 +147,7 @@ def _with_split(distribution: Distribution, split: str) -> Distribution:
     return distribution.labelled(split=[str(name) or split for name in told])
 
 
-def _title(place: Path, places: Sequence[Path]) -> str:
+def _short_path(place: Path, places: Sequence[Path]) -> str:
     """The end of a path, as long as it takes to tell it from the others."""
     parts = place.resolve().parts
     others = [other.resolve().parts for other in places if other.resolve() != place.resolve()]

@@ -13,9 +13,8 @@ from radii.errors import DataError, ExperimentError
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.studies import Member
+    from radii.training import StudyMember
 
-__all__ = ["add_parser"]
 
 EPILOG = """examples:
   radii study tradeoff --data digits:train[0:300] --test digits:test --eps 0.05 --samples 20 \\
@@ -34,7 +33,7 @@ grids:    deterministic, pruned, bayesian, each with depth, width, activation (r
           (pruned); step, steps and samples (bayesian); all combinations, or count=N of them
 """
 
-_SETTINGS: dict[str, tuple[Callable[[str], Any], str, str]] = {
+_STUDY_SETTINGS: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "data": (str, "SPEC", "images to train on, such as mnist:train[0:5000]"),
     "test": (str, "SPEC", "images to measure on, such as mnist:test"),
     "eps": (str, "EPS", "radius of the balls, such as 0.05 or 8/255"),
@@ -88,7 +87,7 @@ def _add_tradeoff(commands: Any) -> None:
     tradeoff.add_argument(
         "--grid", action="append", default=[], metavar="GRID", help="networks to add; see below"
     )
-    for name, (kind, metavar, text) in _SETTINGS.items():
+    for name, (kind, metavar, text) in _STUDY_SETTINGS.items():
         flag = f"--{name.replace('_', '-')}"
         tradeoff.add_argument(flag, type=kind, metavar=metavar, help=text)
     tradeoff.add_argument("--jobs", type=int, metavar="N", help="networks at once (all cores)")
@@ -110,10 +109,10 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _tradeoff(args: argparse.Namespace) -> int:
     from radii.cli import study_tables
     from radii.cli.progress import ProgressBar
-    from radii.machine import usable_cores
-    from radii.studies import Study, run_study
+    from radii.processes import usable_cores
+    from radii.training import Study, run_study
 
-    study_tables.check(args)
+    study_tables.check_output(args)
     study = Study.from_tables(_tables(args))
     jobs = usable_cores() if args.jobs is None else args.jobs
     try:
@@ -122,23 +121,23 @@ def _tradeoff(args: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         say(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
         return 130
-    study_tables.show(args, study, members, study.confidence)
+    study_tables.show_study(args, study, members, study.confidence)
     return 0
 
 
 def _show(args: argparse.Namespace) -> int:
     from radii.cli import study_tables
-    from radii.studies import Study, read_members
+    from radii.training import Study, read_members
 
-    study_tables.check(args)
+    study_tables.check_output(args)
     study = Study.read(args.directory)
     confidence = study.confidence if args.confidence is None else args.confidence
-    members = _learned(read_members(args.directory), args.least_accuracy)
-    study_tables.show(args, study, members, confidence)
+    members = _accurate_members(read_members(args.directory), args.least_accuracy)
+    study_tables.show_study(args, study, members, confidence)
     return 0
 
 
-def _learned(members: Sequence[Member], least: float | None) -> Sequence[Member]:
+def _accurate_members(members: Sequence[StudyMember], least: float | None) -> Sequence[StudyMember]:
     """Those with this accuracy; how many are left out is said."""
     if least is None:
         return members
@@ -155,7 +154,7 @@ def _learned(members: Sequence[Member], least: float | None) -> Sequence[Member]
 
 def _tables(args: argparse.Namespace) -> dict[str, Any]:
     """A preset or a file, with flags in place of its settings and beside its grids."""
-    from radii.studies import preset_tables, read_tables
+    from radii.training import preset_tables, read_tables
 
     if args.preset is not None and args.description is not None:
         raise ExperimentError("--preset and --description: a study is one of them")
@@ -164,7 +163,7 @@ def _tables(args: argparse.Namespace) -> dict[str, Any]:
         tables = preset_tables(args.preset)
     elif args.description is not None:
         tables = read_tables(args.description)
-    for name in _SETTINGS:
+    for name in _STUDY_SETTINGS:
         if getattr(args, name) is not None:
             tables[name] = getattr(args, name)
     for text in args.grid:
@@ -178,11 +177,11 @@ def _tables(args: argparse.Namespace) -> dict[str, Any]:
 
 def _grid(text: str) -> tuple[str, dict[str, Any]]:
     """`KIND name=value,value ...`."""
-    from radii.studies import KINDS
+    from radii.training import RECIPE_KINDS
 
     kind, *words = text.split() or [""]
-    if kind not in KINDS:
-        raise ExperimentError(f"--grid '{text}' must begin with one of {', '.join(KINDS)}")
+    if kind not in RECIPE_KINDS:
+        raise ExperimentError(f"--grid '{text}' must begin with one of {', '.join(RECIPE_KINDS)}")
     grid: dict[str, Any] = {}
     for word in words:
         name, equals, values = word.partition("=")
@@ -190,12 +189,12 @@ def _grid(text: str) -> tuple[str, dict[str, Any]]:
             raise ExperimentError(
                 f"--grid '{text}': '{word}' is not of the form name=value,value, once for a name"
             )
-        parsed = [_value(value) for value in values.split(",")]
+        parsed = [_parse_value(value) for value in values.split(",")]
         grid[name] = parsed[0] if name == "count" and len(parsed) == 1 else parsed
     return kind, grid
 
 
-def _value(text: str) -> int | float | str:
+def _parse_value(text: str) -> int | float | str:
     for kind in (int, float):
         try:
             return kind(text)

@@ -14,29 +14,28 @@ from radii.errors import DataError, StoreError
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.studies import Correlation, Effect, Member, Study
-
-__all__ = ["check", "show"]
-
-FORMATS = ("png", "pdf", "svg")
+    from radii.training import Correlation, Effect, Study, StudyMember
 
 
-def check(args: argparse.Namespace) -> None:
+FIGURE_FORMATS = ("png", "pdf", "svg")
+
+
+def check_output(args: argparse.Namespace) -> None:
     """Refuse what could not be shown, before hours of work."""
-    from radii.studies import MEASURES
+    from radii.training import STUDY_MEASURES
 
-    if args.measure not in MEASURES:
-        raise DataError(f"measure '{args.measure}' is not one of {', '.join(MEASURES)}")
-    if args.format not in FORMATS:
-        raise DataError(f"format '{args.format}' is not one of {', '.join(FORMATS)}")
+    if args.measure not in STUDY_MEASURES:
+        raise DataError(f"measure '{args.measure}' is not one of {', '.join(STUDY_MEASURES)}")
+    if args.format not in FIGURE_FORMATS:
+        raise DataError(f"format '{args.format}' is not one of {', '.join(FIGURE_FORMATS)}")
 
 
-def show(
-    args: argparse.Namespace, study: Study, members: Sequence[Member], confidence: float
+def show_study(
+    args: argparse.Namespace, study: Study, members: Sequence[StudyMember], confidence: float
 ) -> None:
     """Tables or JSON on standard output; files where asked for."""
     from radii.cli.json_output import print_json
-    from radii.studies import correlations, effects, write_csv
+    from radii.training import correlations, effects, write_csv
 
     found = correlations(members, confidence=confidence, seed=study.seed)
     told = effects(members, args.measure, seed=study.seed)
@@ -54,7 +53,7 @@ def show(
             }
         )
         return
-    _print_head(study, members)
+    _print_study_head(study, members)
     _print_networks(members)
     _print_correlations(found, confidence)
     _print_effects(told, args.measure)
@@ -65,7 +64,7 @@ def _effect_row(effect: Effect) -> dict[str, Any]:
     return {**dataclasses.asdict(effect), "groups": groups}
 
 
-def _print_head(study: Study, members: Sequence[Member]) -> None:
+def _print_study_head(study: Study, members: Sequence[StudyMember]) -> None:
     kinds = Counter(member.recipe.kind for member in members)
     told = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "none"
     say(f"{len(members)} of {len(study.recipes)} networks are finished: {told}")
@@ -86,7 +85,7 @@ def _print_head(study: Study, members: Sequence[Member]) -> None:
         )
 
 
-def _print_networks(members: Sequence[Member]) -> None:
+def _print_networks(members: Sequence[StudyMember]) -> None:
     width = max((len(member.recipe.name) for member in members), default=7)
     say("", f"{'network':{width}}  accuracy  R attacked           D attacked           "
         "proven R  not refuted  R, interval     gap")  # fmt: skip
@@ -94,17 +93,19 @@ def _print_networks(members: Sequence[Member]) -> None:
         if member.accuracy is None:
             continue
         mark = " (not converged)" if member.converged is False else ""
-        say(f"{member.recipe.name:{width}}  {member.accuracy:8.4f}  {_value(member.robustness)}  "
-            f"{_value(member.change)}  {_proven(member)}{mark}")  # fmt: skip
+        say(
+            f"{member.recipe.name:{width}}  {member.accuracy:8.4f}  "
+            f"{_value_text(member.robustness)}  "
+            f"{_value_text(member.change)}  {_proven(member)}{mark}")  # fmt: skip
 
 
-def _value(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if value is None:
         return " " * 19
     return f"{value.most:.3f} [{value.low:.3f}, {value.high:.3f}]"[:22].ljust(19)
 
 
-def _proven(member: Member) -> str:
+def _proven(member: StudyMember) -> str:
     value, gap = member.proven_robustness, member.gap
     if value is None or gap is None:
         return f"{'-':>8}  {'-':>11}  {'-':<14}  {'-':>5}"
@@ -123,8 +124,9 @@ def _print_correlations(found: Sequence[Correlation], confidence: float) -> None
         f"{'bootstrap':16}  {'Fisher':16}  {'p':>6}  sign")  # fmt: skip
     for each in found:
         say(f"{each.kind:13}  {each.measure:8}  {each.along:8}  {each.method:8}  "
-            f"{each.networks:3}  {_signed(each.value):>6}  {_interval(each.low, each.high)}  "
-            f"{_interval(each.fisher_low, each.fisher_high)}  {each.p_value:6.4f}  "
+            f"{each.networks:3}  {_signed(each.value):>6}  "
+            f"{_signed_interval(each.low, each.high)}  "
+            f"{_signed_interval(each.fisher_low, each.fisher_high)}  {each.p_value:6.4f}  "
             f"{each.sign}")  # fmt: skip
 
 
@@ -132,7 +134,7 @@ def _signed(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:+.2f}"
 
 
-def _interval(low: float, high: float) -> str:
+def _signed_interval(low: float, high: float) -> str:
     return f"[{_signed(low)}, {_signed(high)}]".ljust(16)
 
 
@@ -154,7 +156,11 @@ def _median(values: Sequence[float]) -> float:
 
 
 def draw(
-    directory: Path, suffix: str, members: Sequence[Member], measure: str, told: Sequence[Effect]
+    directory: Path,
+    suffix: str,
+    members: Sequence[StudyMember],
+    measure: str,
+    told: Sequence[Effect],
 ) -> None:
     """The scatter, the boxes of each kind, and the gaps to proofs; those that there are."""
     from radii.plots import (
@@ -164,7 +170,7 @@ def draw(
         draw_tradeoff,
         save_figure,
     )
-    from radii.studies import KINDS, MEASURES
+    from radii.training import RECIPE_KINDS, STUDY_MEASURES
 
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -179,13 +185,13 @@ def draw(
             and member.is_counted is is_counted
             and _ends(member, measure)
         ]
-        for kind in KINDS
+        for kind in RECIPE_KINDS
         for is_counted in (True, False)
     }
     shown = {name: points for name, points in series.items() if points}
-    figure = draw_tradeoff(shown, MEASURES[measure])
+    figure = draw_tradeoff(shown, STUDY_MEASURES[measure])
     save_figure(figure, directory / f"tradeoff.{suffix}")
-    for kind in KINDS:
+    for kind in RECIPE_KINDS:
         boxes = {effect.parameter: dict(effect.groups) for effect in told if effect.kind == kind}
         if boxes:
             figure = draw_hyper_parameters(boxes, measure)
@@ -198,7 +204,7 @@ def draw(
             and member.proven_robustness is not None
             and member.unbroken is not None
         ]
-        for kind in KINDS
+        for kind in RECIPE_KINDS
     }
     if any(gaps.values()):
         figure = draw_proof_gaps({kind: pairs for kind, pairs in gaps.items() if pairs})
@@ -209,7 +215,7 @@ def _series(kind: str, is_counted: bool) -> str:
     return kind if is_counted else f"{kind}, not converged"
 
 
-def _ends(member: Member, measure: str) -> tuple[float, ...]:
+def _ends(member: StudyMember, measure: str) -> tuple[float, ...]:
     """The value and its interval; nothing where it was not measured."""
     if measure == "R" and member.robustness is not None:
         return member.robustness.most, member.robustness.low, member.robustness.high

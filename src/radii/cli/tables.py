@@ -8,16 +8,12 @@ from collections.abc import Callable
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from radii.brackets import Measurement
 from radii.cli.console import Console, stacked
-from radii.distributions import Distribution, arithmetics, proof_scope, quality
-from radii.distributions.summaries import whose
-
-__all__ = ["instance_table", "summary_table"]
-
+from radii.distributions import Distribution, arithmetics, inputs_with_radius, proof_scope, quality
+from radii.verdicts import Measurement
 
 QUARTILES = {"lowest": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
-FEWER = {name: QUARTILES[name] for name in ("lowest", "median")}
+NARROW_QUARTILES = {name: QUARTILES[name] for name in ("lowest", "median")}
 
 
 def summary_table(distribution: Distribution, console: Console) -> Table:
@@ -25,11 +21,11 @@ def summary_table(distribution: Distribution, console: Console) -> Table:
 
     All quartiles where the console is wide enough for them, else fewer.
     """
-    whole = _summary(distribution, QUARTILES)
-    return whole if _fits(whole, console) else _summary(distribution, FEWER)
+    whole = _summary_rows(distribution, QUARTILES)
+    return whole if _has_room(whole, console) else _summary_rows(distribution, NARROW_QUARTILES)
 
 
-def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
+def _summary_rows(distribution: Distribution, quantiles: dict[str, float]) -> Table:
     has_missing, has_unsolved = any(m.missing for m in distribution), distribution.unsolved > 0
     is_mixed = len(arithmetics(distribution)) > 1
     table = Table(box=SIMPLE_HEAD, title="Robustness distributions", title_justify="left")
@@ -47,12 +43,13 @@ def _summary(distribution: Distribution, quantiles: dict[str, float]) -> Table:
             f"{int(part.correct.sum())}/{len(part)}",
             *([str(part.unsolved)] if has_unsolved else []),
             *shown,
-            _number(measured.mean_gap, ".4f"),
+            _number_or_dash(measured.mean_gap, ".4f"),
             *([_counts(part)] if is_mixed else []),
             *([str(sum(m.missing for m in part))] if has_missing else []),
-            _number(measured.mean_seconds, ".2f"),
+            _number_or_dash(measured.mean_seconds, ".2f"),
         )
-    caption = f"radii of {whose(distribution)}, proven–witnessed; gap: mean width of their brackets"
+    inputs = inputs_with_radius(distribution)
+    caption = f"radii of {inputs}, proven–witnessed; gap: mean width of their brackets"
     if has_unsolved:
         caption += "; no answer: nothing proven, nothing witnessed, so a radius may be any"
     table.caption = stacked(*filter(None, (caption, proof_scope(distribution))))
@@ -85,7 +82,7 @@ def instance_table(distribution: Distribution, console: Console) -> Table:
     if len(arithmetics(distribution)) < 2:
         del cells["arithmetic"]
     whole = _instances(distribution, cells)
-    if _fits(whole, console):
+    if _has_room(whole, console):
         return whole
     costs = ("queries", "s")
     return _instances(distribution, {k: cell for k, cell in cells.items() if k not in costs})
@@ -102,12 +99,12 @@ def _instances(distribution: Distribution, cells: dict[str, Callable[[Measuremen
     return table
 
 
-def _fits(table: Table, console: Console) -> bool:
+def _has_room(table: Table, console: Console) -> bool:
     unlimited = console.options.update(width=1000)
     return console.measure(table, options=unlimited).maximum <= console.width
 
 
-def _number(value: float, form: str) -> str:
+def _number_or_dash(value: float, form: str) -> str:
     return "-" if math.isnan(value) else format(value, form)
 
 

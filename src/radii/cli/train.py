@@ -15,9 +15,8 @@ from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.datasets import Dataset
-    from radii.training import Trained
+    from radii.training import TrainedNetwork
 
-__all__ = ["add_parser"]
 
 EPILOG = """examples:
   radii train --data mnist:train --arch mnist_nn --regime pgd:eps=0.1 --epochs 10 --out DIR
@@ -40,7 +39,7 @@ architectures:  dense:30, dense:100-50, dense:30-clamp, relu_3_50, net_256x4, mn
 
 MOST_THREADS = 1024
 
-_SETTINGS = (
+_TRAINING_SETTINGS = (
     "epochs",
     "batch",
     "optimizer",
@@ -113,20 +112,20 @@ def add_parser(subparsers: Any) -> None:
     )
     pruning.add_argument("--rounds", type=int, metavar="N", help="each trained again (1)")
     pruning.add_argument("--rewind", action="store_true", help="each round from the first weights")
-    train_bayesian.add_flags(parser)
+    train_bayesian.add_bayesian_flags(parser)
     parser.add_argument("--json", action="store_true", help="print the card as JSON")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     try:
-        return _trained(args)
+        return _train_network(args)
     except KeyboardInterrupt:
         say(f"radii: interrupted; {args.out} keeps it, run again to continue", file=sys.stderr)
         return 130
 
 
-def _trained(args: argparse.Namespace) -> int:
+def _train_network(args: argparse.Namespace) -> int:
     import torch
 
     from radii.balls import Domain
@@ -137,11 +136,13 @@ def _trained(args: argparse.Namespace) -> int:
     data, test = _data(args.data, args.test)
     torch.set_num_threads(args.threads)
     if args.bayesian is not None:
-        return train_bayesian.run(args, data, test)
-    given = {name: getattr(args, name) for name in _SETTINGS if getattr(args, name) is not None}
+        return train_bayesian.run_bayesian(args, data, test)
+    given = {
+        name: getattr(args, name) for name in _TRAINING_SETTINGS if getattr(args, name) is not None
+    }
     regime = args.regime
     if args.tune is not None:
-        regime, best = _tuned(args, data, given)
+        regime, best = _tune_regime(args, data, given)
         given |= best
     _warn(regime)
     with TrainingProgress() as progress:
@@ -150,9 +151,9 @@ def _trained(args: argparse.Namespace) -> int:
             "test": test,
             "out": args.out,
             "domain": Domain.parse(args.domain),
-            "mean": _numbers("mean", args.mean),
-            "std": _numbers("std", args.std),
-            "eps": None if args.eps is None else _number("eps", args.eps),
+            "mean": _parse_numbers("mean", args.mean),
+            "std": _parse_numbers("std", args.std),
+            "eps": None if args.eps is None else _parse_number("eps", args.eps),
             "observer": progress,
             "device": args.device,
             **given,
@@ -163,7 +164,7 @@ def _trained(args: argparse.Namespace) -> int:
             rounds = 1 if args.rounds is None else args.rounds
             how = {"strength": args.prune, "rounds": rounds, "rewind": args.rewind}
             trained = prune(args.arch, data, **how, **options).trained
-    told = trained.card.as_json() if args.json else _summary(trained, args.out)
+    told = trained.card.as_json() if args.json else _training_summary(trained, args.out)
     say(*told.split("\n"))
     return 0
 
@@ -192,7 +193,7 @@ def _warn(regime: str) -> None:
         say(f"radii: {asked.warning}", file=sys.stderr)
 
 
-def _tuned(
+def _tune_regime(
     args: argparse.Namespace, data: Dataset, given: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     """The best regime and rates that a search finds; flags that it searches over are refused."""
@@ -215,10 +216,10 @@ def _tuned(
         trials=args.tune,
         regime=args.regime,
         objective=args.objective or "pgd",
-        eps=None if args.eps is None else _number("eps", args.eps),
+        eps=None if args.eps is None else _parse_number("eps", args.eps),
         domain=Domain.parse(args.domain),
-        mean=_numbers("mean", args.mean),
-        std=_numbers("std", args.std),
+        mean=_parse_numbers("mean", args.mean),
+        std=_parse_numbers("std", args.std),
         on_trial=show,
         device=args.device,
         **given,
@@ -242,18 +243,18 @@ def _data(spec: str, test: str | None) -> tuple[Dataset, Dataset | None]:
         return data, None
 
 
-def _number(name: str, text: str) -> float:
+def _parse_number(name: str, text: str) -> float:
     try:
         return number(text)
     except argparse.ArgumentTypeError as error:
         raise TrainingError(f"--{name} {error}") from None
 
 
-def _numbers(name: str, text: str | None) -> list[float] | None:
-    return None if text is None else [_number(name, part) for part in text.split(",")]
+def _parse_numbers(name: str, text: str | None) -> list[float] | None:
+    return None if text is None else [_parse_number(name, part) for part in text.split(",")]
 
 
-def _summary(trained: Trained, out: Path) -> str:
+def _training_summary(trained: TrainedNetwork, out: Path) -> str:
     card = trained.card
     where = card.tested.title + (f", {card.overlap}" if card.overlap else "")
     return (

@@ -12,9 +12,8 @@ from radii.terminal import say
 if TYPE_CHECKING:
     from radii.datasets import Dataset
 
-__all__ = ["add_flags", "run"]
 
-_NUMBERS = {"samples": int, "warmup": int, "chains": int, "step": float, "steps": int}
+_BAYESIAN_NUMBERS = {"samples": int, "warmup": int, "chains": int, "step": float, "steps": int}
 _HELP = {
     "samples": "of each chain (100)",
     "warmup": "samples before them (100)",
@@ -25,13 +24,13 @@ _HELP = {
 _UNUSED = ("epochs", "batch", "optimizer", "rate", "rate_step", "rate_factor", "momentum")
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
+def add_bayesian_flags(parser: argparse.ArgumentParser) -> None:
     """The flags of a posterior sample."""
     group = parser.add_argument_group("a Bayesian network")
     group.add_argument(
         "--bayesian", metavar="KERNEL", help="sample the weights' posterior: hmc or nuts"
     )
-    for name, kind in _NUMBERS.items():
+    for name, kind in _BAYESIAN_NUMBERS.items():
         metavar = "N" if kind is int else "S"
         group.add_argument(f"--{name}", type=kind, metavar=metavar, help=_HELP[name])
     group.add_argument("--prior", type=float, metavar="P", help="width of what units receive (3)")
@@ -40,7 +39,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace, data: Dataset, test: Dataset | None) -> int:
+def run_bayesian(args: argparse.Namespace, data: Dataset, test: Dataset | None) -> int:
     """Sample, write, and say whether the chains converged."""
     from radii.balls import Domain
     from radii.cli.json_output import print_json
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace, data: Dataset, test: Dataset | None) -> int:
         if getattr(args, name) is not None:
             flag = name.replace("_", "-")
             raise TrainingError(f"--{flag} has no meaning with --bayesian, which minimises nothing")
-    names = (*_NUMBERS, "prior")
+    names = (*_BAYESIAN_NUMBERS, "prior")
     given = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     how = Hamiltonian(kernel=args.bayesian, **given)
     total, done = how.chains * (how.samples + how.warmup), 0
@@ -74,7 +73,7 @@ def run(args: argparse.Namespace, data: Dataset, test: Dataset | None) -> int:
             advanced=advanced,
         )
     if args.json:
-        print_json(_read(args.out))
+        print_json(_read_bayesian(args.out))
         return 0
     say(
         f"{found.network.name}: accuracy {found.accuracy:.4f} on "
@@ -85,7 +84,7 @@ def run(args: argparse.Namespace, data: Dataset, test: Dataset | None) -> int:
     return 0
 
 
-def _read(directory: Path) -> object:
+def _read_bayesian(directory: Path) -> object:
     import json
 
     return json.loads((directory / "bayesian.json").read_text("utf-8"))

@@ -10,8 +10,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from radii.cli.console import Console
 from radii.training import Epoch
 
-__all__ = ["TrainingProgress"]
-
 
 class TrainingProgress:
     """An observer of `radii.training.train`."""

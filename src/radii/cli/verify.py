@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any
 from radii.cli.options import add_arithmetic_flag, add_machine_flags, arithmetic_from
 from radii.cli.parsing import seconds
 from radii.errors import InputError, SpecificationError
-from radii.memory import parse_size
+from radii.processes import parse_size
 from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.networks import Network
     from radii.vnnlib import Problem, Verification
 
-__all__ = ["Found", "add_parser", "decided_in_time"]
 
 DESCRIPTION = """Is there an input that, with the network's output, satisfies the VNN-LIB file?
 
@@ -105,20 +104,20 @@ def run(args: argparse.Namespace) -> int:
 
     work = (args, started, allowed, memory)
     is_limited = memory is not None or allowed < math.inf
-    found = decided_in_time(*work) if is_limited else decide(*work)
+    found = decide_in_time(*work) if is_limited else decide(*work)
     if found.message and found.replayed_on is None:
         say(f"radii: {found.message}", file=sys.stderr)
     answer = str(found.verification)
     if args.out is not None:
-        _write(args.out, answer)
+        _write_result(args.out, answer)
     if args.json:
-        answer = json.dumps(_object(args, found, time.monotonic() - started))
+        answer = json.dumps(_result_object(args, found, time.monotonic() - started))
     say(*answer.split("\n"))
     return 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class VerifyResult:
     """What travels between processes: to read it, nothing heavy needs to be imported."""
 
     verification: Verification
@@ -130,7 +129,9 @@ class Found:
     """Of the property."""
 
 
-def decide(args: argparse.Namespace, started: float, seconds: float, memory: int | None) -> Found:
+def decide(
+    args: argparse.Namespace, started: float, seconds: float, memory: int | None
+) -> VerifyResult:
     """Read the property, load the network, decide. Limits hold as far as solvers look at them."""
     from radii.vnnlib import read_problem
 
@@ -139,17 +140,17 @@ def decide(args: argparse.Namespace, started: float, seconds: float, memory: int
     reading_seconds = time.monotonic() - began
 
     from radii import verifiers
-    from radii.deciding import decide_problem
+    from radii.verifiers import decide_problem
 
     chosen = {"device": args.device, "tool": args.tool}
     options = {name: value for name, value in chosen.items() if value is not None}
     if args.device is not None:
         verifiers.check_device(args.device)
     verifier = verifiers.get(args.verifier, arithmetic=arithmetic_from(args), **options)
-    network = _network(args.network, problem)
+    network = _network_of_problem(args.network, problem)
     limits = verifiers.Limits(seconds, memory, started=started)
     decision = decide_problem(network, problem, verifier=verifier, limits=limits, seed=args.seed)
-    return Found(
+    return VerifyResult(
         decision.verification,
         f"{verifier.name} {verifier.version}",
         decision.message,
@@ -159,31 +160,29 @@ def decide(args: argparse.Namespace, started: float, seconds: float, memory: int
     )
 
 
-def decided_in_time(
+def decide_in_time(
     args: argparse.Namespace, started: float, seconds: float, memory: int | None
-) -> Found:
+) -> VerifyResult:
     """`decide` in a process that is ended at its limits, whatever it is doing then."""
-    from radii.execution import Stopped, guarded
+    from radii.processes import StoppedCall, call_guarded
     from radii.verdicts import Verdict
     from radii.vnnlib import Outcome, Verification
 
     work = (args, started, seconds, memory)
-    found = guarded(decide, *work, until=started + seconds, memory_bytes=memory)
-    if not isinstance(found, Stopped):
+    found = call_guarded(decide, *work, until=started + seconds, memory_bytes=memory)
+    if not isinstance(found, StoppedCall):
         return found
     if found.verdict is Verdict.TIMEOUT:
-        return Found(Verification(Outcome.TIMEOUT), args.verifier)
-    return Found(Verification(Outcome.UNKNOWN), args.verifier, found.message)
+        return VerifyResult(Verification(Outcome.TIMEOUT), args.verifier)
+    return VerifyResult(Verification(Outcome.UNKNOWN), args.verifier, found.message)
 
 
-def _network(path: Path, problem: Problem) -> Network:
+def _network_of_problem(path: Path, problem: Problem) -> Network:
     """The network; its domain is the smallest box around all inputs of the problem."""
     import numpy as np
 
     from radii.balls import Domain
-    from radii.networks import Network
-    from radii.networks.loading import compare_with_replay
-    from radii.networks.models import read_model, signature
+    from radii.networks import Network, compare_with_replay, read_model, signature
 
     model = read_model(path)
     shape = signature(model, path.name).input_shape
@@ -198,7 +197,9 @@ def _network(path: Path, problem: Problem) -> Network:
     return network
 
 
-def _object(args: argparse.Namespace, answer: Found, seconds: float) -> dict[str, Any]:
+def _result_object(
+    args: argparse.Namespace, answer: VerifyResult, seconds: float
+) -> dict[str, Any]:
     found = answer.verification
     counterexample = None
     if answer.replayed_on and found.inputs is not None and found.outputs is not None:
@@ -227,7 +228,7 @@ def _check_writable(path: Path) -> None:
         )
 
 
-def _write(path: Path, answer: str) -> None:
+def _write_result(path: Path, answer: str) -> None:
     try:
         path.write_text(answer + "\n")
     except OSError as error:

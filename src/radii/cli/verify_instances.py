@@ -19,14 +19,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from radii.cli.verify import Found, decided_in_time
-from radii.cli.verify_results import Row, Rows
+from radii.cli.verify import VerifyResult, decide_in_time
+from radii.cli.verify_results import ResultRow, ResultTable
+from radii.datasets import gunzip
 from radii.errors import InputError, NetworkError, RadiiError, SpecificationError
-from radii.gzipped import gunzip
-from radii.memory import parse_size
+from radii.processes import parse_size
 from radii.terminal import say
-
-__all__ = ["run_instances"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +41,20 @@ class ListedInstance:
 def run_instances(args: argparse.Namespace) -> int:
     """Exit code 2 if a line of the list could not be used: its result is `error`."""
     memory = None if args.memory is None else parse_size(args.memory)
-    listed = _read(args.instances, args.timeout)
+    listed = _read_instances(args.instances, args.timeout)
     category = args.category or args.instances.resolve().parent.name
-    rows = Rows(args.out or Path("results.csv"), [(each.onnx, each.vnnlib) for each in listed])
+    rows = ResultTable(
+        args.out or Path("results.csv"), [(each.onnx, each.vnnlib) for each in listed]
+    )
     names = _counterexample_names(listed)
     told = sys.stderr if args.json else sys.stdout
     open_ = [place for place in range(len(listed)) if rows[place] is None]
     if len(open_) < len(listed):
         say(f"{rows.path}: {len(listed) - len(open_)} results are kept", file=told)
     for place in open_:
-        row, message = _decided(args, listed[place], category, memory, rows.folder / names[place])
+        row, message = _decide_instance(
+            args, listed[place], category, memory, rows.folder / names[place]
+        )
         rows.put(place, row)
         same = (rows[other] for other, name in enumerate(names) if name == names[place])
         if not any(each is not None and each.result == "sat" for each in same):
@@ -70,13 +72,13 @@ def run_instances(args: argparse.Namespace) -> int:
     return 2 if counts["error"] else 0
 
 
-def _decided(
+def _decide_instance(
     args: argparse.Namespace,
     listed: ListedInstance,
     category: str,
     memory: int | None,
     counterexample: Path,
-) -> tuple[Row, str]:
+) -> tuple[ResultRow, str]:
     """One instance's row, and what there is to say about it. Preparing is reading the property."""
     started = time.monotonic()
     result, message, preparing = "error", listed.wrong, 0.0
@@ -86,17 +88,17 @@ def _decided(
             network = _existing(folder / listed.onnx, NetworkError)
             property_ = _existing(folder / listed.vnnlib, SpecificationError)
             one = argparse.Namespace(**{**vars(args), "network": network, "property": property_})
-            found = decided_in_time(one, started, listed.seconds, memory)
+            found = decide_in_time(one, started, listed.seconds, memory)
             result, preparing = found.verification.outcome.value, found.reading_seconds
             message = "" if found.replayed_on else found.message
             _keep(found, counterexample)
     except RadiiError as error:
         message = " ".join(str(error).split())
     running = time.monotonic() - started - preparing
-    return Row(category, listed.onnx, listed.vnnlib, preparing, result, running), message
+    return ResultRow(category, listed.onnx, listed.vnnlib, preparing, result, running), message
 
 
-def _keep(found: Found, path: Path) -> None:
+def _keep(found: VerifyResult, path: Path) -> None:
     """The values alone, as VNN-COMP's checker reads them."""
     word, _, values = str(found.verification).partition("\n")
     if word != "sat" or not values:
@@ -122,7 +124,7 @@ def _existing(path: Path, error: type[InputError]) -> Path:
     raise error(f"{path} does not exist")
 
 
-def _read(path: Path, most: float | None) -> list[ListedInstance]:
+def _read_instances(path: Path, most: float | None) -> list[ListedInstance]:
     try:
         data = path.read_bytes()
         if path.suffix == ".gz":

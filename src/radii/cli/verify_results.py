@@ -11,13 +11,11 @@ from typing import Any, Self
 
 from radii.errors import InputError, StoreError
 
-__all__ = ["Row", "Rows"]
-
-RESULTS = ("sat", "unsat", "unknown", "timeout", "error")
+RESULT_WORDS = ("sat", "unsat", "unknown", "timeout", "error")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ResultRow:
     """Columns as VNN-COMP has them: result is sat, unsat, unknown, timeout or error."""
 
     category: str
@@ -30,8 +28,8 @@ class Row:
     @classmethod
     def parse(cls, cells: Sequence[str]) -> Self:
         category, onnx, vnnlib, prepare, result, run = cells
-        if result not in RESULTS:
-            raise ValueError(f"'{result}' is not one of {', '.join(RESULTS)}")
+        if result not in RESULT_WORDS:
+            raise ValueError(f"'{result}' is not one of {', '.join(RESULT_WORDS)}")
         return cls(category, onnx, vnnlib, float(prepare), result, float(run))
 
     def __str__(self) -> str:
@@ -54,7 +52,7 @@ class Row:
         }
 
 
-class Rows:
+class ResultTable:
     """A row for each instance of a list, in the list's order once all are there.
 
     What an earlier run wrote is kept, but for errors, which are tried again, and for a last line
@@ -64,7 +62,7 @@ class Rows:
     def __init__(self, path: Path, instances: Sequence[tuple[str, str]]) -> None:
         self.path = path
         self.folder = path.parent
-        self._rows: list[Row | None] = [None] * len(instances)
+        self._rows: list[ResultRow | None] = [None] * len(instances)
         self._is_ordered = True
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +84,7 @@ class Rows:
             places.setdefault(instance, []).append(place)
         for number, cells in enumerate(csv.reader(whole.splitlines()), 1):
             try:
-                row = Row.parse(cells)
+                row = ResultRow.parse(cells)
             except ValueError:
                 raise StoreError(
                     f"{self.path}: line {number} is not a result of VNN-COMP's form; "
@@ -102,14 +100,14 @@ class Rows:
             if row.result != "error":
                 self._rows[place] = row
 
-    def __getitem__(self, place: int) -> Row | None:
+    def __getitem__(self, place: int) -> ResultRow | None:
         return self._rows[place]
 
-    def all(self) -> list[Row]:
+    def all(self) -> list[ResultRow]:
         """Those that are there, in the list's order."""
         return [row for row in self._rows if row is not None]
 
-    def put(self, place: int, row: Row) -> None:
+    def put(self, place: int, row: ResultRow) -> None:
         """Written at once, so that nothing is lost."""
         self._is_ordered &= all(later is None for later in self._rows[place + 1 :])
         self._rows[place] = row

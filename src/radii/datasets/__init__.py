@@ -2,9 +2,35 @@
 
 from __future__ import annotations
 
-from radii.datasets.dataset import Dataset, from_arrays
-from radii.datasets.given import as_dataset
-from radii.datasets.sources import load, load_spec, read
-from radii.datasets.specs import Spec
+from radii.datasets._acquisition import DataOrigin, ProgressCallback, acquire
+from radii.datasets._archives import gunzip
+from radii.datasets._catalogue import CATALOGUE, PublishedSet, published_set
+from radii.datasets._conversion import convert, save
+from radii.datasets._dataset import Dataset, from_arrays
+from radii.datasets._images import extent
+from radii.datasets._sources import as_dataset, load, load_spec, read
+from radii.datasets._specs import Spec, exists
+from radii.datasets.formats._verona import is_verona
 
-__all__ = ["Dataset", "Spec", "as_dataset", "from_arrays", "load", "load_spec", "read"]
+__all__ = [
+    "AXIS_ORDERS",
+    "CATALOGUE",
+    "DataOrigin",
+    "Dataset",
+    "ProgressCallback",
+    "PublishedSet",
+    "Spec",
+    "acquire",
+    "as_dataset",
+    "convert",
+    "exists",
+    "extent",
+    "from_arrays",
+    "gunzip",
+    "is_verona",
+    "load",
+    "load_spec",
+    "published_set",
+    "read",
+    "save",
+]

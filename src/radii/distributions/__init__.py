@@ -2,54 +2,69 @@
 
 from __future__ import annotations
 
-from radii.distributions.arithmetics import arithmetics, proof_scope, weakest_arithmetic
-from radii.distributions.class_fairness import (
+from radii.distributions._arithmetics import (
+    arithmetics,
+    proof_scope,
+    ranked_arithmetics,
+    weakest_arithmetic,
+)
+from radii.distributions._classes import (
     ClassCurves,
+    ClassGain,
     ClassRecall,
     Fairness,
     class_curves,
+    class_gains,
     fairness,
 )
-from radii.distributions.comparisons import (
+from radii.distributions._columns import NO_NUMBER
+from radii.distributions._comparisons import (
+    CliffsDelta,
     Comparison,
+    MeanDifference,
     compare,
     compare_all,
     compare_sides,
     compare_splits,
 )
-from radii.distributions.confidence import (
+from radii.distributions._confidence import (
     Band,
+    check_inputs_differ,
     clopper_pearson,
     dkw_half_width,
     inputs_for_half_width,
     robust_accuracy_band,
     robust_accuracy_interval,
 )
-from radii.distributions.correlations import Correlations, spearman_matrix
-from radii.distributions.costs import adversarial_cost, target_recall
-from radii.distributions.distribution import Distribution, Share
-from radii.distributions.effects import CliffsDelta, MeanDifference
-from radii.distributions.empirical import Ecdf, ecdf
-from radii.distributions.families import FAMILIES
-from radii.distributions.fits import Fit, fit, fit_all
-from radii.distributions.gains import ClassGain, class_gains
-from radii.distributions.goodness import GoodnessOfFit, goodness_of_fit
-from radii.distributions.judgements import Judgement, check_all
-from radii.distributions.matrices import KsMatrix, ks_matrix
-from radii.distributions.multiple import holm
-from radii.distributions.npmle import Turnbull, turnbull
-from radii.distributions.qualities import Quality, quality, quality_table
-from radii.distributions.reading import ImportedResults, read_results
-from radii.distributions.requirements import Outcome, Requirement, parse_requirement
-from radii.distributions.sample_size import Stability, sample_stability, stability_table
-from radii.distributions.stochastic_order import Dominance, Stretch, dominance
-from radii.distributions.summaries import Summary, summary, summary_table
-from radii.distributions.targets import closest_targets, over_targets
-from radii.distributions.two_samples import TestResult
-from radii.distributions.verona import verona_frame, write_verona_folder
+from radii.distributions._correlations import Correlations, spearman_matrix
+from radii.distributions._costs import adversarial_cost, target_recall
+from radii.distributions._distribution import Distribution, Share
+from radii.distributions._dominance import Dominance, Stretch, dominance
+from radii.distributions._empirical import Ecdf, ecdf
+from radii.distributions._families import FAMILIES, family_named
+from radii.distributions._fits import Fit, fit, fit_all
+from radii.distributions._goodness import GoodnessOfFit, goodness_of_fit
+from radii.distributions._npmle import Turnbull, turnbull
+from radii.distributions._quality import Quality, quality, quality_table
+from radii.distributions._reading import ImportedResults, read_results
+from radii.distributions._requirements import (
+    Judgement,
+    RequirementOutcome,
+    RobustnessRequirement,
+    check_all,
+    parse_requirement,
+)
+from radii.distributions._sample_size import Stability, sample_stability, stability_table
+from radii.distributions._searched import is_unsearched, why_unsearched
+from radii.distributions._stores import classes_of
+from radii.distributions._summaries import Summary, inputs_with_radius, summary, summary_table
+from radii.distributions._targets import closest_targets, over_targets
+from radii.distributions._tests import KsMatrix, TestResult, holm, ks_matrix, several_p_value
+from radii.distributions._verona import verona_frame, write_verona_folder
 
 __all__ = [
     "FAMILIES",
+    "NO_NUMBER",
     "Band",
     "ClassCurves",
     "ClassGain",
@@ -67,9 +82,9 @@ __all__ = [
     "Judgement",
     "KsMatrix",
     "MeanDifference",
-    "Outcome",
     "Quality",
-    "Requirement",
+    "RequirementOutcome",
+    "RobustnessRequirement",
     "Share",
     "Stability",
     "Stretch",
@@ -79,8 +94,10 @@ __all__ = [
     "adversarial_cost",
     "arithmetics",
     "check_all",
+    "check_inputs_differ",
     "class_curves",
     "class_gains",
+    "classes_of",
     "clopper_pearson",
     "closest_targets",
     "compare",
@@ -91,21 +108,26 @@ __all__ = [
     "dominance",
     "ecdf",
     "fairness",
+    "family_named",
     "fit",
     "fit_all",
     "goodness_of_fit",
     "holm",
     "inputs_for_half_width",
+    "inputs_with_radius",
+    "is_unsearched",
     "ks_matrix",
     "over_targets",
     "parse_requirement",
     "proof_scope",
     "quality",
     "quality_table",
+    "ranked_arithmetics",
     "read_results",
     "robust_accuracy_band",
     "robust_accuracy_interval",
     "sample_stability",
+    "several_p_value",
     "spearman_matrix",
     "stability_table",
     "summary",
@@ -114,5 +136,6 @@ __all__ = [
     "turnbull",
     "verona_frame",
     "weakest_arithmetic",
+    "why_unsearched",
     "write_verona_folder",
 ]

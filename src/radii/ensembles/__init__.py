@@ -7,31 +7,33 @@ where it is below alpha.
 
 from __future__ import annotations
 
-from radii.ensembles.ensemble import Ensemble, Fooling, Point
-from radii.ensembles.game import Listed, Solution, Unless, couple, solve
-from radii.ensembles.known import Known, Play
-from radii.ensembles.measuring import Measurement
-from radii.ensembles.proving import Finding, decide_jointly
-from radii.ensembles.reading import FILE_NAME, read_known
-from radii.ensembles.studies import CriticalEps, RandomizedAttack, Study
+from radii.ensembles._ensemble import Ensemble, Fooling, Point, members
+from radii.ensembles._facts import EnsembleResults, Play
+from radii.ensembles._game import AllowedSets, ListedSets, Solution, couple, solve
+from radii.ensembles._proofs import JointResult, decide_jointly
+from radii.ensembles._reading import FILE_NAME, read_ensemble_results
+from radii.ensembles._study import CriticalEps, EnsembleStudy, RandomizedAttack, check_alpha
+from radii.ensembles._value import GameValue
 
 __all__ = [
     "FILE_NAME",
+    "AllowedSets",
     "CriticalEps",
     "Ensemble",
-    "Finding",
+    "EnsembleResults",
+    "EnsembleStudy",
     "Fooling",
-    "Known",
-    "Listed",
-    "Measurement",
+    "GameValue",
+    "JointResult",
+    "ListedSets",
     "Play",
     "Point",
     "RandomizedAttack",
     "Solution",
-    "Study",
-    "Unless",
+    "check_alpha",
     "couple",
     "decide_jointly",
-    "read_known",
+    "members",
+    "read_ensemble_results",
     "solve",
 ]

@@ -6,20 +6,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
-    "Agenda": "cases",
-    "Case": "cases",
-    "Cluster": "nodes",
+    "Agenda": "_scheduling",
+    "Case": "_scheduling",
+    "Cluster": "_cluster",
+    "SealedToolbox": "_base",
     "Executor": "_base",
-    "Inline": "inline",
-    "LocalWorkers": "local",
-    "RayWorkers": "cluster",
-    "Request": "staff",
-    "Staff": "staff",
-    "Stopped": "guarding",
+    "Inline": "_inline",
+    "LocalWorkers": "_local",
+    "RayWorkers": "_cluster",
+    "PartialResults": "_base",
     "Task": "_base",
     "Toolbox": "_base",
-    "drive": "scheduling",
-    "guarded": "guarding",
+    "drive": "_scheduling",
 }
 
 __all__ = [
@@ -29,26 +27,20 @@ __all__ = [
     "Executor",
     "Inline",
     "LocalWorkers",
+    "PartialResults",
     "RayWorkers",
-    "Request",
-    "Staff",
-    "Stopped",
+    "SealedToolbox",
     "Task",
     "Toolbox",
     "drive",
-    "guarded",
 ]
 
 if TYPE_CHECKING:
-    from radii.execution._base import Executor, Task, Toolbox
-    from radii.execution.cases import Agenda, Case
-    from radii.execution.cluster import RayWorkers
-    from radii.execution.guarding import Stopped, guarded
-    from radii.execution.inline import Inline
-    from radii.execution.local import LocalWorkers
-    from radii.execution.nodes import Cluster
-    from radii.execution.scheduling import drive
-    from radii.execution.staff import Request, Staff
+    from radii.execution._base import Executor, PartialResults, SealedToolbox, Task, Toolbox
+    from radii.execution._cluster import Cluster, RayWorkers
+    from radii.execution._inline import Inline
+    from radii.execution._local import LocalWorkers
+    from radii.execution._scheduling import Agenda, Case, drive
 
 
 def __getattr__(name: str) -> Any:

@@ -8,17 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from radii.cputime import family_seconds
+from radii.processes import family_seconds
 from radii.queries import Grid, Query
-from radii.search import Kind
+from radii.search import QuestionKind
 from radii.verdicts import Result, Verdict
 
-if TYPE_CHECKING:  # they need torch, and who only passes tasks on does not
+if TYPE_CHECKING:
     from radii.attacks import Attack
     from radii.networks import Network
     from radii.verifiers import Limits, Verifier
-
-__all__ = ["Equipment", "Executor", "SoFar", "Task", "Toolbox", "missing_results"]
 
 
 def _never() -> bool:
@@ -34,7 +32,7 @@ class Task:
 
     number: int
     network: str
-    kind: Kind
+    kind: QuestionKind
     queries: tuple[Query, ...]
     seconds: float = float("inf")
     cpu_seconds: float = float("inf")
@@ -65,7 +63,7 @@ class Toolbox:
         `so_far` is told what a proof has come to, as far as verifiers say so.
         """
         network = self.networks[task.network]
-        if task.kind is Kind.ATTACK:
+        if task.kind is QuestionKind.ATTACK:
             if self.attack is None:
                 raise ValueError("an attack was asked for, but none was chosen")
             before = family_seconds()
@@ -82,7 +80,7 @@ class Toolbox:
             limits = Limits(
                 task.seconds, self.memory_bytes, cancelled, cpu_seconds=task.cpu_seconds
             )
-            if task.kind is Kind.RADIUS:
+            if task.kind is QuestionKind.RADIUS:
                 result = self._certified(
                     self.verifier, network, query, limits, lambda found: so_far([*results, found])
                 )
@@ -106,31 +104,31 @@ class Toolbox:
         values = [value for value in self.grid if 0 < value <= query.eps]
         return verifier.certify(network, query.instance, values, limits, on_progress)
 
-    def name_of(self, kind: Kind) -> tuple[str, str]:
+    def name_of(self, kind: QuestionKind) -> tuple[str, str]:
         """Name and version of what answers questions of this kind."""
-        tool = self.attack if kind is Kind.ATTACK else self.verifier
+        tool = self.attack if kind is QuestionKind.ATTACK else self.verifier
         return (tool.name, tool.version) if tool is not None else ("none", "")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Equipment:
+class SealedToolbox:
     """A toolbox as it travels to another process: sealed, so that who passes it on loads nothing.
 
     `names` are of the tools by the kind of question they answer.
     """
 
     sealed: bytes
-    names: dict[Kind, tuple[str, str]]
+    names: dict[QuestionKind, tuple[str, str]]
     memory_bytes: int | None
 
     @classmethod
-    def pack(cls, toolbox: Toolbox) -> Equipment:
+    def pack(cls, toolbox: Toolbox) -> SealedToolbox:
         networks = tuple(
             (network.onnx_bytes, network.domain, network.name)
             for network in toolbox.networks.values()
         )
         tools = (toolbox.attack, toolbox.verifier, toolbox.seed, toolbox.grid)
-        names = {kind: toolbox.name_of(kind) for kind in Kind}
+        names = {kind: toolbox.name_of(kind) for kind in QuestionKind}
         return cls(pickle.dumps((networks, tools)), names, toolbox.memory_bytes)
 
     def unpack(self) -> Toolbox:
@@ -143,20 +141,20 @@ class Equipment:
         by_fingerprint = {network.fingerprint: network for network in networks}
         return Toolbox(by_fingerprint, attack, verifier, seed, grid, self.memory_bytes)
 
-    def name_of(self, kind: Kind) -> tuple[str, str]:
+    def name_of(self, kind: QuestionKind) -> tuple[str, str]:
         """As a toolbox's."""
         return self.names[kind]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SoFar:
+class PartialResults:
     """What a worker says of a task that it goes on with: results of its first queries."""
 
     results: list[Result]
 
 
 def missing_results(
-    tools: Toolbox | Equipment,
+    tools: Toolbox | SealedToolbox,
     task: Task,
     verdict: Verdict,
     seconds: float,

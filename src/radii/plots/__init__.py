@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from radii.plots.box import BoxSummary, box_summaries, draw_boxes
-from radii.plots.claims import Claims, claims_of, draw_claims
-from radii.plots.class_maps import (
+from radii.plots._box import BoxSummary, box_summaries, draw_boxes, draw_gaps, gap_summaries
+from radii.plots._claims import Claims, claims_of, draw_claims
+from radii.plots._class_maps import (
     ClassTable,
     class_table,
     draw_classes,
@@ -12,12 +12,20 @@ from radii.plots.class_maps import (
     draw_targets,
     target_tables,
 )
-from radii.plots.constraints import ConstraintCurve, constraint_curves, draw_constraints
-from radii.plots.correlations import Scatter, draw_correlations, draw_scatter, scatter_of
-from radii.plots.counterexamples import Counterexample, as_picture, draw_counterexamples
-from radii.plots.ecdf import EcdfCurve, draw_ecdf, ecdf_curves
-from radii.plots.fairness import SpreadCurve, draw_class_gains, draw_fairness, spread_curves
-from radii.plots.fits import (
+from radii.plots._constraints import ConstraintCurve, Metric, constraint_curves, draw_constraints
+from radii.plots._correlations import Scatter, draw_correlations, draw_scatter, scatter_of
+from radii.plots._counterexamples import Counterexample, as_picture, draw_counterexamples
+from radii.plots._ecdf import (
+    EcdfCurve,
+    RobustAccuracyCurve,
+    draw_ecdf,
+    draw_leads,
+    draw_robust_accuracy,
+    ecdf_curves,
+    robust_accuracy_curves,
+)
+from radii.plots._fairness import SpreadCurve, draw_class_gains, draw_fairness, spread_curves
+from radii.plots._fits import (
     FittedGroup,
     QuantilePoints,
     draw_fits,
@@ -25,18 +33,11 @@ from radii.plots.fits import (
     fitted_groups,
     qq_points,
 )
-from radii.plots.gaps import draw_gaps, gap_summaries
-from radii.plots.ks_matrices import draw_ks_matrix, ks_matrices
-from radii.plots.leads import draw_leads
-from radii.plots.repetition import draw_convergence, draw_repetition
-from radii.plots.robust_accuracy import (
-    RobustAccuracyCurve,
-    draw_robust_accuracy,
-    robust_accuracy_curves,
-)
-from radii.plots.run_times import RunTimes, draw_run_times, run_times
-from radii.plots.style import COLUMN_WIDTH, TEXT_WIDTH, save_figure
-from radii.plots.tradeoff import (
+from radii.plots._matrices import draw_ks_matrix, ks_matrices
+from radii.plots._repetition import draw_convergence, draw_repetition
+from radii.plots._run_times import RunTimes, draw_run_times, run_times
+from radii.plots._style import COLUMN_WIDTH, TEXT_WIDTH, save_figure
+from radii.plots._tradeoff import (
     TradeoffPoint,
     draw_hyper_parameters,
     draw_proof_gaps,
@@ -53,6 +54,7 @@ __all__ = [
     "Counterexample",
     "EcdfCurve",
     "FittedGroup",
+    "Metric",
     "QuantilePoints",
     "RobustAccuracyCurve",
     "RunTimes",

@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from radii.properties._base import Anchor, Halfspaces, LinearRequirement, Property, Requirement
-from radii.properties.classification import Become, OneToAny, OneToOne, PredictionStays
-from radii.properties.lipschitz import (
+from radii.properties._classification import (
+    Become,
+    OneToAny,
+    OneToOne,
+    PredictionStays,
+    StrongClassification,
+)
+from radii.properties._lipschitz import (
     RESOLUTION,
     LipschitzRequirement,
     LipschitzRobustness,
     resolution,
 )
-from radii.properties.parsing import FAMILIES, FORMS, family, is_of_class, parse
-from radii.properties.probabilities import (
+from radii.properties._probabilities import (
     ProbabilityBound,
     SoftmaxRequirement,
     log_odds,
     probabilities,
 )
-from radii.properties.standard import StandardRobustness
-from radii.properties.strong_classification import StrongClassification
+from radii.properties._registry import FORMS, TARGETED_FAMILIES, family, is_of_class, parse
+from radii.properties._standard import StandardRobustness
 
 __all__ = [
-    "FAMILIES",
     "FORMS",
     "RESOLUTION",
+    "TARGETED_FAMILIES",
     "Anchor",
     "Become",
     "Halfspaces",

@@ -19,15 +19,6 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "Anchor",
-    "Halfspaces",
-    "LinearRequirement",
-    "Property",
-    "Requirement",
-    "number_text",
-]
-
 Float64 = npt.NDArray[np.float64]
 
 

@@ -23,14 +23,11 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import ClassVar, final
 
-from radii.brackets import Bracket, Disagreement, weigh
 from radii.queries import Grid
-from radii.verdicts import Result, Verdict
-
-__all__ = ["Kind", "Question", "Search"]
+from radii.verdicts import Bracket, Disagreement, Result, Verdict, weigh
 
 
-class Kind(StrEnum):
+class QuestionKind(StrEnum):
     """What is asked: a close witness, a proof at one eps, the largest proven eps, or one look at
     the input itself."""
 
@@ -44,12 +41,12 @@ class Kind(StrEnum):
 class Question:
     """Something a search wants to know, up to an eps or at it."""
 
-    kind: Kind
+    kind: QuestionKind
     eps: float
 
     def repeats(self, other: Question) -> bool:
         """It is the same question; one for the radius is so whatever eps it is asked up to."""
-        is_radius = self.kind is other.kind is Kind.RADIUS
+        is_radius = self.kind is other.kind is QuestionKind.RADIUS
         return is_radius or self == other
 
 
@@ -60,11 +57,11 @@ SPENT_SHARE = 0.25
 def is_cut_short(question: Question, result: Result, seconds: float) -> bool:
     """Whether the question had less time than `seconds`, and might be answered better with them."""
     allowed, verdict = result.allowed_seconds, result.verdict
-    if allowed is not None and question.kind is Kind.ATTACK:
+    if allowed is not None and question.kind is QuestionKind.ATTACK:
         return verdict is Verdict.TIMEOUT  # it was stopped: attacks have no limit of their own
     if allowed is None or allowed >= seconds:
         return False
-    is_decided = not verdict.is_missing and question.kind is not Kind.RADIUS
+    is_decided = not verdict.is_missing and question.kind is not QuestionKind.RADIUS
     if is_decided or verdict in (Verdict.MEMOUT, Verdict.ERROR):
         return False
     return result.seconds >= SPENT_SHARE * allowed
@@ -188,7 +185,7 @@ class Search(ABC):
         return {
             question
             for question in self.outstanding
-            if question.kind is Kind.PROVE and not lower < question.eps < upper
+            if question.kind is QuestionKind.PROVE and not lower < question.eps < upper
         }
 
     @property
@@ -208,5 +205,5 @@ class Search(ABC):
     def missing_indices(self) -> list[int]:
         """Open grid indices at which a proof was tried and gave no answer, in order."""
         first, last = self.open_range()
-        indices = {self.index_of(q) for q in self.told if q.kind is Kind.PROVE}
+        indices = {self.index_of(q) for q in self.told if q.kind is QuestionKind.PROVE}
         return sorted(index for index in indices if first <= index < last)

@@ -5,19 +5,20 @@ A result is on disk when `Store.record` returns. The file can be read while a ru
 
 from __future__ import annotations
 
-from radii.store.database import ENSEMBLE_FILE, FILE_NAME, Store
-from radii.store.integrity import selection_of
-from radii.store.locks import written_since
-from radii.store.rows import Answer, Record, Subject
-from radii.store.tables import SCHEMA_VERSION
+from radii.store._database import ENSEMBLE_FILE, STORE_FILE, Store
+from radii.store._integrity import selection_of
+from radii.store._locks import PauseFlag, written_since
+from radii.store._rows import Record, StoredResult, Subject
+from radii.store._schema import SCHEMA_VERSION
 
 __all__ = [
     "ENSEMBLE_FILE",
-    "FILE_NAME",
     "SCHEMA_VERSION",
-    "Answer",
+    "STORE_FILE",
+    "PauseFlag",
     "Record",
     "Store",
+    "StoredResult",
     "Subject",
     "selection_of",
     "written_since",

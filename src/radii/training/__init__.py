@@ -2,45 +2,158 @@
 
 from __future__ import annotations
 
-from radii.training.architectures import ARCHITECTURES, Normalize, Residual, architecture
-from radii.training.bayesian import BayesianNetwork, Convergence, train_bayesian
-from radii.training.callbacks import RobustnessLog
-from radii.training.cards import Card
-from radii.training.checkpoints import Epoch, saved_weights
-from radii.training.loop import Observer
-from radii.training.posterior import Hamiltonian
-from radii.training.pruning import Pruned, PruningRound, prune
-from radii.training.regime import REGIMES, Ramp, Regime, Step, parse_regime
-from radii.training.runs import Trained, train
-from radii.training.settings import Settings
-from radii.training.tuning import Trial, Tuned, tune
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOMES = {
+    "ARCHITECTURES": "_architectures",
+    "BayesianNetwork": "_bayesian",
+    "Card": "_cards",
+    "Convergence": "_bayesian",
+    "Correlation": "studies._trends",
+    "Cycle": "cycle._description",
+    "CycleObserver": "cycle._cycle",
+    "Effect": "studies._trends",
+    "Epoch": "_checkpoints",
+    "HYPER_PARAMETERS": "studies._description",
+    "Hamiltonian": "_bayesian",
+    "RECIPE_KINDS": "studies._description",
+    "STUDY_MEASURES": "studies._trends",
+    "StudyMember": "studies._members",
+    "Normalize": "_architectures",
+    "TrainingObserver": "_loop",
+    "PrunedNetwork": "_pruning",
+    "PruningRound": "_pruning",
+    "REGIMES": "_regime",
+    "Ramp": "_regime",
+    "Recipe": "studies._description",
+    "Regime": "_regime",
+    "Residual": "_architectures",
+    "RobustnessLog": "_callbacks",
+    "Round": "cycle._rounds",
+    "TrainingSettings": "_settings",
+    "Step": "_regime",
+    "Study": "studies._description",
+    "TrainedNetwork": "_runs",
+    "Trial": "_tuning",
+    "TuningResult": "_tuning",
+    "Value": "studies._members",
+    "architecture": "_architectures",
+    "correlate": "studies._trends",
+    "correlations": "studies._trends",
+    "effects": "studies._trends",
+    "expand": "studies._description",
+    "measure_of": "studies._trends",
+    "parse_regime": "_regime",
+    "preset_names": "studies._description",
+    "preset_tables": "studies._description",
+    "prune": "_pruning",
+    "read_members": "studies._members",
+    "read_rounds": "cycle._cycle",
+    "read_tables": "studies._description",
+    "run_cycle": "cycle._cycle",
+    "run_study": "studies._making",
+    "saved_weights": "_checkpoints",
+    "train": "_runs",
+    "train_bayesian": "_bayesian",
+    "tune": "_tuning",
+    "write_csv": "studies._members",
+}
 
 __all__ = [
     "ARCHITECTURES",
+    "HYPER_PARAMETERS",
+    "RECIPE_KINDS",
     "REGIMES",
+    "STUDY_MEASURES",
     "BayesianNetwork",
     "Card",
     "Convergence",
+    "Correlation",
+    "Cycle",
+    "CycleObserver",
+    "Effect",
     "Epoch",
     "Hamiltonian",
     "Normalize",
-    "Observer",
-    "Pruned",
+    "PrunedNetwork",
     "PruningRound",
     "Ramp",
+    "Recipe",
     "Regime",
     "Residual",
     "RobustnessLog",
-    "Settings",
+    "Round",
     "Step",
-    "Trained",
+    "Study",
+    "StudyMember",
+    "TrainedNetwork",
+    "TrainingObserver",
+    "TrainingSettings",
     "Trial",
-    "Tuned",
+    "TuningResult",
+    "Value",
     "architecture",
+    "correlate",
+    "correlations",
+    "effects",
+    "expand",
+    "measure_of",
     "parse_regime",
+    "preset_names",
+    "preset_tables",
     "prune",
+    "read_members",
+    "read_rounds",
+    "read_tables",
+    "run_cycle",
+    "run_study",
     "saved_weights",
     "train",
     "train_bayesian",
     "tune",
+    "write_csv",
 ]
+
+if TYPE_CHECKING:
+    from radii.training._architectures import ARCHITECTURES, Normalize, Residual, architecture
+    from radii.training._bayesian import BayesianNetwork, Convergence, Hamiltonian, train_bayesian
+    from radii.training._callbacks import RobustnessLog
+    from radii.training._cards import Card
+    from radii.training._checkpoints import Epoch, saved_weights
+    from radii.training._loop import TrainingObserver
+    from radii.training._pruning import PrunedNetwork, PruningRound, prune
+    from radii.training._regime import REGIMES, Ramp, Regime, Step, parse_regime
+    from radii.training._runs import TrainedNetwork, train
+    from radii.training._settings import TrainingSettings
+    from radii.training._tuning import Trial, TuningResult, tune
+    from radii.training.cycle._cycle import CycleObserver, read_rounds, run_cycle
+    from radii.training.cycle._description import Cycle
+    from radii.training.cycle._rounds import Round
+    from radii.training.studies._description import (
+        HYPER_PARAMETERS,
+        RECIPE_KINDS,
+        Recipe,
+        Study,
+        expand,
+        preset_names,
+        preset_tables,
+        read_tables,
+    )
+    from radii.training.studies._making import run_study
+    from radii.training.studies._members import StudyMember, Value, read_members, write_csv
+    from radii.training.studies._trends import (
+        STUDY_MEASURES,
+        Correlation,
+        Effect,
+        correlate,
+        correlations,
+        effects,
+        measure_of,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

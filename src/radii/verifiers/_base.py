@@ -11,16 +11,13 @@ from typing import ClassVar, final
 
 from radii.balls import Ball, Norm
 from radii.bounds import unprovable
-from radii.cputime import cpu_seconds
 from radii.errors import UnsupportedQuery
-from radii.memory import is_out_of_memory, resident_bytes
 from radii.networks import Network
+from radii.processes import cpu_seconds, is_out_of_memory, resident_bytes
 from radii.properties import LinearRequirement, Requirement
 from radii.queries import Instance, Query, Specification
 from radii.verdicts import REAL, Arithmetic, Array, Proof, Result, Verdict, Witness
 from radii.witnesses import check_witness
-
-__all__ = ["Answer", "GridVerifier", "Limits", "RadiusAnswer", "RadiusVerifier", "Verifier"]
 
 MEMORY_SHARE = 0.9
 """Of the memory limit, at which to stop: a step that is under way still needs some."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from radii.vnnlib.benchmarks import write_benchmark
-from radii.vnnlib.problems import Problem, parse_problem, read_problem
-from radii.vnnlib.results import Outcome, Verification, parse_verification
-from radii.vnnlib.writing import query_text, specification_text
+from radii.vnnlib._problems import Problem, parse_problem, read_problem
+from radii.vnnlib._results import Outcome, Verification, parse_verification
+from radii.vnnlib._writing import query_text, specification_text, write_benchmark
 
 __all__ = [
     "Outcome",

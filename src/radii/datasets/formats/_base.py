@@ -9,10 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from radii.datasets.archives import FileTree
+from radii.datasets._archives import FileTree
 from radii.errors import DataError
-
-__all__ = ["SPLITS", "Layout", "Split", "UInt8"]
 
 UInt8 = npt.NDArray[np.uint8]
 

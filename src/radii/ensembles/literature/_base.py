@@ -11,21 +11,17 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from radii.balls import Norm
-from radii.bounds import fuse
-from radii.bounds.relu_form import ReluForm, relu_form
-from radii.ensembles.classifiers import Float64
-from radii.ensembles.ensemble import Ensemble, Fooling, Point
-from radii.ensembles.game import DENOMINATOR, added_up, value_of
+from radii.bounds import ReluForm, fuse, relu_form
+from radii.ensembles._classifiers import Float64
+from radii.ensembles._ensemble import Ensemble, Fooling, Point
+from radii.ensembles._game import LARGEST_DENOMINATOR, added_up, value_of
 
-__all__ = ["Outcome", "Played", "Reply", "Units", "play", "reaches", "units_of"]
-
-
-ROUNDING = 1e-4
+VALUE_ROUNDING = 1e-4
 """Probabilities are rounded to fractions, by 1e-6 each, and there are tens of them; a network that
 is not fooled where the solver says so costs far more: its probability at one point."""
 
 
-class Reply(StrEnum):
+class BaselineReply(StrEnum):
     """What a method says about an ensemble at eps and alpha."""
 
     ATTACK = "attack"
@@ -34,7 +30,7 @@ class Reply(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Played:
+class ReplayedAttack:
     """A randomized attack as replayed: `value` is what it really achieves on ONNX Runtime."""
 
     probabilities: tuple[Fraction, ...]
@@ -43,7 +39,7 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class BaselineResult:
     """A reply, with the attack that was found; `is_optimal`: the solver proved that none is better
     by its own objective.
 
@@ -51,9 +47,9 @@ class Outcome:
     arithmetic and tolerances. Whether it does on the networks themselves is `is_replayed`.
     """
 
-    reply: Reply
+    reply: BaselineReply
     seconds: float
-    played: Played | None = None
+    played: ReplayedAttack | None = None
     is_optimal: bool = False
     alpha: float | None = None
 
@@ -67,11 +63,11 @@ class Outcome:
 
 def reaches(value: float, alpha: float) -> bool:
     """Whether a replayed value is that of an attack for alpha, but for rounding."""
-    return value >= alpha - ROUNDING
+    return value >= alpha - VALUE_ROUNDING
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Units:
+class ReluClassifier:
     """A classifier at a point's label: units over (inputs, 1, earlier units), and its rivals.
 
     Unit k is max(0, rows[k] @ columns); a rival beats the label where `rivals @ columns >= 0`.
@@ -104,7 +100,7 @@ def _range(row: csr_array, least: Float64, most: Float64) -> tuple[float, float]
     return float(factors @ low), float(factors @ high)
 
 
-def units_of(ensemble: Ensemble, label: int) -> list[Units]:
+def units_of(ensemble: Ensemble, label: int) -> list[ReluClassifier]:
     """Every classifier as units, for points of a label."""
     found = []
     for classifier in ensemble.classifiers:
@@ -113,7 +109,7 @@ def units_of(ensemble: Ensemble, label: int) -> list[Units]:
         rows = [_padded(layer, width) for layer in form.layers]
         rivals = csr_array(csr_array(classifier.rivals(label)) @ _padded(form.output, width))
         joined = csr_array(vstack(rows)) if rows else csr_array((0, width))
-        found.append(Units(form.inputs, joined, rivals))
+        found.append(ReluClassifier(form.inputs, joined, rivals))
     return found
 
 
@@ -128,9 +124,9 @@ def play(
     eps: float,
     probabilities: Sequence[float],
     inputs: Sequence[Sequence[Float64]],
-) -> Played:
+) -> ReplayedAttack:
     """Attacks as a solver gave them, with what they achieve when replayed on every network."""
-    shares = [Fraction(max(0.0, p)).limit_denominator(DENOMINATOR) for p in probabilities]
+    shares = [Fraction(max(0.0, p)).limit_denominator(LARGEST_DENOMINATOR) for p in probabilities]
     total = sum(shares, Fraction(0)) or Fraction(1)
     weights = tuple(share / total for share in shares)
     perturbed = []
@@ -147,4 +143,4 @@ def play(
         )
         for place in range(len(points))
     ]
-    return Played(weights, tuple(perturbed), value_of(mixes, len(ensemble)))
+    return ReplayedAttack(weights, tuple(perturbed), value_of(mixes, len(ensemble)))

@@ -8,12 +8,10 @@ from typing import ClassVar
 import numpy as np
 from torch import Tensor, nn
 
-__all__ = ["Input", "Kind", "Operator", "Shape", "broadcast", "with_rank"]
-
 Shape = tuple[int, ...]
 
 
-class Kind(Enum):
+class OperatorKind(Enum):
     """What a verifier may assume of an operator, jointly in all its inputs."""
 
     AFFINE = auto()
@@ -28,7 +26,7 @@ class Operator(nn.Module):
     where `shape` is the shape that the value has in the ONNX graph with a batch of 1.
     """
 
-    kind: ClassVar[Kind] = Kind.AFFINE
+    kind: ClassVar[OperatorKind] = OperatorKind.AFFINE
 
     gain: float = 1.0
     """How many times larger, or smaller, than with the constants as they are here what the file

@@ -12,10 +12,8 @@ import torch
 from torch import Tensor
 
 from radii.errors import NetworkError, UnsupportedOperator
-from radii.networks.graph import Node
-from radii.networks.operators import Input, Operator
-
-__all__ = ["MAX_VALUES", "Call", "Translation", "Translator"]
+from radii.networks._graph import Node
+from radii.networks.operators._base import Input, Operator
 
 Array = npt.NDArray[np.generic]
 
@@ -71,7 +69,7 @@ class Translation:
         return candidate
 
 
-class Call:
+class OnnxNode:
     """One ONNX node, as its translator sees it: attributes, inputs, and a place for new nodes."""
 
     def __init__(self, translation: Translation, proto: onnx.NodeProto, name: str) -> None:
@@ -172,5 +170,5 @@ class Call:
         return self.translation.values[self.proto.input[position]]
 
 
-Translator = Callable[[Call], int | Sequence[int]]
+Translator = Callable[[OnnxNode], int | Sequence[int]]
 """Adds the nodes of one ONNX node and returns the index of its output, or of each output."""

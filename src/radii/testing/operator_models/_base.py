@@ -8,9 +8,7 @@ import numpy as np
 import onnx
 from hypothesis import strategies as st
 
-from radii.testing.graphs import Sketch
-
-__all__ = ["Draw", "any_shape", "broadcastable", "values", "with_axes"]
+from radii.testing._graphs import Sketch
 
 NEWEST_OPSET = 26
 """The newest opset that ONNX Runtime 1.31 reads."""

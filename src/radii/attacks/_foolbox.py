@@ -1,0 +1,213 @@
+"""Any attack of foolbox by name. Its candidates are replayed like all others."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import math
+import random
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from radii.attacks._base import Attack
+from radii.balls import Norm
+from radii.errors import MissingExtra, SpecificationError, UnsupportedQuery
+from radii.networks import Network
+from radii.properties import Halfspaces, LinearRequirement, OneToAny, Requirement
+from radii.queries import Instance, Query
+from radii.verdicts import Array
+
+NORM_OF_EXPONENT = {math.inf: Norm.LINF, 2: Norm.L2, 1: Norm.L1}
+"""What foolbox's distances are called by their exponent."""
+NOTHING_FOUND = ("init_attack failed", "not adversarial", "assert is_adv", "assert ep.all(is_adv")
+"""Parts of messages, or of failed assertions, by which foolbox says that an attack found no point
+to start from."""
+
+
+class FoolboxAttack(Attack):
+    """`FoolboxAttack("LinfPGD", steps=40)`: the class of foolbox.attacks with that name.
+
+    Options are those of the foolbox class. Attacks with a fixed radius use the query's eps; those
+    that minimise the distance themselves return what they find. Other properties than one-to-any
+    are put to foolbox as a network of two classes: holds, and is broken.
+    """
+
+    def __init__(self, attack: str, /, **options: Any) -> None:
+        self.attack_name = attack
+        self.options = options
+        self.norms = self._norms()
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return f"foolbox:{self.attack_name}"
+
+    @property
+    def version(self) -> str:
+        return str(_foolbox().__version__)
+
+    def unsupported(self, kind: type[Requirement]) -> str | None:
+        if issubclass(kind, LinearRequirement):
+            return None
+        return (
+            f"attack '{self.name}' cannot break {kind.description}: foolbox attacks classifiers "
+            "only, and violations that are linear in the outputs"
+        )
+
+    def run(
+        self, network: Network, queries: Sequence[Query], seed: int
+    ) -> Sequence[Sequence[Array]]:
+        """One query after the other, each with random numbers of its own."""
+        found: list[Sequence[Array]] = []
+        for query in queries:
+            with _seeded(f"{query.instance.key}:{seed}"), _silence():
+                found.append(self._candidates(network, query))
+        return found
+
+    def _candidates(self, network: Network, query: Query) -> Sequence[Array]:
+        foolbox, instance = _foolbox(), query.instance
+        attack = self._attack(instance.norm)
+        module, label = _classifier(network, query)
+        model = foolbox.PyTorchModel(module, bounds=_bounds(instance), device="cpu")
+        inputs = torch.from_numpy(np.array(instance.input))[None]
+        minimises = isinstance(attack, foolbox.attacks.base.MinimizationAttack)
+        epsilons = None if minimises else query.eps
+        try:
+            _, clipped, _ = attack(model, inputs, torch.tensor([label]), epsilons=epsilons)
+        except Exception as error:
+            reason = _reason(error)
+            if any(part in reason for part in NOTHING_FOUND):
+                return ()
+            raise UnsupportedQuery(f"attack '{self.name}' failed: {reason}") from error
+        return (clipped[0].detach().numpy(),)
+
+    def _norms(self) -> frozenset[Norm]:
+        foolbox = _foolbox()
+        attack = self._attack()
+        flexible = foolbox.attacks.base.FlexibleDistanceMinimizationAttack
+        if isinstance(attack, flexible) and "distance" not in self.options:
+            return frozenset(Norm)
+        exponent = getattr(getattr(attack, "distance", None), "p", None)
+        return (
+            frozenset({NORM_OF_EXPONENT[exponent]})
+            if exponent in NORM_OF_EXPONENT
+            else frozenset(Norm)
+        )
+
+    def _attack(self, norm: Norm | None = None) -> Any:
+        """The foolbox attack; one that can minimise any distance is told which."""
+        foolbox = _foolbox()
+        kind = getattr(foolbox.attacks, self.attack_name, None)
+        if not (isinstance(kind, type) and issubclass(kind, foolbox.attacks.Attack)):
+            raise SpecificationError(f"foolbox has no attack called '{self.attack_name}'")
+        options = dict(self.options)
+        if norm and issubclass(kind, foolbox.attacks.base.FlexibleDistanceMinimizationAttack):
+            options.setdefault("distance", getattr(foolbox.distances, norm.value))
+        try:
+            return kind(**options)
+        except (TypeError, ValueError, ImportError, AssertionError) as error:
+            reason = _reason(error)
+            raise SpecificationError(f"attack '{self.name}' cannot be made: {reason}") from None
+
+
+class _Classifier(torch.nn.Module):
+    """The network itself, as a module."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self._network = network
+        self.eval()
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self._network(x.to(self._network.torch_dtype))
+
+
+class _HoldsOrBroken(_Classifier):
+    """Two outputs: how far the requirement is from being broken, and 0."""
+
+    def __init__(self, network: Network, violations: Sequence[Halfspaces]) -> None:
+        super().__init__(network)
+        self._polyhedra = [
+            tuple(torch.from_numpy(part).to(network.torch_dtype) for part in (p.matrix, p.offset))
+            for p in violations
+        ]
+
+    def forward(self, x: Tensor) -> Tensor:
+        outputs = super().forward(x)
+        depths = [(outputs @ matrix.T + offset).amax(dim=1) for matrix, offset in self._polyhedra]
+        margin = torch.stack(depths).amin(dim=0)
+        return torch.stack([margin, torch.zeros_like(margin)], dim=1)
+
+
+def _bounds(instance: Instance) -> tuple[float, float]:
+    """Foolbox knows one pair of bounds for all features; the replay clips to the domain itself.
+
+    The input's own values, rounded to the network's precision, must not be beyond them.
+    """
+    low = min(float(instance.domain.low.min()), float(instance.input.min()))
+    high = max(float(instance.domain.high.max()), float(instance.input.max()))
+    return low, high
+
+
+def _reason(error: Exception) -> str:
+    """An error in one line; of an assertion without words, the line that failed."""
+    text = " ".join(str(error).split())
+    if not text:
+        frames = traceback.extract_tb(error.__traceback__)
+        text = (frames[-1].line if frames else None) or type(error).__name__
+    return text
+
+
+def _classifier(network: Network, query: Query) -> tuple[_Classifier, int]:
+    """What foolbox shall fool, and the class that it shall leave."""
+    instance = query.instance
+    if isinstance(instance.property, OneToAny):
+        return _Classifier(network), instance.label
+    violations = instance.requirement.violations
+    if not violations:
+        raise UnsupportedQuery(f"property '{instance.property.spec}' cannot be broken")
+    return _HoldsOrBroken(network, violations), 0
+
+
+@contextlib.contextmanager
+def _seeded(key: str) -> Iterator[None]:
+    """Foolbox draws from the global generators: seeds them, and restores them afterwards."""
+    seed = int.from_bytes(hashlib.sha256(key.encode()).digest()[:4])
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    with torch.random.fork_rng(devices=[]):
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        try:
+            yield
+        finally:
+            random.setstate(of_python)
+            np.random.set_state(of_numpy)
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    nowhere = io.StringIO()
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(nowhere),
+        contextlib.redirect_stderr(nowhere),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _foolbox() -> Any:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import foolbox
+    except ImportError:
+        raise MissingExtra("foolbox", "foolbox", "a foolbox attack") from None
+    return foolbox

@@ -1,0 +1,134 @@
+"""alpha-CROWN: the same pass with the lines chosen by ascent, for each row its own.
+
+Every choice of lines is valid, so each step's bounds are proven and the best of them count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from radii.balls import Ball, Box
+from radii.bounds._affine_maps import layered
+from radii.bounds._crown import bound_rows, output_rows, propagate
+from radii.bounds._fusion import fuse
+from radii.bounds._intervals import Interval
+from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, joined_bounds
+from radii.bounds._supports import Supports
+from radii.networks import Network
+from radii.verdicts import FLOAT, Arithmetic
+
+ADAM_STEP = 0.3
+ADAM_DECAY = 0.93
+ADAM_MOMENTUM, ADAM_CURVATURE = 0.8, 0.98
+"""Adam's: choices live in [0, 1], so one step size serves every network."""
+
+CHOICES_AT_ONCE = 1 << 21
+"""How many choices are optimised at once: 16 MB in float64, a few times."""
+
+
+def alpha_crown_bounds(
+    network: Network,
+    regions: Sequence[Ball | Box],
+    rows: npt.ArrayLike | None = None,
+    *,
+    steps: int = 20,
+    arithmetic: Arithmetic = FLOAT,
+    dtype: torch.dtype = torch.float64,
+    device: torch.device | str = "cpu",
+) -> Interval:
+    """As `crown_bounds`, with lines optimised for every row, those of inner layers included.
+
+    Never looser than CROWN, and about 3 * `steps` times its work.
+    """
+    ready = layered(fuse(network), dtype, device, arithmetic)
+    supports = Supports.of(regions, dtype, device)
+    ascent = Ascent(steps)
+    with torch.no_grad():
+        plain = propagate(ready, supports)
+        wanted = output_rows(plain, rows)
+        at_least = bound_rows(plain, wanted)
+        tight = propagate(ready, supports, ascent)
+        return bound_rows(tight, wanted, ascent).intersected(at_least)
+
+
+class Ascent:
+    """Bounds rows like `backward`, after so many steps of ascent of their choices."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def __call__(self, state: State, rows: LinearFunctions) -> LinearBounds:
+        units = sum(layer.size for layer in state.network.layers[: len(state.lines)])
+        count, each = rows.shape
+        step = max(1, CHOICES_AT_ONCE // max(1, 2 * units * count))
+        parts = [rows.part(slice(first, first + step)) for first in range(0, each, step)]
+        return joined_bounds([self._climb(state, part) for part in parts], 1)
+
+    def _climb(self, state: State, rows: LinearFunctions) -> LinearBounds:
+        choices = _start(state, rows)
+        best = backward(state, rows)
+        moments = {number: torch.zeros_like(held) for number, held in choices.items()}
+        squares = {number: torch.zeros_like(held) for number, held in choices.items()}
+        step = ADAM_STEP
+        for count in range(1, self.steps + 1) if choices else ():
+            found, gradients = _with_gradients(state, rows, choices)
+            best = _better(best, found)
+            scale = (1 - ADAM_CURVATURE**count) ** 0.5 / (1 - ADAM_MOMENTUM**count)
+            for number, gradient in gradients.items():
+                moment, square = moments[number], squares[number]
+                moment.mul_(ADAM_MOMENTUM).add_(gradient, alpha=1 - ADAM_MOMENTUM)
+                square.mul_(ADAM_CURVATURE).addcmul_(gradient, gradient, value=1 - ADAM_CURVATURE)
+                held = choices[number]
+                held.addcdiv_(moment, square.sqrt().add_(1e-12), value=step * scale).clamp_(0, 1)
+            step *= ADAM_DECAY
+        return _better(best, backward(state, rows, choices)) if choices else best
+
+
+def _start(state: State, rows: LinearFunctions) -> dict[int, Tensor]:
+    """A copy of CROWN's choices for each row and layer that has any."""
+    choices = {}
+    for number, relaxation in enumerate(state.relaxations):
+        start = relaxation.start
+        if start is not None:
+            own = start[:, rows.regions]
+            choices[number] = own.expand(-1, -1, rows.shape[1], -1).clone()
+    return choices
+
+
+def _with_gradients(
+    state: State, rows: LinearFunctions, choices: dict[int, Tensor]
+) -> tuple[LinearBounds, dict[int, Tensor]]:
+    """The bounds of these choices and their derivatives, 0 where there is none."""
+    leaves = {number: held.detach().requires_grad_() for number, held in choices.items()}
+    with torch.enable_grad():
+        found = backward(state, rows, leaves)
+        total = found.values[torch.isfinite(found.values)].sum()
+        if not total.requires_grad:
+            return found, {}
+        gradients = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+    known = zip(leaves, gradients, strict=True)
+    return _detached(found), {n: g.nan_to_num() for n, g in known if g is not None}
+
+
+def _detached(found: LinearBounds) -> LinearBounds:
+    return LinearBounds(
+        found.values.detach(),
+        found.slopes.detach(),
+        found.constants.detach(),
+        found.points.detach(),
+    )
+
+
+def _better(first: LinearBounds, second: LinearBounds) -> LinearBounds:
+    """Row by row whichever bound is higher."""
+    wins = second.values > first.values
+    return LinearBounds(
+        torch.where(wins, second.values, first.values),
+        torch.where(wins[..., None], second.slopes, first.slopes),
+        torch.where(wins, second.constants, first.constants),
+        torch.where(wins[..., None], second.points, first.points),
+    )

@@ -1,0 +1,294 @@
+"""CROWN: backward linear bounds, for every layer that needs them and for the output.
+
+Each layer's arguments are first enclosed by intervals. Only where that leaves a unit bent (or, for
+a smooth unit, wide) does a backward pass tighten them; both hold, so they are intersected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from radii.balls import Ball, Box
+from radii.bounds._affine_maps import Layer, LayeredNetwork, layered, slack
+from radii.bounds._curves import Curves
+from radii.bounds._fusion import Fusion, fuse
+from radii.bounds._intervals import Interval
+from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, joined_bounds
+from radii.bounds._maxima import Maxima
+from radii.bounds._relaxations import Constants, PiecewiseLinear, Relaxation
+from radii.bounds._rules import enclose
+from radii.bounds._softmax import from_differences, is_single_softmax, pairs_of
+from radii.bounds._supports import Supports
+from radii.networks import MaxPool, Network, Sigmoid, Tanh
+from radii.verdicts import FLOAT, Arithmetic
+
+Float64 = npt.NDArray[np.float64]
+
+BoundingPass = Callable[[State, LinearFunctions], LinearBounds]
+"""How rows are bounded: `backward`, or that with optimised choices."""
+
+COEFFICIENTS_AT_ONCE = 1 << 16
+"""How many coefficients a pass may hold at its widest layer: 0.5 MB in float64, for the cache."""
+
+FEWEST_ROWS = 128
+"""As many rows go together in any case: matrix products of fewer are slow."""
+
+
+def crown_bounds(
+    network: Network | Fusion,
+    regions: Sequence[Ball | Box],
+    rows: npt.ArrayLike | None = None,
+    *,
+    arithmetic: Arithmetic = FLOAT,
+    dtype: torch.dtype = torch.float64,
+    device: torch.device | str = "cpu",
+) -> Interval:
+    """Bounds (regions, rows) of `rows @ outputs` over each region; without rows, of the outputs.
+
+    `rows` is (rows, outputs), or (regions, rows, outputs) if each region has its own. The regions
+    are boxes or balls; balls in L1 or L2 must all have the same norm. `arithmetic` is that of the
+    network which the bounds hold for; they are sound in either type they are computed in.
+    """
+    fusion = network if isinstance(network, Fusion) else fuse(network)
+    ready = layered(fusion, dtype, device, arithmetic)
+    supports = Supports.of(regions, dtype, device)
+    with torch.no_grad():
+        state = propagate(ready, supports)
+        return bound_rows(state, output_rows(state, rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StageBounds:
+    """What a stage of a fused network reads over one region, flattened.
+
+    The floats that it reads lie between `low` and `high`, and are within `error` of its affine map
+    of the values that it reads; those are within `value_error` of what their operators should give.
+    """
+
+    low: Float64
+    high: Float64
+    error: Float64
+    value_error: Float64 | None = None
+
+
+def stage_bounds(
+    fusion: Fusion, low: Float64, high: Float64, arithmetic: Arithmetic = FLOAT
+) -> list[StageBounds]:
+    """Plain interval bounds of each stage over a box of inputs, in order; the output's last."""
+    network = layered(fusion, torch.float64, "cpu", arithmetic)
+    box = Interval(torch.from_numpy(low)[None], torch.from_numpy(high)[None])
+    with torch.no_grad():
+        state = propagate(network, Supports(box), None)
+        arguments, _ = network.output.arguments(state.values, state.errors)
+    every = zip((*network.layers, network.output), (*state.arguments, arguments), strict=True)
+    return [_of_stage(state, layer, held) for layer, held in every]
+
+
+def _of_stage(state: State, layer: Layer, arguments: Interval) -> StageBounds:
+    rounding = replace(layer.rounding, places=None).of(state.values, {})
+    error = state.errors.get(layer.node)
+    low, high = arguments.low[0], arguments.high[0]
+    places = layer.rounding.places
+    if places is not None:  # arguments that several units read: all have the same bounds
+        low = low.new_full((rounding.shape[1],), -torch.inf).index_put((places,), low)
+        high = high.new_full((rounding.shape[1],), torch.inf).index_put((places,), high)
+    return StageBounds(
+        low.numpy(),
+        high.numpy(),
+        rounding[0].numpy(),
+        None if error is None else error[0].numpy(),
+    )
+
+
+def output_rows(state: State, rows: npt.ArrayLike | None) -> Tensor:
+    """Rows of coefficients as (regions, rows, outputs), in the state's type."""
+    like = state.network.output.offset
+    if rows is None:
+        held = torch.eye(len(like), dtype=like.dtype, device=like.device)
+    else:
+        held = torch.as_tensor(rows).to(like.device, like.dtype)
+    return held if held.dim() == 3 else held.expand(len(state), *held.shape)
+
+
+def propagate(
+    network: LayeredNetwork,
+    supports: Supports,
+    bound: BoundingPass | None = backward,
+    known: Sequence[Interval] | None = None,
+) -> State:
+    """Intervals and relaxations of every layer over each region.
+
+    `known` are intervals of the layers' arguments that are proven already; they are intersected.
+    Without a `bound` no layer is tightened: plain intervals, through the fused maps.
+    """
+    state = State(network, supports, values={0: supports.box})
+    for number, layer in enumerate(network.layers):
+        arguments, loss = layer.arguments(state.values, state.errors)
+        if known is not None:
+            arguments = arguments.intersected(known[number])
+        relaxation = _relaxed(layer, arguments)
+        if bound is not None and not (layer.reads_input_only and supports.centre is None):
+            is_loose = relaxation.is_loose
+            if bool(is_loose.any()):
+                arguments = _tightened(state, layer, arguments, loss, is_loose, bound)
+                relaxation = _relaxed(layer, arguments)
+        values = _values(layer, arguments)
+        if bound is not None and is_single_softmax(layer.operator, layer.shape):
+            values = _sharpened(state, layer, loss, values, bound)
+        error = _value_error(network, layer, arguments, values)
+        if error is not None:
+            values = Interval(values.low - error, values.high + error)
+        values = _without_overflow(values, loss)
+        if isinstance(relaxation, Constants):
+            relaxation = Constants(values.low, values.high)
+        state.add(arguments, loss, values, error, relaxation)
+    return state
+
+
+def bound_rows(state: State, rows: Tensor, bound: BoundingPass = backward) -> Interval:
+    """Bounds (regions, rows) of rows (regions, rows, outputs), intersected with intervals'."""
+    output, each = state.network.output, rows.shape[1]
+    arguments, loss = output.arguments(state.values, state.errors)
+    plain = _within_intervals(rows, arguments)
+    values = linear_bounds(state, output, loss, torch.cat([rows, -rows], 1), bound).values
+    low, high = values[:, :each], -values[:, each:]
+    return Interval(torch.maximum(low, plain.low), torch.minimum(high, plain.high))
+
+
+def linear_bounds(
+    state: State, layer: Layer, loss: Tensor, rows: Tensor, bound: BoundingPass = backward
+) -> LinearBounds:
+    """Lower bounds of rows (regions, rows, arguments) of a layer behind those of the state.
+
+    `loss` is what the layer's arguments lose, as `Layer.arguments` gives it.
+    """
+    count, each = rows.shape[:2]
+    at_once = _rows_at_once(state.network)
+    few = max(1, at_once // each)
+    short = max(1, at_once // few)
+    numbers = torch.arange(count, device=rows.device)
+    parts = []
+    for first in range(0, count, few):
+        regions = numbers[first : first + few]
+        own = rows[first : first + few]
+        within = [
+            bound(
+                state, LinearFunctions.of_functions(layer, loss, regions, own[:, row : row + short])
+            )
+            for row in range(0, each, short)
+        ]
+        parts.append(joined_bounds(within, 1))
+    return joined_bounds(parts, 0)
+
+
+def _within_intervals(rows: Tensor, arguments: Interval) -> Interval:
+    """Bounds of rows (regions, rows, entries) from an interval for each entry alone."""
+    centre, radius = arguments.centred()
+    middle = (rows @ centre[..., None]).squeeze(2)
+    spread = (rows.abs() @ radius[..., None]).squeeze(2)
+    size = (rows.abs() @ centre.abs()[..., None]).squeeze(2) + spread
+    spread = spread + slack(size, rows.shape[2])
+    known = torch.isfinite(middle) & torch.isfinite(spread)
+    return Interval(
+        torch.where(known, middle - spread, -torch.inf),
+        torch.where(known, middle + spread, torch.inf),
+    )
+
+
+def _relaxed(layer: Layer, arguments: Interval) -> Relaxation:
+    if layer.hinges is not None:
+        return PiecewiseLinear.of(layer.hinges, arguments)
+    if isinstance(layer.operator, Sigmoid | Tanh):
+        return Curves.of(layer.operator, arguments)
+    if isinstance(layer.operator, MaxPool):
+        return Maxima.of(layer.operator.candidates(layer.shape), arguments)
+    values = _values(layer, arguments)
+    return Constants(values.low, values.high)
+
+
+def _values(layer: Layer, arguments: Interval) -> Interval:
+    shape = (len(arguments.low), *layer.shape)
+    held = Interval(arguments.low.reshape(shape), arguments.high.reshape(shape))
+    found = enclose(layer.operator, [held])
+    count = len(arguments.low)
+    return Interval(found.low.reshape(count, -1), found.high.reshape(count, -1))
+
+
+def _tightened(
+    state: State,
+    layer: Layer,
+    arguments: Interval,
+    loss: Tensor,
+    is_loose: Tensor,
+    bound: BoundingPass,
+) -> Interval:
+    """The arguments with a backward pass for the units of each region that are loose.
+
+    Regions with about as many of them go together; what fills up the shorter rows are units that
+    did not need it, and gain from it all the same.
+    """
+    low, high = arguments.low.clone(), arguments.high.clone()
+    at_once = _rows_at_once(state.network)
+    counts, order = is_loose.sum(1).sort(descending=True)
+    numbers = counts.tolist()
+    first = 0
+    while first < len(numbers) and numbers[first]:
+        most = numbers[first]
+        few = max(1, at_once // (2 * most))
+        short = max(1, at_once // (2 * few))
+        regions = order[first : first + few]
+        units = is_loose[regions].to(torch.int8).argsort(1, descending=True)[:, :most]
+        for start in range(0, most, short):
+            part = units[:, start : start + short]
+            values = bound(
+                state, LinearFunctions.of_units(layer, loss, regions, part)
+            ).values.chunk(2, 1)
+            where = regions[:, None], part
+            low[where] = torch.maximum(low[where], values[0])
+            high[where] = torch.minimum(high[where], -values[1])
+        first += few
+    return Interval(low, high)
+
+
+def _value_error(
+    network: LayeredNetwork, layer: Layer, arguments: Interval, values: Interval
+) -> Tensor | None:
+    """How far the runtime's values may be off, (regions, values); None where they are exact."""
+    if isinstance(layer.operator, MaxPool):
+        return None
+    shape = (len(arguments.low), *layer.shape)
+    held = Interval(arguments.low.reshape(shape), arguments.high.reshape(shape))
+    result = Interval(values.low.reshape(shape), values.high.reshape(shape))
+    found = network.errors.of_values(layer.operator, held, result)
+    return None if found is None else found.reshape(len(found), -1)
+
+
+def _without_overflow(values: Interval, loss: Tensor) -> Interval:
+    """What is known of values: nothing where an argument may overflow.
+
+    It may then be no number, and so may every function of it, however bounded.
+    """
+    unknown = ~torch.isfinite(loss).all(1, keepdim=True)
+    return Interval(
+        torch.where(unknown, -torch.inf, values.low), torch.where(unknown, torch.inf, values.high)
+    )
+
+
+def _sharpened(
+    state: State, layer: Layer, loss: Tensor, values: Interval, bound: BoundingPass
+) -> Interval:
+    """Softmax from bounds on the differences of its arguments."""
+    pairs = pairs_of(layer.size).to(layer.offset).expand(len(state), -1, -1)
+    least = linear_bounds(state, layer, loss, pairs, bound).values
+    return values.intersected(from_differences(layer.operator, least, layer.size))
+
+
+def _rows_at_once(network: LayeredNetwork) -> int:
+    widest = max(network.inputs, *(layer.size for layer in (*network.layers, network.output)))
+    return max(FEWEST_ROWS, COEFFICIENTS_AT_ONCE // widest)

@@ -1,0 +1,135 @@
+"""Planes below and above the largest entry of a window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from radii.bounds._intervals import Interval
+from radii.bounds._relaxations import Lines, PulledRows, Relaxation, along
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Maxima(Relaxation):
+    """Below: the entry with the largest lower bound. Above: its bound L plus what others exceed it.
+
+    max z_j <= L + sum of max(0, z_j - L), and each term is below its chord. The largest upper bound
+    alone holds as well, and so does any mixture: a choice of 1 takes the sum, 0 the bound.
+    `places` (results, window) are entries of the argument; weights are (regions, results, window).
+    """
+
+    places: Tensor
+    arguments: int
+    below: Tensor
+    above: Tensor
+    offset: Tensor
+    offset_size: Tensor
+    top: Tensor
+    choices: Tensor
+
+    @classmethod
+    def of(cls, candidates: Tensor, arguments: Interval) -> Maxima:
+        """`candidates` are those of `MaxPool`: -1 stands for padding."""
+        held = candidates.to(arguments.low.device)
+        is_real, places = held >= 0, held.clamp_min(0)
+        low = torch.where(is_real, arguments.low[:, places], -torch.inf)
+        high = torch.where(is_real, arguments.high[:, places], -torch.inf)
+        largest, winner = low.max(2, keepdim=True)
+        below = torch.zeros_like(low).scatter(2, winner, 1.0)
+        exceeds = (high > largest) & is_real
+        width = torch.where(exceeds, high - low, 1.0)
+        weight = torch.where(exceeds, (high - largest) / width, 0.0)
+        pulled_down = torch.where(exceeds, weight * low, 0.0)
+        offset = largest.squeeze(2) - pulled_down.sum(2)
+        top = high.amax(2)
+        middle = largest.squeeze(2) + torch.where(exceeds, weight * width / 2, 0.0).sum(2)
+        prefers_sum = ((middle <= top) | (exceeds.sum(2) <= 1)).to(low)
+        sizes = largest.squeeze(2).abs() + pulled_down.abs().sum(2)
+        choices = torch.stack([prefers_sum, prefers_sum])
+        return cls(places, arguments.low.shape[1], below, weight, offset, sizes, top, choices)
+
+    @property
+    def start(self) -> Tensor:
+        return self.choices[:, :, None]
+
+    @property
+    def is_loose(self) -> Tensor:
+        """The entries of windows that more than one entry may win."""
+        is_open = (self.below != self.above).any(2, keepdim=True).expand_as(self.above)
+        marks = torch.zeros(len(self.above), self.arguments, device=self.above.device)
+        flat = is_open.flatten(1).to(marks.dtype)
+        return marks.index_add(1, self.places.flatten(), flat) > 0
+
+    def taken(self, index: Tensor) -> Maxima:
+        return Maxima(
+            self.places,
+            self.arguments,
+            self.below[index],
+            self.above[index],
+            self.offset[index],
+            self.offset_size[index],
+            self.top[index],
+            self.choices[:, index],
+        )
+
+    def lines(self, choices: Tensor | None = None) -> Lines:
+        _, share = self.start if choices is None else choices
+        return _Planes(
+            self.places,
+            self.arguments,
+            self.below[:, None],
+            self.above[:, None],
+            self.offset[:, None],
+            self.offset_size[:, None],
+            self.top[:, None],
+            share,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Planes(Lines):
+    """As `Maxima`, with an axis for rows, along which only `share` may differ."""
+
+    places: Tensor
+    arguments: int
+    below: Tensor
+    above: Tensor
+    offset: Tensor
+    offset_size: Tensor
+    top: Tensor
+    share: Tensor
+
+    def pulled(self, rows: Tensor) -> PulledRows:
+        above, below = rows.clamp_min(0), rows.clamp_max(0)
+        on_sum, on_top = below * self.share, below * (1 - self.share)
+        spread = above[..., None] * self.below + on_sum[..., None] * self.above
+        empty = rows.new_zeros(*rows.shape[:2], self.arguments)
+        on_arguments = empty.index_add(2, self.places.flatten(), spread.flatten(2))
+        constant = along(on_sum, self.offset) + along(on_top, self.top)
+        size = -along(on_sum, self.offset_size) - along(on_top, self.top.abs())
+        return PulledRows(on_arguments, constant, size)
+
+    def taken(self, index: Tensor) -> _Planes:
+        return _Planes(
+            self.places,
+            self.arguments,
+            self.below[index],
+            self.above[index],
+            self.offset[index],
+            self.offset_size[index],
+            self.top[index],
+            self.share[index],
+        )
+
+    def turned(self, directions: Tensor) -> Tensor:
+        spread = directions[:, :, self.places].abs()
+        return (spread * torch.maximum(self.below, self.above)).sum(3)
+
+    def gaps(self, arguments: Tensor) -> Tensor:
+        held = arguments[:, self.places]
+        below, above = (held * self.below[:, 0]).sum(2), (held * self.above[:, 0]).sum(2)
+        on_sum = above + self.offset[:, 0]
+        share = self.share[:, 0]
+        return share * on_sum + (1 - share) * self.top[:, 0] - below

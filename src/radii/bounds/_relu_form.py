@@ -1,0 +1,171 @@
+"""Any piecewise-linear network as layers of ReLU units that are affine in what lies before them.
+
+A leaky ReLU is a line plus a ReLU, a clip two of them, a maximum a chain of them, since
+max(a, b) = b + max(0, a - b). So one relaxation, one way to split and one proof serve every
+piecewise-linear operator.
+
+The values that units read are columns, in this order: the flattened input, the constant 1, and the
+outputs of all units of earlier layers.
+
+What the network rounds is known for each argument of its own stages. The form says how that reaches
+its units and values: a unit reads one argument, or the difference of two; a value is a sum of units
+alone, or of units and a multiple of an argument, whose error it then has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array, hstack, identity
+
+from radii.bounds._fusion import Fusion, Stage
+from radii.bounds._pieces import hinges_of, windows_of
+from radii.networks import MaxPool
+
+Float64 = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StageUnits:
+    """The units of one stage of the network.
+
+    `layers` are numbers of layers of the form, and `reads` says for each of them which arguments of
+    the stage its units read, all of whose errors a unit has. Entry i of the stage's value is
+    `value[i]` over the columns, up to `share[i]` times the error of argument `passed[i]`.
+    """
+
+    stage: Stage
+    layers: tuple[int, ...]
+    reads: tuple[tuple[Integers, ...], ...]
+    value: csr_array
+    passed: Integers
+    share: Float64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReluForm:
+    """Unit i of layer k outputs max(0, layers[k][i] @ columns); `output` is affine in all columns.
+
+    `layers[k]` has a column for the input, the constant 1 and every unit of layers 0 to k - 1. The
+    output is what the stage `end` of the fusion reads.
+    """
+
+    fusion: Fusion
+    inputs: int
+    layers: tuple[csr_array, ...]
+    output: csr_array
+    stages: tuple[StageUnits, ...]
+    end: Stage
+
+    @property
+    def units(self) -> int:
+        return sum(layer.shape[0] for layer in self.layers)
+
+
+def relu_form(fusion: Fusion) -> ReluForm:
+    """The ReLU form of a fused network. Raises UnsupportedQuery if it is not piecewise linear."""
+    return _Builder(fusion).build()
+
+
+class _Builder:
+    def __init__(self, fusion: Fusion) -> None:
+        self.fusion = fusion
+        self.inputs = fusion.graph.nodes[0].size
+        self.width = self.inputs + 1
+        self.layers: list[csr_array] = []
+        passed = hstack([identity(self.inputs), csr_array((self.inputs, 1))])
+        self.values: dict[int, csr_array] = {0: csr_array(passed)}
+
+    def build(self) -> ReluForm:
+        stages = []
+        for stage in self.fusion.stages:
+            argument = self.affine(stage)
+            made = self.maxima if isinstance(stage.operator, MaxPool) else self.hinges
+            units = made(stage, argument)
+            self.values[stage.node] = units.value
+            stages.append(units)
+        last = self.fusion.output
+        return ReluForm(
+            self.fusion,
+            self.inputs,
+            tuple(self.layers),
+            self.affine(last),
+            tuple(stages),
+            last,
+        )
+
+    def affine(self, stage: Stage) -> csr_array:
+        """What the stage reads, as rows over the columns there are."""
+        rows = self.constant(stage.offset)
+        for source, matrix in stage.maps.items():
+            rows = rows + matrix @ self.padded(self.values[source])
+        return csr_array(rows)
+
+    def hinges(self, stage: Stage, argument: csr_array) -> StageUnits:
+        result = self.fusion.graph.nodes[stage.node].shape
+        hinges = hinges_of(stage.operator, stage.shape, result)
+        assert hinges is not None
+        read = argument[hinges.sources]
+        value = _scaled(read, hinges.slope) + self.constant(hinges.offset)
+        first, reads = len(self.layers), []
+        for knee, change in zip(hinges.knee, hinges.change, strict=True):
+            bends = np.flatnonzero(change)
+            reads.append((hinges.sources[bends],))
+            units = self.add_layer(csr_array(self.padded(read)[bends] - self.constant(knee[bends])))
+            spread = csr_array(
+                (change[bends], (bends, np.arange(len(bends)))), shape=(len(change), len(bends))
+            )
+            value = self.padded(value) + spread @ units
+        layers = tuple(range(first, len(self.layers)))
+        rows = csr_array(self.padded(value))
+        passed = hinges.sources.copy()
+        return StageUnits(stage, layers, tuple(reads), rows, passed, abs(hinges.slope))
+
+    def maxima(self, stage: Stage, argument: csr_array) -> StageUnits:
+        assert isinstance(stage.operator, MaxPool)
+        windows = windows_of(stage.operator, stage.shape).candidates
+        winner = np.array([window[0] for window in windows])
+        value = csr_array(argument[winner])
+        first, reads = len(self.layers), []
+        for place in range(1, max(len(window) for window in windows)):
+            open_rows = np.array([i for i, window in enumerate(windows) if len(window) > place])
+            rivals = np.array([windows[i][place] for i in open_rows])
+            reads.append((rivals, winner[open_rows]))
+            rival = self.padded(argument)[rivals]
+            units = self.add_layer(csr_array(rival - self.padded(value)[open_rows]))
+            spread = csr_array(
+                (np.ones(len(open_rows)), (open_rows, np.arange(len(open_rows)))),
+                shape=(len(windows), len(open_rows)),
+            )
+            value = csr_array(self.padded(value) + spread @ units)
+        layers = tuple(range(first, len(self.layers)))
+        return StageUnits(stage, layers, tuple(reads), value, winner, np.ones(len(winner)))
+
+    def add_layer(self, rows: csr_array) -> csr_array:
+        """A layer of units; returns their outputs as rows over the columns there are now."""
+        count = rows.shape[0]
+        self.layers.append(rows)
+        before = self.width
+        self.width += count
+        return csr_array(
+            (np.ones(count), (np.arange(count), before + np.arange(count))),
+            shape=(count, self.width),
+        )
+
+    def padded(self, rows: csr_array) -> csr_array:
+        shape = (rows.shape[0], self.width)
+        return csr_array((rows.data, rows.indices, rows.indptr), shape=shape)
+
+    def constant(self, values: Float64) -> csr_array:
+        count = len(values)
+        columns = np.full(count, self.inputs)
+        return csr_array((values, (np.arange(count), columns)), shape=(count, self.width))
+
+
+def _scaled(rows: csr_array, factors: Float64) -> csr_array:
+    scaled = csr_array(rows, copy=True)
+    scaled.data = scaled.data * np.repeat(factors, np.diff(scaled.indptr))
+    return scaled

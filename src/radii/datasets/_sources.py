@@ -1,0 +1,168 @@
+"""From a name, a path or a spec to a data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from radii.datasets import _catalogue as catalogue
+from radii.datasets import _digits as digits
+from radii.datasets._archives import open_tree
+from radii.datasets._cache import read_placed
+from radii.datasets._dataset import Dataset, from_arrays
+from radii.datasets._images import Stack
+from radii.datasets._specs import Spec, exists
+from radii.datasets.formats._npz import read_npz
+from radii.datasets.formats._registry import recognise
+from radii.datasets.formats._tables import read_csv, read_folder
+from radii.datasets.formats._verona import is_verona, read_verona
+from radii.errors import DataError
+
+ARCHIVE_SUFFIXES = (".zip", ".tar", ".tgz", ".gz", ".xz", ".bz2", ".deb")
+
+
+def load(name: str, split: str = "test") -> Dataset:
+    """A split of the embedded digits or of a published set that is in place."""
+    if name.lower() == digits.NAME:
+        return digits.load_digits(split)
+    known = catalogue.find(name)
+    if known is None:
+        names = ", ".join([digits.NAME, *(s.name for s in catalogue.CATALOGUE)])
+        raise DataError(f"data set '{name}' is not one of {names}")
+    if split not in ("train", "test"):
+        raise DataError(f"data set '{known.name}' has splits train and test, not '{split}'")
+    content = read_placed(known, split)
+    return Dataset(
+        Stack(content.images, 255.0),
+        content.labels.astype(np.int64),
+        name=known.name,
+        split=split,
+        classes=known.classes,
+    )
+
+
+def load_spec(spec: str | Spec) -> Dataset:
+    """The images that a spec asks for; `radii.datasets._specs` shows how it is written."""
+    parsed = Spec.parse(spec) if isinstance(spec, str) else spec
+    is_name = parsed.location.lower() == digits.NAME or catalogue.find(parsed.location)
+    if is_name:
+        return parsed.select(load(parsed.location, parsed.split or "test"))
+    path = Path(parsed.location)
+    return parsed.select(read(path.expanduser() if exists(path) else path, parsed.split))
+
+
+def read(path: str | Path, split: str | None = None) -> Dataset:
+    """A data set from files: .npz, .csv, a published set's own layout, VERONA's, or pictures.
+
+    `split` chooses one where the files hold several; without it, the test split if there is one.
+    """
+    path = Path(path)
+    if not exists(path):
+        names = ", ".join([digits.NAME, *(s.name for s in catalogue.CATALOGUE)])
+        raise DataError(f"data '{path}' is neither a data set ({names}) nor a file or folder")
+    if path.suffix.lower() == ".npz":
+        images, labels, found = read_npz(path, split)
+        return from_arrays(images, labels, name=path.name, split=found)
+    if path.suffix.lower() == ".csv":
+        _refuse_split(path, split)
+        features, labels = read_csv(path)
+        return from_arrays(features, labels, name=path.name)
+    if is_verona(path):
+        _refuse_split(path, split)
+        tensors, labels, numbers = read_verona(path)
+        return Dataset(tensors, labels, name=path.resolve().name, indices=numbers)
+    if path.is_dir() or path.name.lower().endswith(ARCHIVE_SUFFIXES):
+        published = _read_layout(path, split)
+        return _read_pictures(path, split) if published is None else published
+    raise DataError(
+        f"{path}: expected is a .npz or .csv file, a folder, or an archive of a published set"
+    )
+
+
+def _read_layout(path: Path, split: str | None) -> Dataset | None:
+    """A published set in its official layout; None if it is none."""
+    with open_tree(path) as tree:
+        layout = recognise(tree)
+        if layout is None:
+            return None
+        have = layout.splits(tree)
+        chosen = split or ("test" if "test" in have else have[0])
+        if chosen not in have:
+            raise DataError(f"{path}: has {' and '.join(have)}, not '{split}'")
+        content = layout.read(tree, chosen)
+    labels = content.labels.astype(np.int64)
+    return Dataset(Stack(content.images, 255.0), labels, name=path.name, split=chosen)
+
+
+def _read_pictures(path: Path, split: str | None) -> Dataset:
+    """A folder a class; where `split` names a subfolder, as in folder/train/3/x.png, that one."""
+    root = path
+    if split is not None:
+        root = path / split
+        if not root.is_dir():
+            raise DataError(f"{path}: has no subfolder '{split}'")
+    if not root.is_dir():
+        raise DataError(f"{path}: holds no data set that radii knows; unpack pictures to a folder")
+    images, labels, classes = read_folder(root)
+    return Dataset(images, labels, name=path.name, split=split, classes=classes)
+
+
+def _refuse_split(path: Path, split: str | None) -> None:
+    if split is not None:
+        what = "a folder of VERONA's images" if path.is_dir() else "a .csv file"
+        raise DataError(f"{path}: {what} has no splits, so '{split}' cannot be chosen")
+
+
+# Data as people have it in Python: a data set, a spec, arrays, or pairs of input and label.
+
+
+def as_dataset(data: Any, *, name: str = "arrays") -> Dataset:
+    """The data set that was given, in one of these forms.
+
+    A `Dataset`; a spec or path as the command line takes it (`mnist:test[0:100]`, `images.npz`);
+    a pair (inputs, labels) of arrays, tensors or lists; or anything with a length whose items are
+    pairs of an input and a label, such as a torch data set.
+    """
+    if isinstance(data, Dataset):
+        return data
+    if isinstance(data, str | Path):
+        return load_spec(str(data))
+    if isinstance(data, tuple | list) and len(data) == 2 and not all(map(_is_pair, data)):
+        return from_arrays(_as_array(data[0]), _as_array(data[1]), name=name)
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not hasattr(data, "shape"):
+        return _from_pairs(data, name)
+    raise DataError(
+        f"data of type {type(data).__name__} is not a data set, a spec such as 'mnist:test[0:100]',"
+        " a pair (inputs, labels), or a sequence of such pairs"
+    )
+
+
+def _from_pairs(data: Sequence[Any], name: str) -> Dataset:
+    try:
+        pairs = [data[place] for place in range(len(data))]
+        inputs, labels = zip(*((_as_array(image), label) for image, label in pairs), strict=True)
+    except (TypeError, ValueError, KeyError, IndexError) as error:
+        raise DataError(
+            f"{name}: its items are not all pairs of an input and a label ({error})"
+        ) from None
+    shapes = {image.shape for image in inputs}
+    if len(shapes) > 1:
+        raise DataError(f"{name}: inputs of different shapes {sorted(shapes)}")
+    return from_arrays(np.stack(inputs), [int(label) for label in labels], name=name)
+
+
+def _is_pair(item: Any) -> bool:
+    """Whether it is one input with its label, not all inputs or all labels."""
+    is_two = isinstance(item, tuple | list) and len(item) == 2
+    return is_two and np.ndim(_as_array(item[1])) == 0 < np.ndim(_as_array(item[0]))
+
+
+def _as_array(values: Any) -> npt.NDArray[Any]:
+    """A tensor may need to be taken off its graph and its device first."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+    return np.asarray(values)

@@ -1,0 +1,369 @@
+"""Brackets of the value over increasing eps: in which order to measure, and what neighbours say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Self
+
+from radii import verifiers
+from radii.balls import Norm
+from radii.datasets import Dataset
+from radii.ensembles._asking import InlineAnswerer, ProcessAnswerer
+from radii.ensembles._ensemble import Ensemble, Fooling, Point
+from radii.ensembles._facts import EnsembleResults, Play
+from radii.ensembles._game import added_up, couple, value_of
+from radii.ensembles._proofs import JointResult
+from radii.ensembles._records import Records
+from radii.ensembles._value import EnsembleSolver, GameValue
+from radii.errors import SpecificationError, UnsupportedQuery
+from radii.networks import Network
+from radii.verdicts import Arithmetic
+from radii.verifiers import Verifier, VnnComp
+
+
+def coarse_to_fine(count: int) -> Iterator[int]:
+    """Both ends, then the middle of every gap: so that facts reach far."""
+    waiting = [(0, count - 1)]
+    yield from dict.fromkeys((count - 1, 0))
+    while waiting:
+        first, last = waiting.pop(0)
+        if last - first > 1:
+            middle = (first + last) // 2
+            yield middle
+            waiting += [(first, middle), (middle, last)]
+
+
+def monotone(found: Sequence[GameValue]) -> list[GameValue]:
+    """Brackets that also use their neighbours': what is attained at an eps is attained beyond."""
+    result = list(found)
+    for index in range(1, len(result)):
+        if result[index].lower < result[index - 1].lower:
+            result[index] = replace(result[index], attained=result[index - 1].attained)
+    for index in range(len(result) - 2, -1, -1):
+        if result[index].upper > result[index + 1].upper:
+            result[index] = replace(result[index], limit=result[index + 1].limit)
+    return result
+
+
+def last_that_holds(count: int, holds: Callable[[int], bool]) -> int:
+    """The last index at which a condition holds that, once false, stays false; -1 if nowhere."""
+    low, high = -1, count
+    while high - low > 1:
+        middle = (low + high) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+# An ensemble, its points and all that is known of them: values, attacks, curves, certificates.
+#
+# with Study.open(networks, data, norm="l1") as study:
+#     found = study.value(0.5)
+#     found.lower, found.upper        fractions; equal where the value is known exactly
+#     study.attack(found)             at most as many deterministic attacks as classifiers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RandomizedAttack:
+    """Deterministic attacks with their probabilities: what each makes of every point.
+
+    `value` is what was measured by replaying every perturbed point on every network.
+    """
+
+    probabilities: tuple[Fraction, ...]
+    perturbed: tuple[tuple[Fooling, ...], ...]
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImpossibleSet:
+    """A set of classifiers that no perturbation of a point fools together, and who proved it."""
+
+    place: int
+    finding: JointResult
+
+
+@dataclass(frozen=True, slots=True)
+class CriticalEps:
+    """The ensemble is proven robust at `lower` and broken at `upper`; None where there is none."""
+
+    alpha: float
+    lower: float | None
+    upper: float | None
+
+
+def check_alpha(alpha: float) -> float:
+    """A robustness bound: above 0 and up to 1."""
+    if not 0 < alpha <= 1:
+        raise SpecificationError(f"alpha {alpha:g} must be above 0 and at most 1")
+    return alpha
+
+
+class EnsembleStudy:
+    """Facts about one ensemble at some points in one norm. Use as a context manager.
+
+    Every value, attack and curve starts from all that is known by then.
+    """
+
+    def __init__(
+        self, measuring: EnsembleSolver, resources: ExitStack, records: Records | None = None
+    ) -> None:
+        self._measuring = measuring
+        self._resources = resources
+        self._records = records
+        self._place = None if records is None else records.directory
+        self._plays = {} if records is None else {play.eps: play for play in records.plays()}
+
+    @classmethod
+    def open(
+        cls,
+        networks: Sequence[Network],
+        data: Dataset | Sequence[Point],
+        *,
+        norm: Norm | str = Norm.LINF,
+        verifier: Verifier | str = "native",
+        arithmetic: Arithmetic | None = None,
+        timeout: float = 60.0,
+        jobs: int = 0,
+        memory_bytes: int | None = None,
+        out: Path | str | None = None,
+        layout: str | None = None,
+        seed: int = 0,
+        observer: Callable[[GameValue], None] | None = None,
+    ) -> Self:
+        """`timeout` is wall seconds a question. With `out` facts are kept there, and used again.
+
+        `jobs` 0 works in this process; in N workers the limits are hard. `observer` is told every
+        bracket on the way. Proofs are in `arithmetic`, by default that of the verifier.
+        """
+        ensemble = Ensemble(networks)
+        points = ensemble.points(data, layout=layout) if isinstance(data, Dataset) else tuple(data)
+        if not points:
+            raise SpecificationError("an ensemble needs at least one point, but none was given")
+        ensemble.check_outputs(points)
+        if isinstance(verifier, str):
+            spoken = verifiers.arithmetic_of(verifier, arithmetic)
+            chosen = verifiers.get(verifier, arithmetic=spoken)
+        else:
+            chosen, spoken = verifier, arithmetic or verifier.arithmetic
+        measure = Norm.parse(norm)
+        if not timeout > 0:
+            raise SpecificationError(f"timeout {timeout:g} must be a number of seconds above 0")
+        if isinstance(chosen, VnnComp):
+            raise UnsupportedQuery(
+                f"verifier '{chosen.name}' reads ONNX files, but a question about several networks "
+                "is in none: choose native or milp"
+            )
+        for classifier in ensemble.classifiers:
+            reason = chosen.unsupported(classifier.scores, measure)
+            if reason is not None:
+                raise UnsupportedQuery(reason)
+        with ExitStack() as stack:
+            records = None
+            if out is not None:
+                records = Records.create_or_open(Path(out), ensemble, points, measure, spoken)
+                stack.enter_context(records)
+            asker = (
+                ProcessAnswerer(
+                    ensemble,
+                    points,
+                    measure,
+                    chosen,
+                    jobs=jobs,
+                    memory_bytes=memory_bytes,
+                    arithmetic=spoken,
+                )
+                if jobs
+                else InlineAnswerer(
+                    ensemble, points, measure, chosen, memory_bytes, arithmetic=spoken
+                )
+            )
+            stack.enter_context(asker)
+            measuring = EnsembleSolver(
+                ensemble,
+                points,
+                measure,
+                asker,
+                timeout=timeout,
+                seed=seed,
+                keeper=records,
+                observer=observer,
+                arithmetic=spoken,
+            )
+            if records is not None:
+                measuring.facts = records.facts(points)
+            return cls(measuring, stack.pop_all(), records)
+
+    @property
+    def ensemble(self) -> Ensemble:
+        return self._measuring.ensemble
+
+    @property
+    def points(self) -> Sequence[Point]:
+        return self._measuring.points
+
+    @property
+    def norm(self) -> Norm:
+        return self._measuring.norm
+
+    @property
+    def arithmetic(self) -> Arithmetic:
+        """What proofs speak of, unless one says otherwise of itself."""
+        return self._measuring.arithmetic
+
+    @property
+    def disagreements(self) -> tuple[ImpossibleSet, ...]:
+        """Claims of proofs that a replayed input contradicts."""
+        return tuple(
+            ImpossibleSet(place, finding)
+            for place, facts in enumerate(self._measuring.facts)
+            for finding in facts.disagreements
+        )
+
+    def value(
+        self, eps: float, *, alpha: float | None = None, budget: float = math.inf
+    ) -> GameValue:
+        """The bracket of the value at `eps`; with `alpha`, until the two can be compared."""
+        if not (math.isfinite(eps) and eps >= 0):
+            raise SpecificationError(f"eps {eps:g} must be a finite number >= 0")
+        if alpha is not None:
+            check_alpha(alpha)
+        found = self._measuring.value(eps, alpha=alpha, budget=budget)
+        self._keep(found)
+        return found
+
+    def attack(self, found: GameValue) -> RandomizedAttack:
+        """The best randomized attack known, its perturbed points replayed on every network."""
+        attempts = couple(found.attained.attack)
+        perturbed = tuple(
+            tuple(self._perturbed(place, mask, found.eps) for place, mask in enumerate(each.sets))
+            for each in attempts
+        )
+        played = [
+            added_up(
+                (row[place].fooled, each.probability)
+                for each, row in zip(attempts, perturbed, strict=True)
+            )
+            for place in range(len(self.points))
+        ]
+        return RandomizedAttack(
+            tuple(each.probability for each in attempts),
+            perturbed,
+            value_of(played, len(self.ensemble)),
+        )
+
+    def impossible(self, eps: float) -> tuple[ImpossibleSet, ...]:
+        """The certificate of an upper value: the smallest sets that cannot be fooled together."""
+        return tuple(
+            ImpossibleSet(place, finding)
+            for place, facts in enumerate(self._measuring.facts)
+            for finding in facts.certificate(eps)
+        )
+
+    def fooled(self, eps: float) -> tuple[tuple[int, ...], ...]:
+        """For each point the largest sets that a replayed input within `eps` fools."""
+        return tuple(facts.witnessed(eps) for facts in self._measuring.facts)
+
+    def undecided(self, eps: float) -> tuple[tuple[int, ...], ...]:
+        """For each point the sets that were asked about at `eps` without an answer."""
+        return tuple(facts.undecided(eps) for facts in self._measuring.facts)
+
+    @property
+    def known(self) -> EnsembleResults:
+        """All that is known by now, as a report shows it."""
+        return EnsembleResults(
+            self.ensemble.names,
+            tuple(self.points),
+            self.norm,
+            self.ensemble.domain.key(),
+            tuple(self._measuring.facts),
+            tuple(self._plays[eps] for eps in sorted(self._plays)),
+            self._place,
+            self.arithmetic,
+        )
+
+    def curve(self, values: Iterable[float], *, budget: float = math.inf) -> list[GameValue]:
+        """The bracket at each of increasing eps values; `budget` is wall seconds an eps.
+
+        The value grows with eps, so between two values that agree there is nothing to ask.
+        """
+        increasing = sorted(set(values))
+        if not increasing:
+            return []
+        found: dict[int, GameValue] = {}
+        for index in coarse_to_fine(len(increasing)):
+            below = max((i for i in found if i < index), default=None)
+            above = min((i for i in found if i > index), default=None)
+            is_flat = (
+                below is not None
+                and above is not None
+                and found[below].is_exact
+                and found[above].is_exact
+                and found[below].lower == found[above].lower
+            )
+            share = 0.0 if is_flat else budget
+            found[index] = self.value(increasing[index], budget=share)
+        for index, known in found.items():
+            if not known.is_exact:  # what was learned at other values may settle it
+                again = self.value(increasing[index], budget=0.0)
+                seconds = known.seconds + again.seconds
+                found[index] = replace(again, seconds=seconds, questions=known.questions)
+        curve = monotone([found[index] for index in range(len(increasing))])
+        for each in curve:
+            self._keep(each)
+        return curve
+
+    def critical(
+        self, values: Iterable[float], alpha: float, *, budget: float = math.inf
+    ) -> CriticalEps:
+        """Between which of increasing eps values the ensemble stops being alpha-robust.
+
+        `budget` is wall seconds an eps. Values that cannot be decided widen the bracket.
+        """
+        check_alpha(alpha)
+        increasing = sorted(set(values))
+        told: dict[int, bool | None] = {}
+
+        def is_robust(index: int) -> bool | None:
+            if index not in told:
+                found = self.value(increasing[index], alpha=alpha, budget=budget)
+                told[index] = found.is_robust(alpha)
+            return told[index]
+
+        robust = last_that_holds(len(increasing), lambda index: is_robust(index) is True)
+        safe = last_that_holds(len(increasing), lambda index: is_robust(index) is not False)
+        return CriticalEps(
+            alpha,
+            increasing[robust] if robust >= 0 else None,
+            increasing[safe + 1] if safe + 1 < len(increasing) else None,
+        )
+
+    def _keep(self, found: GameValue) -> None:
+        play = Play(found.eps, couple(found.attained.attack), found.limit.defence)
+        self._plays[found.eps] = play
+        if self._records is not None:
+            self._records.keep_play(play, found.lower, found.upper)
+
+    def _perturbed(self, place: int, mask: int, eps: float) -> Fooling:
+        known = self._measuring.facts[place].fooling_of(mask, eps)
+        assert known is not None, "an attack uses only sets that were fooled"
+        ball = self.ensemble.ball(self.points[place], self.norm, eps)
+        again = self.ensemble.replay(self.points[place], ball, known.input)
+        assert again is not None
+        return again
+
+    def close(self) -> None:
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

@@ -1,0 +1,226 @@
+"""Ways in which networks are commonly fed: (x - mean) / std of the data's own units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from radii import datasets
+from radii.balls import Domain
+from radii.errors import DataError, ExperimentError
+from radii.experiments._selection import AXIS_ORDERS, check_labels, images_for
+from radii.networks import Network, load_network
+
+if TYPE_CHECKING:
+    from radii.datasets import Dataset
+
+
+ChannelValues = tuple[float, ...]
+
+IMAGE_NORMALISATIONS: tuple[tuple[str, int, ChannelValues, ChannelValues], ...] = (
+    ("MNIST's mean and deviation", 1, (0.1307,), (0.3081,)),
+    ("Fashion-MNIST's mean and deviation", 1, (0.2860,), (0.3530,)),
+    ("CIFAR-10's means and deviations", 3, (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
+    ("CIFAR-10's, averaged by batch", 3, (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
+    ("GTSRB's means and deviations", 3, (0.3403, 0.3121, 0.3214), (0.2724, 0.2608, 0.2669)),
+    ("ImageNet's means and deviations", 3, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+)
+"""Of pixels between 0 and 1, by how many channels they have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preprocessing:
+    """A network is fed (x - mean) / std, one number each or one a channel; None: x as it is.
+
+    `layout` is how a flat network input lists coloured images.
+    """
+
+    name: str
+    mean: ChannelValues | None = None
+    std: ChannelValues | None = None
+    layout: str | None = None
+
+    def apply(self, images: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """Images (N, channels, ...), or flat ones with one number, as the network is fed them."""
+        if self.mean is None or self.std is None:
+            return images
+        shape = (1, -1, *(1,) * (images.ndim - 2)) if len(self.mean) > 1 else ()
+        mean, std = (np.reshape(side, shape or ()) for side in (self.mean, self.std))
+        fed: npt.NDArray[np.floating] = ((images - mean) / std).astype(images.dtype)
+        return fed
+
+    def __str__(self) -> str:
+        order = f", listed as {self.layout}" if self.layout else ""
+        if self.mean is None or self.std is None:
+            return f"{self.name}{order}"
+        numbers = [" ".join(f"{n:g}" for n in side) for side in (self.mean, self.std)]
+        return f"{self.name} (mean {numbers[0]}, std {numbers[1]}){order}"
+
+
+def candidates(
+    images: npt.NDArray[np.floating], *, layouts: tuple[str | None, ...] = (None,)
+) -> list[Preprocessing]:
+    """What to try, the simplest first. Images are (N, channels, height, width), or flat."""
+    found: list[tuple[str, ChannelValues | None, ChannelValues | None]] = [
+        ("as they are", None, None)
+    ]
+    if images.min() >= 0 and images.max() <= 1:
+        found += [("from 0 to 255", (0.0,), (1 / 255,)), ("from -1 to 1", (0.5,), (0.5,))]
+        found += [("around 0, from -0.5 to 0.5", (0.5,), (1.0,))]
+        channels = images.shape[1] if images.ndim == 4 else 1
+        found += [
+            (name, mean, std)
+            for name, count, mean, std in IMAGE_NORMALISATIONS
+            if count == channels and images.ndim == 4
+        ]
+    elif images.min() >= 0 and images.max() <= 255:
+        found += [("from 0 to 1", (0.0,), (255.0,)), ("from -1 to 1", (127.5,), (127.5,))]
+    own = _own(images)
+    if own is not None:
+        found.append(("this data's own mean and deviation", *own))
+    return [Preprocessing(*one, layout=layout) for layout in layouts for one in found]
+
+
+def _own(images: npt.NDArray[np.floating]) -> tuple[ChannelValues, ChannelValues] | None:
+    """Of each channel of pictures, of all features together otherwise."""
+    axes = (0, *range(2, images.ndim)) if images.ndim == 4 else None
+    mean = np.atleast_1d(images.mean(axis=axes, dtype=np.float64))
+    std = np.atleast_1d(images.std(axis=axes, dtype=np.float64))
+    if not np.all(std > 0):
+        return None
+    return tuple(round(float(m), 4) for m in mean), tuple(float(f"{s:.4g}") for s in std)
+
+
+# What a network and data look like together: shapes, classes, and accuracy under each guess.
+
+
+INSPECTED_IMAGES = 500
+"""Images on which accuracy is compared: enough to tell 90 % from 95 %, and quick."""
+
+DOUBT_LEVEL = 0.05
+"""Guesses whose errors differ by chance with at least this probability are not told apart."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreprocessingTrial:
+    """How many of the images a network classifies correctly, fed in one way."""
+
+    preprocessing: Preprocessing
+    is_right: npt.NDArray[np.bool_]
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.is_right.mean())
+
+    def is_surely_better_than(self, other: PreprocessingTrial) -> bool:
+        """By the images on which only one of them is right (an exact sign test, two-sided)."""
+        wins = int((self.is_right & ~other.is_right).sum())
+        losses = int((other.is_right & ~self.is_right).sum())
+        count = wins + losses
+        if wins <= losses:
+            return False
+        tail = sum(math.comb(count, k) for k in range(losses + 1)) / 2**count
+        return bool(2 * tail < DOUBT_LEVEL)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inspection:
+    """One network with the data. `findings` are in the order in which they were tried."""
+
+    network: Network
+    data: Dataset
+    findings: tuple[PreprocessingTrial, ...]
+
+    @property
+    def best(self) -> PreprocessingTrial:
+        """The most accurate; of equals, the simplest."""
+        return max(self.findings, key=lambda finding: finding.is_right.sum())
+
+    @property
+    def alternatives(self) -> list[PreprocessingTrial]:
+        """Those that these images do not tell from the best."""
+        best = self.best
+        return [f for f in self.findings if f is not best and not best.is_surely_better_than(f)]
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Even the best is not surely better than always naming the most frequent class."""
+        labels = self.data.labels
+        guessed = PreprocessingTrial(
+            Preprocessing("guessed"), labels == np.bincount(labels).argmax()
+        )
+        return not self.best.is_surely_better_than(guessed)
+
+
+def inspect(
+    paths: Sequence[str],
+    spec: str,
+    *,
+    domain: str | None = None,
+    preprocessing: Preprocessing | None = None,
+) -> tuple[str, list[Inspection]]:
+    """The input domain, as given or as the data suggests, and each network with the data.
+
+    A `preprocessing` that is given is the only one tried.
+    """
+    data = datasets.load_spec(spec)
+    looked_at = data if len(data) <= INSPECTED_IMAGES else data.random(INSPECTED_IMAGES)
+    chosen = domain or _usual_domain(looked_at.images)
+    found = [
+        _inspect(load_network(path, domain=Domain.parse(chosen)), looked_at, preprocessing)
+        for path in paths
+    ]
+    _check_agreement(found)
+    return chosen, found
+
+
+def _inspect(network: Network, data: Dataset, given: Preprocessing | None) -> Inspection:
+    check_labels(network, data)
+    layouts = _layouts(network, data)
+    tried = candidates(data.images, layouts=layouts) if given is None else [given]
+    return Inspection(network, data, tuple(_finding(network, data, one) for one in tried))
+
+
+def _finding(network: Network, data: Dataset, tried: Preprocessing) -> PreprocessingTrial:
+    fed = datasets.from_arrays(tried.apply(data.images), data.labels, name=data.name)
+    outputs = network.replay(images_for(network, fed, tried.layout))
+    return PreprocessingTrial(tried, outputs.argmax(axis=1) == data.labels)
+
+
+def _layouts(network: Network, data: Dataset) -> tuple[str | None, ...]:
+    """Both orders where only trying tells which one it is."""
+    try:
+        images_for(network, data.first(1), None)
+    except DataError:
+        images_for(
+            network, data.first(1), AXIS_ORDERS[0]
+        )  # raises what is wrong, if that is not it
+        return AXIS_ORDERS
+    return (None,)
+
+
+def _usual_domain(images: npt.NDArray[np.floating]) -> str:
+    """The usual range that holds the data most tightly; whole numbers around it otherwise."""
+    low, high = float(images.min()), float(images.max())
+    for start, stop in ((0, 1), (-1, 1), (0, 255)):
+        if start <= low and high <= stop:
+            return f"{start}:{stop}"
+    return f"{math.floor(low)}:{math.ceil(high)}"
+
+
+def _check_agreement(found: Sequence[Inspection]) -> None:
+    """One experiment feeds all its networks alike."""
+    first = found[0]
+    for other in found[1:]:
+        chosen = first.best.preprocessing
+        own = next((f for f in other.findings if f.preprocessing == chosen), None)
+        if own is None or other.best.is_surely_better_than(own):
+            raise ExperimentError(
+                f"{first.network.name} and {other.network.name} want to be fed differently "
+                f"({chosen}; {other.best.preprocessing}): make an experiment for each"
+            )

@@ -1,0 +1,158 @@
+"""Network and data set in, instances out: every image in the network's own shape, checked."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from radii import properties
+from radii.balls import Box, Norm
+from radii.datasets import Dataset, extent
+from radii.errors import DataError, NetworkError
+from radii.networks import Network
+from radii.queries import Instance
+from radii.verdicts import Array
+
+AXIS_ORDERS = ("chw", "hwc")
+"""In which order a flat network input lists the values of a coloured image."""
+
+
+def select(
+    network: Network,
+    dataset: Dataset,
+    *,
+    property: str,  # noqa: A002
+    norm: Norm,
+    layout: str | None = None,
+) -> list[Instance]:
+    """One instance an image and property, in the order of the data set.
+
+    `property` is a spec; `one-to-one` and `become` without a target give one for every target.
+    Misclassified images are kept: their radius is 0. `layout` says how a network with a flat input
+    lists coloured images, which nothing in the network tells. Raises an InputError unless every
+    image fits the network, its label is one of the outputs, and it lies in the domain.
+    """
+    images = images_for(network, dataset, layout)
+    check_labels(network, dataset)
+    images = _in_domain(network, dataset, images)
+    outputs = network.replay(images)
+    _check_outputs(network, dataset, outputs)
+    instances: list[Instance] = []
+    tried: set[tuple[int, str]] = set()
+    for row, label in enumerate(dataset.labels.tolist()):
+        for asked in properties.family(property, label, network.output_size):
+            instance = Instance(
+                network=network.fingerprint,
+                index=int(dataset.indices[row]),
+                input=images[row],
+                label=label,
+                outputs=outputs[row],
+                property=asked,
+                norm=norm,
+                domain=network.domain,
+                outputs_are_probabilities=network.outputs_are_probabilities,
+            )
+            if (label, asked.spec) not in tried:
+                _ = instance.requirement  # raises now if the property makes no sense here
+                tried.add((label, asked.spec))
+            instances.append(instance)
+    if not instances:
+        raise DataError(
+            f"{dataset.title}: property '{property}' asks nothing of the selected images, "
+            "which all have the target as their label"
+        )
+    return instances
+
+
+def images_for(network: Network, dataset: Dataset, layout: str | None) -> Array:
+    """The images as the network takes them: shape, order of axes and type."""
+    given, taken = dataset.shape, network.input_shape
+    order = _order(network, dataset, layout)
+    if order is None:
+        raise DataError(
+            f"{network.name}: input is {extent(taken)} but dataset '{dataset.name}' "
+            f"gives {extent(given)}"
+        )
+    images = dataset.images
+    if order == "hwc":
+        images = np.moveaxis(images, 1, -1)
+    return np.ascontiguousarray(images.reshape(len(images), *taken), dtype=network.input_dtype)
+
+
+def _order(network: Network, dataset: Dataset, layout: str | None) -> str | None:
+    """`chw` to reshape the images as they are, `hwc` to put channels last before; None: no fit."""
+    if layout is not None and layout not in AXIS_ORDERS:
+        raise DataError(f"layout '{layout}' is not one of {', '.join(AXIS_ORDERS)}")
+    given = dataset.shape
+    taken = _without_unit_axes(network.input_shape)
+    if math.prod(given) != math.prod(taken):
+        return None
+    if len(given) != 3 or given[0] == 1:
+        return "chw"
+    channels, height, width = given
+    if taken == _without_unit_axes((channels, height, width)):
+        return "chw"
+    if taken == _without_unit_axes((height, width, channels)):
+        return "hwc"
+    if len(taken) != 1:
+        return None
+    if layout is None:
+        raise DataError(
+            f"{network.name}: input is {extent(network.input_shape)} but dataset '{dataset.name}' "
+            f"gives {extent(given)}; say in which layout the network lists them: chw or hwc"
+        )
+    return layout
+
+
+def _without_unit_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape without axes of length 1, which change no order."""
+    return tuple(length for length in shape if length != 1)
+
+
+def check_labels(network: Network, dataset: Dataset) -> None:
+    """A DataError unless every label is one of the network's outputs."""
+    beyond = np.flatnonzero((dataset.labels < 0) | (dataset.labels >= network.output_size))
+    if beyond.size:
+        row = int(beyond[0])
+        raise DataError(
+            f"{dataset.title}: label {dataset.labels[row]} of image {dataset.indices[row]} "
+            f"is not one of the {network.output_size} outputs of {network.name}"
+        )
+
+
+def _in_domain(network: Network, dataset: Dataset, images: Array) -> Array:
+    """The images, all in the domain; a DataError names the first one that is not.
+
+    A value that is out by no more than the rounding of its type is moved onto the bound: a bound
+    such as -0.4242 has no exact float32, and data scaled to it may end one unit beside it.
+    """
+    low, high = network.domain.box(network.input_shape)
+    values = images.astype(np.float64)
+    excess = np.maximum(low - values, values - high)
+    rounding = np.spacing(np.maximum(np.abs(low), np.abs(high)).astype(images.dtype))
+    outside = ~(excess <= rounding)  # also catches NaN
+    if not outside.any():
+        box, moved = Box(low, high), images.copy()
+        for beside in np.flatnonzero((excess > 0).reshape(len(images), -1).any(axis=1)):
+            moved[beside] = box.project(images[beside], images.dtype)
+        return moved
+    row = int(np.flatnonzero(outside.reshape(len(images), -1).any(axis=1))[0])
+    worst = np.unravel_index(int(np.argmax(excess[row])), excess[row].shape)
+    value = values[row][worst]
+    advice = "; divide pixels by 255" if 2.0 < value <= 255.0 and np.all(high == 1.0) else ""
+    raise DataError(
+        f"{dataset.title}: image {dataset.indices[row]} leaves the domain "
+        f"[{low[worst]:g}, {high[worst]:g}] of {network.name} by {excess[row][worst]:g}: "
+        f"it holds {value:g}{advice}"
+    )
+
+
+def _check_outputs(network: Network, dataset: Dataset, outputs: npt.NDArray[np.floating]) -> None:
+    strange = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
+    if strange.size:
+        raise NetworkError(
+            f"{network.name}: gives outputs that are not finite for image "
+            f"{dataset.indices[int(strange[0])]} of {dataset.title}"
+        )

@@ -1,0 +1,264 @@
+"""torch modules enter by export to ONNX, and must then give what the module gave."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from radii.balls import Domain
+from radii.errors import NetworkError
+from radii.networks._network import Network, load_network
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+EXPORT_CHECK_INPUTS = 4
+
+
+def from_torch(
+    module: nn.Module,
+    *,
+    input_shape: tuple[int, ...],
+    domain: Domain | tuple[npt.ArrayLike, npt.ArrayLike],
+    mean: npt.ArrayLike | None = None,
+    std: npt.ArrayLike | None = None,
+    name: str = "torch",
+) -> Network:
+    """The network of a torch module that maps batches (B, *input_shape), in evaluation mode.
+
+    The module itself is left as it was. `domain`, `mean` and `std` are those of `load_network`.
+    """
+    from radii.networks._loading import REPLAY_TOLERANCE, compare_with_replay
+    from radii.networks._normalization import Normalization
+
+    if not isinstance(module, nn.Module):
+        raise NetworkError(
+            f"a {type(module).__name__} is no torch module: from_torch takes a torch.nn.Module, "
+            "load_network the path of an ONNX file"
+        )
+    parameter = next((p for p in module.parameters() if p.is_floating_point()), torch.zeros(()))
+    sample = torch.zeros((1, *input_shape), dtype=parameter.dtype, device=parameter.device)
+    with _evaluating(module), torch.no_grad():
+        content = _exported(module, sample, name)
+        network = Network.from_bytes(content, domain=domain, name=name, mean=mean, std=std)
+        compare_with_replay(network)
+        low, high = network.domain.box(input_shape)
+        points = np.random.default_rng(0).uniform(low, high, (EXPORT_CHECK_INPUTS, *input_shape))
+        inputs = points.astype(network.input_dtype)
+        normalize = Normalization(mean, std, input_shape=input_shape, network=name)
+        fed = torch.from_numpy(normalize(inputs)).to(parameter.device)
+        expected = module(fed).reshape(EXPORT_CHECK_INPUTS, -1).cpu().numpy()
+    actual = network.replay(inputs)
+    limit = REPLAY_TOLERANCE * max(1.0, float(np.abs(expected).max()))
+    if actual.shape != expected.shape or not np.abs(actual - expected).max() <= limit:
+        raise NetworkError(
+            f"{name}: the exported network does not compute what the torch module does; "
+            "export it to ONNX by hand and load the file"
+        )
+    return network
+
+
+@contextmanager
+def _evaluating(module: nn.Module) -> Iterator[None]:
+    """Evaluation mode for the module and all its parts, each put back as it was."""
+    modes = [(part, part.training) for part in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, training in modes:
+            part.training = training
+
+
+def _exported(module: nn.Module, sample: Tensor, name: str) -> bytes:
+    """With the exporter that needs no further package; it says a lot, which is not shown."""
+    silence = StringIO()
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "model.onnx"
+        try:
+            with (
+                warnings.catch_warnings(),
+                redirect_stdout(silence),
+                redirect_stderr(silence),
+            ):
+                warnings.simplefilter("ignore")
+                torch.onnx.export(
+                    module,
+                    (sample,),
+                    path,
+                    dynamo=False,
+                    input_names=["input"],
+                    output_names=["output"],
+                )
+        except Exception as error:
+            first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+            raise NetworkError(
+                f"{name}: torch cannot export the module for inputs of shape "
+                f"{tuple(sample.shape[1:])} to ONNX: {first}"
+            ) from error
+        return path.read_bytes()
+
+
+# Models of foolbox as networks: with their bounds as the domain, and their preprocessing.
+
+
+def is_foolbox_model(model: Any) -> bool:
+    """Told by its class, so that foolbox need not be there."""
+    return any(kind.__module__.startswith("foolbox.models") for kind in type(model).__mro__)
+
+
+def from_foolbox(model: Any, *, input_shape: tuple[int, ...], name: str = "foolbox") -> Network:
+    """The network of a foolbox PyTorchModel that takes batches (B, *input_shape).
+
+    Its bounds are the domain, and its preprocessing (a flipped axis, mean, standard deviation) is
+    part of the network, so that eps is in the units of the bounds, as in foolbox.
+    """
+    from radii.networks._loading import REPLAY_TOLERANCE
+
+    module = _Preprocessed(model, name)
+    bounds = (float(model.bounds.lower), float(model.bounds.upper))
+    network = from_torch(module, input_shape=input_shape, domain=bounds, name=name)
+    points = np.random.default_rng(1).uniform(*bounds, (EXPORT_CHECK_INPUTS, *input_shape))
+    inputs = points.astype(network.input_dtype)
+    with torch.no_grad():
+        told = (
+            model(torch.from_numpy(inputs).to(module.device))
+            .reshape(EXPORT_CHECK_INPUTS, -1)
+            .cpu()
+            .numpy()
+        )
+    limit = REPLAY_TOLERANCE * max(1.0, float(np.abs(told).max()))
+    if not np.abs(network.replay(inputs) - told).max() <= limit:
+        raise NetworkError(f"{name}: does not compute what the foolbox model does")
+    return network
+
+
+class _Preprocessed(nn.Module):
+    """The torch module within a foolbox model, behind what foolbox does to inputs before it."""
+
+    mean: Tensor | None
+    std: Tensor | None
+
+    def __init__(self, model: Any, name: str) -> None:
+        super().__init__()
+        inner, scale, shift = model, 1.0, 0.0
+        while type(inner).__name__ == "TransformBoundsWrapper":
+            (low, high), (least, most) = inner.bounds, inner._model.bounds
+            factor = (most - least) / (high - low)
+            scale, shift = scale * factor, shift * factor + least - low * factor
+            inner = inner._model
+        module = _module_of(inner)
+        if module is None:
+            raise NetworkError(
+                f"{name}: a {type(model).__name__} of foolbox holds no torch module; "
+                "export the model to ONNX and load the file"
+            )
+        self.module = module
+        self.scale, self.shift = scale, shift
+        mean, std, self.flip_axis = inner._preprocess_args
+        self.register_buffer("mean", None if mean is None else mean.raw)
+        self.register_buffer("std", None if std is None else std.raw)
+        self.device = inner.device
+
+    def forward(self, x: Tensor) -> Tensor:
+        if (self.scale, self.shift) != (1.0, 0.0):
+            x = x * self.scale + self.shift
+        if self.flip_axis is not None:
+            x = x.flip(self.flip_axis)
+        if self.mean is not None:
+            x = x - self.mean
+        if self.std is not None:
+            x = x / self.std
+        outputs: Tensor = self.module(x)
+        return outputs
+
+
+def _module_of(model: Any) -> nn.Module | None:
+    """foolbox keeps the module in a function that calls it."""
+    if type(model).__name__ != "PyTorchModel":
+        return None
+    held = inspect.getclosurevars(model._model).nonlocals.values()
+    return next((each for each in held if isinstance(each, nn.Module)), None)
+
+
+# Models as people have them in Python: networks, ONNX files, torch modules, foolbox models.
+
+
+DomainLike = Domain | tuple[npt.ArrayLike, npt.ArrayLike]
+
+
+def as_network(
+    model: Network | str | Path | nn.Module | Any,
+    *,
+    input_shape: tuple[int, ...],
+    domain: DomainLike | None = None,
+    mean: npt.ArrayLike | None = None,
+    std: npt.ArrayLike | None = None,
+    name: str | None = None,
+) -> Network:
+    """The network of a `Network`, an ONNX file, a torch module or a foolbox model.
+
+    `input_shape` is that of one input of the data, for modules. `domain` is needed for files and
+    modules, which do not say which inputs are valid; `mean` and `std` are theirs, too.
+    """
+    from torch import nn
+
+    is_complete = isinstance(model, Network) or is_foolbox_model(model)
+    if is_complete and any(each is not None for each in (domain, mean, std)):
+        raise NetworkError(
+            f"a {type(model).__name__} has its own domain and normalisation: leave out domain, "
+            "mean and std"
+        )
+    if isinstance(model, Network):
+        return model
+    if is_foolbox_model(model):
+        return from_foolbox(model, input_shape=input_shape, name=name or "foolbox")
+    if not isinstance(model, str | Path | nn.Module):
+        raise NetworkError(
+            f"a model of type {type(model).__name__} is not a radii Network, the path of an ONNX "
+            "file, a torch module or a foolbox model"
+        )
+    if domain is None:
+        raise NetworkError(
+            "say which inputs are valid: domain=(0, 1) for pixels between 0 and 1, "
+            "or domain=(low, high) with one number for each channel"
+        )
+    if isinstance(model, nn.Module):
+        called = name or type(model).__name__
+        return from_torch(
+            model, input_shape=input_shape, domain=domain, mean=mean, std=std, name=called
+        )
+    return load_network(model, domain=domain, mean=mean, std=std, name=name)
+
+
+def distinct_names(files: Sequence[str | Path]) -> list[str | None]:
+    """Names for files whose own would be the same: the ends of their paths. None: its own will do.
+
+    Several networks of one name would be taken for one in every table.
+    """
+    paths = [Path(file).resolve() for file in files]
+    own = Counter(path.name for path in paths)
+    return [
+        None if own[path.name] == 1 else "/".join(path.parts[-_parts_needed(path, paths) :])
+        for path in paths
+    ]
+
+
+def _parts_needed(path: Path, paths: Sequence[Path]) -> int:
+    """How much of its end tells a path from all the others."""
+    others = [other.parts for other in paths if other != path]
+    counts = range(1, len(path.parts) + 1)
+    return next(n for n in counts if all(other[-n:] != path.parts[-n:] for other in others))

@@ -1,0 +1,201 @@
+"""The network: one graph that runs in torch, and the same graph replayed on ONNX Runtime."""
+
+from __future__ import annotations
+
+import re
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from radii.balls import Domain
+from radii.errors import DataError, NetworkError
+from radii.networks._graph import Graph
+from radii.networks.operators._activations import Softmax
+from radii.networks.operators._arrangement import Reshape
+from radii.networks.operators._elementwise import Cast
+
+
+class Network:
+    """A classifier or any other function of one tensor; made by `load_network` or `from_torch`.
+
+    `onnx_bytes` is self-contained and includes the normalisation, so that eps is in the data's own
+    units everywhere. Pickling keeps these bytes and rebuilds the rest.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        domain: Domain,
+        graph: Graph,
+        fingerprint: str,
+        input_shape: tuple[int, ...],
+        input_dtype: np.dtype[np.floating],
+        onnx_bytes: bytes,
+    ) -> None:
+        domain.box(input_shape)
+        self.name = name
+        self.domain = domain
+        self.graph = graph
+        self.fingerprint = fingerprint
+        self.input_shape = input_shape
+        self.input_dtype = input_dtype
+        self.onnx_bytes = onnx_bytes
+        self.output_size = graph.nodes[graph.output].size
+
+    @classmethod
+    def from_bytes(
+        cls,
+        model: bytes,
+        *,
+        domain: Domain | tuple[npt.ArrayLike, npt.ArrayLike],
+        name: str,
+        mean: npt.ArrayLike | None = None,
+        std: npt.ArrayLike | None = None,
+    ) -> Network:
+        """The network of a serialised ONNX model without external weights."""
+        from radii.networks._loading import network_from_bytes
+
+        return network_from_bytes(model, domain=domain, name=name, mean=mean, std=std)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Outputs (B, output_size) of inputs (B, *input_shape), in x's dtype and on its device."""
+        if tuple(x.shape[1:]) != self.input_shape:
+            raise self._misshapen(tuple(x.shape))
+        return self.graph(x).reshape(x.shape[0], self.output_size)
+
+    def replay(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """Outputs (B, output_size) on ONNX Runtime, one input at a time on one thread."""
+        if x.shape[1:] != self.input_shape:
+            raise self._misshapen(x.shape)
+        if len(x) == 0:
+            return np.empty((0, self.output_size), self.input_dtype)
+        batch = np.ascontiguousarray(x, dtype=self.input_dtype)
+        return self._replay.run(batch.reshape(len(x), *self.graph.nodes[0].shape))
+
+    @property
+    def replayed_on(self) -> str:
+        """What `replay` runs on, such as `onnxruntime 1.31.1`."""
+        return replay_version()
+
+    @property
+    def is_piecewise_linear(self) -> bool:
+        """Linear on each of finitely many polyhedra: no Sigmoid, Softmax, products of values."""
+        return self.graph.is_piecewise_linear
+
+    @property
+    def outputs_are_probabilities(self) -> bool:
+        """The outputs are the softmax of as many values: no affine map follows it."""
+        node = self.graph.nodes[self.graph.output]
+        while isinstance(node.operator, Reshape):
+            node = self.graph.nodes[node.inputs[0]]
+        operator = node.operator
+        return isinstance(operator, Softmax) and node.shape[operator.axis] == node.size > 1
+
+    @property
+    def computed_in(self) -> np.dtype[np.floating]:
+        """The number type of the file's operators; the narrowest, where it has several."""
+        is_narrowed = any(isinstance(node.operator, Cast) for node in self.graph.nodes)
+        return np.dtype(np.float32) if is_narrowed else self.input_dtype
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        """`input_dtype` as torch calls it."""
+        return torch.float64 if self.input_dtype == np.float64 else torch.float32
+
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, self.input_shape))
+        return f"Network({self.name!r}, {shape} -> {self.output_size}, {self.fingerprint[:12]})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.onnx_bytes, self.domain.low, self.domain.high, self.name)
+
+    @cached_property
+    def _replay(self) -> Replay:
+        return Replay(self.onnx_bytes, self.name)
+
+    def _misshapen(self, shape: tuple[int, ...]) -> DataError:
+        return DataError(
+            f"{self.name}: takes batches of inputs of shape {self.input_shape}, "
+            f"but was given an array of shape {shape}"
+        )
+
+
+def _rebuild(model: bytes, low: npt.ArrayLike, high: npt.ArrayLike, name: str) -> Network:
+    return Network.from_bytes(model, domain=(low, high), name=name)
+
+
+def load_network(
+    path: str | Path,
+    *,
+    domain: Domain | tuple[npt.ArrayLike, npt.ArrayLike],
+    mean: npt.ArrayLike | None = None,
+    std: npt.ArrayLike | None = None,
+    name: str | None = None,
+) -> Network:
+    """The network in an ONNX file, called like the file unless `name` is given.
+
+    `domain` is the box of valid inputs, in the data's own units. With `mean` and `std` the network
+    is fed (x - mean) / std; both are one number or one for each channel.
+    """
+    from radii.networks._loading import network_from_file
+
+    return network_from_file(Path(path), domain=domain, mean=mean, std=std, name=name)
+
+
+# Running a model on ONNX Runtime: the reference that every witness is checked against.
+
+
+@cache
+def replay_version() -> str:
+    """The engine that replays, with its version."""
+    from importlib.metadata import version
+
+    return f"onnxruntime {version('onnxruntime')}"
+
+
+class Replay:
+    """A session on one thread of the CPU, fed one input at a time: the same answer every time."""
+
+    def __init__(self, model: bytes, name: str) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        self._name = name
+        try:
+            self._session: Any = onnxruntime.InferenceSession(
+                model, options, providers=["CPUExecutionProvider"], enable_fallback=0
+            )
+        except Exception as error:
+            raise NetworkError(
+                f"{name}: {replay_version()} cannot load it: {_reason(error)}"
+            ) from None
+        self._input = self._session.get_inputs()[0].name
+
+    def run(self, inputs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """The outputs, flattened, of inputs stacked along the first axis."""
+        outputs = []
+        for x in inputs:
+            try:
+                (y,) = self._session.run(None, {self._input: x})
+            except Exception as error:
+                raise NetworkError(
+                    f"{self._name}: {replay_version()} cannot run it: {_reason(error)}"
+                ) from None
+            outputs.append(np.ravel(y))
+        return np.stack(outputs)
+
+
+def _reason(error: Exception) -> str:
+    """What the runtime says, without its error codes, source paths and signatures."""
+    text = " ".join(str(error).split())
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", text)
+    return re.sub(r"/onnxruntime_src/\S+ .*\) (?:const )?", "", text)

@@ -1,0 +1,244 @@
+"""A table of numbers as a heat map, in which every cell also tells its number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from radii.distributions import Distribution, KsMatrix, ks_matrix
+from radii.errors import DataError, InputError
+from radii.plots._style import (
+    LABEL_SIZE,
+    SMALL_SIZE,
+    TEXT_WIDTH,
+    TICK_SIZE,
+    groups_of,
+    left_out_text,
+    missing_group,
+    new_panels,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+Float64 = npt.NDArray[np.float64]
+
+UNKNOWN_COLOUR = "#eeeeee"
+"""The ground of cells about which nothing is known."""
+
+
+def short(value: float, digits: int = 3) -> str:
+    """A share or radius in a narrow cell: `.043`, `1`; a dash where there is none."""
+    if np.isnan(value):
+        return "–"
+    text = f"{value:.{digits}f}"
+    if float(text) in (0.0, 1.0):
+        return str(int(float(text)))
+    return text.replace("0.", ".", 1) if abs(value) < 1 else text
+
+
+def draw_matrix(
+    axes: Axes,
+    values: Float64,
+    *,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    colours: str,
+    limits: tuple[float, float],
+    told: Callable[[float], str] = short,
+    marks: Collection[tuple[int, int]] = (),
+) -> Any:
+    """Draw a table; returns the image, for a colour bar. NaN is a cell without a number.
+
+    Cells in `marks` have a star behind their number.
+    """
+    from matplotlib import colormaps
+    from matplotlib.colors import Normalize
+
+    palette = colormaps[colours].with_extremes(bad=UNKNOWN_COLOUR)
+    scale = Normalize(*limits)
+    image = axes.imshow(
+        np.ma.masked_invalid(values), cmap=palette, norm=scale, aspect="auto", interpolation="none"
+    )
+    for row, column in np.ndindex(values.shape):
+        value = float(values[row, column])
+        axes.text(
+            column,
+            row,
+            told(value) + ("*" if (row, column) in marks else ""),
+            ha="center",
+            va="center",
+            fontsize=SMALL_SIZE,
+            color="#888888" if np.isnan(value) else _readable_on(palette(scale(value))),
+            in_layout=False,  # it lies within its cell; measuring hundreds of texts takes seconds
+        )
+    frame_cells(axes, rows, columns)
+    return image
+
+
+def shortened(name: str, limit: int = 22) -> str:
+    """A name whose middle gives way to an ellipsis where it is too long to stand at a table."""
+    if len(name) <= limit:
+        return name
+    end = limit // 2
+    return f"{name[: limit - end - 1]}…{name[-end:]}"
+
+
+def frame_cells(axes: Axes, rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Names along both sides, white lines between the cells, and no spines."""
+    longest = max((len(name) for name in columns), default=0)
+    axes.set_xticks(range(len(columns)), [shortened(name) for name in columns])
+    if longest > 3:
+        axes.tick_params(axis="x", rotation=45)
+        for label in axes.get_xticklabels():
+            label.set_horizontalalignment("right")
+            label.set_rotation_mode("anchor")
+    axes.set_yticks(range(len(rows)), [shortened(name) for name in rows])
+    axes.set_xticks(np.arange(len(columns) + 1) - 0.5, minor=True)
+    axes.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
+    axes.grid(visible=False, which="major")
+    axes.grid(visible=True, which="minor", color="white", linewidth=1.0)
+    axes.set_axisbelow(False)
+    axes.tick_params(which="both", length=0, labelsize=TICK_SIZE)
+    axes.spines[:].set_visible(False)
+
+
+def _readable_on(ground: tuple[float, float, float, float]) -> str:
+    """Black or white, whichever stands out more by relative luminance."""
+    red, green, blue = (
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4
+        for channel in ground[:3]
+    )
+    return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "white"
+
+
+# Kolmogorov-Smirnov matrices as in the per-class paper's appendix B.
+
+
+CELL_COLOURS = {
+    "differ (Holm)": ("#0072B2", "white"),
+    "differ (one test)": ("#9ecbe8", "black"),
+    "no difference shown": ("#f5e7b2", "black"),
+}
+"""Ground and ink of a cell: significant among all tests, on its own only, or not at all."""
+
+
+def ks_matrices(
+    distribution: Distribution, by: str = "class", each: str | None = None
+) -> dict[str, KsMatrix]:
+    """One matrix for each group of `each`: of classes or targets a network, of networks a class.
+
+    Groups with nothing to compare are left out.
+    """
+    panel = each or ("network" if by != "network" else None)
+    parts = (
+        {"": distribution}
+        if panel is None
+        else {group.name: group.distribution for group in groups_of(distribution, panel)}
+    )
+    found, reason = {}, ""
+    for name, part in parts.items():
+        try:
+            found[name] = ks_matrix(part, by)
+        except InputError as error:
+            reason = str(error)
+    if not found:
+        raise DataError(reason)
+    if by != "network" and all(matrix.keys == (None,) for matrix in found.values()):
+        raise missing_group(by)
+    return found
+
+
+def draw_ks_matrix(
+    distribution: Distribution,
+    by: str = "class",
+    *,
+    each: str | None = None,
+    level: float = 0.05,
+    width: float = TEXT_WIDTH,
+) -> Figure:
+    """The largest distance between the proven radii's distributions, for every pair of groups.
+
+    Training inputs are compared below the diagonal, testing inputs above it, and training with
+    testing on it. Blue cells differ after Holm's correction over the matrix, pale ones only if
+    theirs were the only test, as the paper takes it; yellow ones are not shown to differ. Results
+    without any answer have no value to test; the title counts them.
+    """
+    from matplotlib.patches import Patch
+
+    matrices = ks_matrices(distribution, by, each)
+    size = max(len(matrix.keys) for matrix in matrices.values())
+    longest = max(len(shortened(str(key))) for matrix in matrices.values() for key in matrix.keys)
+    names = 0.4 + 0.045 * longest
+    cell = 0.3 if size <= 12 else 0.22
+    figure, axes = new_panels(
+        [shortened(name) for name in matrices],
+        width=width,
+        panel_width=min(width, names + cell * size),
+        panel_height=names + 0.3 + 0.7 * cell * size,
+        x_label=by,
+        y_label=by,
+    )
+    for panel, matrix in zip(axes, matrices.values(), strict=True):
+        _draw_cells(panel, matrix, level)
+    title = "KS statistic; training below the diagonal, testing above"
+    left_out = left_out_text(sum(sum(matrix.left_out) for matrix in matrices.values()))
+    handles = [Patch(facecolor=ground, label=name) for name, (ground, _) in CELL_COLOURS.items()]
+    figure.set_figheight(figure.get_figheight() + (0.5 if left_out else 0.35))
+    figure.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=3,
+        frameon=False,
+        fontsize=SMALL_SIZE if width < 4 else TICK_SIZE,
+        handlelength=1.0,
+        handletextpad=0.4,
+        columnspacing=1.0,
+        title=f"{title}\n{left_out}" if left_out else title,
+        title_fontsize=LABEL_SIZE if width >= 4 else TICK_SIZE,
+    )
+    return figure
+
+
+def _draw_cells(axes: Axes, matrix: KsMatrix, level: float) -> None:
+    from matplotlib.colors import ListedColormap
+
+    adjusted, alone = matrix.differ(level), matrix.differ(level, is_adjusted=False)
+    kinds = np.where(adjusted, 0.0, np.where(alone, 1.0, 2.0))
+    kinds[np.isnan(matrix.statistics)] = np.nan
+    grounds = ListedColormap([ground for ground, _ in CELL_COLOURS.values()]).with_extremes(
+        bad="white"
+    )
+    axes.imshow(
+        np.ma.masked_invalid(kinds),
+        cmap=grounds,
+        vmin=-0.5,
+        vmax=2.5,
+        aspect="auto",
+        interpolation="none",
+    )
+    inks = [ink for _, ink in CELL_COLOURS.values()]
+    for row, column in np.argwhere(~np.isnan(matrix.statistics)):
+        axes.text(
+            column,
+            row,
+            short(float(matrix.statistics[row, column]), 2),
+            ha="center",
+            va="center",
+            fontsize=SMALL_SIZE,
+            color=inks[int(kinds[row, column])],
+            in_layout=False,
+        )
+    names = [str(key) for key in matrix.keys]
+    frame_cells(axes, names, names)
+    size = len(names)
+    steps = np.repeat(np.arange(size + 1), 2) - 0.5
+    for x, y in ((steps[1:], steps[:-1]), (steps[:-1], steps[1:])):
+        axes.plot(x, y, color="#444444", linewidth=0.9, zorder=4, clip_on=False)
+    axes.set_xlim(-0.5, size - 0.5)
+    axes.set_ylim(size - 0.5, -0.5)

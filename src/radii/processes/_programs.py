@@ -1,0 +1,153 @@
+"""Running a foreign program: limits hold for its whole tree of processes, its output is bounded.
+
+The program runs under `supervisor.py`, which ends it with everything it started when a limit is
+reached, when it is cancelled, and when this process dies.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from radii.verdicts import Verdict
+from radii.verifiers import Limits
+
+OUTPUT_TAIL_BYTES = 1 << 16
+"""The end of a program's output that is kept: enough for a traceback."""
+
+CANCEL_POLL_SECONDS = 0.05
+"""Between two questions whether the query was cancelled."""
+
+END_SECONDS = 3.0
+"""How long the supervisor may take to end the program, once told to or at a limit."""
+
+QUOTED_CHARACTERS = 200
+"""Characters of a program's last line that a message quotes."""
+
+END_STATUS_MAP = {
+    "timeout": Verdict.TIMEOUT,
+    "memout": Verdict.MEMOUT,
+    "cancelled": Verdict.CANCELLED,
+    "unstarted": Verdict.ERROR,
+    "lost": Verdict.ERROR,
+}
+"""What each end but the program's own means. Kept in step with `supervisor.py`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnd:
+    """How a program ended: `missing` is None if by itself, with exit code `code`.
+
+    `output` is the end of what it printed; `peculiarity` says in words what was not as it should.
+    """
+
+    missing: Verdict | None
+    code: int
+    output: str
+    peculiarity: str
+
+    @property
+    def last_line(self) -> str:
+        lines = self.output.strip().splitlines()
+        return lines[-1].strip()[:QUOTED_CHARACTERS] if lines else ""
+
+
+def run_program(
+    command: Sequence[str],
+    directory: Path,
+    limits: Limits,
+    *,
+    environment: Mapping[str, str] | None = None,
+    scratch: Path | None = None,
+) -> ProgramEnd:
+    """Run a command in a directory until it ends, or has to.
+
+    Its processes may hold together what this one leaves of `limits.memory_bytes`, and use
+    `limits.cpu_seconds`. `scratch` is removed even if this process dies meanwhile.
+    """
+    job = {
+        "command": list(command),
+        "directory": str(directory),
+        "environment": dict(environment or {}),
+        "seconds": _finite(limits.started + limits.seconds - time.monotonic()),
+        "cpu_seconds": _finite(limits.cpu_seconds),
+        "memory_bytes": None if limits.memory_bytes is None else int(limits.memory_left),
+        "kept_bytes": OUTPUT_TAIL_BYTES,
+        "scratch": None if scratch is None else str(scratch),
+    }
+    supervisor = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(Path(__file__).with_name("_supervisor.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C in a terminal is for us to hear
+    )
+    assert supervisor.stdin is not None and supervisor.stdout is not None
+    try:
+        supervisor.stdin.write(json.dumps(job).encode() + b"\n")
+        supervisor.stdin.flush()
+        _wait(supervisor.stdin, supervisor.stdout, limits)
+        return _program_end(supervisor.stdout, command[0])
+    except BrokenPipeError:
+        return _program_end(supervisor.stdout, command[0])
+    finally:
+        _close(supervisor)
+
+
+def _finite(seconds: float) -> float | None:
+    return None if math.isinf(seconds) else max(0.0, seconds)
+
+
+def _wait(stdin: IO[bytes], stdout: IO[bytes], limits: Limits) -> None:
+    """Until there is a report, or the supervisor is out of reach. Tells it when to stop."""
+    killed_at = limits.started + limits.seconds + END_SECONDS
+    while not select.select([stdout], [], [], CANCEL_POLL_SECONDS)[0]:
+        if not stdin.closed and limits.cancelled():
+            stdin.close()
+            killed_at = min(killed_at, time.monotonic() + END_SECONDS)
+        if time.monotonic() >= killed_at:
+            return
+
+
+def _program_end(stdout: IO[bytes], program: str) -> ProgramEnd:
+    line = stdout.readline() if select.select([stdout], [], [], 0)[0] else b""
+    lost = {"ended": "lost", "code": 0, "output": ""}
+    report: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else lost
+    how, code, output = str(report["ended"]), int(report["code"]), str(report["output"])
+    words = {
+        "exited": _exit_words(code),
+        "timeout": "killed: it overran its time limit",
+        "memout": "killed: it overran its memory limit",
+        "cancelled": "killed: it was cancelled",
+        "unstarted": f"{program} cannot be started: {output}",
+        "lost": "its supervisor died",
+    }
+    return ProgramEnd(END_STATUS_MAP.get(how), code, output, words[how])
+
+
+def _exit_words(code: int) -> str:
+    if code < 0:
+        return f"it died of signal {-code}"
+    return f"it ended with exit code {code}" if code else ""
+
+
+def _close(supervisor: subprocess.Popen[bytes]) -> None:
+    """The end of its input makes the supervisor end the program and itself."""
+    assert supervisor.stdin is not None and supervisor.stdout is not None
+    with suppress(BrokenPipeError):
+        supervisor.stdin.close()
+    try:
+        supervisor.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        supervisor.kill()
+        supervisor.wait()
+    supervisor.stdout.close()

@@ -1,0 +1,364 @@
+"""Questions and answers of all instances, packed: row r's are those from start[r] to start[r+1]."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import radii
+from radii.distributions import (
+    NO_NUMBER,
+    Distribution,
+    dkw_half_width,
+    dominance,
+    over_targets,
+    quality,
+    ranked_arithmetics,
+    spearman_matrix,
+    weakest_arithmetic,
+)
+from radii.errors import DataError
+from radii.queries import Grid
+from radii.report._ensembles import ensemble_objects, ensemble_sentences
+from radii.report._findings import are_comparable, notes, summary_sentences
+from radii.report._following import SearchStep, Source, read_places
+from radii.report._pictures import PackedArrays, pack_pictures
+from radii.verdicts import Arithmetic
+
+if TYPE_CHECKING:
+    from radii.ensembles import EnsembleResults
+
+
+NUMBERS = {"eps": "f8", "seconds": "f4", "proof_eps": "f8", "distance": "f8"}
+NUMBERS |= {"lower": "f8", "upper": "f8"}
+WORDS = ("kind", "verdict", "verifier", "message")
+
+
+def pack_histories(columns: PackedArrays, sources: Sequence[Source]) -> dict[str, list[str]]:
+    """Add the arrays; returns the words that they refer to by number."""
+    counts: list[int] = []
+    steps: list[SearchStep] = []
+    for source in sources:
+        if source.steps:
+            counts += [len(told) for told in source.steps]
+            steps += [step for told in source.steps for step in told]
+        else:
+            counts += [0] * len(source.distribution)
+    columns.add("history_start", np.concatenate([[0], np.cumsum(counts)]), "u4")
+    for name, kind in NUMBERS.items():
+        values = [getattr(step, name) for step in steps]
+        columns.add(f"history_{name}", [math.nan if v is None else v for v in values], kind)
+    tables = {}
+    for name in WORDS:
+        words: dict[str, int] = {}
+        codes = [words.setdefault(getattr(step, name), len(words)) for step in steps]
+        columns.add(f"history_{name}", codes, "u4" if name == "message" else "u2")
+        tables[f"{name}s"] = list(words)
+    return tables
+
+
+# From experiments to what the page is fed with: facts as JSON, arrays and pictures as bytes.
+#
+# The page (`assets/`) knows nothing else. A file carries the three parts inside itself; a server
+# can
+# hand out the same three parts again whenever they change.
+
+
+PAYLOAD_FORMAT = 1
+
+PICTURE_BYTES = 16 * 2**20
+
+LEVEL = 0.95
+
+REPORT_SETTINGS = (
+    *("source", "split", "property", "norm", "grid", "search", "verifier", "arithmetic"),
+    *("attack", "timeout", "budget", "seed"),
+)
+
+ROW_COLUMNS = {"label": "i4", "predicted": "i4", "correct": "u1", "target": "i4"}
+ROW_COLUMNS |= {"witness_class": "i4", "lower": "f8", "upper": "f8", "seconds": "f4"}
+ROW_COLUMNS |= {"queries": "u4", "missing": "u4", "cancelled": "u4"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Payload:
+    """What the page shows. `facts` is JSON; the others are compressed blocks it describes."""
+
+    facts: dict[str, Any]
+    columns: bytes
+    pictures: bytes
+
+
+def make_payload(
+    places: Sequence[Path], *, title: str = "", picture_bytes: int = PICTURE_BYTES
+) -> Payload:
+    """Read directories of experiments and ensembles, or files of published results, for a page."""
+    sources, ensembles = read_places(places)
+    return payload_of(sources, ensembles=ensembles, title=title, picture_bytes=picture_bytes)
+
+
+def payload_of(
+    sources: Sequence[Source],
+    *,
+    ensembles: Sequence[EnsembleResults] = (),
+    title: str = "",
+    picture_bytes: int | None = PICTURE_BYTES,
+) -> Payload:
+    """The payload of what is read already.
+
+    Without `picture_bytes` it has no pictures, and the page asks for those of an input when it
+    shows it: see `pictures_of`.
+    """
+    columns = PackedArrays()
+    if sources:
+        pictures, facts = _add_experiments(sources, columns, picture_bytes)
+    else:
+        pictures, facts = PackedArrays(), _add_no_rows(columns)
+    room = (picture_bytes or 0) - pictures.size
+    told, ensemble_notes = ensemble_objects(ensembles, pictures, room) if ensembles else ([], [])
+    facts = {
+        **facts,
+        "format": PAYLOAD_FORMAT,
+        "version": radii.__version__,
+        "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "title": title or _title([*sources, *ensembles]),
+        "ensembles": told,
+        "summary": [*facts["summary"], *ensemble_sentences(ensembles)],
+        "notes": [*facts["notes"], *ensemble_notes],
+        "level": LEVEL,
+        "has_pictures": picture_bytes is not None,
+        "arrays": {"columns": columns.contents, "pictures": pictures.contents},
+    }
+    return Payload(facts, columns.compressed(), pictures.compressed())
+
+
+def _add_experiments(
+    sources: Sequence[Source], columns: PackedArrays, picture_bytes: int | None
+) -> tuple[PackedArrays, dict[str, Any]]:
+    """Experiments: their pictures and facts; arrays go into the columns."""
+    measured = Distribution.union(source.distribution for source in sources)
+    counted, target_notes = _one_bracket_an_input(measured)
+    inputs = _input_numbers(sources)
+    pictures = pack_pictures(sources, inputs, limit=picture_bytes or 0)
+    _add_rows(columns, measured, inputs)
+    scopes = _add_arithmetics(columns, measured)
+    _add_counted(columns, counted, measured.networks)
+    tables = pack_histories(columns, sources)
+    columns.add("input_at", pictures.input_at, "i4")
+    columns.add("input_shape", pictures.input_shape, "i4")
+    columns.add("pixel_range", pictures.pixel_range, "f4")
+    columns.add("difference_at", pictures.difference_at, "i4")
+    columns.add("difference_scale", pictures.difference_scale, "f4")
+    note = "" if picture_bytes is None else pictures.note(picture_bytes)
+    return pictures.block, {
+        "experiments": [_experiment(source) for source in sources],
+        "networks": _networks(sources, counted),
+        "classes": sorted({*measured.labels, *_class_numbers(measured)}),
+        "eps": _eps_axis(sources, counted),
+        "summary": summary_sentences(sources, measured, counted),
+        "notes": [*notes(sources), *target_notes, *([note] if note else [])],
+        "disagreements": _disagreements(sources),
+        "pairs": _pairs(counted) if are_comparable(sources) else [],
+        "correlations": _correlations(sources, measured),
+        "scopes": scopes,
+        "has_targets": bool(np.any(measured.column("target") != NO_NUMBER)),
+        "targets_are_become": _are_become(measured),
+        "shapes": pictures.shapes,
+        **tables,
+    }
+
+
+def _are_become(measured: Distribution) -> bool:
+    """Whether every target was one to be taken for, not only one to reach the label's output."""
+    is_targeted = measured.column("target") != NO_NUMBER
+    asked = measured.column("property")[is_targeted]
+    return bool(np.char.startswith(asked, "become").all())
+
+
+def _add_no_rows(columns: PackedArrays) -> dict[str, Any]:
+    """A page without experiments has no rows, and so no other columns."""
+    columns.add("network", [], "u2")
+    columns.add("counted_network", [], "u2")
+    lists = ("experiments", "networks", "classes", "summary", "notes", "disagreements", "shapes")
+    return {"eps": None, **{name: [] for name in lists}}
+
+
+def pictures_of(sources: Sequence[Source], number: int) -> dict[str, Any]:
+    """The pictures of one input, by the number that it has in the payload of the same sources."""
+    inputs = _input_numbers(sources)
+    if number not in inputs:
+        raise DataError(f"input {number} is not in these experiments")
+    return pack_pictures(sources, inputs, only=number).of_input(number)
+
+
+def _one_bracket_an_input(measured: Distribution) -> tuple[Distribution, list[str]]:
+    """One bracket an input, for shares of inputs: the smallest over targets where they are all."""
+    parts, told = [], []
+    for name, part in measured.by_network().items():
+        if np.all(part.column("target") == NO_NUMBER):
+            parts.append(part)
+            continue
+        try:
+            parts.append(over_targets(part))
+        except DataError:
+            parts.append(part)
+            told.append(f"{name} was not measured for every target: its shares are of pairs.")
+    return Distribution.union(parts), told
+
+
+def _input_numbers(sources: Sequence[Source]) -> list[int]:
+    """Equal inputs have equal numbers, over all experiments; -1 where an input is not known."""
+    numbers: dict[str, int] = {}
+    told = []
+    for source in sources:
+        if source.inputs:
+            told += [numbers.setdefault(key, len(numbers)) for key in source.inputs]
+        else:
+            told += [-1] * len(source.distribution)
+    return told
+
+
+def _add_rows(columns: PackedArrays, measured: Distribution, inputs: Sequence[int]) -> None:
+    columns.add("network", _codes(measured, measured.networks), "u2")
+    columns.add("position", measured.column("input"), "i4")
+    columns.add("input", inputs, "i4")
+    columns.add("holds", measured.holds, "u1")
+    for name, kind in ROW_COLUMNS.items():
+        columns.add(name, measured.column(name), kind)
+
+
+def _add_arithmetics(columns: PackedArrays, measured: Distribution) -> list[str]:
+    """The arithmetic of each row's proof, as a place in the list of words that is returned."""
+    texts, places = ranked_arithmetics(measured.column("arithmetic"))
+    columns.add("arithmetic", places, "u1")
+    return [Arithmetic.parse(str(text)).scope if text else "" for text in texts]
+
+
+def _add_counted(columns: PackedArrays, counted: Distribution, networks: Sequence[str]) -> None:
+    """Arrays that shares of inputs are computed from; the same as the rows without targets."""
+    columns.add("counted_network", _codes(counted, networks), "u2")
+    columns.add("counted_label", counted.label, "i4")
+    columns.add("counted_lower", counted.lower, "f8")
+    columns.add("counted_upper", counted.upper, "f8")
+
+
+def _codes(distribution: Distribution, networks: Sequence[str]) -> Any:
+    order = np.argsort(np.array(networks))
+    return order[np.searchsorted(np.array(networks), distribution.network, sorter=order)]
+
+
+def _experiment(source: Source) -> dict[str, Any]:
+    told = {name: source.experiment.get(name) for name in REPORT_SETTINGS}
+    return {"place": str(source.place), "is_measured": bool(source.keys), **told}
+
+
+def _networks(sources: Sequence[Source], counted: Distribution) -> list[dict[str, Any]]:
+    told = []
+    parts = counted.by_network()
+    for place, source in enumerate(sources):
+        for name, measured in source.distribution.by_network().items():
+            part = parts[name]
+            median = part.correctly_classified().median() if part.holds.any() else None
+            told.append(
+                {
+                    "name": name,
+                    "fingerprint": str(measured.column("fingerprint")[0]),
+                    "experiment": place,
+                    "arithmetic": _text(weakest_arithmetic(measured)),
+                    "inputs": len(part),
+                    "instances": len(measured),
+                    "accuracy": float(part.holds.mean()),
+                    "median": median and [_finite_or_none(end) for end in median],
+                    "half_width": dkw_half_width(len(part), LEVEL),
+                    "class_margins": _class_margins(part),
+                    "quality": _plain(dataclasses.asdict(quality(measured))),
+                }
+            )
+    return told
+
+
+def _class_margins(part: Distribution) -> dict[str, float]:
+    """How far sampling may move a class's recall, for all classes and every eps at once."""
+    sizes = {label: len(of) for label, of in part.group_by("class").items() if label is not None}
+    each = 1 - (1 - LEVEL) / max(1, len(sizes))
+    return {str(label): dkw_half_width(size, each) for label, size in sizes.items()}
+
+
+def _pairs(counted: Distribution) -> list[dict[str, str]]:
+    """Who is more robust where, for every two networks: on these inputs, and with confidence."""
+    parts = counted.by_network()
+    return [
+        {
+            "a": one,
+            "b": two,
+            "here": str(dominance(parts[one], parts[two])),
+            "everywhere": str(dominance(parts[one], parts[two], level=LEVEL)),
+        }
+        for one, two in combinations(parts, 2)
+    ]
+
+
+def _correlations(sources: Sequence[Source], measured: Distribution) -> list[list[float | None]]:
+    """Spearman's, where all networks were measured on the same data; else none."""
+    same_data = len({source.experiment.get("source") for source in sources}) == 1
+    if len(measured.networks) < 2 or not same_data:
+        return []
+    matrix = spearman_matrix(measured).coefficients
+    return [[_finite_or_none(value) for value in row] for row in matrix]
+
+
+def _disagreements(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    told, start = [], 0
+    for source in sources:
+        for row, disagreement in source.disagreements:
+            network = str(source.distribution.network[row])
+            index = int(source.distribution.column("input")[row])
+            text = str(disagreement)
+            told.append({"row": start + row, "network": network, "input": index, "text": text})
+        start += len(source.distribution)
+    return told
+
+
+def _eps_axis(sources: Sequence[Source], counted: Distribution) -> dict[str, float]:
+    """From 0 to beyond the largest radius; it starts at the typical median."""
+    finite = counted.upper[np.isfinite(counted.upper)]
+    largest = float(max(finite.max(initial=0.0), counted.lower.max(initial=0.0)))
+    top = 1.05 * largest or 1.0
+    medians = [part.median()[0] for part in counted.by_network().values()]
+    start = float(np.median(medians)) or top / 4
+    grids = [Grid.parse(s.experiment["grid"]) for s in sources if s.experiment.get("grid")]
+    step = min((float(grid.step) for grid in grids), default=0.0)
+    nice = 10.0 ** math.floor(math.log10(top / 100))
+    step = max(step, nice)
+    return {"top": top, "start": round(start / step) * step, "step": step}
+
+
+def _class_numbers(measured: Distribution) -> set[int]:
+    seen = {int(value) for value in np.unique(measured.column("witness_class"))}
+    return {*seen, *(int(value) for value in np.unique(measured.column("target")))} - {NO_NUMBER}
+
+
+def _title(shown: Sequence[Source | EnsembleResults]) -> str:
+    names = [one.place.resolve().name if one.place else "ensemble" for one in shown]
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def _plain(told: dict[str, Any]) -> dict[str, Any]:
+    return {k: _finite_or_none(v) if isinstance(v, float) else v for k, v in told.items()}
+
+
+def _text(arithmetic: Arithmetic | None) -> str | None:
+    return None if arithmetic is None else str(arithmetic)
+
+
+def _finite_or_none(value: float) -> float | None:
+    """JSON knows neither infinity nor NaN."""
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,480 @@
+"""The database of one experiment. Only this module and `tables` know SQL."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+import textwrap
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, Self
+
+import numpy as np
+
+from radii.balls import Domain, Norm
+from radii.errors import InputError, StoreError
+from radii.queries import Instance
+from radii.search import Question, QuestionKind
+from radii.store._integrity import (
+    WitnessReference,
+    check_bracket,
+    check_moment,
+    check_result,
+    check_witness,
+    checked_instance,
+    domains_of,
+    selection_of,
+)
+from radii.store._locks import LOCK_FILE, PauseFlag, is_taken
+from radii.store._rows import (
+    AnsweredQuestion,
+    Record,
+    StoredResult,
+    Subject,
+    array_of,
+    instance_row,
+    measurement_of,
+    query_row,
+    result_of,
+    witness_row,
+)
+from radii.store._schema import MIGRATIONS, SCHEMA, SCHEMA_VERSION
+from radii.verdicts import Array, Disagreement, Measurement, Result, Weighing, weigh
+
+STORE_FILE = "radii.sqlite"
+ENSEMBLE_FILE = "ensemble.sqlite"
+"""What `radii ensemble --out` keeps instead."""
+
+FLOAT64_BYTES = 8
+"""Outputs are stored as float64."""
+MOST_KEYS = 500
+"""As many instances are looked up by name at once; for more, all are read."""
+MOST_WORDS = 200
+"""Characters of what is damaged, in a message of one sentence."""
+
+INSTANCE_COLUMNS = (
+    "key",
+    "position",
+    "network",
+    "input_index",
+    "label",
+    "predicted",
+    "correct",
+    "property",
+    "target",
+    "norm",
+    "dtype",
+    "shape",
+    "input",
+    "outputs",
+)
+SELECT_INSTANCES = (
+    f"SELECT n.name, {', '.join(f'i.{name}' for name in INSTANCE_COLUMNS)} FROM instances i"
+    " LEFT JOIN networks n ON n.fingerprint = i.network"
+)
+
+ANSWERED_COLUMNS = (
+    "q.kind, q.eps, q.verdict, q.seconds, q.verifier, q.version, q.proof_eps, q.proof_margin,"
+    " q.proof_arithmetic, q.message, q.cpu_seconds, q.added_seconds, q.allowed_seconds,"
+    " w.distance, w.predicted"
+)
+WITNESS_COLUMNS = "w.dtype, w.shape, w.input, w.outputs, w.replayed_on"
+ANCHOR_COLUMNS = (
+    "i.network, i.norm, length(i.outputs), i.dtype, i.shape,"
+    " CASE WHEN w.query IS NULL THEN NULL ELSE i.input END"
+)
+"""What the answer's witness is held against."""
+ANSWERS_FROM = (
+    f"q.instance, {ANCHOR_COLUMNS}, {ANSWERED_COLUMNS}, {WITNESS_COLUMNS} FROM queries q"
+    " LEFT JOIN instances i ON i.key = q.instance LEFT JOIN witnesses w ON w.query = q.id"
+)
+
+
+class Store:
+    """The results of one experiment. Use as a context manager."""
+
+    def __init__(self, connection: sqlite3.Connection, place: str, lock: IO[str] | None) -> None:
+        self._db = connection
+        self._place = place
+        self._lock = lock
+        self._unused: list[Path] = []  # made for an experiment that has not begun
+        self._domains: dict[str, Domain] | None = None  # by fingerprint, once they were read
+
+    @classmethod
+    def create_or_open(cls, directory: Path) -> Self:
+        """Open for writing; makes the directory and the file where they are missing.
+
+        What it made is removed again if no experiment begins, as when a cluster does not answer.
+        """
+        made = [place for place in (directory, *directory.parents) if not place.exists()]
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            lock = (directory / LOCK_FILE).open("w")
+        except OSError as error:
+            raise StoreError(f"{directory}: cannot be written ({error.strerror})") from None
+        if not is_taken(lock):
+            lock.close()
+            raise StoreError(f"{directory}: another run is writing here; wait or stop it")
+        is_new = not (directory / STORE_FILE).exists()
+        store = cls._connect(str(directory / STORE_FILE), str(directory), lock)
+        if is_new:
+            store._unused = [directory / STORE_FILE, directory / LOCK_FILE, *made]
+        return store
+
+    @classmethod
+    def open(cls, directory: Path) -> Self:
+        """Open for reading; the store must exist. Safe while a run writes."""
+        path = directory / STORE_FILE
+        if not directory.exists():
+            raise StoreError(
+                f"{directory}: no radii experiment is here: there is no such directory"
+            )
+        if not path.is_file() and (directory / ENSEMBLE_FILE).is_file():
+            raise StoreError(
+                f"{directory}: holds an ensemble, not a run; radii report {directory} shows it"
+            )
+        if not path.is_file():
+            raise StoreError(f"{directory}: no radii experiment is here ({STORE_FILE} is missing)")
+        return cls._connect(f"{path.resolve().as_uri()}?mode=ro", str(directory), None)
+
+    @classmethod
+    def in_memory(cls) -> Self:
+        """A store that is gone when it is closed."""
+        return cls._connect(":memory:", "memory", None)
+
+    @classmethod
+    def _connect(cls, address: str, place: str, lock: IO[str] | None) -> Self:
+        with _explaining_errors(place):
+            connection = sqlite3.connect(address, uri=address.startswith("file:"), timeout=30)
+            store = cls(connection, place, lock)
+            try:
+                store._prepare(is_writable=not address.endswith("mode=ro"))
+            except BaseException:
+                store.close()
+                raise
+        return store
+
+    def _prepare(self, *, is_writable: bool) -> None:
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        is_empty = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+        if is_writable:
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")  # a reported result survives a power cut
+        if is_empty and is_writable:
+            script = f"BEGIN; {SCHEMA} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+            self._db.executescript(script)
+        elif version in MIGRATIONS:
+            if not is_writable:
+                self._read_a_copy()
+            self._migrate(version)
+        elif version != SCHEMA_VERSION:
+            raise StoreError(
+                f"{self._place}: its store has version {version}, this radii reads up to version "
+                f"{SCHEMA_VERSION}; use the radii that wrote it, or another directory"
+            )
+
+    def _read_a_copy(self) -> None:
+        """Go on with a copy in memory, which can be migrated where the file must not be."""
+        copy = sqlite3.connect(":memory:")
+        self._db.backup(copy)
+        self._db.close()
+        self._db = copy
+
+    def _migrate(self, version: int) -> None:
+        steps = "".join(MIGRATIONS[step] for step in range(version, SCHEMA_VERSION))
+        script = f"BEGIN; {steps} PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
+        self._db.executescript(script)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._db.close()
+        for place in self._unused:
+            with suppress(OSError):  # others have put something there
+                place.rmdir() if place.is_dir() else place.unlink()
+        self._unused.clear()
+        if self._lock is not None:
+            self._lock.close()
+
+    @property
+    def pause_flag(self) -> PauseFlag | None:
+        """How the run that writes it is asked to pause; None without a directory."""
+        return None if self._lock is None else PauseFlag(Path(self._lock.name).parent)
+
+    # --- the experiment and its instances
+
+    def experiment(self) -> dict[str, Any] | None:
+        """The description the store was made for; None while it is new."""
+        with _read(self._place):
+            row = self._db.execute("SELECT value FROM meta WHERE name = 'experiment'").fetchone()
+            if row is None:
+                if self._db.execute("SELECT 1 FROM instances LIMIT 1").fetchone():
+                    raise ValueError("what was to be measured is not there")
+                return None
+            described = json.loads(row[0])
+            if not isinstance(described, dict):
+                raise ValueError(f"what was to be measured is {row[0]!r}")
+        return described
+
+    def begin(
+        self,
+        experiment: Mapping[str, Any],
+        networks: Mapping[str, tuple[str, str]],
+        instances: Sequence[Instance],
+    ) -> None:
+        """Write down what will be measured, all or nothing; `networks` maps to (name, path)."""
+        with _explaining_errors(self._place), self._db:
+            self._db.execute("INSERT INTO meta VALUES ('experiment', ?)", (json.dumps(experiment),))
+            self._db.executemany(
+                "INSERT INTO networks VALUES (?, ?, ?)",
+                [(fingerprint, *described) for fingerprint, described in networks.items()],
+            )
+            self._db.executemany(
+                f"INSERT INTO instances VALUES ({', '.join('?' * 14)})",
+                [instance_row(place, instance) for place, instance in enumerate(instances)],
+            )
+        self._unused.clear()
+        self._domains = None
+
+    def instance_keys(self) -> list[str]:
+        """The keys of all instances, in the order of the selection."""
+        with _read(self._place):
+            rows = self._db.execute("SELECT key, position FROM instances ORDER BY position")
+            return self._checked_selection(rows.fetchall())
+
+    def networks(self) -> dict[str, tuple[str, str]]:
+        """Name and file of each network, by fingerprint."""
+        with _read(self._place):
+            rows = self._db.execute("SELECT fingerprint, name, path FROM networks").fetchall()
+            for row in rows:
+                if not all(isinstance(text, str) for text in row):
+                    raise ValueError(f"a network is {row!r}")
+        return {fingerprint: (name, path) for fingerprint, name, path in rows}
+
+    def _checked_selection(self, keyed: Sequence[tuple[str, int]]) -> list[str]:
+        """The keys of all instances with their positions; a ValueError if not all are there."""
+        keys = [key for key, _ in keyed]
+        said = (self.experiment() or {}).get("data")
+        is_digest = isinstance(said, str) and re.fullmatch(r"\d+ instances, [0-9a-f]{16}", said)
+        if [position for _, position in keyed] != list(range(len(keyed))):
+            raise ValueError("some instances are not there")
+        if is_digest and said != selection_of(keys):
+            raise ValueError(f"there were {said}, and there are {selection_of(keys)}")
+        return keys
+
+    def _instances(self, key: str | None = None) -> Iterator[tuple[str, Array, tuple[Any, ...]]]:
+        """Of each instance, or of one, its key, its input, and what a measurement needs of it."""
+        names = (self.experiment() or {}).get("networks") or {}
+        order, values = ("WHERE i.key = ?", (key,)) if key else ("ORDER BY i.position", ())
+        keyed = []
+        for row in self._db.execute(f"{SELECT_INSTANCES} {order}", values):
+            columns = dict(zip(("name", *INSTANCE_COLUMNS), row, strict=True))
+            if names and names.get(columns["name"]) != columns["network"]:
+                raise ValueError(f"an instance is of network {columns['name']!r}")
+            yield columns["key"], *checked_instance(columns, self._known_domains())
+            keyed.append((columns["key"], columns["position"]))
+        if key is None:
+            self._checked_selection(keyed)
+        elif not keyed:
+            raise ValueError(f"instance {key!r} is not there")
+
+    def _known_domains(self) -> dict[str, Domain]:
+        if self._domains is None:
+            self._domains = domains_of(self.experiment() or {})
+        return self._domains
+
+    # --- results
+
+    def record(self, answers: Sequence[tuple[str, Question, Result]]) -> None:
+        """Write results by instance key, all or nothing; they are on disk when this returns."""
+        with _explaining_errors(self._place), self._db:
+            for key, question, result in answers:
+                self._insert_result(key, question, result)
+            for key in dict.fromkeys(key for key, _, _ in answers):
+                with _read(self._place):
+                    known = self._answered([key], has_inputs=False)[key]
+                bracket = weigh(result for _, result in known).bracket
+                self._db.execute(
+                    "INSERT OR REPLACE INTO brackets VALUES (?, ?, ?)",
+                    (key, bracket.lower, bracket.upper),
+                )
+
+    def _insert_result(self, key: str, question: Question, result: Result) -> None:
+        cursor = self._db.execute(
+            "INSERT INTO queries (instance, kind, eps, verdict, seconds, verifier, version,"
+            " proof_eps, proof_margin, proof_arithmetic, message, cpu_seconds, added_seconds,"
+            f" allowed_seconds) VALUES ({', '.join('?' * 14)})",
+            query_row(key, question, result),
+        )
+        if result.witness is not None:
+            self._db.execute(
+                f"INSERT INTO witnesses VALUES ({', '.join('?' * 8)})",
+                witness_row(cursor.lastrowid, result.witness),
+            )
+
+    def results(self, keys: Sequence[str] | None = None) -> dict[str, list[AnsweredQuestion]]:
+        """What was answered, by instance key, in the order in which it was reported."""
+        with _read(self._place), self._snapshot():
+            answered = self._answered(keys)
+            self._check_brackets(answered, keys)
+        return answered
+
+    def _answered(
+        self, keys: Sequence[str] | None = None, *, has_inputs: bool = True
+    ) -> dict[str, list[AnsweredQuestion]]:
+        answered: dict[str, list[AnsweredQuestion]] = defaultdict(list)
+        of_keys = "" if keys is None else f"WHERE q.instance IN ({', '.join('?' * len(keys))})"
+        rows = self._db.execute(f"SELECT {ANSWERS_FROM} {of_keys} ORDER BY q.id", keys or ())
+        for row in rows:
+            key, question, result = self._decoded(row, has_inputs=has_inputs)
+            answered[key].append((question, result))
+        return answered
+
+    def _decoded(self, row: Sequence[Any], *, has_inputs: bool) -> tuple[str, Question, Result]:
+        """Instance, question and result of one row; a ValueError if it is damaged."""
+        key, network, norm, size, dtype, shape, data, kind, eps, *columns = row
+        if network is None:
+            raise ValueError(f"an answer is of instance {key!r}, which is not there")
+        question = Question(QuestionKind(kind), eps)
+        result = result_of(question, columns)
+        check_result(question, result)
+        if result.witness is None:
+            return key, question, result
+        domain, classes = self._known_domains().get(network), size // FLOAT64_BYTES
+        anchored = WitnessReference(array_of(dtype, shape, data), Norm(norm), domain, classes)
+        check_witness(result.witness, anchored)
+        if not has_inputs:
+            nothing = np.empty(0, result.witness.input.dtype)
+            result = replace(result, witness=replace(result.witness, input=nothing))
+        return key, question, result
+
+    def _check_brackets(
+        self, answered: Mapping[str, Sequence[AnsweredQuestion]], keys: Sequence[str] | None = None
+    ) -> None:
+        """A ValueError unless the brackets of these instances, or of all, are what they say."""
+        of_keys = "" if keys is None else f"WHERE instance IN ({', '.join('?' * len(keys))})"
+        rows = self._db.execute(f"SELECT * FROM brackets {of_keys}", keys or ())
+        stored = {key: (lower, upper) for key, lower, upper in rows}
+        for key in {*stored, *answered}:
+            check_bracket(stored.get(key), (result for _, result in answered.get(key, ())))
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[None]:
+        """All that is read meanwhile was true at one moment, also while a run writes."""
+        if self._db.in_transaction:
+            yield
+            return
+        self._db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            self._db.rollback()
+
+    def measurements(self) -> list[Measurement]:
+        """One measurement an instance, in the order of the selection."""
+        with _read(self._place), self._snapshot():
+            answered = self._answered(has_inputs=False)
+            self._check_brackets(answered)
+            return [measurement_of(columns, answered[key]) for key, _, columns in self._instances()]
+
+    def records(self, keys: Iterable[str] | None = None) -> Iterator[Record]:
+        """One record an instance, in the order of the selection or of `keys`.
+
+        Only one is in memory at a time: inputs and witnesses of a large experiment are gigabytes.
+        """
+        with _read(self._place):
+            for chosen in [None] if keys is None else keys:
+                for key, image, columns in self._instances(chosen):
+                    answered = tuple(self.results([key])[key])
+                    yield Record(key, measurement_of(columns, answered), image, answered)
+
+    def subjects(self) -> Iterator[Subject]:
+        """The instances, in the order of the selection, without what was asked of them."""
+        with _read(self._place):
+            for key, image, columns in self._instances():
+                digest = hashlib.sha256(f"{image.dtype}{json.dumps(image.shape)}".encode())
+                digest.update(image.tobytes())
+                yield Subject(key, digest.hexdigest(), columns)
+
+    def answers(self, *, after: int = 0) -> Iterator[StoredResult]:
+        """What was reported after the answer of that number; inputs of witnesses are left out."""
+        query = f"SELECT q.id, q.ended_at, {ANSWERS_FROM} WHERE q.id > ? ORDER BY q.id"
+        keys = set()
+        with _read(self._place):
+            if (self._db.execute("SELECT min(id) FROM queries").fetchone()[0] or 1) < 1:
+                raise ValueError("an answer has a number below 1")
+            for number, ended_at, *row in self._db.execute(query, (after,)):
+                check_moment(ended_at)
+                answer = self._decoded(row, has_inputs=False)
+                keys.add(answer[0])
+                yield StoredResult(number, answer[0], ended_at, *answer[1:])
+            self._check_reported(None if after == 0 else keys)
+
+    def _check_reported(self, keys: Collection[str] | None) -> None:
+        """A StoreError if the brackets of these instances, or of all, are not as reported."""
+        is_all = keys is None or len(keys) > MOST_KEYS
+        chosen = None if is_all else tuple(keys or ())
+        with self._snapshot():
+            self._check_brackets(self._answered(chosen, has_inputs=False), chosen)
+
+    def first_answer_at(self) -> str:
+        """When the first result was reported, in UTC; empty while there is none."""
+        with _read(self._place):
+            row = self._db.execute("SELECT ended_at FROM queries ORDER BY id LIMIT 1").fetchone()
+            if row is not None:
+                check_moment(row[0])
+        return "" if row is None else str(row[0])
+
+    def disagreements(self) -> list[tuple[str, int, Disagreement]]:
+        """Claims of proofs that a replayed witness contradicts: network, input, and which."""
+        with _explaining_errors(self._place):
+            rows = self._db.execute(
+                "SELECT i.key, n.name, i.input_index FROM instances i"
+                " JOIN networks n ON n.fingerprint = i.network WHERE i.key IN"
+                " (SELECT q.instance FROM queries q JOIN brackets b ON b.instance = q.instance"
+                " WHERE q.proof_eps >= b.upper) ORDER BY i.position"
+            ).fetchall()
+        return [
+            (network, index, disagreement)
+            for key, network, index in rows
+            for disagreement in self._weighed(key).disagreements
+        ]
+
+    def _weighed(self, key: str) -> Weighing:
+        return weigh(result for _, result in self.results([key])[key])
+
+
+@contextmanager
+def _explaining_errors(place: str) -> Iterator[None]:
+    """Turn SQLite's errors (full disk, read-only, not a database) into one sentence."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        with suppress(AttributeError):
+            if error.sqlite_errorname == "SQLITE_NOTADB":
+                raise StoreError(f"{place}: {STORE_FILE} is not a radii store") from None
+        raise StoreError(f"{place}: the store cannot be used ({error})") from None
+
+
+@contextmanager
+def _read(place: str) -> Iterator[None]:
+    """Turn what damaged contents lead to, of whatever kind, into one sentence."""
+    try:
+        with _explaining_errors(place):
+            yield
+    except StoreError:
+        raise
+    except (ValueError, TypeError, LookupError, ArithmeticError, InputError) as error:
+        reason = textwrap.shorten(str(error), MOST_WORDS) or type(error).__name__
+        raise StoreError(
+            f"{place}: the store is damaged ({reason}); use a copy of it, or another directory"
+        ) from None

@@ -1,0 +1,204 @@
+"""Whether what was read from a store can be what was written: its types, and what must agree.
+
+A file may be damaged by a disk, an interrupted copy or an editor, and SQLite checks neither the
+types nor the sense of what it holds. A radius that comes of damage must not be reported, so
+everything that a number rests on is held against something else that is stored: an instance
+against its key, which is a digest of it; a witness against its instance's input, norm and domain;
+a bracket against the evidence. What does not agree raises a ValueError that names it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from radii.balls import Domain, Norm
+from radii.errors import SpecificationError
+from radii.properties import parse
+from radii.queries import Instance
+from radii.search import Question
+from radii.store._rows import array_of
+from radii.verdicts import Array, Result, Witness
+
+DISTANCE_ROUNDING = 2.0**-23
+"""By which part of the largest input value a distance may be off: rounding to float32 moves a value
+by less, and another machine sums in another order."""
+MOST_SECONDS = 1e10
+"""Three hundred years: no query takes as long."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WitnessReference:
+    """What a witness is measured against: the input, norm and domain of its instance."""
+
+    input: Array
+    norm: Norm
+    domain: Domain | None
+    classes: int
+
+
+def selection_of(keys: Sequence[str]) -> str:
+    """A short text that changes with the instances and with their order."""
+    digest = hashlib.sha256("\n".join(keys).encode()).hexdigest()
+    return f"{len(keys)} instances, {digest[:16]}"
+
+
+def domains_of(experiment: Mapping[str, Any]) -> dict[str, Domain]:
+    """The input domain of each network, by fingerprint; none where the description has none."""
+    networks, keys = experiment.get("networks"), experiment.get("domain")
+    if not networks or not keys:
+        return {}
+    return {
+        fingerprint: _domain(key) for fingerprint, key in zip(networks.values(), keys, strict=True)
+    }
+
+
+@lru_cache(maxsize=64)
+def _domain(key: str) -> Domain:
+    """The domain of `Domain.key`."""
+    low, _, high = key.partition(":")
+    return Domain(np.array(json.loads(low)), np.array(json.loads(high)))
+
+
+def checked_instance(
+    row: Mapping[str, Any], domains: Mapping[str, Domain]
+) -> tuple[Array, tuple[Any, ...]]:
+    """The input of a row of `instances`, and what `measurement_of` needs; a ValueError if damaged.
+
+    `row` also has the name of the network; None if there is no such network.
+    """
+    place = f"instance {row['key']!r}"
+    if row["name"] is None:
+        raise ValueError(f"{place} is of a network that is not there")
+    _check_texts(place, row, ("key", "name", "network", "property", "norm", "dtype", "shape"))
+    _check_numbers(place, row, ("position", "input_index", "label", "predicted", "correct"))
+    image = array_of(row["dtype"], row["shape"], row["input"])
+    outputs = np.frombuffer(row["outputs"])
+    if not 0 <= row["label"] < outputs.size or not np.isfinite(outputs).all():
+        raise ValueError(f"{place} has a label of {row['label']} and {outputs.size} outputs")
+    if row["network"] in domains:
+        known = _property(row["property"])
+        instance = Instance(
+            network=row["network"],
+            index=row["input_index"],
+            input=image,
+            label=row["label"],
+            outputs=outputs,
+            property=known,
+            norm=Norm(row["norm"]),
+            domain=domains[row["network"]],
+        )
+        said = (row["key"], row["predicted"], bool(row["correct"]))
+        is_told = said == (instance.key, instance.predicted, instance.correct)
+        if not is_told or row["target"] != getattr(known, "target", row["target"]):
+            raise ValueError(f"{place} is not what its key was made of")
+    names = ("name", "network", "input_index", "label", "predicted", "correct", "property")
+    return image, (*(row[name] for name in names), row["target"])
+
+
+@lru_cache(maxsize=1024)
+def _property(spec: str) -> Any:
+    """The property, or only its name if it was made in Python and no text stands for it."""
+    try:
+        return parse(spec)
+    except SpecificationError:
+        return SimpleNamespace(spec=spec)
+
+
+def check_result(question: Question, result: Result) -> None:
+    """A ValueError unless every field of a result is of its type, and within reason."""
+    place = f"an answer at eps {question.eps!r}"
+    if not (_is_amount(question.eps) and question.eps < math.inf):
+        raise ValueError(f"{place} is at no number")
+    fields = {"verifier": result.verifier, "version": result.version, "message": result.message}
+    _check_texts(place, fields, tuple(fields))
+    for seconds in (result.seconds, result.cpu_seconds, result.added_seconds):
+        if seconds is not None and not (_is_amount(seconds) and seconds <= MOST_SECONDS):
+            raise ValueError(f"{place} took {seconds!r} seconds")
+    allowed = result.allowed_seconds
+    if result.seconds is None or not (allowed is None or _is_amount(allowed)):
+        raise ValueError(f"{place} had {result.allowed_seconds!r} seconds")
+    proof = result.proof
+    if proof is not None and not (_is_amount(proof.eps) and proof.eps < math.inf):
+        raise ValueError(f"{place} has a proof at eps {proof.eps!r}")
+    if proof is not None and not (_is_number(proof.margin) and math.isfinite(proof.margin)):
+        raise ValueError(f"{place} has a proof with a margin of {proof.margin!r}")
+
+
+def check_witness(witness: Witness, around: WitnessReference) -> None:
+    """A ValueError unless the witness lies in its domain, as far away as it says."""
+    if not _is_amount(witness.distance) or witness.input.shape != around.input.shape:
+        raise ValueError(
+            f"a witness at distance {witness.distance!r} has shape {witness.input.shape}"
+        )
+    exact = np.asarray(witness.input, np.float64)
+    measured = around.norm.length(exact - np.asarray(around.input, np.float64))
+    scale = max(measured, float(np.abs(exact).max(initial=0.0)))
+    if not abs(measured - witness.distance) <= DISTANCE_ROUNDING * scale:  # also catches NaN
+        raise ValueError(
+            f"a witness that is said to be at distance {witness.distance:g} is at {measured:g}"
+        )
+    if around.domain is not None:
+        low, high = around.domain.box(exact.shape)
+        if not (np.all(exact >= low) and np.all(exact <= high)):
+            raise ValueError(f"the witness at distance {measured:g} is outside of the domain")
+    if witness.outputs.size != around.classes or not np.isfinite(witness.outputs).all():
+        raise ValueError(f"the witness at distance {measured:g} has {witness.outputs.size} outputs")
+    if witness.predicted != int(np.argmax(witness.outputs)):
+        raise ValueError(f"the witness at distance {measured:g} has another class than it says")
+    if not isinstance(witness.replayed_on, str):
+        raise ValueError(f"the witness at distance {measured:g} was replayed nowhere")
+
+
+def check_bracket(stored: tuple[Any, Any] | None, results: Iterable[Result]) -> None:
+    """A ValueError unless the bracket that was written with the results is what they say.
+
+    Where a witness contradicts a proof, the lower side is any proof's, or 0.
+    """
+    told = list(results)
+    proofs = {result.proof.eps for result in told if result.proof is not None}
+    upper = min((r.witness.distance for r in told if r.witness is not None), default=math.inf)
+    best = max(proofs, default=0.0)
+    allowed = {best} if best < upper or not proofs else proofs | {0.0}
+    if stored is None and told:
+        raise ValueError("an instance has answers and no bracket")
+    if stored is not None and (stored[1] != upper or stored[0] not in allowed):
+        raise ValueError(
+            f"a bracket is [{stored[0]!r}, {stored[1]!r}), and its evidence [{best:g}, {upper:g})"
+        )
+
+
+def check_moment(moment: Any) -> None:
+    """A ValueError unless this is a time, as the store writes it."""
+    if not isinstance(moment, str):
+        raise ValueError(f"an answer ended at {moment!r}")
+    datetime.datetime.fromisoformat(moment)
+
+
+def _check_texts(place: str, fields: Mapping[str, Any], names: Iterable[str]) -> None:
+    for name in names:
+        if not isinstance(fields[name], str):
+            raise ValueError(f"{place} has {name} {fields[name]!r}, which is no text")
+
+
+def _check_numbers(place: str, fields: Mapping[str, Any], names: Iterable[str]) -> None:
+    for name in names:
+        if not isinstance(fields[name], int):
+            raise ValueError(f"{place} has {name} {fields[name]!r}, which is no whole number")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def _is_amount(value: Any) -> bool:
+    return _is_number(value) and value >= 0

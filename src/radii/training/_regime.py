@@ -1,0 +1,137 @@
+"""What training minimises: a regime turns one batch into one loss.
+
+A regime is a frozen dataclass whose fields are its parameters, so that text names it:
+`pgd:eps=0.1,steps=7`. Whoever adds one writes `loss` and enters it in `REGIMES`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, ClassVar
+
+from torch import Tensor, nn
+
+from radii.errors import SpecificationError
+
+REGIMES = {
+    "standard": ("radii.training._regimes", "Standard"),
+    "augmentation-uniform": ("radii.training._regimes", "UniformAugmentation"),
+    "augmentation-fgsm": ("radii.training._regimes", "FgsmAugmentation"),
+    "fgsm": ("radii.training._regimes", "FgsmTraining"),
+    "pgd": ("radii.training._regimes", "PgdTraining"),
+    "sr": ("radii.training._constraint", "StandardRobustnessTraining"),
+    "scr": ("radii.training._constraint", "StrongClassificationTraining"),
+    "lr": ("radii.training._constraint", "LipschitzTraining"),
+    "ibp": ("radii.training._certified", "IntervalTraining"),
+    "crown-ibp": ("radii.training._certified", "CrownIntervalTraining"),
+}
+"""Where the regime of each name is; loaded when it is asked for."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One batch of one training run. `progress` is the share of all batches seen before this one.
+
+    `low` and `high` bound valid inputs and have the shape of one image. All noise comes from
+    torch's default generator, which the loop seeds, saves and restores.
+    """
+
+    module: nn.Module
+    images: Tensor
+    labels: Tensor
+    low: Tensor
+    high: Tensor
+    progress: float
+
+    def box(self, eps: float) -> tuple[Tensor, Tensor]:
+        """The least and greatest values of the Linf ball around each image, inside the domain."""
+        return (self.images - eps).maximum(self.low), (self.images + eps).minimum(self.high)
+
+
+@dataclass(frozen=True, slots=True)
+class Ramp:
+    """A value that grows linearly from 0 at `start` to `end`, both shares of the training."""
+
+    start: float
+    end: float
+
+    def __call__(self, progress: float) -> float:
+        """Between 0 and 1."""
+        if progress >= self.end:
+            return 1.0
+        return max(0.0, (progress - self.start) / (self.end - self.start))
+
+
+class Regime(ABC):
+    """The loss of one step. Frozen dataclasses; a SpecificationError in `__post_init__` says which
+    parameter is out of range."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def loss(self, step: Step) -> Tensor:
+        """One number to minimise; called once a batch with the module in training mode."""
+
+    def check(self, module: nn.Module, images: Tensor) -> None:  # noqa: B027
+        """Refuse a module that this regime cannot train; called once, with one image, before the
+        first step."""
+
+    @property
+    def radius(self) -> float | None:
+        """The eps that training aims at, in the data's units; None if it aims at none."""
+        return getattr(self, "eps", None)
+
+    @property
+    def spec(self) -> str:
+        """The text that `parse_regime` turns back into this regime, with every parameter."""
+        given = (f"{f.name}={_spelled(getattr(self, f.name))}" for f in _parameters(type(self)))
+        return f"{self.name}:{','.join(given)}".removesuffix(":")
+
+
+def parse_regime(text: str) -> Regime:
+    """The regime that `text` names: `standard`, `pgd`, `pgd:eps=8/255,steps=7`."""
+    name, _, rest = text.strip().partition(":")
+    if name not in REGIMES:
+        raise SpecificationError(f"training regime '{name}' is not one of {', '.join(REGIMES)}")
+    module, class_name = REGIMES[name]
+    regime: type[Regime] = getattr(import_module(module), class_name)
+    types = typing.get_type_hints(regime)
+    known = {field.name: types[field.name] for field in _parameters(regime)}
+    given: dict[str, Any] = {}
+    for part in filter(None, rest.split(",")):
+        key, equals, value = (side.strip() for side in part.partition("="))
+        if key not in known or not equals:
+            takes = ", ".join(known) or "none"
+            raise SpecificationError(
+                f"training regime '{text}': '{part}' is not a parameter; {name} takes {takes}"
+            )
+        if key in given:
+            raise SpecificationError(f"training regime '{text}': {key} is given twice")
+        given[key] = _value(value, known[key], f"training regime '{text}': {key}")
+    return regime(**given)
+
+
+def _parameters(regime: type[Regime]) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(regime) if dataclasses.is_dataclass(regime) else ()
+
+
+def _spelled(value: object) -> str:
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _value(text: str, kind: Any, what: str) -> Any:
+    """A number may be a fraction, 8/255."""
+    try:
+        if kind is str:
+            return text
+        if kind is int:
+            return int(text)
+        above, _, below = text.partition("/")
+        return float(above) / float(below) if below else float(above)
+    except (ValueError, ZeroDivisionError):
+        wanted = "a whole number" if kind is int else "a number"
+        raise SpecificationError(f"{what} is '{text}', not {wanted}") from None

@@ -1,0 +1,204 @@
+"""What a study's networks have in common: correlations and the effects of hyper-parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from radii.distributions import holm, several_p_value
+from radii.errors import DataError
+from radii.training.studies._description import HYPER_PARAMETERS, RECIPE_KINDS
+from radii.training.studies._members import StudyMember
+
+Float64 = npt.NDArray[np.float64]
+CorrelationMethod = Literal["pearson", "spearman"]
+
+RESAMPLES = 4999
+FEWEST_NETWORKS = 4
+"""Networks that a correlation needs: three always lie near some line."""
+
+COEFFICIENT_ROUNDING = 1e-12
+
+STUDY_MEASURES = {
+    "R": "share of inputs the attack did not break",
+    "1-D": "1 - mean largest change found",
+    "proven R": "share of inputs proven robust",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Correlation:
+    """Of a measure with accuracy, or with the strength of pruning, over networks of one kind.
+
+    `low` and `high` by the bootstrap over networks (percentiles), `fisher_low` and `fisher_high` by
+    Fisher's transformation; `p_value` by permutation, two-sided. NaN where it is not defined.
+    """
+
+    kind: str
+    measure: str
+    along: str
+    method: CorrelationMethod
+    networks: int
+    value: float
+    low: float
+    high: float
+    fisher_low: float
+    fisher_high: float
+    p_value: float
+
+    @property
+    def sign(self) -> str:
+        """Which way it goes, with the interval's confidence."""
+        if math.isnan(self.value) or math.isnan(self.low):
+            return "not defined"
+        if self.low > 0:
+            return "positive"
+        return "negative" if self.high < 0 else "neither"
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A measure for each value of one hyper-parameter, over networks of one kind.
+
+    `p_value` is that of Kruskal and Wallis' test by permutation, `adjusted` Holm's over all
+    hyper-parameters of the kind.
+    """
+
+    kind: str
+    measure: str
+    parameter: str
+    groups: tuple[tuple[str, tuple[float, ...]], ...]
+    p_value: float
+    adjusted: float
+
+
+def measure_of(member: StudyMember, measure: str) -> float | None:
+    """The value of one of `STUDY_MEASURES`; more is better. None where it was not measured."""
+    if measure == "R":
+        return None if member.robustness is None else member.robustness.most
+    if measure == "1-D":
+        return None if member.change is None else 1 - member.change.least
+    if measure == "proven R":
+        return None if member.proven_robustness is None else member.proven_robustness.least
+    raise DataError(f"measure '{measure}' is not one of {', '.join(STUDY_MEASURES)}")
+
+
+def correlations(
+    members: Sequence[StudyMember], *, confidence: float = 0.95, seed: int = 0
+) -> list[Correlation]:
+    """Of every measure with accuracy for each kind, and with the strength among pruned networks.
+
+    Networks that failed or did not converge are left out.
+    """
+    found = []
+    for kind in RECIPE_KINDS:
+        own = [member for member in members if member.recipe.kind == kind and member.is_counted]
+        for measure in STUDY_MEASURES:
+            told = [(m, value) for m in own if (value := measure_of(m, measure)) is not None]
+            along = {"accuracy": [m.accuracy for m, _ in told]}
+            if kind == "pruned":
+                along["strength"] = [m.recipe.strength for m, _ in told]
+            for name, values in along.items():
+                if len(told) < FEWEST_NETWORKS:
+                    continue
+                x, y = np.array(values, np.float64), np.array([value for _, value in told])
+                for method in ("pearson", "spearman"):
+                    numbers = correlate(x, y, method, confidence=confidence, seed=seed)
+                    found.append(Correlation(kind, measure, name, method, len(told), *numbers))
+    return found
+
+
+def correlate(
+    x: Float64, y: Float64, method: CorrelationMethod, *, confidence: float = 0.95, seed: int = 0
+) -> tuple[float, float, float, float, float, float]:
+    """Coefficient, bootstrap interval, Fisher's interval, p-value of a permutation test."""
+    if not 0 < confidence < 1:
+        raise DataError(f"confidence {confidence:g} must be between 0 and 1, such as 0.95")
+    if len(x) != len(y) or len(x) < FEWEST_NETWORKS:
+        raise DataError(f"a correlation needs {FEWEST_NETWORKS} pairs or more")
+    value = float(_coefficients(x[None], y[None], method)[0])
+    if math.isnan(value):
+        return (math.nan,) * 6
+    rng = np.random.default_rng(seed)
+    places = rng.integers(0, len(x), (RESAMPLES, len(x)))
+    again = _coefficients(x[places], y[places], method)
+    again = again[~np.isnan(again)]  # resamples of one point alone have none
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(again, (tail, 1 - tail)) if len(again) else (math.nan, math.nan)
+    shuffled = rng.permuted(np.broadcast_to(y, (RESAMPLES, len(y))), axis=1)
+    by_chance = _coefficients(np.broadcast_to(x, shuffled.shape), shuffled, method)
+    reached = np.count_nonzero(np.abs(by_chance) >= abs(value) - COEFFICIENT_ROUNDING)
+    fisher = _fisher(value, len(x), method, confidence)
+    return value, float(low), float(high), *fisher, (1 + int(reached)) / (1 + RESAMPLES)
+
+
+def _coefficients(x: Float64, y: Float64, method: CorrelationMethod) -> Float64:
+    """A correlation for each row; NaN where a side is constant."""
+    if method == "spearman":
+        from scipy.stats import rankdata
+
+        x, y = rankdata(x, axis=1), rankdata(y, axis=1)
+    x = x - x.mean(axis=1, keepdims=True)
+    y = y - y.mean(axis=1, keepdims=True)
+    norm = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.where(norm > COEFFICIENT_ROUNDING, (x * y).sum(axis=1) / norm, np.nan)
+    return np.asarray(np.clip(found, -1.0, 1.0))
+
+
+def _fisher(
+    value: float, size: int, method: CorrelationMethod, confidence: float
+) -> tuple[float, float]:
+    """For ranks with the variance of Bonett and Wright."""
+    from scipy.special import ndtri
+
+    if abs(value) == 1:
+        return value, value
+    variance = (1 + value**2 / 2 if method == "spearman" else 1.0) / (size - 3)
+    reach = float(ndtri((1 + confidence) / 2)) * math.sqrt(variance)
+    middle = math.atanh(value)
+    return math.tanh(middle - reach), math.tanh(middle + reach)
+
+
+def effects(members: Sequence[StudyMember], measure: str = "R", *, seed: int = 0) -> list[Effect]:
+    """Of each hyper-parameter that varies within a kind of networks."""
+    from scipy.stats import rankdata
+
+    found: list[Effect] = []
+    for kind in RECIPE_KINDS:
+        own = [
+            (member, value)
+            for member in members
+            if member.recipe.kind == kind
+            and member.is_counted
+            and (value := measure_of(member, measure)) is not None
+        ]
+        tests = []
+        for parameter in HYPER_PARAMETERS:
+            told = [
+                (getattr(member.recipe, parameter), value)
+                for member, value in own
+                if getattr(member.recipe, parameter) is not None
+            ]
+            levels = sorted({level for level, _ in told})
+            if len(levels) < 2:
+                continue
+            groups = tuple(
+                (f"{level}", tuple(value for other, value in told if other == level))
+                for level in levels
+            )
+            scores = rankdata([value for _, value in told]) - (len(told) + 1) / 2
+            codes = np.array([levels.index(level) for level, _ in told])
+            p = several_p_value(scores, codes, permutations=RESAMPLES, seed=seed)
+            tests.append((parameter, groups, p))
+        adjusted = holm(np.array([p for _, _, p in tests]))
+        found += [
+            Effect(kind, measure, parameter, groups, p, float(corrected))
+            for (parameter, groups, p), corrected in zip(tests, adjusted, strict=True)
+        ]
+    return found

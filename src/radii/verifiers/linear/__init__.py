@@ -1,1 +1,0 @@
-"""Linear programs on HiGHS, over expressions that know their rounding error."""

@@ -1,0 +1,292 @@
+"""A ReLU on the outputs, moved out of the network into the specification.
+
+max(0, a) <= max(0, b) exactly where a <= b or a <= 0. So "class b is at least class a" behind a
+final ReLU becomes two linear statements in front of it, and its units need no relaxation. The same
+holds with a margin on the right of all three, and in the scale in which they were given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from radii.attacks import attack_specification
+from radii.bounds import (
+    EXACT_OPERATORS,
+    OFFSET_ROUNDING,
+    Fusion,
+    ReluForm,
+    box_of,
+    crown_bounds,
+    fuse,
+    relu_form,
+    stage_bounds,
+    without_softmax,
+)
+from radii.networks import Network, OperatorKind, Relu
+from radii.properties import Halfspaces
+from radii.queries import Specification
+from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict, Witness
+from radii.verifiers._base import Answer, Limits
+from radii.verifiers._case import check_bounded
+from radii.verifiers.native._candidates import Candidates
+from radii.verifiers.native._frontier import Frontier
+from radii.verifiers.native._input_splitting import SplitOutcome, split_inputs
+from radii.verifiers.native._reduction import PossibleOverflow, reduce
+from radii.verifiers.native._tree import Tree
+
+
+def unwrapped(
+    form: ReluForm, violations: Sequence[Halfspaces]
+) -> tuple[ReluForm, tuple[Halfspaces, ...]]:
+    """The form without its final ReLU and equivalent violations; as given if that cannot be."""
+    pairs = [_compared_outputs(polyhedron) for polyhedron in violations]
+    if not _ends_in_relu(form) or any(pair is None for pair in pairs):
+        return form, tuple(violations)
+    arguments = form.layers[-1]
+    outputs = arguments.shape[0]
+    last = form.stages[-1]
+    bare = replace(
+        form,
+        layers=form.layers[:-1],
+        output=arguments,
+        stages=form.stages[:-1],
+        end=last.stage,
+    )
+    rows: dict[bytes, npt.NDArray[np.float64]] = {}
+    for pair in pairs:
+        assert pair is not None
+        above, below, scale = pair
+        positive = _unit(above, outputs)
+        for row in (scale * (positive - _unit(below, outputs)), scale * positive):
+            rows[row.tobytes()] = row
+    return bare, tuple(Halfspaces(row, np.zeros(1)) for row in rows.values())
+
+
+def _compared_outputs(polyhedron: Halfspaces) -> tuple[int, int, float] | None:
+    """(a, b, c) if the polyhedron is c y_a <= c y_b."""
+    row = polyhedron.matrix[0]
+    above, below = np.flatnonzero(row > 0), np.flatnonzero(row < 0)
+    is_pair = len(polyhedron.matrix) == 1 and len(above) == len(below) == 1
+    if not is_pair or polyhedron.offset[0] != 0 or row[above[0]] != -row[below[0]]:
+        return None
+    return int(above[0]), int(below[0]), float(row[above[0]])
+
+
+def _ends_in_relu(form: ReluForm) -> bool:
+    """Every output is exactly one unit of the last layer, in order."""
+    if not form.layers or form.layers[-1].shape[0] != form.output.shape[0]:
+        return False
+    between = (form.fusion.graph.nodes[node].operator for node in form.end.between)
+    if form.fusion.behind is not None or not all(
+        isinstance(each, EXACT_OPERATORS) for each in between
+    ):
+        return False  # what is rounded behind the ReLU has no place in front of it
+    if not isinstance(form.stages[-1].stage.operator, Relu):
+        return False
+    count = form.output.shape[0]
+    first = form.output.shape[1] - count
+    units = csr_array(
+        (np.ones(count), (np.arange(count), first + np.arange(count))), shape=form.output.shape
+    )
+    return bool((form.output != units).nnz == 0)
+
+
+def _unit(index: int, size: int) -> npt.NDArray[np.float64]:
+    row = np.zeros(size)
+    row[index] = 1.0
+    return row
+
+
+# One attempt to decide a specification: the root first, then branching on what stays open.
+
+
+MULTIPLIER_MEMORY_BYTES, MULTIPLIER_MEMORY_SHARE = 512 << 20, 0.25
+"""For the multipliers that children start from: at most, and of the memory that is left."""
+
+ATTACK_SECONDS, ATTACK_SHARE = 1.0, 0.1
+"""For the attack between root and branching, and of the time that is left."""
+
+CROWN_FIRST_UNITS = 2000
+"""From so many units on, CROWN on the layers as they are is tried first: it takes a fraction of the
+time in which the tree's own form of the network is bounded (0.15 s for 0.5 to 2 s)."""
+
+FORMS_KEPT = 4
+_forms: dict[tuple[str, int], ReluForm] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProofAttempt:
+    """What came of it. `frontier` is what stayed open: where to go on for a smaller region."""
+
+    answer: Answer
+    witness: Witness | None = None
+    frontier: Frontier | None = None
+
+
+def is_piecewise_linear(network: Network, specification: Specification) -> bool:
+    """Whether units can be split: also behind a final softmax that the specification allows."""
+    if network.is_piecewise_linear:
+        return True
+    bare, _ = without_softmax(fuse(network), specification.requirement.violations or (), REAL)
+    return all(stage.operator.kind is OperatorKind.PIECEWISE_LINEAR for stage in bare.stages)
+
+
+def form_of(network: Network, fusion: Fusion | None = None) -> ReluForm:
+    """The ReLU form of the network, or of a fusion that is its beginning; some are remembered."""
+    fusion = fuse(network) if fusion is None else fusion
+    key = network.fingerprint, len(fusion.stages)
+    form = _forms.pop(key, None) or relu_form(fusion)
+    _forms[key] = form
+    while len(_forms) > FORMS_KEPT:
+        _forms.pop(next(iter(_forms)))
+    return form
+
+
+def prove_by_units(
+    network: Network,
+    specification: Specification,
+    limits: Limits,
+    *,
+    arithmetic: Arithmetic = FLOAT,
+    device: str = "cpu",
+    is_hopeless: Callable[[float], bool] = lambda _: False,
+    frontier: Frontier | None = None,
+    branches: bool = True,
+    attacks: bool = False,
+) -> ProofAttempt:
+    """Split on the signs of units; for piecewise-linear networks.
+
+    `is_hopeless` is asked now and then with the part of the tree that is closed; `frontier` is what
+    an attempt on a larger region left open; `attacks` looks for a counterexample before branching,
+    for callers that have not attacked themselves.
+    """
+    check_bounded(network, specification)
+    stated = specification.requirement.violations or ()
+    fusion, violations = without_softmax(fuse(network), stated, arithmetic)
+    if not violations:
+        return ProofAttempt(Answer(Verdict.ROBUST))
+    if _is_large(fusion) and _crown_suffices(fusion, specification, violations, arithmetic):
+        return ProofAttempt(Answer(Verdict.ROBUST))
+    candidates = Candidates(network, specification)
+    form, violations = unwrapped(form_of(network, fusion), violations)
+
+    def is_over() -> bool:
+        return limits.expired is not None
+
+    try:
+        reduction = reduce(
+            form,
+            specification.region,
+            violations,
+            specification.inputs,
+            is_over,
+            lambda: limits.memory_left,
+            arithmetic,
+        )
+    except MemoryError as error:
+        return ProofAttempt(Answer(Verdict.MEMOUT, message=str(error)))
+    except PossibleOverflow as error:
+        unknown = ProofAttempt(Answer(Verdict.UNKNOWN, message=str(error)))
+        return (_attack_first(network, specification, limits) if attacks else None) or unknown
+    tree = Tree(
+        reduction,
+        is_over=is_over,
+        check=candidates.try_points,
+        is_hopeless=is_hopeless,
+        device=device,
+        memory_bytes=int(
+            min(MULTIPLIER_MEMORY_BYTES, MULTIPLIER_MEMORY_SHARE * limits.memory_left)
+        ),
+        begun=None if frontier is None else frontier.within(reduction),
+    )
+    tree.start()
+    if attacks and not tree.is_proven and not tree.is_refuted:
+        found = _attack_first(network, specification, limits)
+        if found is not None:
+            return found
+    if branches:
+        tree.grow()
+    if candidates.witness is not None:
+        return ProofAttempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
+    if tree.is_proven:
+        return ProofAttempt(Answer(Verdict.ROBUST))
+    left = Frontier(tree.left, reduction.names, specification.region)
+    return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN), frontier=left)
+
+
+def _attack_first(
+    network: Network, specification: Specification, limits: Limits
+) -> ProofAttempt | None:
+    seconds = min(ATTACK_SECONDS, ATTACK_SHARE * limits.remaining)
+    witness = attack_specification(network, specification, seconds=seconds)
+    return (
+        None
+        if witness is None
+        else ProofAttempt(Answer(Verdict.NOT_ROBUST, witness.input), witness)
+    )
+
+
+def proves_by_crown(network: Network, specification: Specification, arithmetic: Arithmetic) -> bool:
+    """Whether CROWN alone proves it; small networks are not tried."""
+    stated = specification.requirement.violations or ()
+    fusion, violations = without_softmax(fuse(network), stated, arithmetic)
+    if not violations or not _is_large(fusion):
+        return False
+    return _crown_suffices(fusion, specification, violations, arithmetic)
+
+
+def _is_large(fusion: Fusion) -> bool:
+    return sum(math.prod(stage.shape) for stage in fusion.stages) >= CROWN_FIRST_UNITS
+
+
+def _crown_suffices(
+    fusion: Fusion,
+    specification: Specification,
+    violations: Sequence[Halfspaces],
+    arithmetic: Arithmetic,
+) -> bool:
+    """For every way to break the requirement one row alone is bounded away from it."""
+    rows = np.vstack([polyhedron.matrix for polyhedron in violations])
+    offsets = np.concatenate([polyhedron.offset for polyhedron in violations])
+    bounds = crown_bounds(fusion, [specification.region], rows, arithmetic=arithmetic)
+    least = bounds.low[0].numpy() + offsets
+    # Twice the rounding of this sum: whoever replays a point adds the offset in float64 as well.
+    least -= OFFSET_ROUNDING * (np.abs(bounds.low[0].numpy()) + np.abs(offsets))
+    ends = np.cumsum([len(polyhedron.offset) for polyhedron in violations])[:-1]
+    return all(bool((part > 0).any()) for part in np.split(least, ends))
+
+
+def prove_by_inputs(
+    network: Network,
+    specification: Specification,
+    limits: Limits,
+    *,
+    arithmetic: Arithmetic = FLOAT,
+    device: str = "cpu",
+) -> ProofAttempt:
+    """Split the region of inputs; for few inputs, and for networks that are smooth."""
+    check_bounded(network, specification)
+    candidates = Candidates(network, specification)
+    result = split_inputs(
+        network, specification, limits, candidates.replay, arithmetic=arithmetic, device=device
+    )
+    if candidates.witness is not None:
+        return ProofAttempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
+    if result.outcome is SplitOutcome.PROVEN:
+        return ProofAttempt(Answer(Verdict.ROBUST))
+    message = _overflow(network, specification, arithmetic)
+    return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN, message=message))
+
+
+def _overflow(network: Network, specification: Specification, arithmetic: Arithmetic) -> str:
+    """That something may overflow in the region, where nothing was proven; else nothing."""
+    bounds = stage_bounds(fuse(network), *box_of(specification.region), arithmetic)
+    if all(np.isfinite(stage.error).all() for stage in bounds):
+        return ""
+    return str(PossibleOverflow(None))

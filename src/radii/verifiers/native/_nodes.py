@@ -1,0 +1,189 @@
+"""The nodes of a tree, in flat tensors."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, fields
+
+import torch
+from torch import Tensor
+
+from radii.verifiers.native._duals import Multipliers, Rows
+
+
+@dataclass(slots=True, eq=False)
+class Nodes:
+    """Bounds of the units, signs of split units, which specification, its value and multipliers.
+
+    `value` is a proven lower bound on the specification at the node, `share` the node's part of its
+    tree: 1 at the root, halved by every split. `home` tells where the multipliers of its units'
+    bounds are remembered: the memory's number and the place in it.
+    """
+
+    lower: Tensor
+    upper: Tensor
+    signs: Tensor
+    spec: Tensor
+    value: Tensor
+    share: Tensor
+    slopes: Tensor
+    gamma: Tensor
+    beta: Tensor
+    home: Tensor
+
+    @classmethod
+    def roots(cls, lower: Tensor, upper: Tensor, specs: int, parts: int) -> Nodes:
+        """One for each specification."""
+        wide = lower.expand(specs, -1).clone(), upper.expand(specs, -1).clone()
+        slopes = (wide[1] > -wide[0]).float()
+        return cls(
+            *wide,
+            torch.zeros(slopes.shape, dtype=torch.int8, device=lower.device),
+            torch.arange(specs, device=lower.device),
+            lower.new_full((specs,), -torch.inf),
+            lower.new_ones(specs),
+            slopes,
+            slopes.new_full((specs, parts), 1 / parts),
+            torch.zeros_like(slopes),
+            torch.full((specs, 2), -1, device=lower.device),
+        )
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    def pick(self, chosen: Tensor) -> Nodes:
+        return Nodes(*(getattr(self, field.name)[chosen] for field in fields(self)))
+
+    @classmethod
+    def join(cls, first: Nodes, second: Nodes) -> Nodes:
+        pairs = ((getattr(first, f.name), getattr(second, f.name)) for f in fields(cls))
+        return cls(*(torch.cat(pair) for pair in pairs))
+
+    @property
+    def is_open_unit(self) -> Tensor:
+        return (self.lower < 0) & (self.upper > 0)
+
+    @property
+    def is_empty(self) -> Tensor:
+        """A unit with no value left: no input of the region is a violation there."""
+        return (self.lower > self.upper).any(1)
+
+    def rows(self, index: Tensor) -> Rows:
+        """Rows that bound the specifications of the indexed nodes."""
+        has_splits = bool(self.signs.any())
+        signs = self.signs[index].to(self.lower.dtype) if has_splits else None
+        return Rows(self.lower[index], self.upper[index], self.spec[index], signs)
+
+    def multipliers(self, index: Tensor) -> Multipliers:
+        """Where the ascent of the nodes' own bounds stands, in float32."""
+        beta = self.beta[index] if bool(self.signs.any()) else None
+        return Multipliers(self.slopes[index], self.gamma[index], beta)
+
+    def remember(self, chosen: Multipliers) -> None:
+        self.slopes, self.gamma = chosen.slopes, chosen.gamma
+        if chosen.beta is not None:
+            self.beta = chosen.beta
+
+    def split(self, unit: Tensor) -> Nodes:
+        """Two children of each node: first all with its unit at least 0, then at most 0."""
+        count = len(self)
+        place = torch.arange(count, device=unit.device)
+        children = Nodes.join(self, self)
+        children.lower[place, unit] = 0.0
+        children.signs[place, unit] = 1
+        children.upper[count + place, unit] = 0.0
+        children.signs[count + place, unit] = -1
+        children.share = children.share / 2
+        return children
+
+
+# Where the ascent of every unit's bounds stands, kept from round to round and for children.
+#
+# A child's best multipliers are near its parent's, so a few steps from there do what many steps
+# from
+# scratch would. What is kept is a start, never a proof, so half precision and forgetting are safe.
+
+
+START_GAMMA = 0.1
+"""A unit's first multiplier for the assumption of a violation, relative to the node's own."""
+
+LARGEST_HALF = 6e4
+"""Half precision holds no more."""
+
+
+class StoredMultipliers:
+    """The multipliers of all open units of some nodes, lower bounds first, then upper."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        node, unit = nodes.is_open_unit.nonzero(as_tuple=True)
+        self.place = torch.full(nodes.lower.shape, -1, device=node.device)
+        self.place[node, unit] = torch.arange(len(node), device=node.device)
+        self.has_beta = bool(nodes.signs.any())
+        start = nodes.multipliers(node)
+        if start.beta is None:
+            start.beta = torch.zeros_like(start.slopes)
+        parts = [start.slopes, START_GAMMA * start.gamma, START_GAMMA * start.beta]
+        self.kept = [part.half().expand(2, -1, -1).clone() for part in parts]
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.numel() * part.element_size() for part in self.kept)
+
+    def inherit(self, chosen: Tensor, parent: StoredMultipliers, rows: Tensor) -> None:
+        """Start the chosen nodes where the given rows (nodes) of another memory ended."""
+        own, theirs = self.place[chosen], parent.place[rows]
+        is_known = (own >= 0) & (theirs >= 0)
+        for part, source in zip(self.kept, parent.kept, strict=True):
+            part[:, own[is_known]] = source[:, theirs[is_known]]
+
+    def pick(self, chosen: Tensor) -> None:
+        """Forget all nodes but the chosen; the rows stay where they are."""
+        self.place = self.place[chosen]
+
+    def recall(self, node: Tensor, unit: Tensor) -> Multipliers:
+        """Twice the rows: those of the lower bounds, then those of the upper bounds."""
+        place = self.place[node, unit]
+        found = [part[:, place].flatten(0, 1).float() for part in self.kept]
+        return Multipliers.of(found if self.has_beta else found[:2])
+
+    def keep(self, node: Tensor, unit: Tensor, chosen: Multipliers) -> None:
+        place = self.place[node, unit]
+        for part, found in zip(self.kept, chosen.parts(), strict=False):
+            part[:, place] = (
+                found.clamp_max(LARGEST_HALF).half().view(2, len(place), found.shape[1])
+            )
+
+
+class MultiplierCache:
+    """The latest memories, as many as fit."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.most_bytes = most_bytes
+        self.held: OrderedDict[int, StoredMultipliers] = OrderedDict()
+        self.count = 0
+
+    def begin(self, nodes: Nodes) -> StoredMultipliers:
+        """A memory for these nodes, started from their parents' where that is still there."""
+        memory = StoredMultipliers(nodes)
+        for number in set(nodes.home[:, 0].tolist()):
+            if number in self.held:
+                chosen = (nodes.home[:, 0] == number).nonzero().squeeze(1)
+                memory.inherit(chosen, self.held[number], nodes.home[chosen, 1])
+        return memory
+
+    def hold(self, nodes: Nodes, memory: StoredMultipliers) -> None:
+        """Keep what the nodes' children will start from."""
+        self.count += 1
+        self.held[self.count] = memory
+        nodes.home = torch.stack(
+            [
+                torch.full_like(nodes.spec, self.count),
+                torch.arange(len(nodes), device=nodes.spec.device),
+            ],
+            1,
+        )
+        while len(self.held) > 1 and sum(m.bytes for m in self.held.values()) > self.most_bytes:
+            self.held.popitem(last=False)

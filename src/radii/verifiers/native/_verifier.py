@@ -1,0 +1,205 @@
+"""The native verifier: branch and bound on the signs of units, or on the inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from radii import __version__
+from radii.balls import Box, Norm
+from radii.networks import Network
+from radii.properties import (
+    LinearRequirement,
+    LipschitzRequirement,
+    Requirement,
+    SoftmaxRequirement,
+)
+from radii.queries import Instance, Query, Specification
+from radii.verdicts import FLOAT, Arithmetic, Verdict
+from radii.verifiers._base import Answer, GridVerifier, Limits, RadiusAnswer
+from radii.verifiers._jacobian import has_known_slopes
+from radii.verifiers._lipschitz import Shells, decide_lipschitz
+from radii.verifiers._logits import logit_question
+from radii.verifiers._probabilities import decide_softmax
+from radii.verifiers.native._attempts import (
+    ProofAttempt,
+    is_piecewise_linear,
+    prove_by_inputs,
+    prove_by_units,
+    proves_by_crown,
+)
+from radii.verifiers.native._candidates import shortened
+from radii.verifiers.native._frontier import Frontier
+from radii.verifiers.native._radius import Climb, Patience
+from radii.witnesses import check_witness
+
+SLOPES_KNOWN = "ReLU and its kin, Clip, MaxPool, Sigmoid, Tanh and one Softmax over all outputs"
+
+SPLIT_ATTEMPT_SHARE = 0.5
+"""Of the time that is left, for each attempt of a climb that splits inputs."""
+
+SPLITTABLE_INPUTS = 12
+"""Up to here, splitting inputs beats splitting units (measured on networks of 6 x 50 units)."""
+
+
+class BranchAndBound(GridVerifier):
+    """Complete for piecewise-linear networks; smooth ones are split by input.
+
+    In L2 a query within a hair of the radius may stay UNKNOWN: its leaves are no linear programs.
+    Requirements that are not linear become linear queries: see `refinement` and `lipschitz`.
+
+    `device` is where multipliers are looked for: any that torch has. `arithmetic` is what its
+    proofs speak of.
+    """
+
+    name: ClassVar[str] = "native"
+    norms = frozenset(Norm)
+    kinds = frozenset({LinearRequirement, SoftmaxRequirement, LipschitzRequirement})
+    is_complete = True
+
+    def __init__(self, *, device: str = "cpu", arithmetic: Arithmetic = FLOAT) -> None:
+        self.device = device
+        self.arithmetic = arithmetic
+
+    @property
+    def version(self) -> str:
+        return __version__
+
+    def unsupported(
+        self, network: Network, norm: Norm, kind: type[Requirement] = LinearRequirement
+    ) -> str | None:
+        reason = super().unsupported(network, norm, kind)
+        if reason is None and kind is LipschitzRequirement and not has_known_slopes(network):
+            reason = (
+                f"verifier '{self.name}' does not bound the slopes of {network.name}: "
+                f"it has operators other than {SLOPES_KNOWN}"
+            )
+        return reason
+
+    def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        return self._decided(network, specification, limits, Shells())
+
+    def _decided(
+        self, network: Network, specification: Specification, limits: Limits, shells: Shells
+    ) -> Answer:
+        """By the kind of requirement; `shells` is what is known of an input's slopes."""
+        match specification.requirement:
+            case SoftmaxRequirement():
+                return decide_softmax(network, specification, limits, self._linear, self.arithmetic)
+            case LipschitzRequirement():
+                return decide_lipschitz(
+                    network, specification, limits, self._linear, shells, self.arithmetic
+                )
+        return self._linear(network, specification, limits)
+
+    def _linear(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        asked = logit_question(network, specification, self.arithmetic)
+        if asked is not None:
+            return decide_softmax(*asked, limits, self._linear, self.arithmetic)
+        if _splits_inputs(network, specification):
+            found = prove_by_inputs(
+                network, specification, limits, arithmetic=self.arithmetic, device=self.device
+            )
+        else:
+            found = prove_by_units(
+                network,
+                specification,
+                limits,
+                arithmetic=self.arithmetic,
+                device=self.device,
+                attacks=True,
+            )
+        return found.answer
+
+    def _by_several(
+        self, network: Network, specification: Specification, limits: Limits, shells: Shells
+    ) -> ProofAttempt:
+        """A question that is made of several linear ones; its candidate is replayed."""
+        answer = self._decided(network, specification, limits, shells)
+        witness = check_witness(network, specification, answer.candidate)
+        if witness is None and answer.verdict is Verdict.NOT_ROBUST:
+            answer = replace(answer, verdict=Verdict.UNKNOWN)
+        return ProofAttempt(answer, witness)
+
+    def climb(
+        self,
+        network: Network,
+        instance: Instance,
+        values: Sequence[float],
+        limits: Limits,
+        report: Callable[[RadiusAnswer], None],
+    ) -> RadiusAnswer:
+        shells = Shells()
+
+        def prove(
+            eps: float, frontier: Frontier | None, patience: Patience, branches: bool
+        ) -> ProofAttempt:
+            specification = Query(instance, eps).specification
+            share = limits.within(SPLIT_ATTEMPT_SHARE * limits.remaining if branches else 0.0)
+            if not _branches_itself(network, specification):
+                if branches:
+                    return self._by_several(network, specification, share, shells)
+                is_known = eps <= shells.proven
+                return ProofAttempt(Answer(Verdict.ROBUST if is_known else Verdict.UNKNOWN))
+            if _splits_inputs(network, specification):
+                return prove_by_inputs(
+                    network,
+                    specification,
+                    share,
+                    arithmetic=self.arithmetic,
+                    device=self.device,
+                )
+            return prove_by_units(
+                network,
+                specification,
+                limits,
+                arithmetic=self.arithmetic,
+                device=self.device,
+                is_hopeless=patience.is_hopeless,
+                frontier=frontier,
+                branches=branches,
+            )
+
+        def nearest(
+            eps: float, frontier: Frontier | None, patience: Patience, branches: bool
+        ) -> ProofAttempt:
+            attempt = prove(eps, frontier, patience, branches)
+            if attempt.witness is None:
+                return attempt
+            specification = Query(instance, eps).specification
+            return replace(attempt, witness=shortened(network, specification, attempt.witness))
+
+        def tell(climb: Climb) -> None:
+            report(RadiusAnswer(climb.lower, climb.witness))
+
+        climb = Climb(values, nearest, lambda: 0.0 if limits.expired else limits.remaining, tell)
+        first = Query(instance, values[0]).specification
+        if _branches_itself(network, first) and not _splits_inputs(network, first):
+            climb.rise(
+                lambda eps: proves_by_crown(
+                    network, Query(instance, eps).specification, self.arithmetic
+                )
+            )
+        climb.run()
+        return RadiusAnswer(
+            lower=climb.lower,
+            witness=climb.witness,
+            stopped=None if climb.is_closed else limits.expired or Verdict.UNKNOWN,
+            message="" if climb.is_closed else climb.message,
+        )
+
+
+def _branches_itself(network: Network, specification: Specification) -> bool:
+    """Whether it is one linear question, and not several that are made of another one."""
+    is_linear = isinstance(specification.requirement, LinearRequirement)
+    return is_linear and logit_question(network, specification, FLOAT) is None
+
+
+def _splits_inputs(network: Network, specification: Specification) -> bool:
+    """Boxes fill a box; the rounded rim of an L1 or L2 ball they only come near to."""
+    region = specification.region
+    is_box = isinstance(region, Box) or region.norm is Norm.LINF
+    has_few = math.prod(network.input_shape) <= SPLITTABLE_INPUTS
+    return (is_box and has_few) or not is_piecewise_linear(network, specification)

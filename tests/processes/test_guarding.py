@@ -1,0 +1,47 @@
+"""Calls in a process of their own: values, faults, and limits that hold whatever is called."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+
+import pytest
+
+from radii.errors import InputError, RadiiError
+from radii.processes import StoppedCall, call_guarded
+from radii.testing._simulated import hang, hoard, refuse
+from radii.verdicts import Verdict
+
+
+def test_a_value_comes_back() -> None:
+    assert call_guarded(math.hypot, 3, 4) == 5.0
+
+
+def test_faults_keep_their_words() -> None:
+    with pytest.raises(InputError, match="nothing is good enough"):
+        call_guarded(refuse)
+    with pytest.raises(RadiiError, match="ZeroDivisionError"):
+        call_guarded(divmod, 1, 0)
+
+
+def test_a_dead_process_is_an_error() -> None:
+    stopped = call_guarded(os._exit, 7)
+    assert isinstance(stopped, StoppedCall)
+    assert stopped.verdict is Verdict.ERROR
+    assert "exit code 7" in stopped.message
+
+
+@pytest.mark.parametrize("seconds", [0.0, 2.0])
+def test_a_hang_ends_within_a_second_of_its_limit(seconds: float) -> None:
+    until = time.monotonic() + seconds
+    stopped = call_guarded(hang, until=until)
+    assert isinstance(stopped, StoppedCall)
+    assert stopped.verdict is Verdict.TIMEOUT
+    assert 0 <= time.monotonic() - until < 1.5
+
+
+def test_hoarding_ends_at_the_memory_limit() -> None:
+    stopped = call_guarded(hoard, memory_bytes=900 * 2**20, until=time.monotonic() + 60)
+    assert isinstance(stopped, StoppedCall)
+    assert stopped.verdict is Verdict.MEMOUT

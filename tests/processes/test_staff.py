@@ -1,0 +1,68 @@
+"""Processes that answer requests: values, failures and limits."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from radii.errors import InputError
+from radii.processes import ProcessPool, Request, StoppedCall
+from radii.verdicts import Verdict
+
+
+def request(expression: str, seconds: float = 60.0) -> Request:
+    """Evaluated by a process that holds `eval`."""
+    return Request((expression,), seconds)
+
+
+def test_answers_limits_and_deaths() -> None:
+    requests = [
+        request("3 + 4"),
+        request("1 // 0"),
+        request("__import__('os')._exit(7)"),
+        request("5 + 6"),
+    ]
+    with ProcessPool(partial, eval, jobs=1) as staff:
+        found = list(staff.answers(requests))
+        assert [asked for asked, _ in found] == requests
+        assert found[0][1] == 7
+        assert found[1][1].verdict is Verdict.ERROR
+        assert "ZeroDivisionError" in found[1][1].message
+        assert found[2][1] == StoppedCall(Verdict.ERROR, "the process died (exit code 7)")
+        assert found[3][1] == 11
+        process = request("__import__('os').getpid()")
+        first, again = (answer for _, answer in staff.answers([process, process]))
+        assert first == again  # the same process: nothing is loaded twice
+        started = time.monotonic()
+        ((_, stopped),) = staff.answers([request("__import__('time').sleep(60)", seconds=0.2)])
+        assert stopped.verdict is Verdict.TIMEOUT
+        assert time.monotonic() - started < 10
+
+
+def test_an_input_error_comes_through() -> None:
+    refusal = "__import__('radii.testing._simulated', fromlist=['refuse']).refuse()"
+    with (
+        ProcessPool(partial, eval, jobs=1) as staff,
+        pytest.raises(InputError, match="good enough"),
+    ):
+        list(staff.answers([request(refusal)]))
+
+
+def test_a_request_whose_process_is_killed_is_tried_once_more(tmp_path: Path) -> None:
+    """Each try leaves a file; the first process is killed, and with `always` every one."""
+    tried = "[__import__('tempfile').mkstemp(dir={0!r}), len(__import__('os').listdir({0!r}))][1]"
+    killed = "__import__('os').kill(__import__('os').getpid(), 9)"
+    for name, condition, last in (("once", "== 1", 2), ("always", "> 0", None)):
+        place = tmp_path / name
+        place.mkdir()
+        expression = f"(lambda n: {killed} if n {condition} else n)({tried.format(str(place))})"
+        with ProcessPool(partial, eval, jobs=1) as staff:
+            ((_, answer),) = staff.answers([request(expression)])
+        expected = (
+            StoppedCall(Verdict.ERROR, "the process died (signal 9)") if last is None else last
+        )
+        assert answer == expected
+        assert len(list(place.iterdir())) == 2
