@@ -166,3 +166,18 @@ def test_drawing_leaves_pyplot_alone() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+def test_a_distribution_draws_with_the_backend_it_is_given(
+    distribution: Distribution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert distribution.plot_ecdf().axes
+    calls = []
+
+    class Backend:
+        def draw_boxes(self, drawn: Distribution, **options: object) -> None:
+            calls.append((drawn, options))
+
+    monkeypatch.setattr(Distribution, "figure_backend", Backend())
+    distribution.plot_boxes(by="class")
+    assert calls == [(distribution, {"by": "class"})]

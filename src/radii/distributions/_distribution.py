@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
+import radii
 from radii.distributions._columns import (
     COLUMNS,
     NO_NUMBER,
@@ -50,13 +51,31 @@ class Share:
         return f"[{self.proven:.3f}, {self.not_refuted:.3f}]"
 
 
+class FigureBackend(Protocol):
+    """What `Distribution.plot_*` draw with: an object, or a module such as `radii.plots`."""
+
+    @property
+    def draw_ecdf(self) -> Callable[..., Figure]: ...
+
+    @property
+    def draw_robust_accuracy(self) -> Callable[..., Figure]: ...
+
+    @property
+    def draw_boxes(self) -> Callable[..., Figure]: ...
+
+
 class Distribution:
     """Brackets over a set of inputs. Misclassified inputs are in it, with radius 0.
 
     An input is broken within eps when a counterexample lies at a distance of at most eps. The
     distance of its closest counterexample is above `lower` and at most `upper`; where both are
     equal it is known exactly, as it is (0) for inputs that are misclassified as they stand.
+
+    `figure_backend` draws the figures, like the option `plotting.backend` of pandas. It is
+    `radii.plots` unless another one is assigned: statistics know nothing of how figures are drawn.
     """
+
+    figure_backend: ClassVar[FigureBackend | None] = None
 
     def __init__(self, measurements: Iterable[Measurement]) -> None:
         rows = tuple(measurements)
@@ -369,25 +388,22 @@ class Distribution:
 
         return frame_of_columns(self._columns)
 
-    # --- doors to the figures, whose options `docs/figures.md` lists
+    # --- figures, whose options `docs/figures.md` lists
 
     def plot_ecdf(self, **options: Any) -> Figure:
         """Both sides of the empirical distribution, the gap between them shaded."""
-        from radii.plots import draw_ecdf
-
-        return draw_ecdf(self, **options)
+        return self._figures().draw_ecdf(self, **options)
 
     def plot_robust_accuracy(self, **options: Any) -> Figure:
         """Robust accuracy over eps, as a band from what is proven to what is not refuted."""
-        from radii.plots import draw_robust_accuracy
-
-        return draw_robust_accuracy(self, **options)
+        return self._figures().draw_robust_accuracy(self, **options)
 
     def plot_boxes(self, **options: Any) -> Figure:
         """Quantiles of the radii, each drawn as the interval that it is."""
-        from radii.plots import draw_boxes
+        return self._figures().draw_boxes(self, **options)
 
-        return draw_boxes(self, **options)
+    def _figures(self) -> FigureBackend:
+        return radii.plots if self.figure_backend is None else self.figure_backend
 
 
 def _distinct(values: Array) -> Array:
