@@ -74,7 +74,7 @@ def make_older(directory: Path, version: int) -> None:
 
 def work_in_this_process(patch: pytest.MonkeyPatch) -> None:
     """Commands do without worker processes, whose start costs seconds each."""
-    patch.setattr("radii.experiments.default_jobs", lambda: 0)
+    patch.setattr("radii.experiments._plan.default_jobs", lambda: 0)
     patch.setattr("radii.experiments.Plan.default_jobs", lambda _: 0)
 
 

@@ -59,7 +59,7 @@ radii.robustness_distribution(net, few, grid="0.1:0.3:0.1", out="results")
 import gzip
 from pathlib import Path
 from radii.queries import Query
-from radii.testing.networks import instance_at
+from radii.testing._networks import instance_at
 from radii.vnnlib import query_text
 net = demo.load_network("mlp-standard")
 query = Query(instance_at(net, radii.datasets.load("digits").images[0]), eps=0.01)

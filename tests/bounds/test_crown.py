@@ -201,9 +201,9 @@ def test_parts_give_the_same_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     network = random_network(NetworkFamily.DENSE, 2)
     regions = regions_of(network, 2, Norm.L1)
     whole = alpha_crown_bounds(network, regions, steps=2, arithmetic=REAL)
-    monkeypatch.setattr("radii.bounds._crown.ENTRIES_AT_ONCE", 1)
+    monkeypatch.setattr("radii.bounds._crown.COEFFICIENTS_AT_ONCE", 1)
     monkeypatch.setattr("radii.bounds._crown.FEWEST_ROWS", 2)
-    monkeypatch.setattr("radii.bounds._alpha.ENTRIES_AT_ONCE", 1)
+    monkeypatch.setattr("radii.bounds._alpha.CHOICES_AT_ONCE", 1)
     parts = alpha_crown_bounds(network, regions, steps=2, arithmetic=REAL)
     torch.testing.assert_close(parts.low, whole.low, rtol=1e-9, atol=1e-9)
 

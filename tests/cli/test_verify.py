@@ -270,7 +270,7 @@ def test_the_weakest_of_several_proofs_counts(
         def run(self, *_: object) -> Answer:
             return Answer(Verdict.ROBUST, arithmetic=next(told))
 
-    monkeypatch.setattr("radii.verifiers.VERIFIERS", (Mixed,))
+    monkeypatch.setattr("radii.verifiers._registry.VERIFIERS", (Mixed,))
     left, right = "(and (<= X_0 0.25) (>= Y_0 2.5))", "(and (>= X_0 0.5) (<= Y_1 -1.5))"
     file = written(linear, UNIT + f"(assert (or {left} {right}))")
     call(linear, file, "--json", "--verifier", "mixed")

@@ -334,7 +334,7 @@ def test_a_budget_ends_an_instance(relu_file: Path, relu_points_file: Path, tmp_
         ({"norm": "l2", "verifier": "milp"}, "l2"),
         ({"arithmetic": "octal"}, "arithmetic 'octal' is not one of float, real"),
         ({"arithmetic": 7}, "arithmetic '7' is not one of"),
-        ({"arithmetic": "float:0.5"}, "a widening of 0.5"),
+        ({"arithmetic": "float:0.5"}, "roundings 0.5 times as large"),
         ({"arithmetic": "octal", "search": "attack-only"}, "arithmetic 'octal'"),
         (
             {"arithmetic": "float", "verifier": "marabou"},
@@ -515,7 +515,7 @@ def test_the_device_is_an_option_of_the_verifier(
         def __init__(self, *, device: str = "cpu") -> None:
             self.device = device
 
-    monkeypatch.setattr("radii.verifiers.VERIFIERS", (Movable, Milp))
+    monkeypatch.setattr("radii.verifiers._registry.VERIFIERS", (Movable, Milp))
     monkeypatch.setattr("radii.verifiers.check_device", lambda name: None)
     described = experiment(linear_file, points_file, verifier="movable", device="cuda")
     verifier = prepare(described)._toolbox().verifier

@@ -24,9 +24,9 @@ READINGS = ("/", "/state.json", "/facts.json", "/columns.bin", "/pictures.json")
 @pytest.fixture(autouse=True)
 def always_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert READ_SECONDS > 0
-    monkeypatch.setattr("radii.report._live.READ_AGAIN", 0.0)
-    monkeypatch.setattr("radii.report._live.LOOK_AGAIN", 0.0)
-    monkeypatch.setattr("radii.report._server.REST", 0.0)
+    monkeypatch.setattr("radii.report._live.READ_SECONDS", 0.0)
+    monkeypatch.setattr("radii.report._live.WALK_SECONDS", 0.0)
+    monkeypatch.setattr("radii.report._server.REST_FACTOR", 0.0)
 
 
 @pytest.fixture

@@ -159,7 +159,7 @@ def test_recording_is_all_or_nothing(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = sys.argv[2:]
 from test_store import fill, TIMED_OUT
 from radii.store import Store
 store = Store.create_or_open(Path(sys.argv[1]))
@@ -172,7 +172,7 @@ for place, key in enumerate(keys):
 
 def test_what_was_reported_survives_kill_9(tmp_path: Path) -> None:
     writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(tmp_path), str(Path(__file__).parent)],
+        [sys.executable, "-c", WRITER, str(tmp_path), *map(str, Path(__file__).parents[:2])],
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -221,8 +221,8 @@ def test_in_a_worker_it_gives_the_brackets_of_native(
 def test_members_die_with_who_asked() -> None:
     code = """
 from radii.queries import Query
-from radii.testing.networks import Family, random_instance, random_network
-from radii.testing.simulated import Deaf, Hanging
+from radii.testing._networks import Family, random_instance, random_network
+from radii.testing._simulated import Deaf, Hanging
 from radii.verifiers import Limits, Portfolio
 network = random_network(Family.DENSE, 1, units=10)
 Portfolio([Hanging(), Deaf()]).verify(network, Query(random_instance(network, 3), 0.1))

@@ -229,7 +229,7 @@ import tempfile
 tempfile.tempdir = {str(tmp_path)!r}
 from radii.networks import load_network
 from radii.queries import Query
-from radii.testing.networks import instance_at
+from radii.testing._networks import instance_at
 from radii.verifiers import Limits, VnnComp
 network = load_network({str(linear_file)!r}, domain=(0, 1))
 VnnComp(tool={tool!r}).verify(network, Query(instance_at(network, [0.25, 0.75]), 0.1), Limits(60))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from radii.networks._building import constant_outputs
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from radii.networks._exchange import as_network, distinct_names, from_foolbox, from_torch
 from radii.networks._graph import Graph, Node
-from radii.networks._loading import compare_with_replay
-from radii.networks._models import node_title, read_model, signature, sorted_nodes
 from radii.networks._network import Network, load_network
-from radii.networks._normalization import per_channel
 from radii.networks.operators._activations import (
     Clip,
     LeakyRelu,
@@ -103,3 +102,26 @@ __all__ = [
     "signature",
     "sorted_nodes",
 ]
+
+if TYPE_CHECKING:
+    from radii.networks._building import constant_outputs
+    from radii.networks._loading import compare_with_replay
+    from radii.networks._models import node_title, read_model, signature, sorted_nodes
+    from radii.networks._normalization import per_channel
+
+_ONNX_HOMES = {
+    "constant_outputs": "_building",
+    "compare_with_replay": "_loading",
+    "node_title": "_models",
+    "read_model": "_models",
+    "signature": "_models",
+    "sorted_nodes": "_models",
+    "per_channel": "_normalization",
+}
+"""What reads ONNX models loads on first use: a network that was loaded needs no onnx package."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ONNX_HOMES:
+        return getattr(import_module(f"{__name__}.{_ONNX_HOMES[name]}"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
