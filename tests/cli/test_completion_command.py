@@ -12,7 +12,7 @@ import pytest
 
 from radii import search
 from radii.balls import Norm
-from radii.cli import build_parser, data, main
+from radii.cli import COMMANDS, build_parser, data, main
 from radii.cli.completion import VALUES, commands_of
 from radii.datasets import CATALOGUE, DataOrigin
 
@@ -110,6 +110,21 @@ def test_names_in_help_are_those_of_the_catalogue() -> None:
 
 
 def test_help_loads_no_numpy() -> None:
-    code = "import sys; from radii.cli import build_parser; build_parser(); print(*sys.modules)"
+    code = (
+        "import sys; from radii.cli import build_parser; build_parser(only='').format_help(); "
+        "print(*sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "numpy" not in done.stdout.split()
+    loaded = set(done.stdout.split())
+    assert "numpy" not in loaded
+    assert not loaded & {f"radii.cli.{name}" for name in COMMANDS}, "names and purposes suffice"
+
+
+def test_every_command_has_a_module_and_its_module_alone_is_loaded() -> None:
+    code = (
+        "import sys; from radii.cli import build_parser; build_parser(only='global'); "
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = {f"radii.cli.{name}" for name in [*COMMANDS, "global_", "import_"]}
+    assert modules & set(done.stdout.split()) == {"radii.cli.global_"}

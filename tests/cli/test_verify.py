@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
@@ -15,7 +14,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from radii.cli import verify
+from radii.cli import build_parser, verify
 from radii.errors import InputError
 from radii.testing._graphs import Sketch
 from radii.testing._simulated import Lying, hang, hoard
@@ -69,9 +68,7 @@ def written(path: Path, body: str) -> Path:
 
 
 def call(*arguments: object) -> int:
-    parser = argparse.ArgumentParser()
-    verify.add_parser(parser.add_subparsers())
-    args = parser.parse_args(["verify", *map(str, arguments)])
+    args = build_parser("verify").parse_args(["verify", *map(str, arguments)])
     return int(args.run(args))
 
 

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 
 import official_files as made
 import pytest
 
-from radii.cli import data
+from radii.cli import build_parser
 from radii.errors import DataError
 
 
@@ -19,9 +18,7 @@ def root(tmp_path, monkeypatch) -> Path:
 
 
 def run(*arguments: str) -> int:
-    parser = argparse.ArgumentParser()
-    data.add_parser(parser.add_subparsers())
-    args = parser.parse_args(["data", *arguments])
+    args = build_parser("data").parse_args(["data", *arguments])
     return int(args.run(args))
 
 

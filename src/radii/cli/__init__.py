@@ -6,73 +6,51 @@ Exit codes: 0 done, 1 a check is negative, 2 bad input, 3 internal error, 130 in
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from keyword import iskeyword
 
 from radii import __version__
-from radii.cli import (
-    attack,
-    audit,
-    card,
-    compare,
-    completion,
-    convert,
-    cycle,
-    data,
-    demo,
-    doctor,
-    ensemble,
-    export,
-    gate,
-    global_,
-    import_,
-    init,
-    metrics,
-    plot,
-    report,
-    run,
-    serve,
-    show,
-    study,
-    train,
-    verify,
-)
 from radii.cli.parsing import Parser
 from radii.errors import InputError
 from radii.terminal import say
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "build_parser", "main"]
 
-COMMANDS = (
-    demo,
-    init,
-    run,
-    show,
-    compare,
-    report,
-    serve,
-    plot,
-    card,
-    gate,
-    export,
-    import_,
-    convert,
-    attack,
-    global_,
-    metrics,
-    audit,
-    verify,
-    train,
-    cycle,
-    ensemble,
-    study,
-    data,
-    doctor,
-    completion,
-)
+COMMANDS = {
+    "demo": "four small networks on embedded data, in under a minute",
+    "init": "write an experiment file for networks and data",
+    "run": "compute a robustness distribution",
+    "show": "print what an experiment found",
+    "compare": "the statistics between distributions",
+    "report": "write an interactive page",
+    "serve": "show runs live in a browser",
+    "plot": "draw figures for papers: PDF, SVG or PNG",
+    "card": "write a section for a model card",
+    "gate": "exit 1 when a model is less robust than required",
+    "export": "write brackets as csv, parquet or verona",
+    "import": "read published results: VERONA's and the papers' files",
+    "convert": "networks, data, experiments and results in other forms",
+    "attack": "find counterexamples: upper bounds only",
+    "global": "robustness of all inputs, with a statistical guarantee",
+    "metrics": "constraint satisfaction, security and accuracy",
+    "audit": "try to refute published lower bounds",
+    "verify": "decide a VNN-LIB file: sat with a counterexample, unsat, unknown or timeout",
+    "train": "train a network",
+    "cycle": "train, attack, verify and retrain until a requirement holds",
+    "ensemble": "several classifiers against randomized attacks",
+    "study": "make and measure many networks",
+    "data": "put data sets in place, checksummed",
+    "doctor": "check this installation, in about ten seconds",
+    "completion": "complete radii's commands in your shell",
+}
+"""Each command's module holds DESCRIPTION, EPILOG, `add_arguments(parser)` and `run(args)`.
+
+A command with commands of its own has no `run`: the parser of each of them sets one.
+"""
 
 EPILOG = """examples:
   radii demo
@@ -83,27 +61,36 @@ EPILOG = """examples:
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line."""
+def build_parser(only: str | None = None) -> Parser:
+    """The parser of the whole command line; with `only`, the flags of that command alone.
+
+    Modules of the other commands are not loaded: their names and purposes are all that help shows.
+    """
     parser = Parser(
         prog="radii",
         description="How far is each input from breaking the network? Proven and witnessed radii.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"radii {__version__}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_parser(subparsers)
+    for name, purpose in COMMANDS.items():
+        command = subparsers.add_parser(name, help=purpose)
+        if only is None or only == name:
+            module = import_module(f"{__name__}.{name}{'_' if iskeyword(name) else ''}")
+            command.description, command.epilog = module.DESCRIPTION, module.EPILOG
+            command.set_defaults(run=getattr(module, "run", None))
+            module.add_arguments(command)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
-    args = build_parser().parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    command = next((word for word in words if not word.startswith("-")), "")
     if isinstance(sys.stdout, io.TextIOWrapper):  # names of files need not be text
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
+        args = build_parser(only=command).parse_args(words)
         return int(args.run(args))
     except InputError as error:
         say(f"radii: {' '.join(str(error).split())}", file=sys.stderr)

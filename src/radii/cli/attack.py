@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from radii.cli.events import add_logging_flags
 from radii.cli.options import add_experiment_flags, add_json_flag
 from radii.cli.run import execute
 from radii.terminal import say
+
+DESCRIPTION = "The closest counterexample to each input, replayed on ONNX Runtime."
 
 EPILOG = """examples:
   radii attack --network net.onnx --data mnist:train[0:20] --domain 0:1
@@ -21,19 +22,11 @@ PROOF_FLAGS = ("search", "verifier", "k", "cuts", "device", "tool", "arithmetic"
 """Flags of a run that are taken, since scripts give both commands the same ones."""
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "attack",
-        help="find counterexamples: upper bounds only",
-        description="The closest counterexample to each input, replayed on ONNX Runtime.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_flags(parser, proves=False)
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep the results here")
     add_json_flag(parser)
     add_logging_flags(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from radii.cli.options import add_json_flag
 from radii.errors import ExperimentError, StoreError
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from radii.store import Store
 
 
+DESCRIPTION = (
+    "Attack every input that published results call proven, and report each claim "
+    "that a counterexample within the claimed radius refutes. A claim that stands is not "
+    "thereby proven."
+)
+
 EPILOG = """examples:
   radii audit published.csv --networks networks/ --data digits:test --domain 0:1
   radii audit published.csv --networks a.onnx b.onnx --data images.npz --domain 0:1 --out audit
@@ -29,16 +35,7 @@ docs/audit.md has a plain script that replays them. Run again to continue.
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "audit",
-        help="try to refute published lower bounds",
-        description="Attack every input that published results call proven, and report each claim "
-        "that a counterexample within the claimed radius refutes. A claim that stands is not "
-        "thereby proven.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "results", type=Path, metavar="RESULTS.csv", help="what radii import reads, or wrote"
     )
@@ -70,7 +67,6 @@ def add_parser(subparsers: Any) -> None:
         "--out", type=Path, default=Path("audit"), metavar="DIR", help="where findings go (./audit)"
     )
     add_json_flag(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from radii.errors import DataError, StoreError
 from radii.terminal import say
+
+DESCRIPTION = (
+    "What was measured about each network, in plain sentences and a table, with "
+    "its limitations and how it was measured. Markdown."
+)
 
 EPILOG = """examples:
   radii card results
@@ -16,15 +20,7 @@ EPILOG = """examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "card",
-        help="write a section for a model card",
-        description="What was measured about each network, in plain sentences and a table, with "
-        "its limitations and how it was measured. Markdown.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
     )
@@ -35,7 +31,6 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from radii.cli.comparing import GroupComparison
 
 
+DESCRIPTION = (
+    "Compare networks pair by pair, or the classes, targets or splits of each: "
+    "tests with Holm's correction, effect sizes, who is more robust at which eps."
+)
+
 EPILOG = """examples:
   radii compare standard adversarial
   radii compare results                              the networks of one run
@@ -29,15 +34,7 @@ EPILOG = """examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "compare",
-        help="the statistics between distributions",
-        description="Compare networks pair by pair, or the classes, targets or splits of each: "
-        "tests with Holm's correction, effect sizes, who is more robust at which eps.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
     )
@@ -76,7 +73,6 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--csv", type=Path, metavar="DIR", help="write the tables there, as CSV")
     add_json_flag(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

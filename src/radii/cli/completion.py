@@ -7,7 +7,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+
+DESCRIPTION = "Print what bash, zsh or fish needs to complete commands, flags and values."
 
 EPILOG = """examples:
   eval "$(radii completion bash)"                            in ~/.bashrc
@@ -50,16 +51,8 @@ class Command:
         return "".join(f" {word}" for word in self.words)
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "completion",
-        help="complete radii's commands in your shell",
-        description="Print what bash, zsh or fish needs to complete commands, flags and values.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=sorted(SHELL_SCRIPTS), help="which shell it is for")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,6 +11,8 @@ from radii.cli.options import add_experiment_flags, experiment_from
 from radii.errors import ExperimentError, StoreError
 from radii.terminal import say
 
+DESCRIPTION = "Turn what you have into what another tool reads, or the other way round."
+
 EPILOG = """examples:
   radii convert network net.onnx --mean 0.13 --std 0.31 --out plain.onnx
   radii convert data digits:test[0:20] --out pictures
@@ -56,14 +58,7 @@ there is neither. radii import reads it again.
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "convert",
-        help="networks, data, experiments and results in other forms",
-        description="Turn what you have into what another tool reads, or the other way round.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="WHAT", required=True)
 
     network = _command(commands, "network", "an ONNX file: one file, normalised", NETWORK_EPILOG)
@@ -99,7 +94,6 @@ def _command(commands: Any, name: str, told: str, epilog: str) -> argparse.Argum
         help=told,
         description=told[0].upper() + told[1:] + ".",
         epilog=epilog,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     return made
 

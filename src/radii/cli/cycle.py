@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from radii.training import Cycle, Round
 
 
+DESCRIPTION = "Retrain a network with its own counterexamples until it is robust enough."
+
 EPILOG = """examples:
   radii cycle --data digits:train --test "digits:test[0:50]" --arch dense:30 \\
       --require "robust_accuracy(0.05) >= 0.85" --later-regime pgd:eps=0.08 --out cycle
@@ -41,14 +43,7 @@ _TRAINING = ("batch", "optimizer", "rate", "weight_decay", "seed")
 _MEASURING = ("property", "norm", "grid", "verifier", "arithmetic", "attack", "timeout", "memory")
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "cycle",
-        help="train, attack, verify and retrain until a requirement holds",
-        description="Retrain a network with its own counterexamples until it is robust enough.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what must hold")
     what.add_argument("--data", required=True, metavar="SPEC", help="training images")
     what.add_argument(
@@ -92,7 +87,6 @@ def add_parser(subparsers: Any) -> None:
     seek.add_argument("--memory", metavar="SIZE", help="of each worker (its share of nine tenths)")
     seek.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
     add_json_flag(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

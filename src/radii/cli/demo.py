@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from radii.cli.options import add_json_flag
 from radii.errors import ExperimentError
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 DEMO_INPUTS = 30
 DEMO_GRID = "0.005:0.6:0.005"
 
+DESCRIPTION = (
+    "Measure how robust four small digit classifiers are: dense and convolutional, "
+    "each with standard and with adversarial training."
+)
+
 EPILOG = """examples:
   radii demo                           results, figures and report in ./radii-demo
   radii demo --inputs 3 --out small    fewer inputs
@@ -28,15 +33,7 @@ EPILOG = """examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "demo",
-        help="four small networks on embedded data, in under a minute",
-        description="Measure how robust four small digit classifiers are: dense and convolutional, "
-        "each with standard and with adversarial training.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         type=Path,
@@ -53,7 +50,6 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
     add_json_flag(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

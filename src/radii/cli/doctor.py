@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from radii.testing import DatasetStatus, PackageStatus, SelfTestStep, VerifierStatus
 
 
+DESCRIPTION = (
+    "Say which packages, verifiers and data sets are here and what the machine "
+    "allows, and measure a few radii that are known, through attack, native and milp."
+)
+
 EPILOG = """examples:
   radii doctor
   radii doctor --json > doctor.json     to send along with a question
@@ -25,17 +30,8 @@ exit codes: 0 radii can do its job here, 1 it cannot
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "doctor",
-        help="check this installation, in about ten seconds",
-        description="Say which packages, verifiers and data sets are here and what the machine "
-        "allows, and measure a few radii that are known, through attack, native and milp.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_json_flag(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

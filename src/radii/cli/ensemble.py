@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from radii.cli.options import add_arithmetic_flag, add_json_flag, arithmetic_from
 from radii.cli.parsing import number, seconds
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from radii.ensembles import EnsembleStudy, RandomizedAttack
     from radii.networks import Network
 
+
+DESCRIPTION = (
+    "The largest loss that a randomized attack can force on every classifier at "
+    "once, decided exactly."
+)
 
 EPILOG = """examples:
   radii ensemble verify --networks a.onnx b.onnx c.onnx --data mnist:test[0:4] --domain 0:1 \\
@@ -40,15 +45,7 @@ _VERBS = {
 }
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "ensemble",
-        help="several classifiers against randomized attacks",
-        description="The largest loss that a randomized attack can force on every classifier at "
-        "once, decided exactly.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="VERB", required=True)
     for name, purpose in _VERBS.items():
         verb = verbs.add_parser(
@@ -56,7 +53,6 @@ def add_parser(subparsers: Any) -> None:
             help=purpose,
             description=purpose[0].upper() + purpose[1:],
             epilog=EPILOG,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         _add_flags(verb)
         if name == "curve":

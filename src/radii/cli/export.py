@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+DESCRIPTION = "Write one row an instance. Without a witness `upper` is inf (verona: empty)."
+
 EPILOG = """examples:
   radii export results --format csv -o brackets.csv
   radii export results --format parquet -o brackets.parquet
@@ -21,20 +23,12 @@ EPILOG = """examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "export",
-        help="write brackets as csv, parquet or verona",
-        description="Write one row an instance. Without a witness `upper` is inf (verona: empty).",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
     parser.add_argument("--format", choices=("csv", "parquet", "verona"), default="csv")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from radii.distributions import Distribution, Judgement
 
 
+DESCRIPTION = "Hold the networks of one or more results against requirements."
+
 EPILOG = """requirements:
   robust_accuracy(0.02) >= 0.90                 proven for 90 % of these inputs
   robust_accuracy(8/255) >= 90% @ 95%           for 90 % of all inputs, with 95 % confidence
@@ -39,14 +41,7 @@ exit codes:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "gate",
-        help="exit 1 when a model is less robust than required",
-        description="Hold the networks of one or more results against requirements.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
     )
@@ -63,7 +58,6 @@ def add_parser(subparsers: Any) -> None:
         help="each confidence is its own: do not correct for several statements",
     )
     add_json_flag(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from radii.networks import Network
 
 
+DESCRIPTION = (
+    "Estimate R, the share of inputs that are robust within eps, or D, the mean of "
+    "the largest change of the outputs."
+)
+
 EPILOG = """examples:
   radii global --plan --error 0.05 --confidence 0.95
   radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 --error 0.05 --out r
@@ -31,15 +36,7 @@ exit codes:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "global",
-        help="robustness of all inputs, with a statistical guarantee",
-        description="Estimate R, the share of inputs that are robust within eps, or D, the mean of "
-        "the largest change of the outputs.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_statistics_flags(parser.add_argument_group("how sure, how precise"))
     _add_subject_flags(parser.add_argument_group("of what"))
     _add_work_flags(parser.add_argument_group("how to find out"))
@@ -48,7 +45,6 @@ def add_parser(subparsers: Any) -> None:
     curve.add_argument("--by-class", action="store_true", help="of each class, all at once")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write each input's value there")
     add_json_flag(parser)
-    parser.set_defaults(run=run)
 
 
 def _add_statistics_flags(group: Any) -> None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import Any
 
 from radii.cli.parsing import number
 from radii.errors import DataError, StoreError
 from radii.terminal import say
 
 TABLE_SUFFIXES = (".csv", ".parquet")
+
+DESCRIPTION = (
+    "Turn published results into a table of brackets, one row an instance, and say "
+    "what in them cannot be taken at its word. What is imported are claims: nothing is "
+    "replayed (radii audit does that)."
+)
 
 EPILOG = """examples:
   radii import result_df.csv -o published.csv
@@ -21,16 +26,7 @@ EPILOG = """examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "import",
-        help="read published results: VERONA's and the papers' files",
-        description="Turn published results into a table of brackets, one row an instance, and say "
-        "what in them cannot be taken at its word. What is imported are claims: nothing is "
-        "replayed (radii audit does that).",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "place", type=Path, metavar="FILE|FOLDER", help="a table, or the folder of an experiment"
     )
@@ -55,7 +51,6 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--split", default="", help="train or test, where the file does not say it")
     parser.add_argument("--training", default="", help="how the networks were trained, likewise")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

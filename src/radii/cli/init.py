@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from radii.errors import ExperimentError
 from radii.terminal import say
@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 EXPERIMENT_FILE = Path("experiment.toml")
 SUGGESTED_INPUTS = 100
 
+DESCRIPTION = (
+    "Look at networks and data: shapes, classes, the range of values, and how "
+    "accurate the networks are under each common way of feeding them. Then write a commented "
+    "experiment file for radii run."
+)
+
 EPILOG = """examples:
   radii init                                              asks what it needs to know
   radii init --network a.onnx --network b.onnx --data images --yes
@@ -26,16 +32,7 @@ EPILOG = """examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "init",
-        help="write an experiment file for networks and data",
-        description="Look at networks and data: shapes, classes, the range of values, and how "
-        "accurate the networks are under each common way of feeding them. Then write a commented "
-        "experiment file for radii run.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--network", action="append", metavar="FILE", help="an ONNX file; repeat for several"
     )
@@ -64,7 +61,6 @@ def add_parser(subparsers: Any) -> None:
     )
     parser.add_argument("--yes", action="store_true", help="ask nothing")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import csv
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from radii.cli.options import add_experiment_flags, add_json_flag, cluster_from, experiment_from
 from radii.errors import DataError, ExperimentError
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
     from radii.guarantees import MetricEstimate, Metrics
 
+
+DESCRIPTION = (
+    "For how many inputs a property is proven, not refuted, and kept by random "
+    "points, with confidence. Takes the flags of run, or the DIR of a run."
+)
 
 EPILOG = """measured at each eps, over all inputs:
   CSat  constraint satisfaction: proven for at least this share; what is undecided is told apart
@@ -34,15 +39,7 @@ examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "metrics",
-        help="constraint satisfaction, security and accuracy",
-        description="For how many inputs a property is proven, not refuted, and kept by random "
-        "points, with confidence. Takes the flags of run, or the DIR of a run.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_flags(parser)
     parser.add_argument(
         "--eps", required=True, metavar="E[,E...]", help="radii; or a grid START:STOP:STEP of them"
@@ -54,7 +51,6 @@ def add_parser(subparsers: Any) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep the brackets here")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write a row a network and eps")
     add_json_flag(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

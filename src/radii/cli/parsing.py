@@ -19,10 +19,12 @@ class Parser(argparse.ArgumentParser):
 
     Flags are never shortened: `--network` must not mean `--networks` where that is the flag. What
     begins as a negative number is a value and no flag, as in `--domain -1:1` or `--mean -0.5,-1`.
+    Epilogs are shown as they are written.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **{"allow_abbrev": False, **options})
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(*args, **{"allow_abbrev": False, "formatter_class": formatter, **options})
         self._negative_number_matcher = NEGATIVE
 
     def error(self, message: str) -> NoReturn:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 FIGURE_SUFFIXES = (".pdf", ".svg", ".png")
 
+DESCRIPTION = "Figures from runs, published files, or both together."
+
 EPILOG = (
     "kinds:\n"
     + "\n".join(f"  {name:<16} {kind.shows}" for name, kind in FIGURE_KINDS.items())
@@ -37,14 +39,7 @@ examples:
 )
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "plot",
-        help="draw figures for papers: PDF, SVG or PNG",
-        description="Figures from runs, published files, or both together.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a file"
     )
@@ -67,7 +62,6 @@ def add_parser(subparsers: Any) -> None:
     )
     _add_selection(parser.add_argument_group("what of the results"))
     _add_details(parser.add_argument_group("what is drawn"))
-    parser.set_defaults(run=run)
 
 
 def _add_selection(group: Any) -> None:

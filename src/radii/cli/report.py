@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from radii.errors import DataError, InputError
 from radii.processes import parse_size
 from radii.terminal import say
+
+DESCRIPTION = (
+    "Write one HTML file with everything in it: summary, curves, every input with "
+    "its counterexample. It opens in any browser and asks the network for nothing."
+)
 
 EPILOG = """examples:
   radii report results
@@ -19,15 +23,7 @@ EPILOG = """examples:
 PICTURES_SIZE = "16M"
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "report",
-        help="write an interactive page",
-        description="Write one HTML file with everything in it: summary, curves, every input with "
-        "its counterexample. It opens in any browser and asks the network for nothing.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "places",
         type=Path,
@@ -48,7 +44,6 @@ def add_parser(subparsers: Any) -> None:
         "those with the smallest radii come first",
     )
     parser.add_argument("--open", action="store_true", help="show the page in a browser")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

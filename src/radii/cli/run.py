@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from radii.cli.events import LOG_FORMATS, EventLog, TerminationSignal, add_logging_flags
 from radii.cli.options import (
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from radii.experiments import Observer, Plan
     from radii.store import Store
 
+
+DESCRIPTION = "Find each input's bracket: proven below, witnessed above."
 
 EPILOG = """examples:
   radii run --network net.onnx --data digits:test[0:20] --domain 0:1 --out results
@@ -48,14 +50,7 @@ experiment.toml:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "run",
-        help="compute a robustness distribution",
-        description="Find each input's bracket: proven below, witnessed above.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_flags(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="where the results go")
     parser.add_argument(
@@ -65,7 +60,6 @@ def add_parser(subparsers: Any) -> None:
     )
     add_json_flag(parser)
     add_logging_flags(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import errno
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from radii.errors import ExperimentError
 from radii.terminal import say
@@ -21,6 +21,8 @@ PORT = 8765
 NEIGHBOURS = 20
 """How many ports after the usual one are tried when others have it."""
 
+DESCRIPTION = "Serve the report's page for all experiments below the directories, live."
+
 EPILOG = """examples:
   radii serve results                 one run, or all runs below a directory
   radii serve standard adversarial    several side by side
@@ -32,14 +34,7 @@ runs go on.
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "serve",
-        help="show runs live in a browser",
-        description="Serve the report's page for all experiments below the directories, live.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "places", type=Path, nargs="+", metavar="DIR", help="with experiments in it, now or later"
     )
@@ -50,7 +45,6 @@ def add_parser(subparsers: Any) -> None:
         "--host", default=HOST, metavar="ADDRESS", help=f"who may connect: {HOST} is this machine"
     )
     parser.add_argument("--open", action="store_true", help="show the page in a browser")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from radii.verdicts import Measurement
 
 
+DESCRIPTION = "A summary a network, or every bracket."
+
 EPILOG = """examples:
   radii show results
   radii show results --instances         one row an input
@@ -29,21 +31,13 @@ EPILOG = """examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "show",
-        help="print what an experiment found",
-        description="A summary a network, or every bracket.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
     parser.add_argument("--instances", action="store_true", help="one row an input")
     parser.add_argument(
         "--statistics", action="store_true", help="what the search cost, as the paper's tables"
     )
     add_json_flag(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

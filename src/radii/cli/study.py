@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from radii.training import StudyMember
 
 
+DESCRIPTION = "Make and measure many networks, and say what they have in common."
+
 EPILOG = """examples:
   radii study tradeoff --data digits:train[0:300] --test digits:test --eps 0.05 --samples 20 \\
       --proof-inputs 5 --grid "deterministic width=8,16 activation=relu,tanh epochs=3" \\
@@ -48,22 +50,13 @@ _STUDY_SETTINGS: dict[str, tuple[Callable[[str], Any], str, str]] = {
 }
 
 
-def add_parser(subparsers: Any) -> None:
-    """Register `study` with its commands; each sets `run`, a function of the arguments."""
-    parser = subparsers.add_parser(
-        "study",
-        help="make and measure many networks",
-        description="Make and measure many networks, and say what they have in common.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_tradeoff(commands)
     show = commands.add_parser(
         "show",
         help="tables and figures of a study, finished or not",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     show.add_argument("directory", type=Path, metavar="DIR", help="where a study is kept")
     show.add_argument("--confidence", type=float, metavar="C", help="of correlations (0.95)")
@@ -80,7 +73,6 @@ def _add_tradeoff(commands: Any) -> None:
         help="robustness against accuracy",
         description="Train the networks of a grid and measure accuracy, R and D of each.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     tradeoff.add_argument("--preset", metavar="NAME", help="mnist-small or fashion-small")
     tradeoff.add_argument("--description", type=Path, metavar="FILE", help="a study in TOML")

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from radii.training import TrainedNetwork
 
 
+DESCRIPTION = "Train a network, export it to ONNX and say on a card what came of it."
+
 EPILOG = """examples:
   radii train --data mnist:train --arch mnist_nn --regime pgd:eps=0.1 --epochs 10 --out DIR
   radii train --data digits:train --arch dense:30-clamp --epochs 100 --out small
@@ -52,14 +54,7 @@ _TRAINING_SETTINGS = (
 )
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "train",
-        help="train a network",
-        description="Train a network, export it to ONNX and say on a card what came of it.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what to train")
     what.add_argument("--data", required=True, metavar="SPEC", help="mnist:train, file.npz:train")
     what.add_argument(
@@ -114,7 +109,6 @@ def add_parser(subparsers: Any) -> None:
     pruning.add_argument("--rewind", action="store_true", help="each round from the first weights")
     train_bayesian.add_bayesian_flags(parser)
     parser.add_argument("--json", action="store_true", help="print the card as JSON")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -42,14 +42,7 @@ EPILOG = """examples:
 """
 
 
-def add_parser(subparsers: Any) -> None:
-    parser = subparsers.add_parser(
-        "verify",
-        help="decide a VNN-LIB file: sat with a counterexample, unsat, unknown or timeout",
-        description=DESCRIPTION,
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "network", nargs="?", type=Path, metavar="NET.onnx", help="ONNX file, may be gzipped"
     )
@@ -80,7 +73,6 @@ def add_parser(subparsers: Any) -> None:
     add_arithmetic_flag(parser)
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the attack (0)")
     parser.add_argument("--json", action="store_true", help="print JSON instead")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
