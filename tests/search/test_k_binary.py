@@ -13,7 +13,7 @@ from test_search import Simulation, witness
 from radii.queries import Grid
 from radii.results import theoretical_maximum
 from radii.search import Binary, Cuts, KBinary, Linear, Question, QuestionKind, Search
-from radii.search._splitting import GOLDEN_CUTS, PATIENCE, Situation
+from radii.search._scans import GOLDEN_CUTS, PATIENCE, Situation
 from radii.verdicts import Proof, Result, Verdict
 
 # --- exhaustive: the game between a search and all that can happen to it

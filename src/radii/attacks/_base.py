@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from radii import __version__
 from radii.balls import Ball, Norm
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
+from radii.plugins import Plugin
 from radii.properties import Requirement
 from radii.queries import Query, Specification
 from radii.verdicts import Array, Result, Verdict, Witness
@@ -101,14 +102,13 @@ class _Segment:
 # What an attack is. An attack writes `run`; `attack` checks, converts and replays around it.
 
 
-class Attack(ABC):
+class Attack(Plugin, ABC):
     """Looks for counterexamples. Failing proves nothing: the verdict is then UNKNOWN.
 
     Instances are cheap, picklable and hold options only. The same queries, in the same batch, with
     the same seed give the same candidates.
     """
 
-    name: ClassVar[str]
     norms: frozenset[Norm] = frozenset(Norm)
 
     @property

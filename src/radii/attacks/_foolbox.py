@@ -39,6 +39,8 @@ class FoolboxAttack(Attack):
     are put to foolbox as a network of two classes: holds, and is broken.
     """
 
+    unnamed_options = frozenset({"attack"})  # which its name holds
+
     def __init__(self, attack: str, /, **options: Any) -> None:
         self.attack_name = attack
         self.options = options

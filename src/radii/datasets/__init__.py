@@ -8,7 +8,7 @@ from radii.datasets._catalogue import CATALOGUE, PublishedSet, published_set
 from radii.datasets._conversion import convert, save
 from radii.datasets._dataset import Dataset, from_arrays
 from radii.datasets._images import extent
-from radii.datasets._sources import as_dataset, load, load_spec, read
+from radii.datasets._sources import as_dataset, dataset_names, load, load_spec, read
 from radii.datasets._specs import Spec, exists
 from radii.datasets.formats._verona import is_verona
 
@@ -23,6 +23,7 @@ __all__ = [
     "acquire",
     "as_dataset",
     "convert",
+    "dataset_names",
     "exists",
     "extent",
     "from_arrays",

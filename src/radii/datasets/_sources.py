@@ -21,18 +21,22 @@ from radii.datasets.formats._registry import recognise
 from radii.datasets.formats._tables import read_csv, read_folder
 from radii.datasets.formats._verona import is_verona, read_verona
 from radii.errors import DataError
+from radii.plugins import PluginGroup, load_plugin, package_of, plugin_names
 
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tgz", ".gz", ".xz", ".bz2", ".deb")
 
 
 def load(name: str, split: str = "test") -> Dataset:
-    """A split of the embedded digits or of a published set that is in place."""
+    """A split of the embedded digits, of a published set that is in place, or of a set that another
+    package declares."""
     if name.lower() == digits.NAME:
         return digits.load_digits(split)
     known = catalogue.find(name)
     if known is None:
-        names = ", ".join([digits.NAME, *(s.name for s in catalogue.CATALOGUE)])
-        raise DataError(f"data set '{name}' is not one of {names}")
+        declared = _load_declared(name, split)
+        if declared is None:
+            raise DataError(f"data set '{name}' is not one of {', '.join(dataset_names())}")
+        return declared
     if split not in ("train", "test"):
         raise DataError(f"data set '{known.name}' has splits train and test, not '{split}'")
     content = read_placed(known, split)
@@ -45,6 +49,26 @@ def load(name: str, split: str = "test") -> Dataset:
     )
 
 
+def dataset_names() -> tuple[str, ...]:
+    """Radii's own and those of other packages."""
+    own = (digits.NAME, *(published.name for published in catalogue.CATALOGUE))
+    return (*own, *(name for name in plugin_names(PluginGroup.DATASETS) if name not in own))
+
+
+def _load_declared(name: str, split: str) -> Dataset | None:
+    """A set that another package declares, as a function of the split; None if none does."""
+    loader = load_plugin(PluginGroup.DATASETS, name)
+    if loader is None:
+        return None
+    origin = f"data set '{name}' of package '{package_of(PluginGroup.DATASETS, name)}'"
+    if not callable(loader):
+        raise DataError(f"{origin} must be a function of the split, not {loader!r}")
+    dataset = loader(split)
+    if not isinstance(dataset, Dataset):
+        raise DataError(f"{origin} gives {type(dataset).__name__}, not a radii Dataset")
+    return dataset
+
+
 def load_spec(spec: str | Spec) -> Dataset:
     """The images that a spec asks for; `radii.datasets._specs` shows how it is written."""
     parsed = Spec.parse(spec) if isinstance(spec, str) else spec
@@ -52,6 +76,10 @@ def load_spec(spec: str | Spec) -> Dataset:
     if is_name:
         return parsed.select(load(parsed.location, parsed.split or "test"))
     path = Path(parsed.location)
+    if not exists(path):
+        declared = _load_declared(parsed.location, parsed.split or "test")
+        if declared is not None:
+            return parsed.select(declared)
     return parsed.select(read(path.expanduser() if exists(path) else path, parsed.split))
 
 
@@ -62,7 +90,7 @@ def read(path: str | Path, split: str | None = None) -> Dataset:
     """
     path = Path(path)
     if not exists(path):
-        names = ", ".join([digits.NAME, *(s.name for s in catalogue.CATALOGUE)])
+        names = ", ".join(dataset_names())
         raise DataError(f"data '{path}' is neither a data set ({names}) nor a file or folder")
     if path.suffix.lower() == ".npz":
         images, labels, found = read_npz(path, split)

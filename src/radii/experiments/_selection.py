@@ -12,6 +12,7 @@ from radii.balls import Box, Norm
 from radii.datasets import Dataset, extent
 from radii.errors import DataError, NetworkError
 from radii.networks import Network
+from radii.properties import Property, TargetedProperty
 from radii.queries import Instance
 from radii.verdicts import Array
 
@@ -23,17 +24,18 @@ def select(
     network: Network,
     dataset: Dataset,
     *,
-    property: str,  # noqa: A002
+    property: str | Property | type[TargetedProperty],  # noqa: A002
     norm: Norm,
     layout: str | None = None,
 ) -> list[Instance]:
-    """One instance an image and property, in the order of the data set.
+    """One instance for each image and property, in the order of the data set.
 
-    `property` is a spec; `one-to-one` and `become` without a target give one for every target.
+    `property` is one, or its text; the class of a targeted property gives one for every target.
     Misclassified images are kept: their radius is 0. `layout` says how a network with a flat input
     lists coloured images, which nothing in the network tells. Raises an InputError unless every
     image fits the network, its label is one of the outputs, and it lies in the domain.
     """
+    asked = properties.parse_family(property) if isinstance(property, str) else property
     images = images_for(network, dataset, layout)
     check_labels(network, dataset)
     images = _in_domain(network, dataset, images)
@@ -42,26 +44,26 @@ def select(
     instances: list[Instance] = []
     tried: set[tuple[int, str]] = set()
     for row, label in enumerate(dataset.labels.tolist()):
-        for asked in properties.family(property, label, network.output_size):
+        for one in properties.family(asked, label, network.output_size):
             instance = Instance(
                 network=network.fingerprint,
                 index=int(dataset.indices[row]),
                 input=images[row],
                 label=label,
                 outputs=outputs[row],
-                property=asked,
+                property=one,
                 norm=norm,
                 domain=network.domain,
                 outputs_are_probabilities=network.outputs_are_probabilities,
             )
-            if (label, asked.spec) not in tried:
+            if (label, one.spec) not in tried:
                 _ = instance.requirement  # raises now if the property makes no sense here
-                tried.add((label, asked.spec))
+                tried.add((label, one.spec))
             instances.append(instance)
     if not instances:
         raise DataError(
-            f"{dataset.title}: property '{property}' asks nothing of the selected images, "
-            "which all have the target as their label"
+            f"{dataset.title}: property '{properties.family_spec(asked)}' asks nothing of the "
+            "selected images, which all have the target as their label"
         )
     return instances
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from radii.properties._base import Anchor, Halfspaces, LinearRequirement, Property, Requirement
+from radii.properties._base import Anchor, Property, TargetedProperty
 from radii.properties._classification import (
     Become,
     OneToAny,
@@ -10,20 +10,31 @@ from radii.properties._classification import (
     PredictionStays,
     StrongClassification,
 )
-from radii.properties._lipschitz import (
-    RESOLUTION,
-    LipschitzRequirement,
-    LipschitzRobustness,
-    resolution,
+from radii.properties._registry import (
+    FORMS,
+    TARGETED_FAMILIES,
+    family,
+    family_spec,
+    is_of_class,
+    parse,
+    parse_family,
 )
-from radii.properties._probabilities import (
+from radii.properties._requirements import (
+    Halfspaces,
+    LinearRequirement,
+    LipschitzRequirement,
     ProbabilityBound,
+    Requirement,
     SoftmaxRequirement,
     log_odds,
     probabilities,
 )
-from radii.properties._registry import FORMS, TARGETED_FAMILIES, family, is_of_class, parse
-from radii.properties._standard import StandardRobustness
+from radii.properties._stability import (
+    RESOLUTION,
+    LipschitzRobustness,
+    StandardRobustness,
+    resolution,
+)
 
 __all__ = [
     "FORMS",
@@ -44,10 +55,13 @@ __all__ = [
     "SoftmaxRequirement",
     "StandardRobustness",
     "StrongClassification",
+    "TargetedProperty",
     "family",
+    "family_spec",
     "is_of_class",
     "log_odds",
     "parse",
+    "parse_family",
     "probabilities",
     "resolution",
 ]

@@ -1,44 +1,14 @@
-"""What a property is, and what it becomes once it is tied to one input.
-
-A `Property` is what a user asks for ("the class stays"). `Property.at(anchor)` ties it to one
-input and yields a `Requirement`: a function of the network's outputs that every other part of radii
-reads in the form it needs:
-
-- `margin` for attacks and training: a number that is positive exactly where the property holds;
-- `holds` for the replay of a witness;
-- `violations` for complete verifiers: the outputs that break the property, as a union of polyhedra,
-  or None where the property is not linear in the outputs.
-"""
+"""What a property is: what a user asks for ("the class stays"), before it is tied to an input."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
-import numpy as np
-import numpy.typing as npt
-
-Float64 = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Halfspaces:
-    """The polyhedron { y : matrix @ y + offset <= 0 }; `matrix` has a row a halfspace."""
-
-    matrix: Float64
-    offset: Float64
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "matrix", np.atleast_2d(np.asarray(self.matrix, np.float64)))
-        object.__setattr__(self, "offset", np.atleast_1d(np.asarray(self.offset, np.float64)))
-        if self.matrix.shape[0] != self.offset.shape[0]:
-            raise ValueError(f"{self.matrix.shape[0]} rows but {self.offset.shape[0]} offsets")
-
-    def depth(self, points: npt.ArrayLike) -> Float64:
-        """The largest row of `matrix @ y + offset` for each point: <= 0 inside, > 0 outside."""
-        values = np.asarray(points, np.float64) @ self.matrix.T + self.offset
-        return np.asarray(values.max(axis=-1))
+from radii.errors import SpecificationError
+from radii.plugins import made_with_options, options_from_text
+from radii.properties._requirements import Float64, LinearRequirement, Requirement
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,59 +23,23 @@ class Anchor:
     outputs_are_probabilities: bool = False
 
 
-class Requirement(ABC):
-    """A property tied to one input. Called with a batch of outputs, one a row.
-
-    `description` says in a few words what kind of requirement it is, for those who cannot decide
-    it.
-    """
-
-    description: ClassVar[str] = "requirements that are not linear"
-
-    @abstractmethod
-    def margin(self, outputs: npt.ArrayLike, distances: npt.ArrayLike) -> Float64:
-        """Positive exactly where the property holds. `distances` are those of the inputs."""
-
-    @property
-    @abstractmethod
-    def violations(self) -> tuple[Halfspaces, ...] | None:
-        """The outputs that break the property: a union of polyhedra; None if it is not one."""
-
-    def holds(self, outputs: npt.ArrayLike, distances: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """True where the property holds. A tie is a violation; so is an output that is NaN."""
-        return np.asarray(self.margin(outputs, distances) > 0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinearRequirement(Requirement):
-    """Broken exactly on a union of polyhedra of outputs."""
-
-    description: ClassVar[str] = "linear comparisons of outputs"
-
-    polyhedra: tuple[Halfspaces, ...]
-
-    def margin(
-        self,
-        outputs: npt.ArrayLike,
-        distances: npt.ArrayLike = 0.0,
-    ) -> Float64:
-        least = np.full(np.asarray(outputs).shape[:-1], np.inf)
-        for polyhedron in self.polyhedra:
-            least = np.minimum(least, polyhedron.depth(outputs))
-        return least
-
-    @property
-    def violations(self) -> tuple[Halfspaces, ...]:
-        return self.polyhedra
-
-
 class Property(ABC):
-    """What must stay true around an input. Stateless and hashable; `spec` names it everywhere."""
+    """What must stay true around an input. Stateless and hashable; `spec` names it everywhere.
+
+    One that another package declares is asked for as `NAME` or `NAME:ARGUMENTS`, where NAME is that
+    of its entry point; `from_arguments` reads what follows the colon, and `spec` writes it.
+    """
 
     @property
     @abstractmethod
     def spec(self) -> str:
         """The text that `radii.properties.parse` turns back into this property."""
+
+    @classmethod
+    def from_arguments(cls, arguments: str) -> Self:
+        """The property for the text behind its name; here `name=value,name=value`, as keywords."""
+        owner = f"property '{cls.__name__}'"
+        return made_with_options(owner, cls, options_from_text(owner, arguments))
 
     @abstractmethod
     def at(self, anchor: Anchor) -> Requirement:
@@ -138,6 +72,50 @@ class Property(ABC):
 
     def __repr__(self) -> str:
         return f"<Property {self.spec}>"
+
+
+class TargetedProperty(Property):
+    """Against one class, which is not the label. Its name alone asks for every target in turn.
+
+    A subclass sets `name` and writes `at`.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, target: int) -> None:
+        self._target = target
+
+    @property
+    def spec(self) -> str:
+        return f"{self.name}:{self._target}"
+
+    @classmethod
+    def from_arguments(cls, arguments: str) -> Self:
+        if not arguments.isdecimal():
+            raise SpecificationError(
+                f"property '{cls.name}:{arguments}': the target must be a class, such as "
+                f"{cls.name}:3"
+            )
+        return cls(int(arguments))
+
+    @property
+    def target(self) -> int:
+        return self._target
+
+    def check_target(self, anchor: Anchor) -> None:
+        """A SpecificationError unless label and target are two of the network's outputs."""
+        check_class(anchor.label, anchor, "label")
+        check_class(self._target, anchor, "target")
+        if self._target == anchor.label:
+            raise SpecificationError(f"target {self._target} is the label itself")
+
+
+def check_class(index: int, anchor: Anchor, what: str) -> None:
+    """A SpecificationError unless the network has an output of this index."""
+    if not 0 <= index < anchor.outputs.size:
+        raise SpecificationError(
+            f"{what} {index} is not one of the network's {anchor.outputs.size} outputs"
+        )
 
 
 def number_text(value: float) -> str:

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
 from radii.errors import SpecificationError
-from radii.properties._base import (
-    Anchor,
+from radii.properties._base import Anchor, Property, TargetedProperty, check_class, number_text
+from radii.properties._requirements import (
     Halfspaces,
     LinearRequirement,
-    Property,
+    ProbabilityBound,
     Requirement,
-    number_text,
+    SoftmaxRequirement,
 )
-from radii.properties._probabilities import ProbabilityBound, SoftmaxRequirement
 
 
 def _reached_by(rival: int, others: Sequence[int], outputs: int) -> Halfspaces:
@@ -30,14 +30,6 @@ def _reached_by(rival: int, others: Sequence[int], outputs: int) -> Halfspaces:
     matrix[np.arange(len(others)), others] = 1.0
     matrix[:, rival] = -1.0
     return Halfspaces(matrix, np.zeros(len(others)))
-
-
-def check_class(index: int, anchor: Anchor, what: str) -> None:
-    """A SpecificationError unless the network has an output of this index."""
-    if not 0 <= index < anchor.outputs.size:
-        raise SpecificationError(
-            f"{what} {index} is not one of the network's {anchor.outputs.size} outputs"
-        )
 
 
 class OneToAny(Property):
@@ -71,24 +63,7 @@ class PredictionStays(Property):
         return OneToAny().at(replace(anchor, label=int(np.argmax(anchor.outputs))))
 
 
-class _Targeted(Property):
-    """Against one class, which is not the label."""
-
-    def __init__(self, target: int) -> None:
-        self._target = target
-
-    @property
-    def target(self) -> int:
-        return self._target
-
-    def _check(self, anchor: Anchor) -> None:
-        check_class(anchor.label, anchor, "label")
-        check_class(self._target, anchor, "target")
-        if self._target == anchor.label:
-            raise SpecificationError(f"target {self._target} is the label itself")
-
-
-class OneToOne(_Targeted):
+class OneToOne(TargetedProperty):
     """The label's output stays strictly above that of one target class.
 
     Broken where y_target >= y_label, whatever the other outputs are, as verifiers state a targeted
@@ -96,17 +71,15 @@ class OneToOne(_Targeted):
     smallest of the one-to-one radii.
     """
 
-    @property
-    def spec(self) -> str:
-        return f"one-to-one:{self._target}"
+    name: ClassVar[str] = "one-to-one"
 
     def at(self, anchor: Anchor) -> LinearRequirement:
-        self._check(anchor)
+        self.check_target(anchor)
         reached = _reached_by(self._target, [anchor.label], anchor.outputs.size)
         return LinearRequirement((reached,))
 
 
-class Become(_Targeted):
+class Become(TargetedProperty):
     """The network does not take the input for the target class.
 
     Broken where y_target >= y_j for every other class j at once; a tie for the largest output
@@ -116,22 +89,20 @@ class Become(_Targeted):
     these radii, too.
     """
 
-    @property
-    def spec(self) -> str:
-        return f"become:{self._target}"
+    name: ClassVar[str] = "become"
 
     def at(self, anchor: Anchor) -> LinearRequirement:
-        self._check(anchor)
+        self.check_target(anchor)
         size = anchor.outputs.size
         others = [index for index in range(size) if index != self._target]
         return LinearRequirement((_reached_by(self._target, others, size),))
 
 
-# Strong classification robustness (SCR): the label's probability stays high.
-
-
 class StrongClassification(Property):
-    """The softmax of the label's output stays above `eta`. With eta > 0.5 it implies CR."""
+    """Strong classification robustness (SCR): the softmax of the label's output stays above `eta`.
+
+    With eta > 0.5 it implies CR.
+    """
 
     def __init__(self, eta: float) -> None:
         if not 0 < eta < 1:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from radii.errors import SpecificationError
-from radii.properties._base import Property
+from radii.plugins import PluginGroup, load_plugin_class, plugin_names
+from radii.properties._base import Property, TargetedProperty
 from radii.properties._classification import (
     Become,
     OneToAny,
@@ -13,8 +14,7 @@ from radii.properties._classification import (
     PredictionStays,
     StrongClassification,
 )
-from radii.properties._lipschitz import LipschitzRobustness
-from radii.properties._standard import StandardRobustness
+from radii.properties._stability import LipschitzRobustness, StandardRobustness
 
 FORMS = (
     "one-to-any",
@@ -31,7 +31,7 @@ FORMS = (
 )
 """Every way to ask for a property. `cr` is `one-to-any`."""
 
-TARGETED_FAMILIES: dict[str, type[OneToOne] | type[Become]] = {
+TARGETED_FAMILIES: dict[str, type[TargetedProperty]] = {
     "one-to-one": OneToOne,
     "become": Become,
 }
@@ -39,39 +39,73 @@ TARGETED_FAMILIES: dict[str, type[OneToOne] | type[Become]] = {
 
 
 def parse(spec: str) -> Property:
-    """The property called `spec`, in one of `FORMS`."""
-    name, _, argument = spec.partition(":")
-    if name == "one-to-any" and not argument:
+    """The property called `spec`, in one of `FORMS`, or one that another package declares."""
+    name, _, arguments = spec.partition(":")
+    if name == "one-to-any" and not arguments:
         return OneToAny()
-    if name in TARGETED_FAMILIES and argument.isdecimal():
-        return TARGETED_FAMILIES[name](int(argument))
-    if name not in ("cr", "scr", "sr", "lr"):
-        raise SpecificationError(f"property '{spec}' is not one of {', '.join(FORMS)}")
-    parameters = _Parameters(name, argument)
+    if name in TARGETED_FAMILIES and arguments.isdecimal():
+        return TARGETED_FAMILIES[name](int(arguments))
+    if name in ("cr", "scr", "sr", "lr"):
+        return _parametrised(name, arguments)
+    plugin = None if name in _OWN_NAMES else _plugin(name)
+    if plugin is None:
+        forms = ", ".join((*FORMS, *plugin_names(PluginGroup.PROPERTIES)))
+        raise SpecificationError(f"property '{spec}' is not one of {forms}")
+    return plugin.from_arguments(arguments)
+
+
+def parse_family(spec: str) -> Property | type[TargetedProperty]:
+    """As `parse`; the class itself where `spec` names a targeted property without its target."""
+    if spec in TARGETED_FAMILIES:
+        return TARGETED_FAMILIES[spec]
+    plugin = None if spec in _OWN_NAMES or ":" in spec else _plugin(spec)
+    if plugin is not None and issubclass(plugin, TargetedProperty):
+        return plugin
+    return parse(spec)
+
+
+def family(
+    asked: str | Property | type[TargetedProperty], label: int, outputs: int
+) -> tuple[Property, ...]:
+    """The properties to ask of an input; a targeted property without a target means all targets.
+
+    `asked` is a property, the class of a targeted one, or the text of either.
+    """
+    chosen = parse_family(asked) if isinstance(asked, str) else asked
+    if isinstance(chosen, type):
+        return tuple(chosen(target) for target in range(outputs) if target != label)
+    return () if chosen.target == label else (chosen,)
+
+
+def family_spec(asked: Property | type[TargetedProperty]) -> str:
+    """The text that `parse_family` turns back into what was asked."""
+    return asked.name if isinstance(asked, type) else asked.spec
+
+
+_OWN_NAMES = frozenset(form.partition(":")[0] for form in FORMS)
+
+
+def _plugin(name: str) -> type[Property] | None:
+    return load_plugin_class(PluginGroup.PROPERTIES, name, Property)  # type: ignore[type-abstract]
+
+
+def _parametrised(name: str, arguments: str) -> Property:
+    parameters = _Parameters(name, arguments)
+    chosen: Property
     if name == "cr":
-        chosen = parameters.word("of", ("label", "prediction"))
-        found: Property = PredictionStays() if chosen == "prediction" else OneToAny()
+        subject = parameters.word("of", ("label", "prediction"))
+        chosen = PredictionStays() if subject == "prediction" else OneToAny()
     elif name == "scr":
-        found = StrongClassification(parameters.number("eta", "between 0 and 1"))
+        chosen = StrongClassification(parameters.number("eta", "between 0 and 1"))
     elif name == "sr":
         delta = parameters.number("delta", "above 0")
         on = parameters.word("on", ("outputs", "probabilities"))
-        found = StandardRobustness(delta, on_probabilities=on == "probabilities")
+        chosen = StandardRobustness(delta, on_probabilities=on == "probabilities")
     else:
-        found = LipschitzRobustness(parameters.number("L", "above 0"))
+        chosen = LipschitzRobustness(parameters.number("L", "above 0"))
         parameters.word("on", ("outputs",))
     parameters.check_all_used()
-    return found
-
-
-def family(spec: str, label: int, outputs: int) -> tuple[Property, ...]:
-    """The properties that `spec` asks for at an input; a targeted family means every target."""
-    if spec in TARGETED_FAMILIES:
-        return tuple(
-            TARGETED_FAMILIES[spec](target) for target in range(outputs) if target != label
-        )
-    chosen = parse(spec)
-    return () if chosen.target == label else (chosen,)
+    return chosen
 
 
 def is_of_class(spec: str) -> bool:

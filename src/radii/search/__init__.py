@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from radii.search._attack_guided import AttackGuided, AttackOnly
+from radii.search._attack_first import AttackGuided, AttackOnly, Native
 from radii.search._base import Question, QuestionKind, Search
-from radii.search._k_binary import Binary, KBinary
-from radii.search._linear import Linear
-from radii.search._native import Native
-from radii.search._registry import SEARCHES, get, make
-from radii.search._splitting import Cuts
+from radii.search._registry import SEARCHES, get, make, search_names
+from radii.search._scans import Binary, Cuts, KBinary, Linear
 
 __all__ = [
     "SEARCHES",
@@ -24,4 +21,5 @@ __all__ = [
     "Search",
     "get",
     "make",
+    "search_names",
 ]

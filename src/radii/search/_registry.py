@@ -1,62 +1,66 @@
-"""Searches: how the questions about one instance are chosen."""
+"""From the name of a search to the search."""
 
 from __future__ import annotations
 
+import inspect
 import math
+from typing import Any
 
 from radii.errors import SpecificationError
+from radii.plugins import PluginGroup, load_plugin_class, plugin_names
 from radii.queries import Grid
-from radii.search._attack_guided import AttackGuided, AttackOnly
+from radii.search._attack_first import AttackGuided, AttackOnly, Native
 from radii.search._base import Search
-from radii.search._k_binary import Binary, KBinary
-from radii.search._linear import Linear
-from radii.search._native import Native
-from radii.search._splitting import Cuts
+from radii.search._scans import Binary, Cuts, KBinary, Linear
 
 SEARCHES: tuple[type[Search], ...] = (Native, AttackGuided, KBinary, Binary, Linear, AttackOnly)
+"""In the order in which the command line lists them."""
 
 
 def get(name: str) -> type[Search]:
-    """The search called `name`."""
+    """The search called `name`: one of radii's own, or one that another package declares."""
     for search in SEARCHES:
         if search.name == name:
             return search
-    raise SpecificationError(
-        f"search '{name}' is not one of {', '.join(search.name for search in SEARCHES)}"
-    )
+    plugin = load_plugin_class(PluginGroup.SEARCHES, name, Search)  # type: ignore[type-abstract]
+    if plugin is not None:
+        return plugin
+    raise SpecificationError(f"search '{name}' is not one of {', '.join(search_names())}")
+
+
+def search_names() -> tuple[str, ...]:
+    """Radii's own and those of other packages."""
+    own = tuple(search.name for search in SEARCHES)
+    return (*own, *(name for name in plugin_names(PluginGroup.SEARCHES) if name not in own))
 
 
 def make(
-    name: str,
+    search: str | type[Search],
     grid: Grid,
     *,
     k: int | None = None,
-    cuts: str | None = None,
+    cuts: Cuts | str | None = None,
     seconds: float = math.inf,
 ) -> Search:
-    """A search called `name`; `k` and `cuts` only for those that have them, as they default.
+    """A search for one instance, by its class or its name.
 
+    `k` and `cuts` are only for searches that have them; without them, they are as by default.
     `seconds` is what its questions may take; see `Search.allow`.
     """
-    made = _make(name, grid, k, cuts)
-    made.allow(seconds)
-    return made
-
-
-def _make(name: str, grid: Grid, k: int | None, cuts: str | None) -> Search:
-    kind = get(name)
-    if k is not None and kind.default_k is None:
-        raise SpecificationError(f"k {k}: search '{name}' asks one question at a time")
-    if cuts is not None and kind is not KBinary:
-        raise SpecificationError(f"cuts '{cuts}' are of search 'k-binary', not of '{name}'")
-    if cuts is not None and cuts not in tuple(Cuts):
-        raise SpecificationError(f"cuts '{cuts}' are not one of {', '.join(Cuts)}")
-    if kind is KBinary:
-        return KBinary(grid, k=_default(k, kind), cuts=Cuts(cuts or Cuts.EQUAL))
-    if kind is Linear:
-        return Linear(grid, k=_default(k, kind))
-    return kind(grid)
-
-
-def _default(k: int | None, kind: type[Search]) -> int:
-    return k if k is not None else kind.default_k or 1
+    kind = get(search) if isinstance(search, str) else search
+    options: dict[str, Any] = {}
+    if k is not None:
+        if kind.default_k is None:
+            raise SpecificationError(f"k {k}: search '{kind.name}' asks one question at a time")
+        options["k"] = k
+    if cuts is not None:
+        if "cuts" not in inspect.signature(kind).parameters:
+            raise SpecificationError(
+                f"cuts '{cuts}' are of search 'k-binary', not of '{kind.name}'"
+            )
+        if cuts not in tuple(Cuts):
+            raise SpecificationError(f"cuts '{cuts}' are not one of {', '.join(Cuts)}")
+        options["cuts"] = Cuts(cuts)
+    new_search = kind(grid, **options)
+    new_search.allow(seconds)
+    return new_search

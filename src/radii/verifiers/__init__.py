@@ -14,7 +14,14 @@ from radii.verifiers._enumeration import Enumeration
 from radii.verifiers._marabou import Marabou
 from radii.verifiers._portfolio import Portfolio
 from radii.verifiers._problems import decide_problem
-from radii.verifiers._registry import VERIFIERS, arithmetic_of, check_device, get, has_option
+from radii.verifiers._registry import (
+    VERIFIERS,
+    arithmetic_of,
+    check_device,
+    get,
+    has_option,
+    verifier_names,
+)
 from radii.verifiers._vnncomp import VnnComp
 from radii.verifiers.milp._gurobi import Gurobi
 from radii.verifiers.milp._verifier import Milp
@@ -40,4 +47,5 @@ __all__ = [
     "decide_problem",
     "get",
     "has_option",
+    "verifier_names",
 ]

@@ -13,6 +13,7 @@ from radii.balls import Ball, Norm
 from radii.bounds import unprovable
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
+from radii.plugins import Plugin
 from radii.processes import cpu_seconds, is_out_of_memory, resident_bytes
 from radii.properties import LinearRequirement, Requirement
 from radii.queries import Instance, Query, Specification
@@ -121,16 +122,16 @@ class RadiusAnswer:
         return float("inf") if self.witness is None else self.witness.distance
 
 
-class Verifier(ABC):
+class Verifier(Plugin, ABC):
     """Decides whether a requirement holds on a whole region.
 
     `norms` and `kinds` are the balls and the requirements that it can decide; `arithmetic` is what
     its proofs speak of: `real` for tools that do not account for the rounding of the network.
     `unsupported` is asked once before any work starts; `verify` may then be called many times.
-    Instances are cheap, picklable and hold options only.
+    Instances are cheap, picklable and hold options only; `spec` tells them apart.
     """
 
-    name: ClassVar[str]
+    unnamed_options: ClassVar[frozenset[str]] = frozenset({"arithmetic"})
     norms: frozenset[Norm] = frozenset({Norm.LINF})
     kinds: frozenset[type[Requirement]] = frozenset({LinearRequirement})
     is_complete: bool = False

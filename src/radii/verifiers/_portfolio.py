@@ -51,6 +51,10 @@ class Portfolio(Verifier):
         self.is_complete = any(member.is_complete for member in members)
 
     @property
+    def spec(self) -> str:
+        return f"{self.name}:{','.join(member.spec for member in self.members)}"
+
+    @property
     def version(self) -> str:
         return ", ".join(f"{member.name} {member.version}" for member in self.members)
 

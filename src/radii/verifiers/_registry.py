@@ -1,10 +1,17 @@
-"""Verifiers: who decides a query."""
+"""From the name of a verifier to the verifier; and the devices that it can compute on."""
 
 from __future__ import annotations
 
 import inspect
 
 from radii.errors import SpecificationError
+from radii.plugins import (
+    PluginGroup,
+    load_plugin_class,
+    made_with_options,
+    options_from_text,
+    plugin_names,
+)
 from radii.verdicts import FLOAT, Arithmetic
 from radii.verifiers._base import Verifier
 from radii.verifiers._enumeration import Enumeration
@@ -29,70 +36,79 @@ VERIFIERS: tuple[type[Verifier], ...] = (
 def get(name: str, *, arithmetic: Arithmetic | None = None, **options: object) -> Verifier:
     """The verifier called `name`; options that are not given keep their defaults.
 
-    `portfolio:NAME,NAME` races verifiers; each option goes to those of them that have it. An
-    arithmetic is given to those that have the choice; one that proves in another alone is refused.
+    `name` is one of radii's own, one that another package declares, or either with options, as
+    `Verifier.spec` writes them. `portfolio:NAME,NAME` races verifiers; each option goes to those of
+    them that have it. An arithmetic is given to those that have the choice; one that proves in
+    another alone is refused.
     """
     if arithmetic is not None and has_option(name, "arithmetic"):
         options["arithmetic"] = arithmetic
-    made = _made(name, options)
-    if arithmetic not in (None, made.arithmetic) and "arithmetic" not in options:
+    verifier = _make(name, options)
+    if arithmetic not in (None, verifier.arithmetic) and "arithmetic" not in options:
         raise SpecificationError(
-            f"arithmetic '{arithmetic}': verifier '{name}' proves {made.arithmetic.scope} alone; "
-            f"give '{made.arithmetic}', or choose another verifier"
+            f"arithmetic '{arithmetic}': verifier '{name}' proves {verifier.arithmetic.scope} "
+            f"alone; give '{verifier.arithmetic}', or choose another verifier"
         )
-    return made
+    return verifier
+
+
+def verifier_names() -> tuple[str, ...]:
+    """Radii's own and those of other packages, without portfolios."""
+    own = tuple(verifier.name for verifier in VERIFIERS)
+    return (*own, *(name for name in plugin_names(PluginGroup.VERIFIERS) if name not in own))
 
 
 def arithmetic_of(name: str, asked: Arithmetic | None = None) -> Arithmetic:
     """What the verifier called `name` proves in, asked for `asked`: if it may choose, float."""
-    return asked or (FLOAT if has_option(name, "arithmetic") else _kind_of(name).arithmetic)
-
-
-def _made(name: str, options: dict[str, object]) -> Verifier:
-    family, _, names = name.partition(":")
-    if family == Portfolio.name:
-        return _portfolio(names.split(","), options)
-    kind = _kind(name)
-    for option in options:
-        if option not in inspect.signature(kind).parameters:
-            raise SpecificationError(f"verifier '{name}' has no option '{option}'")
-    return kind(**options)
+    if asked is not None:
+        return asked
+    if has_option(name, "arithmetic"):
+        return FLOAT
+    return Portfolio.arithmetic if _is_portfolio(name) else _kind_of(name).arithmetic
 
 
 def has_option(name: str, option: str) -> bool:
     """Whether the verifier called `name`, or one of the portfolio of that name, has the option."""
-    family, _, names = name.partition(":")
-    several = names.split(",") if family == Portfolio.name else [name]
-    return any(option in inspect.signature(_kind(each)).parameters for each in several)
+    members = name.partition(":")[2].split(",") if _is_portfolio(name) else [name]
+    return any(option in inspect.signature(_kind_of(each)).parameters for each in members)
 
 
-def _kind(name: str) -> type[Verifier]:
-    for verifier in VERIFIERS:
-        if verifier.name == name:
-            return verifier
-    names = ", ".join(verifier.name for verifier in VERIFIERS)
-    raise SpecificationError(f"verifier '{name}' is not one of {names}, portfolio:NAME,NAME")
+def _make(name: str, options: dict[str, object]) -> Verifier:
+    if _is_portfolio(name):
+        return _make_portfolio(name.partition(":")[2].split(","), options)
+    text = name.partition(":")[2]
+    given = options_from_text(f"verifier '{name}'", text) if text else {}
+    return made_with_options(f"verifier '{name}'", _kind_of(name), {**given, **options})
 
 
-def _kind_of(name: str) -> type[Verifier]:
-    """As `_kind`, portfolios included."""
-    return Portfolio if name.partition(":")[0] == Portfolio.name else _kind(name)
-
-
-def _portfolio(names: list[str], options: dict[str, object]) -> Portfolio:
-    known = {name: inspect.signature(_kind(name)).parameters for name in names}
+def _make_portfolio(names: list[str], options: dict[str, object]) -> Portfolio:
+    known = {name: inspect.signature(_kind_of(name)).parameters for name in names}
     for option in options:
         if not any(option in parameters for parameters in known.values()):
             raise SpecificationError(f"no verifier of the portfolio has an option '{option}'")
     return Portfolio(
         [
-            _made(name, {key: value for key, value in options.items() if key in known[name]})
+            _make(name, {key: value for key, value in options.items() if key in known[name]})
             for name in names
         ]
     )
 
 
-# The devices that torch can compute on here.
+def _is_portfolio(name: str) -> bool:
+    return name.partition(":")[0] == Portfolio.name
+
+
+def _kind_of(name: str) -> type[Verifier]:
+    """The class of a verifier that is no portfolio; options behind its name do not matter."""
+    bare = name.partition(":")[0]
+    for verifier in VERIFIERS:
+        if verifier.name == bare:
+            return verifier
+    plugin = load_plugin_class(PluginGroup.VERIFIERS, bare, Verifier)  # type: ignore[type-abstract]
+    if plugin is not None:
+        return plugin
+    names = ", ".join(verifier_names())
+    raise SpecificationError(f"verifier '{name}' is not one of {names}, portfolio:NAME,NAME")
 
 
 def check_device(name: str) -> None:
@@ -111,5 +127,5 @@ def check_device(name: str) -> None:
 def _devices() -> list[str]:
     import torch
 
-    found = torch.accelerator.current_accelerator(check_available=True)
-    return ["cpu"] if found is None else ["cpu", found.type]
+    accelerator = torch.accelerator.current_accelerator(check_available=True)
+    return ["cpu"] if accelerator is None else ["cpu", accelerator.type]

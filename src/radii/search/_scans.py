@@ -1,6 +1,8 @@
-"""Where to ask next: cuts of the grid values that are open, around what runs and what failed.
+"""Searches that ask for proofs alone, k at once: linear scan, binary and k-binary search.
 
-Everything here speaks of grid indices. A part [start, stop) holds values that were never asked.
+`Situation` says where k-binary search asks next: at cuts of the grid values that are open, around
+what runs and what failed. It speaks of grid indices alone; a part [start, stop) holds values that
+were never asked.
 """
 
 from __future__ import annotations
@@ -9,6 +11,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
+from typing import ClassVar
+
+from radii.errors import SpecificationError
+from radii.queries import Grid
+from radii.search._base import Question, QuestionKind, Search
 
 IndexRange = tuple[int, int]
 
@@ -151,3 +158,76 @@ def _equal_cuts(parts: Sequence[IndexRange], count: int) -> list[int]:
         for (start, stop), number in zip(parts, cuts, strict=True)
         for turn in range(number)
     ]
+
+
+class KBinary(Search):
+    """Up to k queries side by side, at the cuts of the open range into k + 1 parts.
+
+    An answer settles the queries that it implies, and they make room for others; when one ends and
+    others still run, the next eps is at the middle of what is left between them. See `Situation`
+    for where that is, and for what missing answers do.
+    """
+
+    name: ClassVar[str] = "k-binary"
+    default_k: ClassVar[int | None] = 2
+
+    def __init__(self, grid: Grid, *, k: int = 2, cuts: Cuts = Cuts.EQUAL) -> None:
+        super().__init__(grid)
+        if k < 1:
+            raise SpecificationError(f"k {k} must be at least 1")
+        if cuts is Cuts.GOLDEN and k not in GOLDEN_CUTS:
+            known = " and ".join(map(str, GOLDEN_CUTS))
+            raise SpecificationError(f"cuts 'golden' are known for k {known}, not for {k}")
+        self.k = k
+        self.cuts = cuts
+
+    def next_question(self) -> Question | None:
+        if len(self.outstanding) >= self.k:
+            return None
+        first, last = self.open_range()
+        running = map(self.index_of, self.outstanding)
+        situation = Situation(
+            first,
+            last,
+            tuple(sorted(index for index in running if first <= index < last)),
+            tuple(self.missing_indices()),
+        )
+        index = situation.next_index(self.k, self.cuts)
+        return None if index is None else Question(QuestionKind.PROVE, self.values[index])
+
+
+class Binary(KBinary):
+    """One query at a time, each at the middle of the open range: k-binary search with k = 1."""
+
+    name: ClassVar[str] = "binary"
+    default_k: ClassVar[int | None] = None
+
+    def __init__(self, grid: Grid) -> None:
+        super().__init__(grid, k=1)
+
+
+class Linear(Search):
+    """The smallest open values first, k at once, up to the first that is refuted.
+
+    Values without an answer are passed over, so it asks as many queries as there are values where
+    nothing can be decided: a baseline, and the right choice where small values are cheap.
+    """
+
+    name: ClassVar[str] = "linear"
+    default_k: ClassVar[int | None] = 1
+
+    def __init__(self, grid: Grid, *, k: int = 1) -> None:
+        super().__init__(grid)
+        if k < 1:
+            raise SpecificationError(f"k {k} must be at least 1")
+        self.k = k
+
+    def next_question(self) -> Question | None:
+        if len(self.outstanding) >= self.k:
+            return None
+        first, last = self.open_range()
+        for index in range(first, last):
+            question = Question(QuestionKind.PROVE, self.values[index])
+            if question not in self.told and question not in self.outstanding:
+                return question
+        return None

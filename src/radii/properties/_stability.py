@@ -1,4 +1,8 @@
-"""Standard robustness (SR): the outputs stay near what they are at the input."""
+"""The outputs stay near what they are at the input.
+
+Standard robustness (SR) bounds how far they move; Lipschitz robustness (LR) bounds how far they
+move by how far the input does.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,34 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from radii.errors import SpecificationError
-from radii.properties._base import (
-    Anchor,
+from radii.properties._base import Anchor, Property, number_text
+from radii.properties._requirements import (
     Halfspaces,
     LinearRequirement,
-    Property,
+    LipschitzRequirement,
+    ProbabilityBound,
     Requirement,
-    number_text,
+    SoftmaxRequirement,
+    probabilities,
 )
-from radii.properties._probabilities import ProbabilityBound, SoftmaxRequirement, probabilities
 
 LEAST_SHARE = 1e-12
 """The least delta on probabilities: float64 has them, up to 1, to some 1e-16."""
+RESOLUTION = 1e-4
+"""What a change of the outputs has to exceed to count, relative to their size.
+
+At the input itself both sides of |f(x) - f(x0)| <= L |x - x0| are 0. Near it the outputs of a
+float32 network jitter by some 1e-6 of their size, which would be a violation of any L. A slope
+above L shows all the same, at a distance of about tau / (slope - L).
+"""
+
+
+def resolution(outputs: npt.ArrayLike) -> float:
+    """The tau of a reference output: `RESOLUTION` times its largest entry, or 1 if that is more."""
+    return RESOLUTION * max(1.0, float(np.abs(np.asarray(outputs, np.float64)).max()))
 
 
 class StandardRobustness(Property):
@@ -98,3 +116,32 @@ def _sum_rounded_up(a: float, b: float) -> float:
     nearest = a + b
     is_below = math.isfinite(nearest) and Fraction(nearest) < Fraction(a) + Fraction(b)
     return math.nextafter(nearest, math.inf) if is_below else nearest
+
+
+class LipschitzRobustness(Property):
+    """The outputs stay within `constant` times the distance of the input.
+
+    Outputs are compared by their largest change, inputs in the norm of the ball, and a change
+    below the network's own `resolution` never counts. On a ball of radius eps it implies SR with
+    delta = constant * eps + tau.
+    """
+
+    def __init__(self, constant: float) -> None:
+        if not 0 < constant < math.inf:
+            raise SpecificationError(f"property 'lr': L must be above 0, but is {constant}")
+        self.constant = float(constant)
+
+    @property
+    def spec(self) -> str:
+        return f"lr:L={number_text(self.constant)}"
+
+    @property
+    def uses_label(self) -> bool:
+        return False
+
+    def kind(self, outputs_are_probabilities: bool) -> type[Requirement]:
+        return LipschitzRequirement
+
+    def at(self, anchor: Anchor) -> LipschitzRequirement:
+        reference = np.asarray(anchor.outputs, np.float64)
+        return LipschitzRequirement(self.constant, reference, resolution(reference))
