@@ -106,7 +106,9 @@ def run_python(code: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("module", ["radii", "radii.cli"])
+@pytest.mark.parametrize(
+    "module", ["radii", "radii.cli", "radii.distributions", "radii.guarantees", "radii.plots"]
+)
 def test_import_loads_nothing_heavy(module: str) -> None:
     code = f"import {module}, sys; print(*(m for m in sys.modules if '.' not in m))"
     loaded = set(run_python(code).split())

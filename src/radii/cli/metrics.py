@@ -16,7 +16,7 @@ from radii.terminal import say
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from radii.guarantees import MetricEstimate, Metrics
+    from radii.guarantees import Estimate, Metrics
 
 
 DESCRIPTION = (
@@ -183,7 +183,7 @@ def _metrics_table(rows: Sequence[Metrics]) -> Table:
     return table
 
 
-def _percent(told: MetricEstimate | None) -> str:
+def _percent(told: Estimate | None) -> str:
     if told is None:
         return "-"
     return f"{100 * told.value:.3g} ({100 * told.low:.0f}–{100 * told.high:.0f})"

@@ -51,12 +51,12 @@ def robust_accuracy_band(distribution: Distribution, level: float = 0.95) -> Ban
 def check_inputs_differ(distribution: Distribution) -> None:
     """Refuse confidence from rows that are not independent: an input that is there several times.
 
-    Of several networks, or of several targets, an input's brackets go together.
+    Brackets of one input on several networks, or for several targets, depend on each other.
     """
     codes = joint_codes(distribution.column(name) for name in ("input", "split"))
     if int(codes.max()) + 1 < len(codes):
         raise DataError(
-            f"confidence needs one bracket an input, but {len(codes)} brackets are of "
+            f"confidence needs one bracket for each input, but {len(codes)} brackets are of "
             f"{int(codes.max()) + 1} inputs: take one network and one target at a time, or combine "
             "targets (over_targets)"
         )
@@ -67,7 +67,16 @@ def dkw_half_width(inputs: int, level: float = 0.95, *, tail: Tail = "both") -> 
     miss = 1 - _checked_level(level)
     if tail != "both" and miss > 0.5:
         raise DataError(f"a one-sided band needs a level of at least 50 %, not {100 * level:g} %")
-    return math.sqrt(math.log((2 if tail == "both" else 1) / miss) / (2 * inputs))
+    return hoeffding_half_width(inputs, miss / (2 if tail == "both" else 1))
+
+
+def hoeffding_half_width(samples: int, miss: float, variance_factor: float = 1.0) -> float:
+    """Hoeffding's bound: sqrt(factor log(1 / miss) / (2 n)), for one side of a mean in [0, 1].
+
+    The factor says by how much the way of sampling shrinks the variance. By Massart, the largest
+    distance between a distribution function and its sample's has the same bound.
+    """
+    return math.sqrt(variance_factor * math.log(1 / miss) / (2 * samples))
 
 
 def inputs_for_half_width(half_width: float, level: float = 0.95) -> int:

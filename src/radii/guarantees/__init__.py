@@ -1,62 +1,101 @@
-"""Statistical guarantees: how many inputs a statement about all inputs needs, and what it says."""
+"""Statistical guarantees: how many inputs a statement about all inputs needs, and what it says.
+
+Limits, plans and estimates need numpy alone. Global robustness and the metrics measure networks:
+what loads torch is imported on first use.
+"""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-_HOMES = {
+from radii.guarantees._estimates import (
+    CurvePoint,
+    Estimate,
+    estimate_mean,
+    mean_estimate,
+    robustness_curve,
+    share_estimate,
+)
+from radii.guarantees._limits import METHODS, Method, method
+from radii.guarantees._plans import (
+    RepeatedEstimates,
+    SamplePlan,
+    plan_samples,
+    reachable_confidence,
+    reachable_error,
+    repeat_estimates,
+)
+from radii.guarantees._populations import (
+    DataSource,
+    GeneratorSource,
+    InputSource,
+    Population,
+    Range,
+    Sample,
+    load_generator,
+)
+from radii.guarantees._sequences import (
+    FINAL_MISS_SHARE,
+    BettingLimit,
+    Demand,
+    SequentialEstimate,
+    StoppingRule,
+    Tally,
+)
+
+if TYPE_CHECKING:
+    from radii.guarantees._changes import (
+        Change,
+        ChangeAttack,
+        narrow_change,
+        proven_changes,
+        witnessed_changes,
+    )
+    from radii.guarantees._global import (
+        MEASURED_BY,
+        GlobalRobustness,
+        SampledInput,
+        estimate_robustness,
+        one_value_grid,
+        settings_for,
+    )
+    from radii.guarantees._mean_changes import ChangeSettings, estimate_change
+    from radii.guarantees._metrics import (
+        Metrics,
+        grid_through,
+        measure,
+        measure_plan,
+        measure_run,
+        metrics_of,
+        sampled_shares,
+    )
+
+_LOADED_ON_USE = {
     "MEASURED_BY": "_global",
-    "BettingLimit": "_sequences",
     "Change": "_changes",
     "ChangeAttack": "_changes",
-    "CurvePoint": "_curves",
-    "DataSource": "_draws",
-    "Demand": "_demands",
-    "Estimate": "_estimates",
-    "GeneratorSource": "_draws",
+    "ChangeSettings": "_mean_changes",
     "GlobalRobustness": "_global",
-    "StoppingRule": "_sequences",
-    "METHODS": "_limits",
-    "ChangeSettings": "_quantities",
-    "Method": "_limits",
-    "MetricEstimate": "_metrics",
     "Metrics": "_metrics",
-    "Population": "_populations",
-    "Range": "_populations",
-    "RepeatedEstimates": "_plans",
-    "Sample": "_populations",
-    "SamplePlan": "_plans",
     "SampledInput": "_global",
-    "SequentialEstimate": "_sequences",
-    "InputSource": "_draws",
-    "Tally": "_demands",
-    "estimate_change": "_quantities",
-    "estimate_mean": "_estimates",
+    "estimate_change": "_mean_changes",
     "estimate_robustness": "_global",
     "grid_through": "_metrics",
-    "load_generator": "_draws",
-    "mean_estimate": "_metrics",
     "measure": "_metrics",
     "measure_plan": "_metrics",
     "measure_run": "_metrics",
-    "method": "_limits",
     "metrics_of": "_metrics",
     "narrow_change": "_changes",
     "one_value_grid": "_global",
-    "plan_samples": "_plans",
     "proven_changes": "_changes",
-    "reachable_confidence": "_plans",
-    "reachable_error": "_plans",
-    "repeat_estimates": "_plans",
-    "robustness_curve": "_curves",
     "sampled_shares": "_metrics",
     "settings_for": "_global",
-    "share_estimate": "_metrics",
     "witnessed_changes": "_changes",
 }
 
 __all__ = [
+    "FINAL_MISS_SHARE",
     "MEASURED_BY",
     "METHODS",
     "BettingLimit",
@@ -71,7 +110,6 @@ __all__ = [
     "GlobalRobustness",
     "InputSource",
     "Method",
-    "MetricEstimate",
     "Metrics",
     "Population",
     "Range",
@@ -107,53 +145,8 @@ __all__ = [
     "witnessed_changes",
 ]
 
-if TYPE_CHECKING:
-    from radii.guarantees._changes import (
-        Change,
-        ChangeAttack,
-        narrow_change,
-        proven_changes,
-        witnessed_changes,
-    )
-    from radii.guarantees._curves import CurvePoint, robustness_curve
-    from radii.guarantees._demands import Demand, Tally
-    from radii.guarantees._draws import DataSource, GeneratorSource, InputSource, load_generator
-    from radii.guarantees._estimates import Estimate, estimate_mean
-    from radii.guarantees._global import (
-        MEASURED_BY,
-        GlobalRobustness,
-        SampledInput,
-        estimate_robustness,
-        one_value_grid,
-        settings_for,
-    )
-    from radii.guarantees._limits import METHODS, Method, method
-    from radii.guarantees._metrics import (
-        MetricEstimate,
-        Metrics,
-        grid_through,
-        mean_estimate,
-        measure,
-        measure_plan,
-        measure_run,
-        metrics_of,
-        sampled_shares,
-        share_estimate,
-    )
-    from radii.guarantees._plans import (
-        RepeatedEstimates,
-        SamplePlan,
-        plan_samples,
-        reachable_confidence,
-        reachable_error,
-        repeat_estimates,
-    )
-    from radii.guarantees._populations import Population, Range, Sample
-    from radii.guarantees._quantities import ChangeSettings, estimate_change
-    from radii.guarantees._sequences import BettingLimit, SequentialEstimate, StoppingRule
-
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    if name in _LOADED_ON_USE:
+        return getattr(import_module(f"{__name__}.{_LOADED_ON_USE[name]}"), name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

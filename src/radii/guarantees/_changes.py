@@ -79,17 +79,17 @@ def witnessed_changes(
     seed: int = 0,
 ) -> list[float]:
     """The largest change found for each input, as ONNX Runtime gives it; at least 0."""
-    found = []
+    largest = []
     for instance in instances:
         ball = instance.ball(eps)
         before = _values(network, instance.outputs[None], on)
         points = _ascend(network, instance, ball, on, attack, seed)
-        seen = _values(network, network(torch.from_numpy(points)).detach().numpy(), on)
-        best = _sizes(seen - before).argsort()[-ASCENTS_REPLAYED:]
+        after = _values(network, network(torch.from_numpy(points)).detach().numpy(), on)
+        best = _sizes(after - before).argsort()[-ASCENTS_REPLAYED:]
         inside = np.stack([ball.project(points[place], network.input_dtype) for place in best])
         moved = _values(network, network.replay(inside), on)
-        found.append(float(_sizes(moved - before).max()))
-    return found
+        largest.append(float(_sizes(moved - before).max()))
+    return largest
 
 
 def proven_changes(
@@ -145,8 +145,8 @@ def narrow_change(
     lower, upper = change.lower, change.upper
     while upper - lower > within and limits.expired is None:
         delta = (lower + upper) / 2
-        asked = StandardRobustness(delta, on_probabilities=on == "probabilities")
-        query = Query(replace(instance, property=asked), eps)
+        moves = StandardRobustness(delta, on_probabilities=on == "probabilities")
+        query = Query(replace(instance, property=moves), eps)
         result = verifier.verify(network, query, limits)
         proof = result.proof
         if proof is not None and proof.arithmetic.strength >= arithmetic.strength:
@@ -182,14 +182,14 @@ def _bounds(
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Of everything that changes are measured of, over each ball."""
     if on == "outputs" or network.outputs_are_probabilities:
-        found = alpha_crown_bounds(network, balls, steps=steps, arithmetic=arithmetic)
+        bounds = alpha_crown_bounds(network, balls, steps=steps, arithmetic=arithmetic)
     else:
         count = network.output_size
         differences = alpha_crown_bounds(
             network, balls, pairs_of(count).numpy(), steps=steps, arithmetic=arithmetic
         )
-        found = from_differences(Softmax(0), differences.low, count)
-    return found.low.double().cpu().numpy(), found.high.double().cpu().numpy()
+        bounds = from_differences(Softmax(0), differences.low, count)
+    return bounds.low.double().cpu().numpy(), bounds.high.double().cpu().numpy()
 
 
 def _ascend(
@@ -229,5 +229,5 @@ def _slopes(
     if is_logit:
         outputs = softmax_log_odds(outputs)
     total = (outputs.gather(1, entries[:, None])[:, 0] * signs).sum()
-    (found,) = torch.autograd.grad(total, leaves)
-    return found.nan_to_num()
+    (slopes,) = torch.autograd.grad(total, leaves)
+    return slopes.nan_to_num()

@@ -4,18 +4,33 @@ A value may be known only as a bracket: g is 1 where robustness is proven and 0 
 refutes it, and open in between. Low ends are then of the least values, high ends of the largest, so
 a statement holds whatever the values within the brackets are; how much of its width comes from
 sampling and how much from brackets is told apart.
+
+`estimate_mean` takes any method and population. `share_estimate` and `mean_estimate` are its two
+common cases for inputs drawn independently: the exact limits of Clopper and Pearson for a share,
+and Chernoff's for a mean, which are never wider than Hoeffding's better known ones and much
+narrower near 0 and 1. `robustness_curve` makes statements about every eps at once.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from radii.distributions import (
+    Distribution,
+    class_curves,
+    clopper_pearson,
+    robust_accuracy_band,
+)
 from radii.errors import DataError
 from radii.guarantees import _limits as limits
 from radii.guarantees._populations import Population, Range, Sample, checked_confidence
+
+MOST_POINTS = 200
+"""Of a curve for which nobody chose the eps; its band holds between them as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +48,11 @@ class Estimate:
     confidence: float
     method: str
     population: Population
+
+    @property
+    def value(self) -> float:
+        """The sample's own mean; where values are brackets, as far as it is proven."""
+        return self.least
 
     @property
     def bracket_width(self) -> float:
@@ -56,12 +76,12 @@ class Estimate:
         return False if self.high < threshold else None
 
     def __str__(self) -> str:
-        seen = f"{self.least:.4f}"
+        mean = f"{self.least:.4f}"
         if self.bracket_width > 0:
-            seen = f"between {self.least:.4f} and {self.most:.4f}"
+            mean = f"between {self.least:.4f} and {self.most:.4f}"
         return (
             f"[{self.low:.4f}, {self.high:.4f}] with {100 * self.confidence:g} % confidence for "
-            f"{self.population}; of {self.samples} inputs the mean is {seen}. Width "
+            f"{self.population}; of {self.samples} inputs the mean is {mean}. Width "
             f"{self.high - self.low:.4f}: sampling {self.sampling_width:.4f}, open brackets "
             f"{self.bracket_width:.4f} ({self.method}; {self.population.sampling})."
         )
@@ -91,7 +111,7 @@ def estimate_mean(
     low, high = below.mean, above.mean
     if not below.is_whole:
         low, high = way.below(below, miss), 1 - way.below(above.mirrored(), miss)
-        # What was seen is certain: the others cannot take the mean further than this.
+        # The sampled values are certain: the others cannot move the mean further than this.
         low, high = max(low, _certain(below)), min(high, 1 - _certain(above.mirrored()))
     return Estimate(
         least=span.unscaled(below.mean),
@@ -123,10 +143,108 @@ def scaled_sides(
 
 
 def default_method(below: Sample, above: Sample) -> str:
-    """By what kind of values they are, which is known before they are seen."""
+    """By the kind of the values, which is known before they are."""
     return "exact" if below.is_binary and above.is_binary else "tightest"
 
 
 def _certain(sample: Sample) -> float:
-    """The population's mean if all that were not seen had value 0."""
+    """The population's mean if all inputs that were not drawn had the value 0."""
     return 0.0 if sample.population is None else sample.mean * len(sample) / sample.population
+
+
+def share_estimate(
+    successes: int, trials: int, level: float = 0.95, *, most: int | None = None
+) -> Estimate:
+    """A share of independent inputs: `successes` at least and, where some are open, `most`."""
+    least, largest = successes / trials, (successes if most is None else most) / trials
+    low, high = clopper_pearson(successes, trials, level)
+    if most is not None:
+        _, high = clopper_pearson(most, trials, level)
+    return _independent(least, largest, low, high, trials, level, "exact")
+
+
+def mean_estimate(values: npt.ArrayLike, level: float = 0.95) -> Estimate:
+    """The mean of one number per input, each between 0 and 1; it may be an estimate itself.
+
+    That an input's number is estimated without bias from samples of its own only adds to the
+    spread between inputs that is observed, so it needs no allowance of its own.
+    """
+    numbers = np.asarray(values, np.float64).ravel()
+    if not 0 < level < 1:
+        raise DataError(f"a confidence level is between 0 and 1, not {level}")
+    if not numbers.size or not np.all((numbers >= 0) & (numbers <= 1)):
+        raise DataError("a mean is of numbers between 0 and 1, at least one")
+    mean = float(numbers.mean())
+    allowed = math.log(2 / (1 - level)) / numbers.size
+    low, high = (limits.chernoff_limit(mean, end, allowed) for end in (0.0, 1.0))
+    return _independent(mean, mean, low, high, numbers.size, level, "chernoff")
+
+
+def _independent(
+    least: float, most: float, low: float, high: float, samples: int, level: float, method: str
+) -> Estimate:
+    return Estimate(
+        least=least,
+        most=most,
+        low=low,
+        high=high,
+        samples=samples,
+        confidence=level,
+        method=method,
+        population=Population("the data"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """R within eps: of the sample between `proven` and `not_refuted`, of all inputs between `low`
+    and `high`. All points of a curve, and of all classes' curves, hold together.
+    """
+
+    eps: float
+    label: int | None
+    proven: float
+    not_refuted: float
+    low: float
+    high: float
+
+
+def robustness_curve(
+    distribution: Distribution,
+    confidence: float = 0.95,
+    *,
+    eps: npt.ArrayLike | None = None,
+    by_class: bool = False,
+) -> list[CurvePoint]:
+    """The curve of one network, for inputs drawn independently (i.i.d. statement).
+
+    By the inequality of Dvoretzky, Kiefer and Wolfowitz: the band holds at every eps at once,
+    whichever are asked for. Classes share the miss. Without `eps`, it is evaluated where the
+    sample's curve moves.
+    """
+    checked_confidence(confidence)
+    if len(distribution.by_network()) > 1:
+        raise DataError("a curve is of one network: take one at a time")
+    at = _steps(distribution) if eps is None else np.atleast_1d(np.asarray(eps, np.float64))
+    if by_class:
+        curves = class_curves(distribution, at, level=confidence)
+        columns = (curves.proven, curves.not_refuted, curves.low, curves.high)
+        return [
+            CurvePoint(float(at[k]), label, *(float(column[row, k]) for column in columns))
+            for row, label in enumerate(curves.labels)
+            for k in range(len(at))
+        ]
+    band = robust_accuracy_band(distribution, confidence)
+    proven, not_refuted = distribution.shares(at)
+    low, high = band.at(at)
+    rows = zip(at, proven, not_refuted, low, high, strict=True)
+    return [CurvePoint(float(e), None, *map(float, rest)) for e, *rest in rows]
+
+
+def _steps(distribution: Distribution) -> npt.NDArray[np.float64]:
+    """Where the sample's curve moves, thinned out evenly where these are many."""
+    ends = np.concatenate([distribution.lower, distribution.upper[np.isfinite(distribution.upper)]])
+    steps: npt.NDArray[np.float64] = np.unique(np.append(ends, 0.0))
+    if len(steps) > MOST_POINTS:
+        steps = steps[np.linspace(0, len(steps) - 1, MOST_POINTS).round().astype(int)]
+    return steps

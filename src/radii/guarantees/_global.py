@@ -17,9 +17,9 @@ from radii import experiments
 from radii.errors import ExperimentError
 from radii.execution import Case
 from radii.experiments import Observer, Plan, Settings
-from radii.guarantees._demands import Demand, Tally
-from radii.guarantees._draws import InputSource
 from radii.guarantees._estimates import Estimate, estimate_mean
+from radii.guarantees._populations import InputSource
+from radii.guarantees._sequences import Demand, Tally
 from radii.networks import Network
 from radii.queries import Grid, Instance
 from radii.search import Question, QuestionKind
@@ -138,7 +138,7 @@ def estimate_robustness(
         reason=tally.reason,
         inputs=tuple(
             SampledInput(
-                instance.index, instance.label, instance.predicted, *watch.found[instance.key]
+                instance.index, instance.label, instance.predicted, *watch.values[instance.key]
             )
             for instance in counted
         ),
@@ -149,8 +149,8 @@ def estimate_robustness(
 
 def _weakest(store: Store, counted: Sequence[Instance]) -> Arithmetic | None:
     answers = store.results([instance.key for instance in counted])
-    found = (weigh(result for _, result in told).arithmetic for told in answers.values())
-    return min(filter(None, found), key=lambda each: each.strength, default=None)
+    arithmetics = (weigh(result for _, result in own).arithmetic for own in answers.values())
+    return min(filter(None, arithmetics), key=lambda each: each.strength, default=None)
 
 
 class _EnoughInputs(Exception):
@@ -162,7 +162,7 @@ class _SampleObserver:
 
     def __init__(self, plan: Plan, tally: Tally, inner: Observer | None) -> None:
         self.eps = Grid.parse(plan.settings.grid)[0]
-        self.found: dict[str, tuple[float, float]] = {}
+        self.values: dict[str, tuple[float, float]] = {}
         self._places = {instance.key: place for place, instance in enumerate(plan.instances)}
         self._tally = tally
         self._inner = inner
@@ -183,9 +183,9 @@ class _SampleObserver:
         if self._inner is not None:
             self._inner.finished(case)
         key = case.instance.key
-        self.found[key] = _value(case.search.bracket, self.eps)
+        self.values[key] = _value(case.search.bracket, self.eps)
         place = self._places[key]
-        if self._tally.put(place, *self.found[key]) and place < len(self._places) - 1:
+        if self._tally.put(place, *self.values[key]) and place < len(self._places) - 1:
             raise _EnoughInputs
 
 
@@ -202,11 +202,11 @@ def _attack_estimate(
         return None
     keys = [instance.key for instance in plan.instances]
     answers = store.results(keys)
-    asked = [_attack_answers(answers.get(key, [])) for key in keys]
-    if not any(question.kind is QuestionKind.ATTACK for told in asked for question, _ in told):
+    attacks = [_attack_answers(answers.get(key, [])) for key in keys]
+    if not any(question.kind is QuestionKind.ATTACK for own in attacks for question, _ in own):
         return None
     survived = [
-        float(all(r.witness is None or r.witness.distance > eps for _, r in told)) for told in asked
+        float(all(r.witness is None or r.witness.distance > eps for _, r in own)) for own in attacks
     ]
     return estimate_mean(
         survived,
@@ -217,7 +217,7 @@ def _attack_estimate(
 
 
 def _attack_answers(answers: Sequence[tuple[Question, Result]]) -> list[tuple[Question, Result]]:
-    """Also an input that breaks the property as it stands: there is nothing to attack."""
+    """Also that an input breaks the property as it stands: there is nothing to attack then."""
     return [(q, r) for q, r in answers if q.kind in (QuestionKind.ATTACK, QuestionKind.REPLAY)]
 
 

@@ -23,9 +23,12 @@ from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import ClassVar
 
-from radii.distributions import clopper_pearson
+from radii.distributions import clopper_pearson, hoeffding_half_width
 from radii.errors import DataError, SpecificationError
 from radii.guarantees._populations import Sample
+
+LIMIT_HALVINGS = 60
+"""Of an interval between 0 and 1: beyond what a float64 resolves."""
 
 
 class Method(ABC):
@@ -59,15 +62,14 @@ class Hoeffding(Method):
         return sample.mean - self.promise(len(sample), sample.population, miss)
 
     def promise(self, samples: int, population: int | None, miss: float) -> float:
-        factor = serfling_factor(samples, population)
-        return math.sqrt(factor * math.log(1 / miss) / (2 * samples))
+        return hoeffding_half_width(samples, miss, serfling_factor(samples, population))
 
 
 class Chernoff(Method):
     name = "chernoff"
 
     def below(self, sample: Sample, miss: float) -> float:
-        return entropy_below(sample.mean, math.log(1 / miss) / len(sample))
+        return chernoff_limit(sample.mean, 0.0, math.log(1 / miss) / len(sample))
 
     def promise(self, samples: int, population: int | None, miss: float) -> float:
         return Hoeffding().promise(samples, None, miss)
@@ -96,15 +98,15 @@ class Bernstein(Method):
         if count < 2:
             return 0.0
         if sample.population is None:
-            told = math.log(2 / miss)
+            log_miss = math.log(2 / miss)
             variance = sample.variance * count / (count - 1)
-            return sample.mean - _spread(variance, told, count) - 7 * told / (3 * (count - 1))
-        told = math.log(5 / miss)
-        factor = serfling_factor(count, sample.population)
+            width = _bernstein_width(variance, log_miss, count)
+            return sample.mean - width - 7 * log_miss / (3 * (count - 1))
+        log_miss = math.log(5 / miss)
+        variance = serfling_factor(count, sample.population) * sample.variance
         constant = 7 / 3 + 3 / math.sqrt(2)
-        return (
-            sample.mean - _spread(factor * sample.variance, told, count) - constant * told / count
-        )
+        width = _bernstein_width(variance, log_miss, count)
+        return sample.mean - width - constant * log_miss / count
 
     def promise(self, samples: int, population: int | None, miss: float) -> float:
         raise DataError(
@@ -145,21 +147,27 @@ def method(name: str) -> Method:
     return METHODS[name]
 
 
-def entropy_below(mean: float, allowed: float) -> float:
-    """The smallest q <= mean from which the relative entropy to `mean` is at most `allowed`."""
-    low, high = 0.0, mean
-    for _ in range(60):  # to the last place of a float; `low` stays on the safe side
-        middle = (low + high) / 2
-        if _relative_entropy(mean, middle) > allowed:
-            low = middle
+def chernoff_limit(mean: float, end: float, allowed: float) -> float:
+    """The number between `mean` and `end`, 0 or 1, at which the relative entropy is `allowed`.
+
+    By Hoeffding (1963, theorem 1), the mean X of n independent values in [0, 1] with mean m has
+    P(X >= x) <= exp(-n kl(x, m)) for x >= m, where kl(x, m) = x log(x/m) + (1-x) log((1-x)/(1-m)).
+    All m with kl(X, m) > log(1 / miss) / n can therefore be refused on one side, and kl grows with
+    the distance from X, so that halving finds where that begins. Rounded away from `mean`.
+    """
+    near, far = mean, end
+    for _ in range(LIMIT_HALVINGS):
+        middle = (near + far) / 2
+        if _relative_entropy(mean, middle) <= allowed:
+            near = middle
         else:
-            high = middle
-    return low
+            far = middle
+    return far
 
 
 @lru_cache(maxsize=4096)
 def hypergeometric_below(successes: int, samples: int, population: int, miss: float) -> float:
-    """The smallest share of the population at which so many successes have a chance above miss."""
+    """The smallest share of the population with which so many successes are likelier than miss."""
     from scipy.stats import hypergeom
 
     if successes == 0:
@@ -176,11 +184,15 @@ def hypergeometric_below(successes: int, samples: int, population: int, miss: fl
 
 
 def _relative_entropy(p: float, q: float) -> float:
-    if q <= 0:
-        return math.inf if p > 0 else 0.0
-    found = p * math.log(p / q) if p > 0 else 0.0
-    return found + ((1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0)
+    """Of one Bernoulli variable to another, by their means; inf where `q` rules `p` out."""
+    if p == q:
+        return 0.0
+    if q in (0.0, 1.0):
+        return math.inf
+    total = p * math.log(p / q) if p > 0 else 0.0
+    return total + ((1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0)
 
 
-def _spread(variance: float, told: float, count: int) -> float:
-    return math.sqrt(2 * variance * told / count)
+def _bernstein_width(variance: float, log_miss: float, count: int) -> float:
+    """The part of Bernstein's bound that shrinks with the variance."""
+    return math.sqrt(2 * variance * log_miss / count)

@@ -1,10 +1,10 @@
-"""A value found on a sample of inputs, and where that of all inputs lies, with confidence.
+"""Constraint satisfaction, security and accuracy of a network at one eps (CSat, CSec, CAcc).
 
-Inputs are taken as drawn independently. A share of inputs gets the exact limits of Clopper and
-Pearson. A mean of numbers between 0 and 1, one an input, gets those of Chernoff's bound in the form
-of Hoeffding (1963, theorem 1), which holds for every distribution of such numbers: the true mean is
-where its relative entropy to the one found is at most log(2 / (1 - level)) / inputs. That is never
-wider than Hoeffding's better known limits, and much narrower for a mean near 0 or 1.
+Over all eps, satisfaction and security are the two sides of a distribution: the share of inputs
+proven at eps or above, and the share that no counterexample within eps refutes. Accuracy is asked
+of the points of each ball: how many of them keep the property? It is estimated by sampling them
+uniformly. `measure` runs what decides the metrics, `measure_run` reads what a run has decided, and
+both then sample.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from radii.datasets import Dataset
 from radii.distributions import (
     Distribution,
     check_inputs_differ,
-    clopper_pearson,
     weakest_arithmetic,
     why_unsearched,
 )
 from radii.errors import DataError, ExperimentError, SpecificationError
 from radii.experiments import Observer, Plan, Settings, plan
+from radii.guarantees._estimates import Estimate, mean_estimate, share_estimate
+from radii.guarantees._populations import Float64
 from radii.networks import Network, load_network
 from radii.properties import parse
 from radii.queries import Grid, Instance, Query
@@ -41,78 +42,14 @@ from radii.store import Store
 from radii.verdicts import Array
 from radii.witnesses import check_witness
 
-LIMIT_HALVINGS = 60
-"""Of an interval between 0 and 1: beyond what a float64 resolves."""
-
-
-@dataclass(frozen=True, slots=True)
-class MetricEstimate:
-    """`value` on the sample; that of all inputs is between `low` and `high` with confidence."""
-
-    value: float
-    low: float
-    high: float
-
-
-def share_estimate(successes: int, trials: int, level: float = 0.95) -> MetricEstimate:
-    """A share of inputs."""
-    low, high = clopper_pearson(successes, trials, level)
-    return MetricEstimate(successes / trials, low, high)
-
-
-def mean_estimate(values: npt.ArrayLike, level: float = 0.95) -> MetricEstimate:
-    """The mean of one number an input, each between 0 and 1; it may be an estimate itself.
-
-    That an input's number is estimated without bias from samples of its own only adds to the
-    spread that is seen between inputs, so it needs no allowance of its own.
-    """
-    numbers = np.asarray(values, np.float64).ravel()
-    if not 0 < level < 1:
-        raise DataError(f"a confidence level is between 0 and 1, not {level}")
-    if not numbers.size or not np.all((numbers >= 0) & (numbers <= 1)):
-        raise DataError("a mean is of numbers between 0 and 1, at least one")
-    mean = float(numbers.mean())
-    allowed = math.log(2 / (1 - level)) / numbers.size
-    return MetricEstimate(
-        mean, _chernoff_limit(mean, 0.0, allowed), _chernoff_limit(mean, 1.0, allowed)
-    )
-
-
-def _chernoff_limit(mean: float, end: float, allowed: float) -> float:
-    """The number between `mean` and `end`, 0 or 1, at which the relative entropy is `allowed`.
-
-    Rounded away from the mean.
-    """
-    near, far = mean, end
-    for _ in range(LIMIT_HALVINGS):
-        middle = (near + far) / 2
-        if _relative_entropy(mean, middle) <= allowed:
-            near = middle
-        else:
-            far = middle
-    return far
-
-
-def _relative_entropy(found: float, true: float) -> float:
-    """Of one Bernoulli variable to another, by their means; inf where `true` rules `found` out."""
-    if found == true:
-        return 0.0
-    if true in (0.0, 1.0):
-        return math.inf
-    total = found * math.log(found / true) if found > 0 else 0.0
-    return total + ((1 - found) * math.log((1 - found) / (1 - true)) if found < 1 else 0.0)
-
-
-# Constraint accuracy: of the points of a ball, how many keep the property?
-
-
-Float64 = npt.NDArray[np.float64]
-
 BORDER_MARGIN = 1e-4
 """A margin nearer to 0 than this, relative to the size of the outputs, may be torch's rounding:
 such a point counts as broken only if ONNX Runtime says so."""
 CHUNK_VALUES = 2**22
 """Numbers of sampled points that are held at once."""
+SAMPLES_AN_INPUT = 1000
+
+Shares = Mapping[tuple[str, float], Float64]
 
 
 def sampled_shares(
@@ -172,19 +109,12 @@ def _distances(ball: Ball, points: Array) -> Float64:
     return np.asarray(np.linalg.norm(offsets, order, axis=1))
 
 
-# The three metrics of a network at one eps, from its distribution and from samples.
-#
-# Over all eps, satisfaction and security are the two sides of the distribution: the share of
-# inputs
-# proven at eps at least, and the share that no counterexample within eps refutes.
-
-
 @dataclass(frozen=True, slots=True)
 class Metrics:
     """How much of a data set a property holds for, at one eps.
 
     Of `inputs`, `proven` keep the property in the whole ball, `refuted` have a counterexample, and
-    nobody knows of the others. So constraint satisfaction lies between `satisfaction` and
+    the others are open. So constraint satisfaction lies between `satisfaction` and
     `security`; the limits of the former allow for both ends and for the sample. `security` is the
     share that was not refuted, None where `unsearched` says why that means nothing at this eps;
     `accuracy` the mean share of `samples` uniform points of each ball that keep the property, None
@@ -198,9 +128,9 @@ class Metrics:
     proven: int
     refuted: int
     level: float
-    satisfaction: MetricEstimate
-    security: MetricEstimate | None
-    accuracy: MetricEstimate | None = None
+    satisfaction: Estimate
+    security: Estimate | None
+    accuracy: Estimate | None = None
     samples: int = 0
     unsearched: str = ""
     arithmetic: str | None = None
@@ -211,25 +141,22 @@ class Metrics:
 
     def flat(self) -> dict[str, Any]:
         """One level of names and numbers, for tables."""
-        told: dict[str, Any] = {}
+        flat: dict[str, Any] = {}
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, MetricEstimate):
-                told |= {
+            if isinstance(value, Estimate):
+                flat |= {
                     field.name: value.value,
                     f"{field.name}_low": value.low,
                     f"{field.name}_high": value.high,
                 }
             elif field.name in ("security", "accuracy"):
-                told |= dict.fromkeys(f"{field.name}{end}" for end in ("", "_low", "_high"))
+                flat |= dict.fromkeys(f"{field.name}{end}" for end in ("", "_low", "_high"))
             else:
-                told[field.name] = value
+                flat[field.name] = value
             if field.name == "refuted":
-                told["undecided"] = self.undecided
-        return told
-
-
-Shares = Mapping[tuple[str, float], npt.NDArray[np.float64]]
+                flat["undecided"] = self.undecided
+        return flat
 
 
 def metrics_of(
@@ -240,7 +167,7 @@ def metrics_of(
     shares: Shares | None = None,
     samples: int = 0,
 ) -> list[Metrics]:
-    """One row a network and eps; `shares` are those of `samples` points, by name and eps.
+    """One row for each network and eps; `shares` are those of `samples` points, by name and eps.
 
     Raises a DataError where rows are not independent: several targets of an input.
     """
@@ -258,35 +185,27 @@ def _row(
     part: Distribution,
     eps: float,
     level: float,
-    shares: npt.NDArray[np.float64] | None,
+    shares: Float64 | None,
     samples: int,
 ) -> Metrics:
     check_inputs_differ(part)
-    size, (proven, open_) = len(part), part.shares(eps)
-    kept, not_refuted = round(float(proven) * size), round(float(open_) * size)
-    least, _ = clopper_pearson(kept, size, level)
-    security, why = share_estimate(not_refuted, size, level), why_unsearched(part, eps)
+    size, why = len(part), why_unsearched(part, eps)
+    proven, not_refuted = (round(float(share) * size) for share in part.shares(eps))
     return Metrics(
         network=name,
         property=", ".join(dict.fromkeys(part.column("property").tolist())),
         eps=eps,
         inputs=size,
-        proven=kept,
+        proven=proven,
         refuted=size - not_refuted,
         level=level,
-        satisfaction=MetricEstimate(kept / size, least, security.high),
-        security=None if why else security,
+        satisfaction=share_estimate(proven, size, level, most=not_refuted),
+        security=None if why else share_estimate(not_refuted, size, level),
         accuracy=None if shares is None else mean_estimate(shares, level),
         samples=0 if shares is None else samples,
         unsearched=why,
         arithmetic=None if (weakest := weakest_arithmetic(part)) is None else str(weakest),
     )
-
-
-# Measuring the metrics: run what decides them, or read what a run has found; then sample.
-
-
-SAMPLES_AN_INPUT = 1000
 
 
 def measure(
@@ -385,7 +304,7 @@ def _sampled(
     eps: Sequence[float],
     samples: int,
     seed: int,
-) -> dict[tuple[str, float], npt.NDArray[np.float64]]:
+) -> dict[tuple[str, float], Float64]:
     if not samples:
         return {}
     return {
@@ -402,7 +321,7 @@ def _networks(
     std: npt.ArrayLike | None,
 ) -> dict[str, Network]:
     """The networks of a run, from the files that it was given, if these are still the same."""
-    found, files = {}, store.networks()
+    networks, files = {}, store.networks()
     for (name, fingerprint), key in zip(
         described["networks"].items(), described["domain"], strict=True
     ):
@@ -414,14 +333,14 @@ def _networks(
                 f"{path}: this is not the network that was measured; give the --mean and --std of "
                 "the run, or sample nothing (--samples 0)"
             )
-        found[name] = network
-    return found
+        networks[name] = network
+    return networks
 
 
 def _instances(
     store: Store, networks: Mapping[str, Network], norm: Norm
 ) -> dict[str, list[Instance]]:
-    found: dict[str, list[Instance]] = {name: [] for name in networks}
+    instances: dict[str, list[Instance]] = {name: [] for name in networks}
     for record in store.records():
         measured, network = record.measurement, networks[record.measurement.network]
         instance = Instance(
@@ -435,5 +354,5 @@ def _instances(
             domain=network.domain,
             outputs_are_probabilities=network.outputs_are_probabilities,
         )
-        found[measured.network].append(instance)
-    return found
+        instances[measured.network].append(instance)
+    return instances

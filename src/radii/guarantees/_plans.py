@@ -1,4 +1,4 @@
-"""How many inputs an estimate needs, before any is looked at."""
+"""How many inputs an estimate needs, before any is looked at; and what a stated error means."""
 
 from __future__ import annotations
 
@@ -11,10 +11,16 @@ import numpy.typing as npt
 from radii.errors import DataError
 from radii.guarantees import _limits as limits
 from radii.guarantees._limits import Method
-from radii.guarantees._populations import Population, Range, checked_confidence, checked_error
+from radii.guarantees._populations import (
+    Float64,
+    Population,
+    Range,
+    checked_confidence,
+    checked_error,
+)
 
 MOST_SAMPLES = 10**15
-"""More is nobody's plan; it keeps the search for a number finite."""
+"""Nobody plans for more; this keeps the search for a number finite."""
 MOST_EXACT = 200_000
 MOST_EXACT_FINITE = 2_000
 """Above these Hoeffding's plan stands for the exact one, whose worst case takes long to compute."""
@@ -133,34 +139,28 @@ def _fewest_exact(wanted: float, miss: float, enough: int, population: int | Non
 
 def _is_enough_exact(samples: int, wanted: float, miss: float, population: int | None) -> bool:
     """Whatever share is seen, all shares that are lower by more than `wanted` are refused."""
-    seen = np.arange(1, samples + 1)
-    refused = seen / samples - wanted
-    seen, refused = seen[refused > 0], refused[refused > 0]
+    successes = np.arange(1, samples + 1)
+    refused = successes / samples - wanted
+    successes, refused = successes[refused > 0], refused[refused > 0]
     if population is None:
         from scipy.special import betainc
 
-        tails = betainc(seen, samples - seen + 1, refused)
+        tails = betainc(successes, samples - successes + 1, refused)
     else:
         from scipy.stats import hypergeom
 
         whole = np.ceil(refused * population) - 1
-        tails = hypergeom.sf(seen - 1, population, whole, samples)
+        tails = hypergeom.sf(successes - 1, population, whole, samples)
     return bool((tails <= miss).all())
 
 
 def _worst_exact(samples: int, miss: float) -> float:
-    """How far Clopper and Pearson's limits are from the share seen, at most."""
+    """How far Clopper and Pearson's limits are from the sample's share, at most."""
     from scipy.special import betaincinv
 
-    seen = np.arange(1, samples + 1)
-    low = betaincinv(seen, samples - seen + 1, miss)
-    return float((seen / samples - low).max())
-
-
-# The same estimate many times over: what a stated error means, shown on one set.
-
-
-Float64 = npt.NDArray[np.float64]
+    successes = np.arange(1, samples + 1)
+    low = betaincinv(successes, samples - successes + 1, miss)
+    return float((successes / samples - low).max())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -178,7 +178,7 @@ class RepeatedEstimates:
 
     @property
     def missed(self) -> float:
-        """The share of estimates of which a side is further from the set's than the error."""
+        """The share of estimates with a side further from the set's than the error."""
         off = (np.abs(self.least - self.truth[0]) > self.error) | (
             np.abs(self.most - self.truth[1]) > self.error
         )
@@ -195,7 +195,7 @@ def repeat_estimates(
     method: str = "hoeffding",
     seed: int = 0,
 ) -> list[RepeatedEstimates]:
-    """For each error so many samples without replacement, from all values of a set in [0, 1].
+    """For each error, `repeats` samples without replacement from the values of a set in [0, 1].
 
     Plans are those for independent inputs, as in the literature; one that is larger than the set
     is a DataError.
@@ -203,16 +203,16 @@ def repeat_estimates(
     least = np.asarray(lower, np.float64)
     most = least if upper is None else np.asarray(upper, np.float64)
     if least.ndim != 1 or least.shape != most.shape or not len(least):
-        raise DataError("repeated estimates need one value, or one bracket, an input")
+        raise DataError("repeated estimates need one value, or one bracket, for each input")
     if repeats < 1:
         raise DataError(f"repeats {repeats} must be at least 1")
     rng = np.random.default_rng(seed)
-    found = []
+    estimates = []
     for error in errors:
         plan = plan_samples(error, confidence, method=method, population=Population("the set"))
         plan.check_available(len(least), "the set")
         drawn = [rng.permutation(len(least))[: plan.samples] for _ in range(repeats)]
-        found.append(
+        estimates.append(
             RepeatedEstimates(
                 error=error,
                 samples=plan.samples,
@@ -221,4 +221,4 @@ def repeat_estimates(
                 truth=(float(least.mean()), float(most.mean())),
             )
         )
-    return found
+    return estimates

@@ -1,15 +1,23 @@
-"""A lower limit on a mean that holds at all times at once: a confidence sequence by betting.
+"""Estimates that may stop at any time: confidence sequences by betting, and demands on them.
 
-For each candidate mean m a gambler starts with 1 and bets before each input that its value x in
-[0, 1] is above m: capital is multiplied by 1 + c (x / m - 1), where c is the part of the capital at
-stake. If the mean is at most m no bet is favourable, so capital exceeds 1 / miss ever with
-probability at most `miss` (Ville's inequality), and m is refused once it does. Several c bet side
-by side, each with an equal share of the starting capital, since the best one depends on what is not
-known. Every factor falls with m: refusing m refuses all smaller means, in one and the same event,
-so a grid of candidates loses precision but no validity.
+`BettingLimit` is a lower limit on a mean that holds at all times at once. For each candidate mean m
+a gambler starts with 1 and bets before each input that its value x in [0, 1] is above m: capital is
+multiplied by 1 + c (x / m - 1), where c is the part of the capital at stake. If the mean is at most
+m no bet is favourable, so that capital ever exceeds 1 / miss with probability at most `miss`
+(Ville's inequality), and m is refused once it does. Several c bet side by side, each with an equal
+share of the starting capital, since the best one depends on what is not known. Every factor falls
+with m: refusing m refuses all smaller means, in one and the same event, so a grid of candidates
+loses precision but no validity.
 
 Without replacement, what is left to draw has another mean than the whole: the bet is then against
 (N m - what was seen) / (how many are left).
+
+`SequentialEstimate` stops as soon as it is good enough, and is valid whenever it stops. Four fifths
+of the miss go to two betting limits. The last fifth pays for one look with a fixed-size interval at
+a number of inputs that is known beforehand (`latest`), where the wanted error is promised in any
+case. So clear cases end early and no case goes on for long: for shares, the latest end is before
+the plan of Hoeffding's bound. `Demand` says what is asked of an estimate, of either kind, and
+`Tally` keeps the count while values come in.
 """
 
 from __future__ import annotations
@@ -20,8 +28,9 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import DataError, ExperimentError
+from radii.guarantees import _limits as limits
 from radii.guarantees._estimates import Estimate, estimate_mean, scaled_sides
-from radii.guarantees._plans import plan_samples
+from radii.guarantees._plans import SamplePlan, plan_samples
 from radii.guarantees._populations import Population, Range, checked_confidence, checked_error
 
 Float64 = npt.NDArray[np.float64]
@@ -34,6 +43,8 @@ RUINED_CAPITAL = 1e-200
 """Who has no more than this is out of the game, which is valid and keeps the arithmetic fast."""
 MEAN_ROUNDING = 1e-9
 """A mean of what is left to draw that is 0 may be computed as this much below it."""
+FINAL_MISS_SHARE = 0.2
+"""The part of the miss that the look at the planned number of inputs gets."""
 
 
 class BettingLimit:
@@ -92,20 +103,6 @@ def remaining_means(means: Float64, population: int, seen: int, total: float | F
     return (population * means - total) / (population - seen)
 
 
-# Estimates that stop as soon as they are good enough, and stay valid whenever they stop.
-#
-# Four fifths of the miss go to two betting limits, which hold at every number of inputs at once.
-# The
-# last fifth pays for one look with a fixed-size interval at a number of inputs that is known
-# beforehand (`latest`): where the wanted error is promised in any case. So clear cases end early,
-# and
-# no case goes on for long: for shares, the latest end is before the plan of Hoeffding's bound.
-
-
-FINAL_MISS_SHARE = 0.2
-"""The part of the miss that the look at the planned number of inputs gets."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoppingRule:
     """When to stop: sampling moves neither end by more than `error`, or it is decided whether the
@@ -124,9 +121,10 @@ class StoppingRule:
     def reached_by(self, estimate: Estimate) -> str | None:
         """Why to stop now; None: go on."""
         if self.threshold is not None:
-            told = estimate.is_at_least(self.threshold)
-            if told is not None:
-                return f"decided: the mean is {'at least' if told else 'below'} {self.threshold:g}"
+            decision = estimate.is_at_least(self.threshold)
+            if decision is not None:
+                side = "at least" if decision else "below"
+                return f"decided: the mean is {side} {self.threshold:g}"
         if self.error is not None and estimate.error <= self.error:
             return f"precise: sampling moves neither end by more than {self.error:g}"
         return None
@@ -182,9 +180,9 @@ class SequentialEstimate:
 
     @property
     def needed(self) -> int | None:
-        """How many inputs are looked at, at most; None: nobody knows."""
-        known = [size for size in (self.latest, self.population.size) if size is not None]
-        return min(known) if known else None
+        """The most inputs that are looked at; None where no number is known."""
+        sizes = [size for size in (self.latest, self.population.size) if size is not None]
+        return min(sizes, default=None)
 
     def add(self, lower: npt.ArrayLike, upper: npt.ArrayLike | None = None) -> None:
         """The next inputs' values, or brackets of them."""
@@ -239,3 +237,143 @@ class SequentialEstimate:
         if self.latest is not None and len(self) >= self.latest:
             return f"the {self.latest} inputs were looked at that promise the error in any case"
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """How sure and how precise; by default a number of inputs that is planned beforehand.
+
+    `samples` replaces the plan, or is the most a sequential estimate looks at. `threshold` asks
+    whether the mean is at least that. Without `method`, shares are planned by Hoeffding's bound,
+    as in the literature, and reported with exact limits, which are never wider; other values are
+    planned and reported with the tightest of several limits that share the miss.
+    """
+
+    error: float | None = None
+    confidence: float = 0.95
+    method: str = ""
+    samples: int | None = None
+    is_sequential: bool = False
+    threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        checked_confidence(self.confidence)
+        if self.method:
+            limits.method(self.method)
+        if self.samples is not None and self.samples < 1:
+            raise ExperimentError(f"samples {self.samples} must be at least 1")
+        if self.is_sequential:
+            if self.method:
+                raise ExperimentError(
+                    f"method '{self.method}' is for a number of inputs that is fixed beforehand; "
+                    "a sequential estimate has its own"
+                )
+            StoppingRule(error=self.error, threshold=self.threshold)
+        elif self.error is None and self.samples is None:
+            raise ExperimentError("how many inputs? give an error, or a number of samples")
+
+    def plan(self, population: Population, values: Range, *, is_share: bool) -> SamplePlan:
+        """The number of inputs that a fixed-size estimate needs for its error."""
+        if self.error is None:
+            raise ExperimentError("a plan needs an error")
+        way = self.method or ("hoeffding" if is_share else "tightest")
+        return plan_samples(
+            self.error, self.confidence, method=way, population=population, values=values
+        )
+
+
+class Tally:
+    """Values by their place in the sample, in whatever order they are found.
+
+    An estimate takes them in the order of the sample, so that quick inputs are no likelier to be
+    counted than slow ones.
+    """
+
+    def __init__(
+        self,
+        demand: Demand,
+        population: Population,
+        available: int | None,
+        *,
+        values: Range | None = None,
+        is_share: bool = True,
+    ) -> None:
+        self.demand = demand
+        self.population = population
+        self._span = values or Range()
+        self._method = demand.method or ("exact" if is_share else "tightest")
+        self._sequential: SequentialEstimate | None = None
+        if demand.is_sequential:
+            goal = StoppingRule(error=demand.error, threshold=demand.threshold)
+            self._sequential = SequentialEstimate(
+                goal,
+                population,
+                confidence=demand.confidence,
+                values=self._span,
+                is_share=is_share,
+            )
+        self.needed = self._needed(available, is_share)
+        self._values: dict[int, tuple[float, float]] = {}
+        self._taken = 0
+
+    def _needed(self, available: int | None, is_share: bool) -> int:
+        """How many inputs to draw: all of them are looked at unless it stops early."""
+        most = self.demand.samples
+        if most is not None and available is not None and most > available:
+            raise DataError(f"{most} samples are asked for, but there are {available} inputs")
+        if self._sequential is not None:
+            sizes = [n for n in (self._sequential.needed, most, available) if n is not None]
+            if not sizes:
+                raise ExperimentError("a decision may take for ever: give a number of samples, too")
+            return min(sizes)
+        if most is not None:
+            return most
+        plan = self.demand.plan(self.population, self._span, is_share=is_share)
+        if available is not None:
+            plan.check_available(available, self.population.name)
+        return plan.samples
+
+    def put(self, place: int, lower: float, upper: float) -> bool:
+        """One input's value, or its bracket; True if no further input is needed."""
+        self._values[place] = (lower, upper)
+        while not self.is_enough and self._taken in self._values:
+            if self._sequential is not None:
+                least, most = self._values[self._taken]
+                self._sequential.add([least], [most])
+            self._taken += 1
+        return self.is_enough
+
+    @property
+    def counted(self) -> int:
+        """How many inputs of the sample the estimate rests on."""
+        return self._taken
+
+    @property
+    def is_enough(self) -> bool:
+        if self._sequential is not None and self._sequential.reason_to_stop is not None:
+            return True
+        return self._taken >= self.needed
+
+    @property
+    def reason(self) -> str:
+        """Why it ended."""
+        if self._sequential is None:
+            return f"all {self._taken} inputs of the sample were looked at"
+        reason = self._sequential.reason_to_stop
+        return reason or f"after {self._taken} inputs, no more may be looked at"
+
+    def estimate(self) -> Estimate:
+        """Of the inputs counted so far; a fixed-size one only when all are there."""
+        if self._sequential is not None:
+            return self._sequential.estimate
+        if self._taken < self.needed:
+            raise DataError(f"{self._taken} of {self.needed} inputs are known: run again")
+        pairs = [self._values[place] for place in range(self._taken)]
+        return estimate_mean(
+            [least for least, _ in pairs],
+            [most for _, most in pairs],
+            population=self.population,
+            confidence=self.demand.confidence,
+            method=self._method,
+            values=self._span,
+        )

@@ -19,7 +19,13 @@ from radii.datasets import Dataset, as_dataset
 from radii.distributions import Distribution, RobustnessRequirement, parse_requirement, proof_scope
 from radii.errors import DataError, ExperimentError
 from radii.execution import Case
-from radii.guarantees import Population, SequentialEstimate, StoppingRule, settings_for
+from radii.guarantees import (
+    FINAL_MISS_SHARE,
+    Population,
+    SequentialEstimate,
+    StoppingRule,
+    settings_for,
+)
 from radii.networks import Network, as_network
 from radii.queries import Grid, Instance
 from radii.search import Question
@@ -98,8 +104,6 @@ class CheckObserver:
 
 SEQUENTIAL_FROM = 200
 """So many inputs and more are also looked at one after the other; fewer lose more than they win."""
-FINAL_MISS_SHARE = 0.2
-"""The part of the miss that the look at all inputs gets, where a betting limit looks along."""
 
 
 class Decision(StrEnum):

@@ -1,4 +1,8 @@
-"""Changes that were measured, kept in a file: one line an input, written as it is finished."""
+"""D: the mean over all inputs of how far outputs, or their softmax, can move within one eps.
+
+Each input's change is measured as a bracket (`_changes`), and kept in a file: one line per input,
+written as it is finished, so that running again continues.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +25,10 @@ from radii.guarantees._changes import (
     proven_changes,
     witnessed_changes,
 )
-from radii.guarantees._demands import Demand, Tally
-from radii.guarantees._draws import InputSource
-from radii.guarantees._estimates import estimate_mean
+from radii.guarantees._estimates import Estimate, estimate_mean
 from radii.guarantees._global import MEASURED_BY, GlobalRobustness, SampledInput
-from radii.guarantees._populations import Range
+from radii.guarantees._populations import InputSource, Range
+from radii.guarantees._sequences import Demand, Tally
 from radii.networks import Network
 from radii.properties import StandardRobustness
 from radii.queries import Instance
@@ -33,6 +36,8 @@ from radii.verdicts import FLOAT, Arithmetic
 from radii.verifiers import Limits, Verifier
 
 CHANGES_FILE = "changes.jsonl"
+BOUND_BATCH = 8
+"""Inputs whose bounds are computed together: more would hold back what is already known."""
 
 
 class ChangeRecords:
@@ -61,23 +66,23 @@ class ChangeRecords:
     def _read(self, path: Path, lines: list[str], identity: dict[str, Any]) -> None:
         for number, line in enumerate(lines, 1):
             try:
-                told = json.loads(line)
+                record = json.loads(line)
                 if number > 1:
-                    upper = float("inf") if told["upper"] is None else float(told["upper"])
-                    self.known[told["key"]] = Change(float(told["lower"]), upper)
+                    upper = float("inf") if record["upper"] is None else float(record["upper"])
+                    self.known[record["key"]] = Change(float(record["lower"]), upper)
             except (ValueError, KeyError, TypeError):
                 raise StoreError(f"{path}: line {number} is not a measured change") from None
             if number == 1:
-                _check_same(path, told, json.loads(json.dumps(identity)))
+                _check_same(path, record, json.loads(json.dumps(identity)))
 
     def add(self, key: str, change: Change) -> None:
         self.known[key] = change
         upper = None if change.upper == float("inf") else change.upper
         self._write({"key": key, "lower": change.lower, "upper": upper})
 
-    def _write(self, told: dict[str, Any]) -> None:
+    def _write(self, record: dict[str, Any]) -> None:
         if self._stream is not None:
-            self._stream.write(json.dumps(told) + "\n")
+            self._stream.write(json.dumps(record) + "\n")
             self._stream.flush()
 
     def __enter__(self) -> Self:
@@ -90,7 +95,7 @@ class ChangeRecords:
 
 def _check_same(path: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
     """An ExperimentError if a file is of another measurement, in words."""
-    if "arithmetic" not in was:  # from before it was told: what replaying adds was sampled
+    if "arithmetic" not in was:  # an older file, whose proofs are of real arithmetic
         is_proven = was.get("by") != "attack" or was.get("within") is not None
         was = {**was, "arithmetic": "real" if is_proven else None}
     different = [name for name in now if was.get(name) != now[name]]
@@ -105,17 +110,10 @@ def _check_same(path: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
         )
 
 
-# D: the mean over all inputs of how far outputs, or their softmax, can move within one eps.
-
-
-BOUND_BATCH = 8
-"""Inputs whose bounds are computed together: more would hold back what is already known."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSettings:
-    """How g-bar is measured. `within` asks a verifier to narrow it down to that, in `timeout`
-    seconds an input. `arithmetic` is what proofs speak of.
+    """How g-bar is measured. `within` asks a verifier to narrow it down to that width, in
+    `timeout` seconds per input. `arithmetic` is what proofs speak of.
     """
 
     eps: float
@@ -163,12 +161,23 @@ class ChangeSettings:
             )
         return given
 
+    def identity(self, network: Network, seed: int) -> dict[str, Any]:
+        """What must be the same for measured changes to be used again."""
+        own = ("eps", "on", "by", "attack", "within", "verifier", "timeout")
+        return {
+            "network": network.fingerprint,
+            "norm": self.norm.value,
+            "seed": seed,
+            **{name: getattr(self, name) for name in own},
+            "arithmetic": None if self.proven_in is None else str(self.proven_in),
+        }
+
     def check_supported(self, network: Network) -> None:
         """An UnsupportedQuery if the verifier that narrows cannot decide what it will be asked."""
         if self.within is None:
             return
-        asked = StandardRobustness(1.0, on_probabilities=self.on == "probabilities")
-        kind = asked.kind(network.outputs_are_probabilities)
+        query = StandardRobustness(1.0, on_probabilities=self.on == "probabilities")
+        kind = query.kind(network.outputs_are_probabilities)
         reason = self._verifier().unsupported(network, self.norm, kind)
         if reason is not None:
             raise UnsupportedQuery(f"{network.name}: {reason}")
@@ -214,7 +223,7 @@ def estimate_change(
     out: Path | None = None,
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> GlobalRobustness:
-    """Draw inputs, measure how far each can move the outputs, and say what follows of the mean.
+    """Draw inputs, measure how far each can move the outputs, and say what follows for the mean.
 
     With `out` every measured input is kept there, and running again continues.
     """
@@ -225,29 +234,19 @@ def estimate_change(
     instances = selection.select(
         network, dataset, property="cr:of=prediction", norm=measuring.norm, layout=layout
     )
-    identity = {
-        "network": network.fingerprint,
-        "norm": measuring.norm.value,
-        "seed": seed,
-        **{name: getattr(measuring, name) for name in ("eps", "on", "by", "attack")},
-        **{name: getattr(measuring, name) for name in ("within", "verifier", "timeout")},
-        "arithmetic": None if measuring.proven_in is None else str(measuring.proven_in),
-    }
-    with ChangeRecords(out, identity) as records:
+    with ChangeRecords(out, measuring.identity(network, seed)) as records:
         for start in range(0, len(instances), BOUND_BATCH):
             batch = instances[start : start + BOUND_BATCH]
-            new = [instance for instance in batch if instance.key not in records.known]
-            found = measuring.measure(network, new, seed) if new else []
-            for instance, change in zip(new, found, strict=True):
-                records.add(instance.key, change)
+            _measure_batch(network, batch, measuring, records, seed)
             for place, instance in enumerate(batch, start):
                 tally.put(place, *_within(records.known[instance.key], span, instance.index))
             progress(min(start + BOUND_BATCH, len(instances)), len(instances))
             if tally.is_enough:
                 break
         known = records.known
-    counted = instances[: tally.counted]
-    changes = [known[instance.key] for instance in counted]
+    inputs = tuple(
+        _sampled_input(instance, known[instance.key]) for instance in instances[: tally.counted]
+    )
     return GlobalRobustness(
         measure="D",
         network=network.name,
@@ -257,24 +256,46 @@ def estimate_change(
         by=measuring.by,
         seed=seed,
         estimate=tally.estimate(),
-        attacked=None
-        if measuring.by == "proof" or demand.is_sequential
-        else estimate_mean(
-            [change.lower for change in changes],
-            population=source.population,
-            confidence=demand.confidence,
-            method=demand.method or "tightest",
-            values=span,
-        ),
+        attacked=None if measuring.by == "proof" else _attacked(inputs, source, demand, span),
         reason=tally.reason,
         arithmetic=measuring.proven_in,
-        inputs=tuple(
-            SampledInput(
-                instance.index, instance.label, instance.predicted, change.lower, change.upper
-            )
-            for instance, change in zip(counted, changes, strict=True)
-        ),
+        inputs=inputs,
         threshold=demand.threshold,
+    )
+
+
+def _measure_batch(
+    network: Network,
+    batch: list[Instance],
+    measuring: ChangeSettings,
+    records: ChangeRecords,
+    seed: int,
+) -> None:
+    """Measure the instances of a batch that are not known yet, and record them."""
+    new = [instance for instance in batch if instance.key not in records.known]
+    changes = measuring.measure(network, new, seed) if new else []
+    for instance, change in zip(new, changes, strict=True):
+        records.add(instance.key, change)
+
+
+def _attacked(
+    inputs: tuple[SampledInput, ...], source: InputSource, demand: Demand, span: Range
+) -> Estimate | None:
+    """D as if no change were larger than the one that the attack found."""
+    if demand.is_sequential:
+        return None
+    return estimate_mean(
+        [each.lower for each in inputs],
+        population=source.population,
+        confidence=demand.confidence,
+        method=demand.method or "tightest",
+        values=span,
+    )
+
+
+def _sampled_input(instance: Instance, change: Change) -> SampledInput:
+    return SampledInput(
+        instance.index, instance.label, instance.predicted, change.lower, change.upper
     )
 
 
