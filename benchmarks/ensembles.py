@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.ensembles_training import GIVE_WAY, PRIORITY, Task, networks_of, points_of
+from benchmarks.literature.attackers import best_deterministic_attacker, uniform_attacker
+from benchmarks.literature.baselines import BaselineReply, BaselineResult, reaches
+from benchmarks.literature.milp import solve_milp
+from benchmarks.literature.smt import solve_smt
 from benchmarks.records import Options, Record
 from benchmarks.tables import show
 from radii.balls import Norm
 from radii.ensembles import Ensemble, EnsembleStudy, Point
-from radii.ensembles.literature._attackers import best_deterministic_attacker, uniform_attacker
-from radii.ensembles.literature._base import BaselineReply, BaselineResult, reaches
-from radii.ensembles.literature._milp import solve_milp
-from radii.ensembles.literature._smt import solve_smt
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 BUDGET = 120.0

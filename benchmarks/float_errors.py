@@ -2,8 +2,8 @@
 
 Networks of every kind run on ONNX Runtime in three ways and in five orders of summation, over boxes
 of several sizes. What each nonlinear node reads and gives is compared with real arithmetic, entry
-by entry (see `radii.testing._observed_errors`): more than is allowed must never be seen. Slack is
-what is allowed, divided by what was seen where that is not 0. More networks: `--seed 0:1000`.
+by entry (`benchmarks.soundness.observed_errors`): more than is allowed must never be seen. Slack
+is what is allowed, divided by what was seen where that is not 0. More networks: `--seed 0:1000`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.records import Options
-from benchmarks.tables import show
-from radii.errors import UnsupportedQuery
-from radii.networks import Network
-from radii.testing._observed_errors import (
+from benchmarks.soundness.observed_errors import (
     ObservedError,
     ObservedKind,
     ObservedRegion,
@@ -30,7 +27,10 @@ from radii.testing._observed_errors import (
     sampled_box,
     sampled_points,
 )
-from radii.testing._rounding_networks import ROUNDING_NETWORKS
+from benchmarks.soundness.rounding_networks import ROUNDING_NETWORKS
+from benchmarks.tables import show
+from radii.errors import UnsupportedQuery
+from radii.networks import Network
 from radii.testing.operator_models._registry import OPERATOR_MODELS, operator_models
 
 Float64 = npt.NDArray[np.float64]

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from itertools import product
 
 from benchmarks.records import Options, Record
+from benchmarks.soundness.families import FRAGILE_FAMILIES, fragile
+from benchmarks.soundness.known import KNOWN_CASES, FragileCase
+from benchmarks.soundness.search import find_break, find_break_in_orders
 from benchmarks.tables import show
 from radii.errors import UnsupportedQuery
 from radii.queries import Query
-from radii.testing._fragile_families import FRAGILE_FAMILIES, fragile
-from radii.testing._fragile_known import KNOWN_CASES, FragileCase
-from radii.testing._fragile_search import find_break, find_break_in_orders
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, Verifier
 

@@ -8,17 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-from radii.balls import Box
-from radii.bounds import StageBounds, alpha_crown_bounds, crown_bounds, fuse, stage_bounds
-from radii.errors import UnsupportedQuery
-from radii.networks import Network
-from radii.testing._executions import SummationOrder, execute
-from radii.testing._graphs import Sketch
-from radii.testing._networks import NetworkFamily, random_network
-from radii.testing._observed_errors import (
+from benchmarks.soundness.executions import SummationOrder, execute
+from benchmarks.soundness.observed_errors import (
     ObservedKind,
     ObservedRegion,
     Runtime,
@@ -27,7 +18,16 @@ from radii.testing._observed_errors import (
     sampled_box,
     sampled_points,
 )
-from radii.testing._rounding_networks import ROUNDING_NETWORKS
+from benchmarks.soundness.rounding_networks import ROUNDING_NETWORKS
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from radii.balls import Box
+from radii.bounds import StageBounds, alpha_crown_bounds, crown_bounds, fuse, stage_bounds
+from radii.errors import UnsupportedQuery
+from radii.networks import Network
+from radii.testing._graphs import Sketch
+from radii.testing._networks import NetworkFamily, random_network
 from radii.testing.operator_models._registry import OPERATOR_MODELS, operator_models
 from radii.verdicts import FLOAT, REAL, Arithmetic
 

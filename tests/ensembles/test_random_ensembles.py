@@ -6,6 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from benchmarks.literature.attackers import best_deterministic_attacker, uniform_attacker
+from benchmarks.literature.baselines import BaselineReply, BaselineResult, ReplayedAttack
+from benchmarks.literature.milp import solve_milp
+from benchmarks.literature.smt import solve_smt
 from planar_classifiers import half_plane, point
 
 from radii.balls import Norm
@@ -20,10 +24,6 @@ from radii.ensembles import (
 )
 from radii.ensembles._ensemble import full_set, maximal, minimal
 from radii.ensembles._game import value_of
-from radii.ensembles.literature._attackers import best_deterministic_attacker, uniform_attacker
-from radii.ensembles.literature._base import BaselineReply, BaselineResult, ReplayedAttack
-from radii.ensembles.literature._milp import solve_milp
-from radii.ensembles.literature._smt import solve_smt
 from radii.testing._networks import NetworkFamily, random_network
 from radii.verdicts import Verdict
 from radii.verifiers import Milp

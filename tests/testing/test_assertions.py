@@ -263,7 +263,8 @@ INNER = """
 import numpy as np
 import sys
 
-assert not {m for m in sys.modules if m.startswith("radii.")} - {"radii.testing._pytest_plugin"}
+OWN = {"radii.testing", "radii.testing._pytest_plugin"}
+assert not {m for m in sys.modules if m.startswith("radii.")} - OWN
 assert "torch" not in sys.modules
 
 IMAGES = np.float32([[0.7, 0.3], [0.6, 0.4], [0.52, 0.48]])

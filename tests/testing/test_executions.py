@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
+from benchmarks.soundness.executions import Execution, SummationOrder, execute, without_rounding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from radii.networks import Network
-from radii.testing._executions import Execution, SummationOrder, execute, without_rounding
 from radii.testing._graphs import Sketch
 from radii.testing._networks import NetworkFamily, random_network
 from radii.testing.operator_models._registry import OPERATOR_MODELS, operator_models

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from benchmarks.soundness.executions import SummationOrder
+from benchmarks.soundness.families import FRAGILE_FAMILIES, fragile
+from benchmarks.soundness.known import KNOWN_CASES
+from benchmarks.soundness.search import breaks, find_break, find_break_in_orders
 
 from radii.networks import Softmax
 from radii.queries import Query
-from radii.testing._executions import SummationOrder
-from radii.testing._fragile_families import FRAGILE_FAMILIES, fragile
-from radii.testing._fragile_known import KNOWN_CASES
-from radii.testing._fragile_search import breaks, find_break, find_break_in_orders
 from radii.testing._graphs import Sketch
 from radii.testing._networks import LinearClassifier, instance_at
 from radii.witnesses import check_witness

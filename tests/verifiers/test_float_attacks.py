@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+from benchmarks.soundness.families import fragile
+from benchmarks.soundness.search import breaks, find_break
 
 from radii.bounds import crown_bounds
 from radii.ensembles._classifiers import Classifier
@@ -19,8 +21,6 @@ from radii.errors import UnsupportedQuery
 from radii.networks import Network, load_network
 from radii.properties import OneToOne, Property
 from radii.queries import Query
-from radii.testing._fragile_families import fragile
-from radii.testing._fragile_search import breaks, find_break
 from radii.testing._graphs import Sketch
 from radii.testing._networks import instance_at
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict

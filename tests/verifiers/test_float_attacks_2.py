@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.soundness.search import breaks
 
 from radii.networks import Network
 from radii.properties import LipschitzRobustness, Property, StandardRobustness
 from radii.queries import Query
-from radii.testing._fragile_search import breaks
 from radii.testing._graphs import Sketch
 from radii.testing._networks import instance_at
 from radii.verdicts import FLOAT, Arithmetic, Verdict

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.soundness.families import FRAGILE_FAMILIES, fragile
+from benchmarks.soundness.known import KNOWN_CASES
 from radii.networks import Network
-from radii.testing._fragile_families import FRAGILE_FAMILIES, fragile
-from radii.testing._fragile_known import KNOWN_CASES
 from radii.testing._graphs import Sketch
 from radii.testing._networks import NetworkFamily, random_network
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from radii.balls import Norm
-from radii.ensembles._classifiers import Float64
-from radii.ensembles._ensemble import Ensemble, Point
-from radii.ensembles.literature._base import (
+from benchmarks.literature.baselines import (
     BaselineReply,
     BaselineResult,
     ReluClassifier,
     play,
     units_of,
 )
+from radii.balls import Norm
+from radii.ensembles import Ensemble, Point
+from radii.ensembles._classifiers import Float64
 from radii.errors import MissingExtra, UnsupportedQuery
 
 

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import onnx
 import torch
 
+from benchmarks.soundness.executions import SummationOrder, execute
 from radii.networks import Network
 from radii.queries import Instance
-from radii.testing._executions import SummationOrder, execute
 
 Float64 = npt.NDArray[np.float64]
 Points = npt.NDArray[np.floating]

@@ -17,9 +17,8 @@ import numpy as np
 import numpy.typing as npt
 from onnx import numpy_helper
 
-from radii.properties import OneToOne
-from radii.testing._fragile_known import KNOWN_CASES, FragileCase, fragile_case
-from radii.testing._fragile_layers import (
+from benchmarks.soundness.known import KNOWN_CASES, FragileCase, fragile_case
+from benchmarks.soundness.layers import (
     Activation,
     Flattening,
     FragileAffine,
@@ -32,7 +31,8 @@ from radii.testing._fragile_layers import (
     permuted,
     scaled,
 )
-from radii.testing._fragile_search import session_of
+from benchmarks.soundness.search import session_of
+from radii.properties import OneToOne
 from radii.testing._graphs import Sketch
 
 Float64 = npt.NDArray[np.float64]

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks.literature.baselines import BaselineReply, BaselineResult, ReplayedAttack, play
 from radii.balls import Norm
+from radii.ensembles import Ensemble, Point, decide_jointly
 from radii.ensembles._classifiers import Float64
-from radii.ensembles._ensemble import Ensemble, Point
-from radii.ensembles._proofs import decide_jointly
-from radii.ensembles.literature._base import BaselineReply, BaselineResult, ReplayedAttack, play
 from radii.verifiers import Limits, Milp, Verifier
 
 

@@ -3,7 +3,7 @@
 An execution is taken apart at the nonlinear nodes: what each reads is compared with the affine map
 of the floats that earlier ones gave (see `radii.bounds._float_errors`), and what it gives with its
 function of what it read. The executions are ONNX Runtime's, which is made to show its intermediate
-values, and those of `radii.testing._executions`.
+values, and those of `benchmarks.soundness.executions`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import onnxruntime
 import torch
 from onnx import helper
 
+from benchmarks.soundness.executions import SummationOrder, execute, without_rounding
 from radii.bounds import (
     FloatErrors,
     Fusion,
@@ -31,7 +32,6 @@ from radii.bounds import (
     stage_bounds,
 )
 from radii.networks import Graph, Network, OperatorKind, Reshape
-from radii.testing._executions import SummationOrder, execute, without_rounding
 from radii.verdicts import FLOAT, Arithmetic
 
 Array = npt.NDArray[Any]
