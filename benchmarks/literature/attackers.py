@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.literature.baselines import BaselineReply, BaselineResult, ReplayedAttack, play
 from radii.balls import Norm
 from radii.ensembles import Ensemble, Point, decide_jointly
-from radii.ensembles._classifiers import Float64
+from radii.ensembles._ensemble import Float64
 from radii.verifiers import Limits, Milp, Verifier
 
 

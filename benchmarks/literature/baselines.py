@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, vstack
 from radii.balls import Norm
 from radii.bounds import ReluForm, fuse, relu_form
 from radii.ensembles import Ensemble, Fooling, Point
-from radii.ensembles._classifiers import Float64
+from radii.ensembles._ensemble import Float64
 from radii.ensembles._game import LARGEST_DENOMINATOR, added_up, value_of
 
 VALUE_ROUNDING = 1e-4

@@ -18,7 +18,7 @@ from benchmarks.literature.baselines import (
 )
 from radii.balls import Norm
 from radii.ensembles import Ensemble, Point
-from radii.ensembles._classifiers import Float64
+from radii.ensembles._ensemble import Float64
 from radii.errors import MissingExtra, UnsupportedQuery
 
 

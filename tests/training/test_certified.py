@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from radii.errors import NetworkError, SpecificationError
 from radii.training import Regime, Step, architecture, parse_regime
-from radii.training._certified_bounds import ModuleBounds
+from radii.training._certified import ModuleBounds
 
 SHAPE = (1, 4, 4)
 NAMES = ("ibp", "crown-ibp")

@@ -28,7 +28,7 @@ from radii.bounds import (
 from radii.errors import NetworkError
 from radii.networks import from_torch
 from radii.training import Normalize, Residual
-from radii.training._certified_bounds import Enclosure, ModuleBounds
+from radii.training._certified import Enclosure, ModuleBounds
 from radii.verdicts import REAL
 
 EPS, SHAPE, CLASSES, BATCH = 0.06, (2, 6, 6), 4, 5

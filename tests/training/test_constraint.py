@@ -11,7 +11,7 @@ from radii.attacks import violation
 from radii.errors import SpecificationError
 from radii.properties import LipschitzRobustness, StandardRobustness, StrongClassification
 from radii.training import Regime, Step, architecture, parse_regime
-from radii.training._perturbation import uniform
+from radii.training._regime import uniform
 
 SHAPE = (1, 4, 4)
 EPS = 0.1

@@ -18,7 +18,7 @@ from radii.cli import main
 from radii.datasets import Dataset
 from radii.errors import InputError, NetworkError, TrainingError
 from radii.training import TrainingSettings, train, tune
-from radii.training._certified_bounds import ModuleBounds
+from radii.training._certified import ModuleBounds
 from radii.training._checkpoints import claimed, replacing
 
 

@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from radii.errors import SpecificationError
 from radii.training import REGIMES, Ramp, Regime, Step, architecture, parse_regime
-from radii.training._perturbation import ascend, uniform
+from radii.training._regime import ascend, uniform
 
 OWN = ("standard", "augmentation-uniform", "augmentation-fgsm", "fgsm", "pgd")
 

@@ -15,7 +15,7 @@ from benchmarks.soundness.families import fragile
 from benchmarks.soundness.search import breaks, find_break
 
 from radii.bounds import crown_bounds
-from radii.ensembles._classifiers import Classifier
+from radii.ensembles._ensemble import Classifier
 from radii.ensembles._proofs import possible_rivals
 from radii.errors import UnsupportedQuery
 from radii.networks import Network, load_network

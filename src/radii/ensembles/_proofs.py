@@ -23,8 +23,7 @@ import torch
 from radii import __version__
 from radii.balls import Ball
 from radii.bounds import crown_bounds
-from radii.ensembles._classifiers import Classifier
-from radii.ensembles._ensemble import Ensemble, Fooling, Point, is_within, members
+from radii.ensembles._ensemble import Classifier, Ensemble, Fooling, Point, is_within, members
 from radii.networks import Concat, Dense, Graph, Input, MaxPool, Network, Node, Reshape, Window
 from radii.properties import Halfspaces, LinearRequirement
 from radii.queries import Specification

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 _HOMES = {
     "ARCHITECTURES": "_architectures",
     "BayesianNetwork": "_bayesian",
-    "Card": "_cards",
+    "Card": "_preparation",
     "Convergence": "_bayesian",
     "Correlation": "studies._trends",
     "Cycle": "cycle._description",
@@ -119,9 +119,9 @@ if TYPE_CHECKING:
     from radii.training._architectures import ARCHITECTURES, Normalize, Residual, architecture
     from radii.training._bayesian import BayesianNetwork, Convergence, Hamiltonian, train_bayesian
     from radii.training._callbacks import RobustnessLog
-    from radii.training._cards import Card
     from radii.training._checkpoints import Epoch, saved_weights
     from radii.training._loop import TrainingObserver
+    from radii.training._preparation import Card
     from radii.training._pruning import PrunedNetwork, PruningRound, prune
     from radii.training._regime import REGIMES, Ramp, Regime, Step, parse_regime
     from radii.training._runs import TrainedNetwork, train

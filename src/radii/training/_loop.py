@@ -13,8 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from radii.errors import TrainingError
 from radii.training._checkpoints import Checkpoint, Epoch, TrainingState
-from radii.training._perturbation import ascend, evaluating, uniform
-from radii.training._regime import Regime, Step
+from radii.training._regime import Regime, Step, ascend, evaluating, uniform
 from radii.training._settings import OPTIMIZERS, Optimizer, TrainingSettings
 
 EVALUATION_BATCH = 1000

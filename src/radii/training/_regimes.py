@@ -11,8 +11,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from radii.errors import SpecificationError
-from radii.training._perturbation import ascend, check_eps, check_steps, uniform
-from radii.training._regime import Regime, Step
+from radii.training._regime import Regime, Step, ascend, check_eps, check_steps, uniform
 
 
 @dataclass(frozen=True, slots=True)
