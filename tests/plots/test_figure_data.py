@@ -23,9 +23,9 @@ from radii.plots import (
     spread_curves,
     target_tables,
 )
-from radii.plots._correlations import extreme_pairs
-from radii.plots._ecdf import turnbull_line
+from radii.plots._curves import turnbull_line
 from radii.plots._matrices import short, shortened
+from radii.plots._pairs import extreme_pairs
 from radii.plots._style import groups_of
 
 

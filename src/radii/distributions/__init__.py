@@ -39,7 +39,7 @@ from radii.distributions._confidence import (
 )
 from radii.distributions._correlations import Correlations, spearman_matrix
 from radii.distributions._costs import adversarial_cost, target_recall
-from radii.distributions._distribution import Distribution, Share
+from radii.distributions._distribution import Distribution, Share, ValueRange
 from radii.distributions._dominance import Dominance, Stretch, dominance
 from radii.distributions._empirical import Ecdf, ecdf
 from radii.distributions._families import FAMILIES, family_named
@@ -92,6 +92,7 @@ __all__ = [
     "Summary",
     "TestResult",
     "Turnbull",
+    "ValueRange",
     "adversarial_cost",
     "arithmetics",
     "check_all",

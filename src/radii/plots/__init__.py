@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from radii.plots._box import BoxSummary, box_summaries, draw_boxes, draw_gaps, gap_summaries
-from radii.plots._claims import Claims, claims_of, draw_claims
-from radii.plots._class_maps import (
+from radii.plots._boxes import BoxSummary, box_summaries, draw_boxes, draw_gaps, gap_summaries
+from radii.plots._classes import (
     ClassTable,
+    SpreadCurve,
     class_table,
+    draw_class_gains,
     draw_classes,
     draw_closest_targets,
+    draw_fairness,
     draw_targets,
+    spread_curves,
     target_tables,
 )
-from radii.plots._constraints import ConstraintCurve, Metric, constraint_curves, draw_constraints
-from radii.plots._correlations import Scatter, draw_correlations, draw_scatter, scatter_of
 from radii.plots._counterexamples import Counterexample, as_picture, draw_counterexamples
-from radii.plots._ecdf import (
+from radii.plots._curves import (
+    ConstraintCurve,
     EcdfCurve,
+    Metric,
     RobustAccuracyCurve,
+    RunTimes,
+    constraint_curves,
+    draw_constraints,
     draw_ecdf,
     draw_leads,
     draw_robust_accuracy,
+    draw_run_times,
     ecdf_curves,
     robust_accuracy_curves,
+    run_times,
 )
-from radii.plots._fairness import SpreadCurve, draw_class_gains, draw_fairness, spread_curves
 from radii.plots._fits import (
     FittedGroup,
     QuantilePoints,
@@ -34,15 +41,24 @@ from radii.plots._fits import (
     qq_points,
 )
 from radii.plots._matrices import draw_ks_matrix, ks_matrices
-from radii.plots._repetition import draw_convergence, draw_repetition
-from radii.plots._run_times import RunTimes, draw_run_times, run_times
-from radii.plots._style import COLUMN_WIDTH, TEXT_WIDTH, save_figure
-from radii.plots._tradeoff import (
+from radii.plots._pairs import (
+    Claims,
+    Scatter,
+    claims_of,
+    draw_claims,
+    draw_correlations,
+    draw_scatter,
+    scatter_of,
+)
+from radii.plots._studies import (
     TradeoffPoint,
+    draw_convergence,
     draw_hyper_parameters,
     draw_proof_gaps,
+    draw_repetition,
     draw_tradeoff,
 )
+from radii.plots._style import COLUMN_WIDTH, TEXT_WIDTH, save_figure
 
 __all__ = [
     "COLUMN_WIDTH",

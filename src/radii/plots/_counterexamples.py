@@ -53,7 +53,7 @@ def as_picture(values: npt.NDArray[np.floating], low: float = 0.0, high: float =
 
 
 def draw_counterexamples(examples: Sequence[Counterexample]) -> Figure:
-    """A row of originals, then a row a network: what breaks it, seen as what, how far away."""
+    """A row of originals, then one per network: what breaks it, as which class, how far away."""
     if not examples:
         raise DataError("there is no counterexample to draw")
     networks = list(dict.fromkeys(example.network for example in examples))

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from radii.distributions import FAMILIES, Distribution, Fit, family_named, fit, goodness_of_fit
 from radii.errors import DataError, InputError
-from radii.plots._ecdf import EcdfCurve, ecdf_curves
+from radii.plots._curves import EcdfCurve, ecdf_curves
 from radii.plots._matrices import shortened
 from radii.plots._style import (
     COLOURS,
     SMALL_SIZE,
     TEXT_WIDTH,
+    Float64,
     colour_of,
     dashes_of,
     groups_of,
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
-Float64 = npt.NDArray[np.float64]
 
 CURVE_POINTS = 200
 
@@ -76,7 +74,7 @@ def fitted_groups(
     With `simulations`, the best fit of each group is tested by as many simulated samples.
     """
     wanted = [family_named(name).name for name in (families or FAMILIES)]
-    found = []
+    results = []
     for group in groups_of(distribution, by):
         if not group.distribution.holds.any():
             continue
@@ -92,10 +90,10 @@ def fitted_groups(
             _p_value_of_fit(right, fits[0].family, simulations) if fits and simulations else None
         )
         (curve,) = ecdf_curves(right.labelled(network=group.name))
-        found.append(FittedGroup(group.name, curve, tuple(fits), p_value))
-    if not any(group.fits for group in found):
+        results.append(FittedGroup(group.name, curve, tuple(fits), p_value))
+    if not any(group.fits for group in results):
         raise DataError("no group has enough brackets with witnesses for a fit")
-    return found
+    return results
 
 
 def _p_value_of_fit(distribution: Distribution, family: str, simulations: int) -> float | None:
@@ -125,7 +123,7 @@ def draw_fits(
     simulations: int = 999,
     width: float = TEXT_WIDTH,
 ) -> Figure:
-    """A panel a group: the empirical distribution, with its gap shaded, and fitted families.
+    """The empirical distribution, its gap shaded, and fitted families: one panel per group.
 
     Each panel names the family of the smallest AIC, and the p-value of its Monte-Carlo test: a
     small one says that even the best family does not describe the radii.
@@ -164,20 +162,20 @@ def draw_fits(
         _write_fit(panel, group)
         panel.set_xlim(0, curve.edges[-1])
         panel.set_ylim(0, 1.02)
-    show_legend(figure, max(axes, key=lambda panel: len(panel.get_legend_handles_labels()[1])))
+    show_legend(figure, *axes)
     return figure
 
 
 def _write_fit(axes: Axes, group: FittedGroup) -> None:
-    told = "no fit"
+    text = "no fit"
     if group.fits:
-        told = f"best: {family_named(group.fits[0].family).title}"
+        text = f"best: {family_named(group.fits[0].family).title}"
         if group.p_value is not None:
-            told += f"\np = {group.p_value:.3f}"
+            text += f"\np = {group.p_value:.3f}"
     axes.text(
         0.97,
         0.05,
-        told,
+        text,
         transform=axes.transAxes,
         ha="right",
         va="bottom",
@@ -193,7 +191,7 @@ def draw_qq(
     by: str | Sequence[str] = "network",
     width: float = TEXT_WIDTH,
 ) -> Figure:
-    """A panel a group: the data's quantiles, as intervals, over those of the fitted family.
+    """The data's quantiles, as intervals, over those of the fitted family: one panel per group.
 
     Where the family describes the radii, the diagonal passes through the intervals. Results without
     any answer are left out, and counted below.

@@ -1,4 +1,7 @@
-"""A table of numbers as a heat map, in which every cell also tells its number."""
+"""Heat maps whose cells show their numbers, and Kolmogorov-Smirnov matrices drawn as such.
+
+The latter are those of the per-class paper's appendix B.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from radii.distributions import Distribution, KsMatrix, ks_matrix
 from radii.errors import DataError, InputError
@@ -15,6 +17,7 @@ from radii.plots._style import (
     SMALL_SIZE,
     TEXT_WIDTH,
     TICK_SIZE,
+    Float64,
     groups_of,
     left_out_text,
     missing_group,
@@ -26,10 +29,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-Float64 = npt.NDArray[np.float64]
-
 UNKNOWN_COLOUR = "#eeeeee"
 """The ground of cells about which nothing is known."""
+CELL_COLOURS = {
+    "differ (Holm)": ("#0072B2", "white"),
+    "differ (one test)": ("#9ecbe8", "black"),
+    "no difference shown": ("#f5e7b2", "black"),
+}
+"""Ground and ink of a cell: significant among all tests, on its own only, or not at all."""
 
 
 def short(value: float, digits: int = 3) -> str:
@@ -50,7 +57,7 @@ def draw_matrix(
     columns: Sequence[str],
     colours: str,
     limits: tuple[float, float],
-    told: Callable[[float], str] = short,
+    text_of: Callable[[float], str] = short,
     marks: Collection[tuple[int, int]] = (),
 ) -> Any:
     """Draw a table; returns the image, for a colour bar. NaN is a cell without a number.
@@ -70,7 +77,7 @@ def draw_matrix(
         axes.text(
             column,
             row,
-            told(value) + ("*" if (row, column) in marks else ""),
+            text_of(value) + ("*" if (row, column) in marks else ""),
             ha="center",
             va="center",
             fontsize=SMALL_SIZE,
@@ -82,7 +89,7 @@ def draw_matrix(
 
 
 def shortened(name: str, limit: int = 22) -> str:
-    """A name whose middle gives way to an ellipsis where it is too long to stand at a table."""
+    """A name with an ellipsis in the middle where it is too long for a label."""
     if len(name) <= limit:
         return name
     end = limit // 2
@@ -117,21 +124,10 @@ def _readable_on(ground: tuple[float, float, float, float]) -> str:
     return "black" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.179 else "white"
 
 
-# Kolmogorov-Smirnov matrices as in the per-class paper's appendix B.
-
-
-CELL_COLOURS = {
-    "differ (Holm)": ("#0072B2", "white"),
-    "differ (one test)": ("#9ecbe8", "black"),
-    "no difference shown": ("#f5e7b2", "black"),
-}
-"""Ground and ink of a cell: significant among all tests, on its own only, or not at all."""
-
-
 def ks_matrices(
     distribution: Distribution, by: str = "class", each: str | None = None
 ) -> dict[str, KsMatrix]:
-    """One matrix for each group of `each`: of classes or targets a network, of networks a class.
+    """One matrix for each group of `each`, by default for each network.
 
     Groups with nothing to compare are left out.
     """
@@ -141,17 +137,17 @@ def ks_matrices(
         if panel is None
         else {group.name: group.distribution for group in groups_of(distribution, panel)}
     )
-    found, reason = {}, ""
+    matrices, reason = {}, ""
     for name, part in parts.items():
         try:
-            found[name] = ks_matrix(part, by)
+            matrices[name] = ks_matrix(part, by)
         except InputError as error:
             reason = str(error)
-    if not found:
+    if not matrices:
         raise DataError(reason)
-    if by != "network" and all(matrix.keys == (None,) for matrix in found.values()):
+    if by != "network" and all(matrix.keys == (None,) for matrix in matrices.values()):
         raise missing_group(by)
-    return found
+    return matrices
 
 
 def draw_ks_matrix(
@@ -165,8 +161,8 @@ def draw_ks_matrix(
     """The largest distance between the proven radii's distributions, for every pair of groups.
 
     Training inputs are compared below the diagonal, testing inputs above it, and training with
-    testing on it. Blue cells differ after Holm's correction over the matrix, pale ones only if
-    theirs were the only test, as the paper takes it; yellow ones are not shown to differ. Results
+    testing on it. Blue cells differ after Holm's correction over the matrix. Pale ones differ only
+    if each test is taken alone, as in the paper; yellow ones are not shown to differ. Results
     without any answer have no value to test; the title counts them.
     """
     from matplotlib.patches import Patch

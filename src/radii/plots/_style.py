@@ -1,4 +1,8 @@
-"""How every figure looks: colour-blind safe, fit for a paper's column, no global state."""
+"""How every figure looks: colour-blind safe, fit for a paper's column, no global state.
+
+Also what figures share: steps with a shaded gap, lines at values of eps, legends, panels, and the
+groups of a distribution that are drawn as one line, box or row each.
+"""
 
 from __future__ import annotations
 
@@ -46,6 +50,14 @@ LABEL_SIZE, TICK_SIZE, SMALL_SIZE = 9, 8, 7
 EMBEDDED_TRUETYPE = 42
 """The PDF font type that conferences accept; matplotlib's default, Type 3, is refused by many."""
 
+HOW_TO_GET = {
+    "class": "the results do not tell the class of an input",
+    "target": "measure with --property one-to-one or become",
+    "split": "the results do not tell what is training and what is test data",
+    "training": "the results do not tell how networks were trained",
+}
+"""Why nothing can be grouped by a name, and what to do about it."""
+
 Float64 = npt.NDArray[np.float64]
 
 
@@ -70,7 +82,7 @@ def blank_figure(width: float, height: float) -> Figure:
 
 
 def new_figure(width: float = TEXT_WIDTH, height: float | None = None) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes in the style of all radii figures; 8:5 unless told."""
+    """A figure with one pair of axes in the style of all radii figures; 8:5 without a height."""
     figure = blank_figure(width, 0.62 * width if height is None else height)
     return figure, add_axes(figure)
 
@@ -88,6 +100,31 @@ def add_axes(figure: Figure, rows: int = 1, columns: int = 1, place: int = 1) ->
     return axes
 
 
+def last_edge(distribution: Distribution) -> float:
+    """Where curves over eps end: a little beyond the largest finite side of any bracket."""
+    finite = distribution.upper[np.isfinite(distribution.upper)]
+    return 1.05 * max([*finite, *distribution.lower]) or 1.0
+
+
+def step_edges(distribution: Distribution, end: float) -> Float64:
+    """Every eps where one of a distribution's sides steps, from 0 to `end`."""
+    finite = distribution.upper[np.isfinite(distribution.upper)]
+    return np.unique(np.concatenate([[0.0], distribution.lower, finite, [end]]))
+
+
+def draw_line(axes: Axes, place: int, label: str, edges: Float64, values: Float64) -> None:
+    """A step function as a thick line; `place` chooses its colour and dashes."""
+    axes.stairs(
+        values,
+        edges,
+        baseline=None,
+        color=colour_of(place),
+        linestyle=dashes_of(place),
+        linewidth=1.4,
+        label=label,
+    )
+
+
 def draw_band(
     axes: Axes, place: int, label: str, edges: Float64, witnessed: Float64, proven: Float64
 ) -> None:
@@ -96,23 +133,27 @@ def draw_band(
     `place` chooses colour and dashes. The witnessed side is the thick line, which the legend shows.
     """
     colour = colour_of(place)
-    axes.stairs(
-        witnessed,
-        edges,
-        baseline=None,
-        color=colour,
-        linestyle=dashes_of(place),
-        linewidth=1.4,
-        label=label,
-    )
+    draw_line(axes, place, label, edges, witnessed)
     axes.stairs(proven, edges, baseline=None, color=colour, linewidth=0.6)
     axes.stairs(proven, edges, baseline=witnessed, fill=True, color=colour, alpha=0.25, linewidth=0)
+
+
+def finish_curves(
+    figure: Figure, axes: Axes, measure: str, end: float, eps: Sequence[float]
+) -> None:
+    """Labels, limits, marked eps and the legend of shares over eps."""
+    axes.set_xlabel("radius $\\varepsilon$")
+    axes.set_ylabel(measure)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlim(0, end)
+    mark_eps(axes, eps)
+    show_legend(figure, axes)
 
 
 def mark_eps(axes: Axes, eps: Sequence[float]) -> None:
     """Vertical lines at values of eps, named above the axes; a crowded name stands higher.
 
-    What lies beyond axes of a fixed range gets none.
+    Values beyond the limits of axes that have a fixed range are left out.
     """
     start, stop = axes.get_xlim()
     if not axes.get_autoscalex_on():
@@ -140,12 +181,14 @@ def mark_eps(axes: Axes, eps: Sequence[float]) -> None:
         )
 
 
-def show_legend(figure: Figure, axes: Axes) -> None:
-    """What each line is, above the axes, where it hides nothing; as many a row as there is room.
+def show_legend(figure: Figure, *panels: Axes) -> None:
+    """What each line is, above the axes, where it hides nothing; rows are as long as fits.
 
-    The figure grows by the legend's height, so that the axes keep theirs.
+    Of several panels, that with the most names counts. The figure grows by the legend's height, so
+    that the axes keep theirs.
     """
-    handles, labels = axes.get_legend_handles_labels()
+    legends = [panel.get_legend_handles_labels() for panel in panels]
+    handles, labels = max(legends, key=lambda legend: len(legend[1]))
     if not labels:
         return
     # A glyph is about 0.55 of the type size wide; the handle and its gaps take six of them.
@@ -179,9 +222,6 @@ def save_figure(figure: Figure, path: Path) -> None:
         raise DataError(f"{path}: the figure cannot be written ({error})") from None
 
 
-# Several pairs of axes in one figure, with one pair of labels and one legend for all.
-
-
 def new_panels(
     titles: list[str],
     *,
@@ -191,10 +231,10 @@ def new_panels(
     x_label: str = "",
     y_label: str = "",
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a titled panel for each title, as many a row as fit at `panel_width` inches.
+    """A figure with a panel for each title, as many in a row as fit at `panel_width` inches.
 
-    Panels are stretched to fill the width; `panel_height` is at `panel_width` and grows with it,
-    up to half as much again.
+    All share one pair of axis labels. Panels are stretched to fill the width; `panel_height` is at
+    `panel_width` and grows with it, by at most one half.
     """
     columns = max(1, min(len(titles), int(width / panel_width)))
     rows = -(-len(titles) // columns)
@@ -212,17 +252,6 @@ def new_panels(
     return figure, axes
 
 
-# Which brackets are drawn together: one line, box or row for each group of a distribution.
-
-
-HOW_TO_GET = {
-    "class": "the results do not tell the class of an input",
-    "target": "measure with --property one-to-one or become",
-    "split": "the results do not tell what is training and what is test data",
-    "training": "the results do not tell how networks were trained",
-}
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
     """A part of a distribution; `keys` are its values of what it was grouped by."""
@@ -236,18 +265,18 @@ def groups_of(distribution: Distribution, by: str | Sequence[str] = "network") -
     """Groups by one or more of network, class, target, split and training, with names to show."""
     names = (by,) if isinstance(by, str) else tuple(by)
     parts = distribution.group_by(*names)
-    found = []
+    groups = []
     for key, part in parts.items():
         keys = key if len(names) > 1 else (key,)
-        told = [
+        texts = [
             _key_text(name, value, alone=len(names) == 1)
             for name, value in zip(names, keys, strict=True)
         ]
-        found.append(Group(", ".join(filter(None, told)), keys, part))
+        groups.append(Group(", ".join(filter(None, texts)), keys, part))
     for place, name in enumerate(names):
-        if name != "network" and all(group.keys[place] is None for group in found):
+        if name != "network" and all(group.keys[place] is None for group in groups):
             raise missing_group(name)
-    return found
+    return groups
 
 
 def left_out_text(count: int) -> str:

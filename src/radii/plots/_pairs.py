@@ -1,4 +1,9 @@
-"""Are the same inputs hard for different networks? Spearman's coefficients and scatter plots."""
+"""Networks compared input by input: are the same inputs hard, and do witnesses refute claims?
+
+Spearman's coefficients and scatter plots show whether inputs that are hard for one network are hard
+for another. Where the two are results for the same network, the proofs that one claims are drawn
+against the witnesses of the other: a point below the diagonal is a refuted claim.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +16,12 @@ import numpy.typing as npt
 
 from radii.distributions import Correlations, Distribution, spearman_matrix
 from radii.errors import DataError
-from radii.plots._matrices import draw_matrix, short
+from radii.plots._matrices import draw_matrix, short, shortened
 from radii.plots._style import (
     COLOURS,
     LABEL_SIZE,
     TEXT_WIDTH,
+    Float64,
     left_out_text,
     new_figure,
     new_panels,
@@ -25,9 +31,6 @@ from radii.plots._style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-
-Float64 = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,15 +60,15 @@ def scatter_of(distribution: Distribution, first: str, second: str) -> Scatter:
         raise DataError(f"{first} and {second} were measured on no common input")
     at_one, at_two = np.array(shared).T
     a, b = one.select(at_one), two.select(at_two)
-    found = spearman_matrix(Distribution.union([a, b]))
+    correlations = spearman_matrix(Distribution.union([a, b]))
     return Scatter(
         (first, second),
         (a.lower, a.upper),
         (b.lower, b.upper),
         ~(a.holds & b.holds),
         a.is_unsolved | b.is_unsolved,
-        float(found.coefficients[0, 1]),
-        int(found.inputs[0, 1]),
+        float(correlations.coefficients[0, 1]),
+        int(correlations.inputs[0, 1]),
     )
 
 
@@ -86,22 +89,22 @@ def draw_correlations(distribution: Distribution, *, width: float = TEXT_WIDTH) 
     A star: significant at 5 % after Holm's correction over all pairs. Results without any answer
     have no rank; the title counts them.
     """
-    found = spearman_matrix(distribution)
-    names = found.networks
+    correlations = spearman_matrix(distribution)
+    names = correlations.networks
     figure, axes = new_figure(width, 1.35 + 0.21 * len(names))
-    stars = {(i, j) for i, j in np.argwhere(found.adjusted < 0.05).tolist()}
+    stars = {(i, j) for i, j in np.argwhere(correlations.adjusted < 0.05).tolist()}
     draw_matrix(
         axes,
-        found.coefficients,
+        correlations.coefficients,
         rows=names,
         columns=names,
         colours="RdBu_r",
         limits=(-1.0, 1.0),
-        told=lambda value: short(value, 2),
+        text_of=lambda value: short(value, 2),
         marks=stars,
     )
     title = "Spearman's $r_s$ of proven radii (* p < 0.05, Holm)"
-    left_out = left_out_text(sum(found.left_out))
+    left_out = left_out_text(sum(correlations.left_out))
     figure.suptitle(f"{title}\n{left_out}" if left_out else title, fontsize=LABEL_SIZE)
     return figure
 
@@ -112,11 +115,11 @@ def draw_scatter(
     *,
     width: float = TEXT_WIDTH,
 ) -> Figure:
-    """A panel a pair of networks: a point an input, at its two proven radii, with its brackets.
+    """Each input as a point at its proven radii on two networks, in a panel for each pair.
 
-    Inputs that at least one network misclassifies are crosses; those that one leaves without any
-    answer are not drawn, and counted in the title. Without `pairs`: the most and the least
-    correlated pair.
+    Lines show the brackets. Inputs that at least one network misclassifies are crosses; those that
+    have no answer on one of them are not drawn but counted in the title. Without `pairs`, the most
+    and the least correlated pair are drawn.
     """
     shown = list(pairs) if pairs is not None else extreme_pairs(spearman_matrix(distribution))
     scatters = [scatter_of(distribution, *pair) for pair in shown]
@@ -125,7 +128,7 @@ def draw_scatter(
     )
     for panel, scatter in zip(axes, scatters, strict=True):
         _draw_points(panel, scatter)
-    show_legend(figure, max(axes, key=lambda panel: len(panel.get_legend_handles_labels()[1])))
+    show_legend(figure, *axes)
     return figure
 
 
@@ -139,26 +142,13 @@ def _draw_points(axes: Axes, scatter: Scatter) -> None:
     axes.hlines(low_y[right], low_x[right], np.minimum(high_x[right], edge), **bars)
     axes.vlines(low_x[right], low_y[right], np.minimum(high_y[right], edge), **bars)
     if right.any():
-        axes.plot(
-            low_x[right],
-            low_y[right],
-            "o",
-            color=COLOURS[0],
-            markersize=3,
-            markeredgewidth=0,
-            label="correct for both",
-            clip_on=False,
-        )
+        style: dict[str, Any] = {"color": COLOURS[0], "markersize": 3, "markeredgewidth": 0}
+        name = "correct for both"
+        axes.plot(low_x[right], low_y[right], "o", label=name, clip_on=False, **style)
     if wrong.any():
-        axes.plot(
-            low_x[wrong],
-            low_y[wrong],
-            "x",
-            color=COLOURS[1],
-            markersize=4,
-            label="misclassified by one or both",
-            clip_on=False,
-        )
+        style = {"color": COLOURS[1], "markersize": 4}
+        name = "misclassified by one or both"
+        axes.plot(low_x[wrong], low_y[wrong], "x", label=name, clip_on=False, **style)
     axes.set_xlim(0, edge)
     axes.set_ylim(0, edge)
     axes.set_aspect("equal")
@@ -171,14 +161,99 @@ def _draw_points(axes: Axes, scatter: Scatter) -> None:
 
 
 def _title(scatter: Scatter) -> str:
-    told = f"{scatter.inputs} inputs"
+    title = f"{scatter.inputs} inputs"
     if not np.isnan(scatter.coefficient):
-        told = f"$r_s$ = {scatter.coefficient:.2f}, {told}"
+        title = f"$r_s$ = {scatter.coefficient:.2f}, {title}"
     left_out = left_out_text(int(scatter.unsolved.sum()))
-    return f"{told}\n{left_out}" if left_out else told
+    return f"{title}\n{left_out}" if left_out else title
 
 
 def _inputs(distribution: Distribution) -> list[tuple[int, int, str]]:
     """What makes an input the same for two networks: its place, its target and its split."""
     names = ("input", "target", "split")
     return list(zip(*(distribution.column(name).tolist() for name in names), strict=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Claims:
+    """The proven sides of one result and the witnessed sides of another, input by input.
+
+    A claim is `refuted` when a counterexample lies within it.
+    """
+
+    name: str
+    claimed: Float64
+    witnessed: Float64
+    refuted: npt.NDArray[np.bool_]
+
+
+def claims_of(distribution: Distribution, first: str, second: str, name: str) -> Claims:
+    """What the network `first` claims, against what is witnessed of `second`, on shared inputs.
+
+    A result of the first without any answer claims nothing, and is left out.
+    """
+    shared = scatter_of(distribution, first, second)
+    lower, upper = shared.first
+    has_answer = (lower > 0) | np.isfinite(upper)
+    claimed, witnessed = lower[has_answer], shared.second[1][has_answer]
+    return Claims(name, claimed, witnessed, (claimed > 0) & (witnessed <= claimed))
+
+
+def draw_claims(
+    distribution: Distribution,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    names: Sequence[str] | None = None,
+    width: float = TEXT_WIDTH,
+) -> Figure:
+    """Each input as a point: what one network claims against the witness of another.
+
+    There is a panel for each pair. Points below the diagonal are claims that a witness refutes.
+    Inputs without a witness are left out: nothing speaks against their claims.
+    """
+    several = [
+        claims_of(distribution, *pair, name)
+        for pair, name in zip(pairs, names or [pair[0] for pair in pairs], strict=True)
+    ]
+    titles = [f"{shortened(claims.name)}\n{_count(claims)}" for claims in several]
+    figure, axes = new_panels(
+        titles,
+        width=width,
+        panel_height=1.75,
+        x_label="claimed to be proven, $\\varepsilon$",
+        y_label="distance of the witness",
+    )
+    for panel, claims in zip(axes, several, strict=True):
+        _draw_claims_panel(panel, claims)
+    show_legend(figure, *axes)
+    return figure
+
+
+def _count(claims: Claims) -> str:
+    if not np.isfinite(claims.witnessed).any():
+        return "no witness to compare with"
+    return f"{claims.refuted.sum()} of {claims.refuted.size} refuted"
+
+
+def _draw_claims_panel(axes: Axes, claims: Claims) -> None:
+    has_witness = np.isfinite(claims.witnessed)
+    ends = np.concatenate([claims.claimed, claims.witnessed[has_witness]])
+    edge = 1.05 * float(ends.max()) or 1.0
+    axes.plot([0, edge], [0, edge], color="#999999", linewidth=0.7, zorder=1)
+    kinds = (
+        ("not refuted", has_witness & ~claims.refuted, "o", COLOURS[0], 2.6),
+        ("refuted", claims.refuted, "x", COLOURS[1], 3.6),
+    )
+    for label, rows, marker, colour, size in kinds:
+        if rows.any():
+            axes.plot(
+                claims.claimed[rows],
+                claims.witnessed[rows],
+                marker,
+                color=colour,
+                markersize=size,
+                label=label,
+                clip_on=False,
+            )
+    axes.set_xlim(0, edge)
+    axes.set_ylim(0, edge)

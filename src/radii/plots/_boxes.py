@@ -1,4 +1,4 @@
-"""Box plots of brackets: every quantile is an interval, and is drawn as one."""
+"""Box plots of radii, every quantile drawn as the interval that it is; and of brackets' widths."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from radii.distributions import Distribution
+from radii.distributions import Distribution, ValueRange
 from radii.errors import DataError
 from radii.plots._matrices import shortened
 from radii.plots._style import (
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 WHISKERS = (0.05, 0.95)
 """The shares of inputs at which whiskers end. Extremes depend on how many inputs there are."""
 
-ValueRange = tuple[float, float]
 BoxOrder = Literal["minimum", "median", "none"]
 
 
@@ -60,10 +59,11 @@ class BoxSummary:
 def box_summaries(
     distribution: Distribution, *, by: str | Sequence[str] = "network", sort: BoxOrder = "none"
 ) -> list[BoxSummary]:
-    """One summary a group; a group has none whose inputs are all misclassified or unsolved.
+    """One summary for each group with an input that is classified correctly and has an answer.
 
     Sorted, the largest proven minimum (or median) is first. Groups by several things stay together
-    by the first of them, and go by the first of its summaries, such as that of the training data.
+    by the first of them, and are sorted by the first of its summaries, such as that of the training
+    data.
     """
     summaries = []
     for group in groups_of(distribution, by):
@@ -95,7 +95,7 @@ def draw_boxes(
     eps: Sequence[float] = (),
     width: float = TEXT_WIDTH,
 ) -> Figure:
-    """One box a group: a quantile's proven and witnessed ends, the doubt between them paler.
+    """One box per group: a quantile's proven and witnessed ends, paler where it is in doubt.
 
     A dot marks the smallest radius. `eps` are marked by lines: the share of a box right
     of one is the robust accuracy there. Groups by two things, such as network and split, have a
@@ -198,9 +198,6 @@ def _shade(
     )
 
 
-# How wide brackets stayed: box plots of the verification gap.
-
-
 def gap_summaries(
     distribution: Distribution, *, by: str | Sequence[str] = "network"
 ) -> list[BoxSummary]:
@@ -208,9 +205,9 @@ def gap_summaries(
     summaries = []
     for group in groups_of(distribution, by):
         part = group.distribution
-        told = part.holds & np.isfinite(part.upper)
-        if told.any():
-            widths = (part.upper - part.lower)[told]
+        has_width = part.holds & np.isfinite(part.upper)
+        if has_width.any():
+            widths = (part.upper - part.lower)[has_width]
             # A width is known exactly: a distribution whose two sides are equal.
             exact = Distribution.from_arrays(widths, widths, correct=True, network=group.name)
             (summary,) = box_summaries(exact)
@@ -224,9 +221,9 @@ def draw_gaps(
     by: str | Sequence[str] = "network",
     width: float = TEXT_WIDTH,
 ) -> Figure:
-    """One box a group: by how much the witnessed side of brackets exceeds the proven one.
+    """One box per group: by how much the witnessed side of brackets exceeds the proven one.
 
-    Only correct inputs with a witness have a gap; names tell how many have none.
+    Only correct inputs with a witness have a gap; the group's name counts the others.
     """
     summaries = gap_summaries(distribution, by=by)
     if not summaries:
