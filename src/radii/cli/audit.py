@@ -81,8 +81,9 @@ def run(args: argparse.Namespace) -> int:
         raise StoreError(f"{args.results}: no such file or directory")
     published = read_results(args.results)
     names = ("domain", "mean", "std", "layout", "norm", "split", "attack", "seed")
+    rows = published.distribution
     audit = prepare_audit(
-        published.distribution,
+        zip(rows, rows.column("split").tolist(), strict=True),
         args.networks,
         args.data,
         **{name: getattr(args, name) for name in names},

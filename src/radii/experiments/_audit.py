@@ -15,7 +15,6 @@ import numpy as np
 from radii import __version__, datasets
 from radii.balls import Domain, Norm
 from radii.datasets import Dataset
-from radii.distributions import Distribution
 from radii.errors import DataError, NetworkError, StoreError
 from radii.experiments._description import Experiment, Settings
 from radii.experiments._plan import Plan
@@ -49,9 +48,8 @@ class Claim:
     seconds: float
 
 
-def claims_of(distribution: Distribution) -> list[Claim]:
-    """The rows that claim a proof, of correctly classified inputs, in their order."""
-    splits = distribution.column("split").tolist()
+def claims_of(rows: Iterable[tuple[Measurement, str]]) -> list[Claim]:
+    """The rows, each with its split, that claim a proof about a correctly classified input."""
     return [
         Claim(
             m.network,
@@ -64,7 +62,7 @@ def claims_of(distribution: Distribution) -> list[Claim]:
             m.bracket.upper,
             m.seconds,
         )
-        for m, split in zip(distribution, splits, strict=True)
+        for m, split in rows
         if m.correct and m.bracket.lower > 0
     ]
 
@@ -121,7 +119,7 @@ class Audit:
 
 
 def prepare_audit(
-    published: Distribution,
+    published: Iterable[tuple[Measurement, str]],
     networks: Sequence[Path],
     data: str,
     *,
@@ -136,6 +134,7 @@ def prepare_audit(
 ) -> Audit:
     """Find the network and the image of every claim, and check that they are those published.
 
+    `published` are rows of published results, each with its split.
     `split` picks rows; without it, those of the data's own split, if it and the rows tell theirs.
     """
     images = datasets.load_spec(data)
