@@ -24,7 +24,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(PIP_FLAGS) torch==2.13.0
 	$(BIN)/python -m pip install $(PIP_FLAGS) \
-		-e '.[docs,foolbox,gurobi,marabou,ray,smt,tensorboard,train]' build hypothesis ipykernel keras mypy nbclient playwright pytest pytest-xdist ruff 'setuptools>=77' skl2onnx
+		-e '.[docs,foolbox,gurobi,marabou,ray,smt,tensorboard,train]' build hypothesis ipykernel keras mypy nbclient playwright pytest pytest-xdist ruff 'setuptools>=77' skl2onnx types-psutil
 	touch $@
 
 demo: $(READY)

@@ -24,7 +24,7 @@ from radii.execution import Case, Cluster, RayWorkers, Task, Toolbox, drive
 from radii.execution import _cluster as cluster
 from radii.experiments import select
 from radii.networks import Network, load_network
-from radii.processes._cpu_time import descendant_pids
+from radii.processes import descendant_pids
 from radii.queries import Grid, Instance, Query
 from radii.search import Linear, QuestionKind
 from radii.store import STORE_FILE, Store

@@ -36,17 +36,17 @@ class Doomed(LocalWorkers):
         type(self).left -= 1
         worker = self._ready_worker()
         os.kill(worker.child.process.pid, signal.SIGSTOP)  # or it might be faster than we are
-        worker.give(task)
+        worker.give(task, self._tools.memory_bytes)
         self._busy.append(worker)
         os.kill(worker.child.process.pid, signal.SIGKILL)
 
     def _ready_worker(self) -> _Worker:
         worker = self._free_worker()
-        if not worker.is_ready:
+        if not worker.child.is_ready:
             if not worker.child.connection.poll(START_SECONDS):
                 raise RadiiError("a worker did not start")
-            worker.child.connection.recv()
-            worker.is_ready = True
+            assert worker.child.receive() is None
+            assert worker.child.is_ready
         return worker
 
 

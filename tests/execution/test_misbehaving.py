@@ -15,8 +15,7 @@ from radii.errors import RadiiError
 from radii.execution import Case, LocalWorkers, Task, Toolbox, drive
 from radii.experiments import select
 from radii.networks import Network, load_network
-from radii.processes import cpu_seconds
-from radii.processes._cpu_time import descendant_pids, is_alive
+from radii.processes import cpu_seconds, descendant_pids, is_alive
 from radii.queries import Grid, Instance, Query
 from radii.search import KBinary, Question, QuestionKind
 from radii.testing._simulated import Deaf, Hanging, Hoarding, Scripted, Segfaulting, Slow
@@ -158,8 +157,7 @@ def test_a_worker_that_is_killed_leaves_no_tool_and_no_files(
         executor.submit(proof_task(instances[0], cpu=math.inf))
         worker = executor._busy[0]
         assert worker.child.connection.poll(120)
-        worker.child.connection.recv()
-        worker.begin()
+        assert worker.child.receive() is None, "it is ready, and begins"
         end = time.monotonic() + 120
         while (
             len(family := descendant_pids(worker.child.process.pid)) < 2 and time.monotonic() < end

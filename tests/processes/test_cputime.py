@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from radii.processes import cpu_seconds
-from radii.processes._cpu_time import descendant_pids
+from radii.processes import cpu_seconds, descendant_pids
 from radii.verdicts import Verdict
 from radii.verifiers import Limits
 

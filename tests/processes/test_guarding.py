@@ -9,9 +9,8 @@ import time
 import pytest
 
 from radii.errors import InputError, RadiiError
-from radii.processes import StoppedCall, call_guarded
+from radii.processes import Ending, StoppedCall, call_guarded
 from radii.testing._simulated import hang, hoard, refuse
-from radii.verdicts import Verdict
 
 
 def test_a_value_comes_back() -> None:
@@ -28,7 +27,7 @@ def test_faults_keep_their_words() -> None:
 def test_a_dead_process_is_an_error() -> None:
     stopped = call_guarded(os._exit, 7)
     assert isinstance(stopped, StoppedCall)
-    assert stopped.verdict is Verdict.ERROR
+    assert stopped.ending is Ending.ERROR
     assert "exit code 7" in stopped.message
 
 
@@ -37,11 +36,11 @@ def test_a_hang_ends_within_a_second_of_its_limit(seconds: float) -> None:
     until = time.monotonic() + seconds
     stopped = call_guarded(hang, until=until)
     assert isinstance(stopped, StoppedCall)
-    assert stopped.verdict is Verdict.TIMEOUT
+    assert stopped.ending is Ending.TIMEOUT
     assert 0 <= time.monotonic() - until < 1.5
 
 
 def test_hoarding_ends_at_the_memory_limit() -> None:
     stopped = call_guarded(hoard, memory_bytes=900 * 2**20, until=time.monotonic() + 60)
     assert isinstance(stopped, StoppedCall)
-    assert stopped.verdict is Verdict.MEMOUT
+    assert stopped.ending is Ending.MEMOUT

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from radii.errors import InputError
-from radii.processes import ProcessPool, Request, StoppedCall
-from radii.verdicts import Verdict
+from radii.processes import Ending, ProcessPool, Request, StoppedCall
 
 
 def request(expression: str, seconds: float = 60.0) -> Request:
@@ -25,30 +24,30 @@ def test_answers_limits_and_deaths() -> None:
         request("__import__('os')._exit(7)"),
         request("5 + 6"),
     ]
-    with ProcessPool(partial, eval, jobs=1) as staff:
-        found = list(staff.answers(requests))
-        assert [asked for asked, _ in found] == requests
-        assert found[0][1] == 7
-        assert found[1][1].verdict is Verdict.ERROR
-        assert "ZeroDivisionError" in found[1][1].message
-        assert found[2][1] == StoppedCall(Verdict.ERROR, "the process died (exit code 7)")
-        assert found[3][1] == 11
+    with ProcessPool(partial, eval, jobs=1) as pool:
+        answers = list(pool.answers(requests))
+        assert [request for request, _ in answers] == requests
+        assert answers[0][1] == 7
+        assert answers[1][1].ending is Ending.ERROR
+        assert "ZeroDivisionError" in answers[1][1].message
+        assert answers[2][1] == StoppedCall(Ending.ERROR, "the process died (exit code 7)")
+        assert answers[3][1] == 11
         process = request("__import__('os').getpid()")
-        first, again = (answer for _, answer in staff.answers([process, process]))
+        first, again = (answer for _, answer in pool.answers([process, process]))
         assert first == again  # the same process: nothing is loaded twice
         started = time.monotonic()
-        ((_, stopped),) = staff.answers([request("__import__('time').sleep(60)", seconds=0.2)])
-        assert stopped.verdict is Verdict.TIMEOUT
+        ((_, stopped),) = pool.answers([request("__import__('time').sleep(60)", seconds=0.2)])
+        assert stopped.ending is Ending.TIMEOUT
         assert time.monotonic() - started < 10
 
 
 def test_an_input_error_comes_through() -> None:
     refusal = "__import__('radii.testing._simulated', fromlist=['refuse']).refuse()"
     with (
-        ProcessPool(partial, eval, jobs=1) as staff,
+        ProcessPool(partial, eval, jobs=1) as pool,
         pytest.raises(InputError, match="good enough"),
     ):
-        list(staff.answers([request(refusal)]))
+        list(pool.answers([request(refusal)]))
 
 
 def test_a_request_whose_process_is_killed_is_tried_once_more(tmp_path: Path) -> None:
@@ -59,10 +58,10 @@ def test_a_request_whose_process_is_killed_is_tried_once_more(tmp_path: Path) ->
         place = tmp_path / name
         place.mkdir()
         expression = f"(lambda n: {killed} if n {condition} else n)({tried.format(str(place))})"
-        with ProcessPool(partial, eval, jobs=1) as staff:
-            ((_, answer),) = staff.answers([request(expression)])
+        with ProcessPool(partial, eval, jobs=1) as pool:
+            ((_, answer),) = pool.answers([request(expression)])
         expected = (
-            StoppedCall(Verdict.ERROR, "the process died (signal 9)") if last is None else last
+            StoppedCall(Ending.ERROR, "the process died (signal 9)") if last is None else last
         )
         assert answer == expected
         assert len(list(place.iterdir())) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -90,8 +91,8 @@ def test_what_is_found() -> None:
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with 8 GB and 4 cores, and files of cgroups to write."""
-    (tmp_path / "meminfo").write_text("MemTotal: 8388608 kB\nMemAvailable: 4194304 kB\n")
-    monkeypatch.setattr(machine, "MEMINFO_FILE", tmp_path / "meminfo")
+    memory = SimpleNamespace(total=8 << 30, available=4 << 30)
+    monkeypatch.setattr("psutil.virtual_memory", lambda: memory)
     monkeypatch.setattr(machine, "CGROUPS", tmp_path / "cgroup")
     monkeypatch.setattr(machine, "OWN_CGROUPS", tmp_path / "own")
     monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(4)))

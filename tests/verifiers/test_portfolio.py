@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,8 @@ from radii.errors import SpecificationError
 from radii.execution import Task, Toolbox
 from radii.experiments import Experiment, prepare
 from radii.networks import Network
+from radii.processes import Allowance, Message, MessageKind
+from radii.processes._usage import Usage, Watch
 from radii.queries import Instance, Query
 from radii.search import QuestionKind
 from radii.store import Store
@@ -26,7 +29,7 @@ from radii.testing._simulated import Cooperating, Crashing, Deaf, Hanging, Lying
 from radii.testing._verifiers import VerifierConformance
 from radii.verdicts import Verdict
 from radii.verifiers import Answer, BranchAndBound, Limits, Milp, Portfolio, Verifier
-from radii.verifiers._portfolio_members import member_for
+from radii.verifiers._portfolio import PortfolioMember, member_for
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -94,7 +97,7 @@ def test_limits_end_all_members(cancelled: bool, network: Network, instance: Ins
 def test_a_member_that_somebody_ended_is_replaced(network: Network, instance: Instance) -> None:
     portfolio = Portfolio([BranchAndBound(), Milp()])
     for verifier in portfolio.members:
-        process = member_for(verifier).process
+        process = member_for(verifier).child.process
         process.kill()
         process.wait()
     result = portfolio.verify(network, Query(instance, 0.001), Limits(300))
@@ -104,8 +107,8 @@ def test_a_member_that_somebody_ended_is_replaced(network: Network, instance: In
 def test_the_processor_time_of_members_counts(network: Network, instance: Instance) -> None:
     portfolio = Portfolio([Deaf(), Cooperating()])
     for verifier in portfolio.members:  # loading costs processor time, too
-        member = member_for(verifier)
-        assert member.is_ready or member.connection.poll(300)
+        child = member_for(verifier).child
+        assert child.is_ready or child.connection.poll(300)
     toolbox = Toolbox({network.fingerprint: network}, None, portfolio)
     task = Task(0, network.fingerprint, QuestionKind.PROVE, (Query(instance, 0.1),), 300.0, 0.5)
     (result,) = toolbox.answer(task)
@@ -114,15 +117,15 @@ def test_the_processor_time_of_members_counts(network: Network, instance: Instan
     assert result.cpu_seconds is not None and result.cpu_seconds >= 0.5
 
 
-class Late:
-    """A member that answers when it is told to, or only when it is asked to stop."""
+class LateChild:
+    """Stands for a process that answers when it is asked, or only when it is told to stop."""
 
-    is_dead = False
+    is_ready = True
 
-    def __init__(self, verifier: Verifier, answer: Answer, *, when_cancelled: bool) -> None:
-        self.verifier, self.answer, self.when_cancelled = verifier, answer, when_cancelled
-        self.name = (verifier.name, verifier.version)
+    def __init__(self, answer: Answer, *, when_cancelled: bool) -> None:
+        self.answer, self.when_cancelled = answer, when_cancelled
         self.connection, self.other = multiprocessing.Pipe()
+        self.watch = Watch(Allowance(), lambda: Usage(0, 0.0))
         self.is_busy = False
 
     def ask(self, *_: object) -> None:
@@ -130,17 +133,22 @@ class Late:
         if not self.when_cancelled:
             self.other.send("answer")
 
-    def cancel(self) -> None:
+    def cancel(self, _: float) -> None:
         if self.is_busy:
             self.other.send("answer")
 
-    def take(self) -> Answer:
+    def receive(self) -> Message:
         self.connection.recv()
         self.is_busy = False
-        return self.answer
+        return Message(MessageKind.VALUE, self.answer)
 
-    def overran(self, *_: object) -> bool:
-        return False
+    def check(self) -> None:
+        return None
+
+
+def late(verifier: Verifier, answer: Answer, *, when_cancelled: bool) -> PortfolioMember:
+    child: Any = LateChild(answer, when_cancelled=when_cancelled)
+    return PortfolioMember(verifier, child)
 
 
 @pytest.mark.parametrize("when_cancelled", [True, False])
@@ -149,18 +157,19 @@ def test_a_proof_is_not_believed_beside_a_counterexample(
 ) -> None:
     found = Milp().run(network, Query(instance, 0.4).specification, Limits(60))
     assert found.verdict is Verdict.NOT_ROBUST
-    runners = [
-        Late(Lying(), Answer(Verdict.ROBUST), when_cancelled=False),
-        Late(Milp(), found, when_cancelled=when_cancelled),
+    racing = [
+        late(Lying(), Answer(Verdict.ROBUST), when_cancelled=False),
+        late(Milp(), found, when_cancelled=when_cancelled),
     ]
-    members = iter(runners)
+    members = iter(racing)
     monkeypatch.setattr("radii.verifiers._portfolio.member_for", lambda _: next(members))
     result = Portfolio([Lying(), Milp()]).verify(network, Query(instance, 0.4), Limits(60))
     assert (result.verdict, result.verifier) == (Verdict.NOT_ROBUST, "milp")
     assert result.message.startswith("lying 0 claims a proof here")
-    for runner in runners:
-        runner.connection.close()
-        runner.other.close()
+    for member in racing:
+        stub: Any = member.child
+        stub.connection.close()
+        stub.other.close()
 
 
 def test_members_that_cannot_decide_stay_out(network: Network) -> None:
@@ -221,10 +230,10 @@ def test_in_a_worker_it_gives_the_brackets_of_native(
 def test_members_die_with_who_asked() -> None:
     code = """
 from radii.queries import Query
-from radii.testing._networks import Family, random_instance, random_network
+from radii.testing._networks import NetworkFamily, random_instance, random_network
 from radii.testing._simulated import Deaf, Hanging
 from radii.verifiers import Limits, Portfolio
-network = random_network(Family.DENSE, 1, units=10)
+network = random_network(NetworkFamily.DENSE, 1, units=10)
 Portfolio([Hanging(), Deaf()]).verify(network, Query(random_instance(network, 3), 0.1))
 """
     asking = subprocess.Popen([sys.executable, "-c", code])
@@ -242,7 +251,7 @@ def _members_of(parent: int) -> list[int]:
             words = (entry / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"radii.verifiers._portfolio_process" in words and str(parent).encode() in words:
+        if b"radii.processes._worker" in words and str(parent).encode() in words:
             found.append(int(entry.name))
     return found
 

@@ -58,15 +58,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _machine() -> dict[str, Any]:
-    from radii.processes import _machine as machine
+    from radii.processes import available_bytes, memory_limit, usable_cores
 
     return {
         "radii": __version__,
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
-        "cores": machine.usable_cores(),
-        "memory_bytes": machine.memory_limit(),
-        "available_bytes": machine.available_bytes(),
+        "cores": usable_cores(),
+        "memory_bytes": memory_limit(),
+        "available_bytes": available_bytes(),
     }
 
 

@@ -156,15 +156,14 @@ def decide_in_time(
     args: argparse.Namespace, started: float, seconds: float, memory: int | None
 ) -> VerifyResult:
     """`decide` in a process that is ended at its limits, whatever it is doing then."""
-    from radii.processes import StoppedCall, call_guarded
-    from radii.verdicts import Verdict
+    from radii.processes import Ending, StoppedCall, call_guarded
     from radii.vnnlib import Outcome, Verification
 
     work = (args, started, seconds, memory)
     found = call_guarded(decide, *work, until=started + seconds, memory_bytes=memory)
     if not isinstance(found, StoppedCall):
         return found
-    if found.verdict is Verdict.TIMEOUT:
+    if found.ending is Ending.TIMEOUT:
         return VerifyResult(Verification(Outcome.TIMEOUT), args.verifier)
     return VerifyResult(Verification(Outcome.UNKNOWN), args.verifier, found.message)
 

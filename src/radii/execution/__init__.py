@@ -11,10 +11,9 @@ _HOMES = {
     "Cluster": "_cluster",
     "SealedToolbox": "_base",
     "Executor": "_base",
-    "Inline": "_inline",
+    "Inline": "_base",
     "LocalWorkers": "_local",
-    "RayWorkers": "_cluster",
-    "PartialResults": "_base",
+    "RayWorkers": "_ray_workers",
     "Task": "_base",
     "Toolbox": "_base",
     "drive": "_scheduling",
@@ -27,7 +26,6 @@ __all__ = [
     "Executor",
     "Inline",
     "LocalWorkers",
-    "PartialResults",
     "RayWorkers",
     "SealedToolbox",
     "Task",
@@ -36,10 +34,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from radii.execution._base import Executor, PartialResults, SealedToolbox, Task, Toolbox
-    from radii.execution._cluster import Cluster, RayWorkers
-    from radii.execution._inline import Inline
+    from radii.execution._base import Executor, Inline, SealedToolbox, Task, Toolbox
+    from radii.execution._cluster import Cluster
     from radii.execution._local import LocalWorkers
+    from radii.execution._ray_workers import RayWorkers
     from radii.execution._scheduling import Agenda, Case, drive
 
 

@@ -1,14 +1,20 @@
-"""What an executor is: it runs tasks somewhere, and always gives an answer for each."""
+"""What an executor is: it runs tasks somewhere, and always gives an answer for each.
+
+The simplest one, `Inline`, runs them here.
+"""
 
 from __future__ import annotations
 
 import pickle
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from radii.processes import family_seconds
+from radii.processes import family_seconds, is_out_of_memory
 from radii.queries import Grid, Query
 from radii.search import QuestionKind
 from radii.verdicts import Result, Verdict
@@ -56,11 +62,11 @@ class Toolbox:
         self,
         task: Task,
         cancelled: Callable[[], bool] = _never,
-        so_far: Callable[[list[Result]], None] = lambda _: None,
+        on_progress: Callable[[list[Result]], None] = lambda _: None,
     ) -> list[Result]:
         """The results of a task, in the order of its queries; `cancelled` is asked meanwhile.
 
-        `so_far` is told what a proof has come to, as far as verifiers say so.
+        `on_progress` is told what a proof has come to, as far as verifiers say so.
         """
         network = self.networks[task.network]
         if task.kind is QuestionKind.ATTACK:
@@ -75,15 +81,17 @@ class Toolbox:
         from radii.verifiers import Limits
 
         results: list[Result] = []
+
+        def report(partial: Result) -> None:
+            on_progress([*results, partial])
+
         for query in task.queries:
             before = family_seconds()
             limits = Limits(
                 task.seconds, self.memory_bytes, cancelled, cpu_seconds=task.cpu_seconds
             )
             if task.kind is QuestionKind.RADIUS:
-                result = self._certified(
-                    self.verifier, network, query, limits, lambda found: so_far([*results, found])
-                )
+                result = self._certified(self.verifier, network, query, limits, report)
             else:
                 result = self.verifier.verify(network, query, limits)
             results.append(replace(result, cpu_seconds=family_seconds() - before))
@@ -144,13 +152,6 @@ class SealedToolbox:
     def name_of(self, kind: QuestionKind) -> tuple[str, str]:
         """As a toolbox's."""
         return self.names[kind]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PartialResults:
-    """What a worker says of a task that it goes on with: results of its first queries."""
-
-    results: list[Result]
 
 
 def missing_results(
@@ -215,3 +216,73 @@ class Executor(ABC):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+class Inline(Executor):
+    """Runs tasks in this process, one after the other: for notebooks and tests.
+
+    Limits hold only as far as the verifier cooperates.
+
+    `cancelled` is asked whether to stop the task that runs, beside `cancel` from another thread;
+    `on_progress` is told what its results are before it has ended.
+    """
+
+    def __init__(
+        self,
+        toolbox: Toolbox,
+        cancelled: Callable[[], bool] = lambda: False,
+        on_progress: Callable[[list[Result]], None] = lambda _: None,
+    ) -> None:
+        self._toolbox = toolbox
+        self._on_progress = on_progress
+        self._tasks: deque[Task] = deque()
+        self._cancelled = cancelled
+        self._cancelled_numbers: set[int] = set()
+
+    @property
+    def has_room(self) -> bool:
+        return not self._tasks
+
+    def submit(self, task: Task) -> None:
+        self._tasks.append(task)
+
+    def cancel(self, task: Task) -> None:
+        self._cancelled_numbers.add(task.number)
+
+    def wait(self) -> tuple[Task, list[Result]]:
+        task = self._tasks.popleft()
+        started, cpu_started = time.perf_counter(), family_seconds()
+
+        def is_cancelled() -> bool:
+            return task.number in self._cancelled_numbers or self._cancelled()
+
+        try:
+            with _one_thread():
+                return task, self._toolbox.answer(task, is_cancelled, self._on_progress)
+        except Exception as error:
+            verdict, message = _missing(error)
+        seconds, cpu = time.perf_counter() - started, family_seconds() - cpu_started
+        return task, missing_results(self._toolbox, task, verdict, seconds, message, cpu)
+
+    def close(self) -> None:
+        self._tasks.clear()
+
+
+def _missing(error: Exception) -> tuple[Verdict, str]:
+    """What an exception leaves of an answer."""
+    if is_out_of_memory(error):
+        return Verdict.MEMOUT, "out of memory"
+    return Verdict.ERROR, f"{type(error).__name__}: {error}"
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """torch on one thread: small networks lose more to handing work around than they gain."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

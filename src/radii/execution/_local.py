@@ -7,32 +7,33 @@ worker, never a lost experiment. What a task had proven by then is kept.
 
 from __future__ import annotations
 
-import time
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from multiprocessing.connection import wait
 
 from radii.errors import RadiiError
 from radii.execution._base import (
     Executor,
-    PartialResults,
+    Inline,
     SealedToolbox,
     Task,
     Toolbox,
     missing_results,
 )
 from radii.processes import (
-    CANCEL_MESSAGE,
-    DYING_SECONDS,
+    ONE_THREAD,
     POLL_SECONDS,
-    READY_MESSAGE,
+    START_SECONDS,
     WORK_GRACE_SECONDS,
+    Allowance,
     Child,
+    Line,
+    Message,
+    MessageKind,
+    Service,
+    StoppedCall,
+    watch,
 )
 from radii.verdicts import Result, Verdict
-
-START_SECONDS = 120.0
-"""How long a worker may take to import torch and load the networks; slow disks included."""
 
 KEPT_SHARE = 0.25
 """A worker that still holds more than this part of what its limit leaves for tasks is replaced:
@@ -44,14 +45,12 @@ CLOSE_SECONDS = 2.0
 FAILED_STARTS = 3
 """Workers in a row that end before they are ready, until there is no use in starting another."""
 
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-
 
 class LocalWorkers(Executor):
     """`jobs` worker processes; a worker starts when there is a task for it."""
 
     def __init__(self, tools: Toolbox | SealedToolbox, jobs: int) -> None:
-        self._equipment = tools if isinstance(tools, SealedToolbox) else SealedToolbox.pack(tools)
+        self._tools = tools if isinstance(tools, SealedToolbox) else SealedToolbox.pack(tools)
         self._jobs = jobs
         self._idle: list[_Worker] = []
         self._busy: list[_Worker] = []
@@ -63,42 +62,32 @@ class LocalWorkers(Executor):
 
     def submit(self, task: Task) -> None:
         worker = self._free_worker()
-        worker.give(task)
+        worker.give(task, self._tools.memory_bytes)
         self._busy.append(worker)
 
     def _free_worker(self) -> _Worker:
         while self._idle:
             worker = self._idle.pop()
-            if worker.child.process.poll() is None:
+            if not worker.child.is_dead:
                 return worker
             worker.child.kill()  # somebody else has ended it meanwhile
-        return _Worker.start(self._equipment)
+        return _Worker.start(self._tools)
 
     def cancel(self, task: Task) -> None:
         for worker in self._busy:
             if worker.current_task.number == task.number:
-                worker.cancel()
+                worker.child.cancel()
 
     def wait(self) -> tuple[Task, list[Result]]:
         while True:
-            pause = max(0.0, min(worker.killed_at for worker in self._busy) - time.monotonic())
-            pause = min(pause, POLL_SECONDS)  # memory grows, and other threads may cancel
-            ready = wait([worker.child.connection for worker in self._busy], timeout=pause)
-            for worker in list(self._busy):
-                if worker.child.connection in ready:
-                    ended = self._collect(worker)
-                    if ended is not None:
-                        return ended
-                elif worker.is_cancelled and not worker.is_ready:
+            for worker in self._busy:
+                if not worker.child.is_busy:
                     return self._never_begun(worker)
-                elif worker.held_too_much(self._equipment.memory_bytes):
-                    return self._lost(worker, Verdict.MEMOUT, "killed: it overran its memory limit")
-                elif worker.used_too_much():
-                    return self._lost(worker, Verdict.TIMEOUT, "killed: it overran its CPU limit")
-                elif time.monotonic() >= worker.killed_at:
-                    ended = self._overrun(worker)
-                    if ended is not None:
-                        return ended
+            workers = {worker.child: worker for worker in self._busy}
+            for child, event in watch(list(workers), POLL_SECONDS):  # other threads may cancel
+                ended = self._outcome(workers[child], event)
+                if ended is not None:
+                    return ended
 
     def close(self) -> None:
         for worker in (*self._idle, *self._busy):
@@ -106,93 +95,99 @@ class LocalWorkers(Executor):
         self._idle.clear()
         self._busy.clear()
 
-    def _collect(self, worker: _Worker) -> tuple[Task, list[Result]] | None:
-        """What a worker sent: None if it only says that it is ready, or how far it has come."""
-        try:
-            message = worker.child.connection.recv()
-        except (EOFError, OSError):
-            return self._died(worker)
-        if message == READY_MESSAGE:
-            self._failed_starts = 0
-            worker.begin()
-            return None
-        if isinstance(message, PartialResults):
-            worker.so_far = message.results
+    def _outcome(
+        self, worker: _Worker, event: Message | StoppedCall
+    ) -> tuple[Task, list[Result]] | None:
+        """The results of a task that has ended; None if it goes on, here or in another worker."""
+        if not worker.child.is_ready:
+            return self._start_again(worker)
+        self._failed_starts = 0
+        if isinstance(event, StoppedCall):
+            return self._lost(worker, event)
+        if event.kind is MessageKind.PARTIAL:
+            worker.partial_results = event.value
             return None
         self._busy.remove(worker)
-        if worker.keeps_too_much(self._equipment.memory_bytes):
+        if worker.keeps_too_much(self._tools.memory_bytes):
             worker.child.kill()
         else:
             self._idle.append(worker)
-        return worker.current_task, message
+        if event.kind is not MessageKind.VALUE:
+            raise RadiiError(f"a worker process failed: {event.value}")
+        return worker.current_task, event.value
 
     def _never_begun(self, worker: _Worker) -> tuple[Task, list[Result]]:
         """A task was cancelled while its worker was loading, which it goes on with."""
         self._busy.remove(worker)
         self._idle.append(worker)
-        message = "cancelled before it began"
-        task = worker.current_task
-        return task, missing_results(self._equipment, task, Verdict.CANCELLED, 0.0, message, 0.0)
+        task, message = worker.current_task, "cancelled before it began"
+        return task, missing_results(self._tools, task, Verdict.CANCELLED, 0.0, message, 0.0)
 
-    def _died(self, worker: _Worker) -> tuple[Task, list[Result]] | None:
-        """What a worker's end leaves of its task; None: it never began, and another will do it."""
-        time.sleep(DYING_SECONDS)  # so that the exit code is its own and not that of our kill
-        child = worker.child
-        child.kill()
-        if not worker.is_ready:
-            self._start_again(worker, child.last_words)
-            return None
-        verdict = Verdict.MEMOUT if "MemoryError" in child.last_words else Verdict.ERROR
-        message = f"the worker process died ({child.reason_of_death})"
-        task, results = self._lost(worker, verdict, message)
-        return task, [replace(result, verdict=verdict) for result in results]  # to be asked again
-
-    def _start_again(self, worker: _Worker, reason: str) -> None:
+    def _start_again(self, worker: _Worker) -> tuple[Task, list[Result]] | None:
         """Give the task of a worker that never was ready to another one, but not for ever."""
-        worker.child.kill()
+        child = worker.child
+        if child.is_cancelled:
+            return self._never_begun(worker)
         self._failed_starts += 1
         if self._failed_starts >= FAILED_STARTS:
+            reason = child.last_words or f"it was not ready after {START_SECONDS:g} s"
             raise RadiiError(f"a worker process could not start: {reason}")
         self._busy.remove(worker)
         self.submit(worker.current_task)
+        return None
 
-    def _overrun(self, worker: _Worker) -> tuple[Task, list[Result]] | None:
-        if not worker.is_ready:
-            self._start_again(worker, f"it was not ready after {START_SECONDS:g} s")
-            return None
-        if worker.is_cancelled:
-            return self._lost(worker, Verdict.CANCELLED, "killed: it was cancelled and went on")
-        return self._lost(worker, Verdict.TIMEOUT, "killed: it overran its time limit")
+    def _lost(self, worker: _Worker, stopped: StoppedCall) -> tuple[Task, list[Result]]:
+        """What is left of a task that was killed: what it had proven before, and missing answers.
 
-    def _lost(self, worker: _Worker, verdict: Verdict, message: str) -> tuple[Task, list[Result]]:
-        """What is left of a task that is killed: what it had proven before, and missing answers."""
-        task, seconds, cpu = worker.current_task, worker.seconds, worker.cpu_seconds
-        worker.child.kill()
+        One whose worker died is asked again, so it has no verdict of its own.
+        """
         self._busy.remove(worker)
-        missing = missing_results(self._equipment, task, verdict, seconds, message, cpu)
-        known = zip(worker.so_far, missing, strict=False)
-        proven = [_with_partial_result(result, instead) for result, instead in known]
-        return task, [*proven, *missing[len(proven) :]]
+        verdict, message = Verdict(stopped.ending), stopped.message
+        if stopped.has_died:
+            message = f"the worker process died ({worker.child.reason_of_death})"
+        task, used = worker.current_task, (stopped.seconds, message, stopped.cpu_seconds)
+        missing = missing_results(self._tools, task, verdict, *used)
+        known = zip(worker.partial_results, missing, strict=False)
+        kept = [_with_partial_result(result, instead) for result, instead in known]
+        results = [*kept, *missing[len(kept) :]]
+        if stopped.has_died:
+            results = [replace(result, verdict=verdict) for result in results]
+        return task, results
 
 
-def _with_partial_result(found: Result, missing: Result) -> Result:
+def _serve_tasks(tools: SealedToolbox) -> Callable[[Line, Task], list[Result]]:
+    """What a worker process does: it loads the networks once, and answers task after task."""
+    import torch
+
+    torch.set_num_threads(1)
+    toolbox = tools.unpack()
+
+    def answer(line: Line, task: Task) -> list[Result]:
+        inline = Inline(toolbox, line.is_cancelled, line.report)
+        inline.submit(task)
+        return inline.wait()[1]
+
+    return answer
+
+
+def _with_partial_result(partial: Result, missing: Result) -> Result:
     """What was found, and why there is not more; its verdict only where there was a proof."""
     return replace(
-        found,
-        verdict=found.verdict if found.proof is not None else missing.verdict,
+        partial,
+        verdict=partial.verdict if partial.proof is not None else missing.verdict,
         seconds=missing.seconds,
         cpu_seconds=missing.cpu_seconds,
-        message=f"{missing.message}{_kept_text(found)}",
+        message=f"{missing.message}{_kept_text(partial)}",
     )
 
 
-def _kept_text(found: Result) -> str:
+def _kept_text(partial: Result) -> str:
     """What of a task counts although it was killed, to go behind the reason of that."""
     kept = []
-    if found.proof is not None:
-        kept.append(f"the proof at eps {found.proof.eps:g}")
-    if found.witness is not None:
-        kept.append(f"the witness at distance {found.witness.distance:g}")
+    if partial.proof is not None:
+        kept.append(f"the proof at eps {partial.proof.eps:g}")
+    if partial.witness is not None:
+        kept.append(f"the witness at distance {partial.witness.distance:g}")
     if not kept:
         return ""
     return f"; {' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} kept"
@@ -203,19 +198,14 @@ class _Worker:
     """One process and the task it works on."""
 
     child: Child
-    is_ready: bool = False
-    is_cancelled: bool = False
-    held_at_first: int = 0
     task: Task | None = None
-    began_at: float = 0.0
-    cpu_before: float = 0.0
-    cpu_seconds: float | None = 0.0
-    killed_at: float = float("inf")
-    so_far: list[Result] = field(default_factory=list)
+    partial_results: list[Result] = field(default_factory=list)
 
     @classmethod
-    def start(cls, equipment: SealedToolbox) -> _Worker:
-        return cls(Child.start(equipment, ONE_THREAD))
+    def start(cls, tools: SealedToolbox) -> _Worker:
+        service = Service(_serve_tasks, (tools,), has_line=True)
+        starting = Allowance(START_SECONDS)
+        return cls(Child.start(service, starting, ONE_THREAD, is_counting=True))
 
     @property
     def current_task(self) -> Task:
@@ -223,66 +213,16 @@ class _Worker:
             raise AssertionError("a worker without a task answered")
         return self.task
 
-    def give(self, task: Task) -> None:
-        self.task = task
-        self.is_cancelled = False
-        self.so_far = []
-        self.began_at = time.monotonic()
-        self.killed_at = self.began_at + START_SECONDS
-        if self.is_ready:
-            self._send()
-
-    def begin(self) -> None:
-        """The process has just become ready for its first task."""
-        self.is_ready = True
-        self.held_at_first = self.child.resident_bytes
-        self._send()
-
-    def _send(self) -> None:
-        """From now on the task's time runs."""
-        task = self.current_task
-        self.began_at = time.monotonic()
-        end = self.began_at + task.seconds * len(task.queries) + WORK_GRACE_SECONDS
-        self.killed_at = min(end, self.killed_at) if self.is_cancelled else end
-        before = self.child.cpu_seconds
-        self.cpu_before, self.cpu_seconds = before or 0.0, None if before is None else 0.0
-        with suppress(OSError):  # it has died, as `wait` will find
-            self.child.send(task)
-            if self.is_cancelled:
-                self.child.send(CANCEL_MESSAGE)
-
-    @property
-    def seconds(self) -> float:
-        """Wall time since the task began; a task whose worker still loads has not."""
-        return time.monotonic() - self.began_at if self.is_ready else 0.0
-
-    def cancel(self) -> None:
-        """Ask the process to stop; it is killed if it does not."""
-        if self.is_cancelled:
-            return
-        self.is_cancelled = True
-        self.killed_at = min(self.killed_at, time.monotonic() + WORK_GRACE_SECONDS)
-        if self.is_ready:
-            with suppress(OSError):  # it has died, as `wait` will find
-                self.child.send(CANCEL_MESSAGE)
-
-    def held_too_much(self, limit: int | None) -> bool:
-        return limit is not None and self.is_ready and self.child.resident_bytes > limit
-
-    def used_too_much(self) -> bool:
-        """Looks at the processor time of the task, and remembers it in case the process dies."""
-        if not self.is_ready:
-            return False
-        used = self.child.cpu_seconds
-        if used is None:
-            return False
-        self.cpu_seconds = used - self.cpu_before
-        task = self.current_task
-        return self.cpu_seconds > task.cpu_seconds * len(task.queries) + WORK_GRACE_SECONDS
+    def give(self, task: Task, memory_bytes: int | None = None) -> None:
+        self.task, self.partial_results = task, []
+        count = len(task.queries)
+        seconds = task.seconds * count + WORK_GRACE_SECONDS
+        cpu_seconds = task.cpu_seconds * count + WORK_GRACE_SECONDS
+        self.child.ask((task,), Allowance(seconds, cpu_seconds, memory_bytes))
 
     def keeps_too_much(self, limit: int | None) -> bool:
         """Between tasks: too little of the limit is left for the next one."""
         if limit is None:
             return False
-        room = limit - self.held_at_first
-        return self.child.resident_bytes - self.held_at_first > KEPT_SHARE * room
+        held, first = self.child.usage().memory_bytes, self.child.held_at_first
+        return held - first > KEPT_SHARE * (limit - first)

@@ -1,4 +1,10 @@
-"""TODO radii.processes."""
+"""Child processes with hard limits on time and memory, which die with their parents.
+
+`Child` is one process and `watch` the loop that waits for several; `call_guarded` and `ProcessPool`
+are calls and requests on top of them, and `run_program` runs a foreign program. What they use is
+counted with all that they start. Nothing here knows of networks or verdicts, and loading it is
+cheap: psutil comes with the first look at a process.
+"""
 
 from __future__ import annotations
 
@@ -6,77 +12,118 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
-    "CANCEL_MESSAGE": "_subordinate",
-    "Cancelled": "_subordinate",
-    "Child": "_child",
-    "DYING_SECONDS": "_guard",
-    "ProgramEnd": "_programs",
-    "WORK_GRACE_SECONDS": "_child",
-    "READY_MESSAGE": "_subordinate",
-    "Request": "_staff",
-    "ProcessPool": "_staff",
-    "StoppedCall": "_guard",
-    "POLL_SECONDS": "_child",
-    "check_room": "_memory",
-    "cpu_seconds": "_cpu_time",
-    "family_seconds": "_cpu_time",
-    "call_guarded": "_guard",
-    "is_out_of_memory": "_memory",
-    "memory_share": "_machine",
-    "obey": "_subordinate",
-    "parse_size": "_memory",
-    "resident_bytes": "_memory",
-    "run_program": "_programs",
-    "show_size": "_memory",
-    "usable_cores": "_machine",
-    "usable_workers": "_machine",
+    "_child": (
+        "ONE_THREAD",
+        "START_SECONDS",
+        "WORK_GRACE_SECONDS",
+        "Child",
+        "Message",
+        "MessageKind",
+        "Service",
+        "StoppedCall",
+        "watch",
+    ),
+    "_machine": (
+        "available_bytes",
+        "check_room",
+        "memory_limit",
+        "memory_share",
+        "parse_size",
+        "show_size",
+        "usable_cores",
+        "usable_workers",
+    ),
+    "_pool": ("ProcessPool", "Request", "call_guarded"),
+    "_programs": ("ProgramEnd", "run_program"),
+    "_usage": (
+        "POLL_SECONDS",
+        "Allowance",
+        "Ending",
+        "cpu_seconds",
+        "descendant_pids",
+        "family_seconds",
+        "is_alive",
+        "is_out_of_memory",
+        "resident_bytes",
+    ),
+    "_worker": ("Line",),
 }
 
 __all__ = [
-    "CANCEL_MESSAGE",
-    "DYING_SECONDS",
+    "ONE_THREAD",
     "POLL_SECONDS",
-    "READY_MESSAGE",
+    "START_SECONDS",
     "WORK_GRACE_SECONDS",
-    "Cancelled",
+    "Allowance",
     "Child",
+    "Ending",
+    "Line",
+    "Message",
+    "MessageKind",
     "ProcessPool",
     "ProgramEnd",
     "Request",
+    "Service",
     "StoppedCall",
+    "available_bytes",
     "call_guarded",
     "check_room",
     "cpu_seconds",
+    "descendant_pids",
     "family_seconds",
+    "is_alive",
     "is_out_of_memory",
+    "memory_limit",
     "memory_share",
-    "obey",
     "parse_size",
     "resident_bytes",
     "run_program",
     "show_size",
     "usable_cores",
     "usable_workers",
+    "watch",
 ]
 
 if TYPE_CHECKING:
-    from radii.processes._child import POLL_SECONDS, WORK_GRACE_SECONDS, Child
-    from radii.processes._cpu_time import cpu_seconds, family_seconds
-    from radii.processes._guard import DYING_SECONDS, StoppedCall, call_guarded
-    from radii.processes._machine import memory_share, usable_cores, usable_workers
-    from radii.processes._memory import (
-        check_room,
-        is_out_of_memory,
-        parse_size,
-        resident_bytes,
-        show_size,
+    from radii.processes._child import (
+        ONE_THREAD,
+        START_SECONDS,
+        WORK_GRACE_SECONDS,
+        Child,
+        Message,
+        MessageKind,
+        Service,
+        StoppedCall,
+        watch,
     )
+    from radii.processes._machine import (
+        available_bytes,
+        check_room,
+        memory_limit,
+        memory_share,
+        parse_size,
+        show_size,
+        usable_cores,
+        usable_workers,
+    )
+    from radii.processes._pool import ProcessPool, Request, call_guarded
     from radii.processes._programs import ProgramEnd, run_program
-    from radii.processes._staff import ProcessPool, Request
-    from radii.processes._subordinate import CANCEL_MESSAGE, READY_MESSAGE, Cancelled, obey
+    from radii.processes._usage import (
+        POLL_SECONDS,
+        Allowance,
+        Ending,
+        cpu_seconds,
+        descendant_pids,
+        family_seconds,
+        is_alive,
+        is_out_of_memory,
+        resident_bytes,
+    )
+    from radii.processes._worker import Line
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    for home, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{home}"), name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -1,7 +1,14 @@
-"""A process of our own to work in: started, talked to, watched and ended from here."""
+"""A process of our own to work in: started, talked to, watched and ended from here.
+
+A child runs `radii.processes._worker`. It is given a job when it starts: a `Call`, or a `Service`
+which then takes one request after the other. `watch` is the one loop that waits for children: it
+says what they answer, and kills those that have passed a limit. Whatever a child starts is counted
+with it and ends with it. A child dies with its parent, however that dies.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import socket
@@ -10,28 +17,37 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from enum import Enum
+from functools import cache
+from multiprocessing.connection import Connection, wait
 from typing import IO, Any
 
-from radii.processes._cpu_time import cpu_seconds, descendant_pids, is_alive
-from radii.processes._memory import resident_bytes
+from radii.processes._usage import Allowance, Ending, Usage, Watch, descendant_pids, is_alive
 
 WORK_GRACE_SECONDS = 0.8
 """How long after its limit work may take to stop by itself before its process is killed: with the
 killing, an answer is there within a second of the limit."""
 
+START_SECONDS = 120.0
+"""How long a service may take until it is ready: to import torch and load networks, slow disks
+included."""
+
+DYING_SECONDS = 0.05
+"""Between the end of a child's socket and the end of its process."""
+
 ORPHAN_SECONDS = 0.15
 """How long what a killed process had started may take to end by itself, before it is killed too: a
 supervisor then ends its program and removes its files."""
 
-OUTPUT_TAIL_BYTES = 1 << 16
+STDERR_TAIL_BYTES = 1 << 16
 """The end of the standard error that is read."""
 
-POLL_SECONDS = 0.05
-"""Between two looks at what a process holds, and whether it was cancelled."""
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+"""The environment of a child beside which others work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,30 +60,97 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a child does until its end: `make(*arguments)` is a function, and every message then a
-    tuple of arguments for it. What is made once, such as loaded networks, serves all of them."""
+    """What a child does until its end: `make(*arguments)` is a function, which is then called with
+    the arguments of each request. What is made once, such as loaded networks, serves all of them.
+
+    If it `has_line`, its first argument is the `Line` to its parent.
+    """
 
     make: Callable[..., Callable[..., Any]]
     arguments: tuple[Any, ...]
+    has_line: bool = False
 
 
-@dataclass(slots=True, eq=False)
+class MessageKind(Enum):
+    """What a child says."""
+
+    READY = "it can take requests"
+    PARTIAL = "how far it has come"
+    VALUE = "what the function returned"
+    INPUT_ERROR = "the words of an InputError"
+    ERROR = "the name and the words of another exception"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """From a child to its parent."""
+
+    kind: MessageKind
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """From a parent to a child: the arguments of a request, or None to cancel it."""
+
+    number: int
+    arguments: tuple[Any, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedCall:
+    """Why there is no value: the call was killed at a limit, or its process died by itself.
+
+    `seconds` and `cpu_seconds` are what it had used by then, as far as that was counted.
+    """
+
+    ending: Ending
+    message: str
+    has_died: bool = field(default=False, compare=False)
+    seconds: float = field(default=0.0, compare=False)
+    cpu_seconds: float = field(default=0.0, compare=False)
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Child:
-    """One process that runs `radii.processes._worker`, and the socket to it.
+    """One process, the socket to it, and what it may still use.
 
-    What it holds and uses is counted together with the processes that it starts, which end with it.
+    It is busy from the moment it is given a request until its answer, or its end. Another thread
+    may call `cancel` meanwhile.
     """
 
     process: subprocess.Popen[bytes]
     connection: Connection
     stderr: IO[bytes]
+    starting: Allowance
+    is_counting: bool
+    watch: Watch = field(init=False)
+    is_ready: bool = False
+    is_busy: bool = False
+    is_cancelled: bool = False
+    held_at_first: int = 0
     exit_code: int = 0
     last_words: str = ""
-    _sending: threading.Lock = field(default_factory=threading.Lock)
+    _number: int = 0
+    _waiting: tuple[tuple[Any, ...], Allowance] | None = None
+    _talking: threading.RLock = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        self.watch = Watch(self.starting, self.usage)
 
     @classmethod
-    def start(cls, job: object, environment: Mapping[str, str] | None = None) -> Child:
-        """A new process, which gets the job as its first message."""
+    def start(
+        cls,
+        job: Call | Service,
+        allowance: Allowance,
+        environment: Mapping[str, str] | None = None,
+        *,
+        is_counting: bool = False,
+    ) -> Child:
+        """A new process. The allowance is for the call, or for a service to become ready.
+
+        Processor time is counted where it is limited, or everywhere if `is_counting`.
+        """
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         module = f"{__package__}._worker"
@@ -81,31 +164,101 @@ class Child:
                 env={**os.environ, **(environment or {})},
                 start_new_session=True,  # a group of its own, to be killed as a whole
             )
-        connection = Connection(ours.detach())
-        with suppress(OSError):  # it has died already, as who waits for it will find
-            connection.send(job)
-        return cls(process, connection, stderr)
+        child = cls(process, Connection(ours.detach()), stderr, allowance, is_counting)
+        child.is_ready = child.is_busy = isinstance(job, Call)
+        _living_children().add(child)
+        child._send(job)
+        return child
 
-    def send(self, message: object) -> None:
-        """A message to the process; two threads may speak to it, one after the other."""
-        with self._sending:
+    def ask(self, arguments: tuple[Any, ...], allowance: Allowance) -> None:
+        """Give a request to a service, which begins with it as soon as it is ready.
+
+        Only then the time of the request begins.
+        """
+        with self._talking:
+            self.is_busy, self.is_cancelled = True, False
+            self._number += 1
+            self._waiting = (arguments, allowance)
+            if self.is_ready:
+                self._begin()
+            else:
+                self.watch = Watch(self.starting, self.usage)
+
+    def _begin(self) -> None:
+        if self._waiting is not None:
+            arguments, allowance = self._waiting
+            self._waiting = None
+            self.watch = Watch(allowance, self.usage, is_counting=self.is_counting)
+            self._send(Order(self._number, arguments))
+
+    def cancel(self, grace: float = WORK_GRACE_SECONDS) -> None:
+        """Nobody waits for the answer any more: the child is killed unless it stops soon.
+
+        A request that has not begun is taken back, and the child is no longer busy.
+        """
+        with self._talking:
+            if not self.is_busy or self.is_cancelled:
+                return
+            self.is_cancelled = True
+            if self._waiting is not None:
+                self._waiting, self.is_busy = None, False
+            else:
+                self.watch.end = min(self.watch.end, time.monotonic() + grace)
+                self._send(Order(self._number, None))
+
+    def _send(self, message: object) -> None:
+        with suppress(OSError):  # it has died, as `watch` will find
             self.connection.send(message)
 
-    @property
-    def resident_bytes(self) -> int:
-        """What the processes hold in memory; 0 once they are gone."""
-        return sum(resident_bytes(pid) or 0 for pid in self._family)
-
-    @property
-    def cpu_seconds(self) -> float | None:
-        """What the processes have used of processors; None if there is no way to know."""
-        if cpu_seconds(self.process.pid) is None:
+    def receive(self) -> Message | StoppedCall | None:
+        """What the process has sent, or how it died; None if it has only become ready."""
+        try:
+            message: Message = self.connection.recv()
+        except (EOFError, OSError):
+            return self._died()
+        if message.kind is MessageKind.PARTIAL:
+            return message
+        with self._talking:
+            if message.kind is not MessageKind.READY:
+                self.is_busy = False
+                return message
+            self.is_ready = True
+            if self.is_counting:
+                self.held_at_first = self.usage().memory_bytes
+            self._begin()
             return None
-        return sum(cpu_seconds(pid) or 0.0 for pid in self._family)
+
+    def check(self) -> StoppedCall | None:
+        """Kill the processes if they have passed a limit."""
+        overrun = self.watch.overrun()
+        if overrun is None:
+            return None
+        ending, message = overrun
+        if self.is_cancelled and time.monotonic() >= self.watch.end:
+            ending, message = Ending.CANCELLED, "killed: it was cancelled and went on"
+        return self._stopped(ending, message)
+
+    def _died(self) -> StoppedCall:
+        time.sleep(DYING_SECONDS)  # so that the exit code is its own and not that of our kill
+        stopped = self._stopped(Ending.ERROR, "", has_died=True)
+        ending = Ending.MEMOUT if "MemoryError" in self.last_words else Ending.ERROR
+        message = f"the process died ({self.reason_of_death})"
+        return StoppedCall(ending, message, True, stopped.seconds, stopped.cpu_seconds)
+
+    def _stopped(self, ending: Ending, message: str, has_died: bool = False) -> StoppedCall:
+        seconds = self.watch.seconds if self.is_ready else 0.0
+        stopped = StoppedCall(ending, message, has_died, seconds, self.watch.cpu_seconds)
+        self.kill()
+        return stopped
+
+    def usage(self) -> Usage:
+        """What its processes hold and have used; nothing once they are gone."""
+        return Usage.of([self.process.pid, *descendant_pids(self.process.pid)])
 
     @property
-    def _family(self) -> list[int]:
-        return [self.process.pid, *descendant_pids(self.process.pid)]
+    def is_dead(self) -> bool:
+        """It was killed, or has ended by itself or by somebody else."""
+        return self.stderr.closed or self.process.poll() is not None
 
     @property
     def reason_of_death(self) -> str:
@@ -114,6 +267,7 @@ class Child:
 
     def kill(self, orphan_seconds: float = ORPHAN_SECONDS) -> None:
         """End the processes, keep the exit code and the last line of the standard error."""
+        self.is_busy = False
         if self.stderr.closed:
             return
         if not self.connection.closed:
@@ -124,19 +278,51 @@ class Child:
         self.exit_code = self.process.wait()
         _end(elsewhere, orphan_seconds)
         size = self.stderr.seek(0, os.SEEK_END)
-        self.stderr.seek(max(0, size - OUTPUT_TAIL_BYTES))
+        self.stderr.seek(max(0, size - STDERR_TAIL_BYTES))
         lines = self.stderr.read().decode(errors="replace").strip().splitlines()
         self.last_words = lines[-1] if lines else ""
         self.stderr.close()
 
 
+def watch(
+    children: Sequence[Child], seconds: float = float("inf")
+) -> Iterator[tuple[Child, Message | StoppedCall]]:
+    """Wait until a child says something or must be stopped, at most `seconds`; then each event.
+
+    A child that is stopped has been killed. The events are taken one by one: those of children
+    after the one at which the caller leaves are there at the next call.
+    """
+    pause = min([seconds, *(child.watch.pause for child in children)])
+    ready = wait([child.connection for child in children], min(pause, 3600.0))
+    for child in children:
+        if child.connection.closed:  # the caller has killed it meanwhile
+            continue
+        event = child.receive() if child.connection in ready else child.check()
+        if event is not None:
+            yield child, event
+
+
 def _end(orphans: list[int], seconds: float) -> None:
     """Processes whose parent was killed end by themselves, or are ended."""
     end = time.monotonic() + seconds
-    while any(map(is_alive, orphans)) and time.monotonic() < end:
+    while (left := [pid for pid in orphans if is_alive(pid)]) and time.monotonic() < end:
         time.sleep(0.005)
-    left = [pid for pid in orphans if is_alive(pid)]
-    left += [below for pid in left for below in descendant_pids(pid)]
+    left += [below for parent in left for below in descendant_pids(parent)]
     for pid in left:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+@cache
+def _living_children() -> weakref.WeakSet[Child]:
+    """Children that nobody has dropped yet: those that are left at the end of this process die."""
+    children: weakref.WeakSet[Child] = weakref.WeakSet()
+    parent = os.getpid()
+
+    def kill_all() -> None:
+        if os.getpid() == parent:  # a fork has inherited this function, but not the children
+            for child in list(children):
+                child.kill()
+
+    atexit.register(kill_all)
+    return children

@@ -1,18 +1,22 @@
-"""What this process may use of the machine: its cores and memory, containers' limits included."""
+"""What this process may use of the machine, containers' limits included; sizes of memory.
+
+The limits of a container stand in files of its control groups, which psutil does not read.
+"""
 
 from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from radii.processes._memory import resident_bytes
+from radii.errors import InputError
+from radii.processes._usage import resident_bytes
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
-MEMINFO_FILE = Path("/proc/meminfo")
 
 WORKERS_SHARE = 0.9
 """Of the memory, for all workers together."""
@@ -22,6 +26,8 @@ WORKER_GROWTH = 1.5
 
 UNLIMITED_BYTES = 1 << 60
 """Bytes beyond which a limit is none: older kernels write a huge number for it."""
+
+_BYTES_OF_UNIT = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def usable_cores() -> int:
@@ -34,18 +40,19 @@ def usable_cores() -> int:
     return allowed if quota == math.inf else max(1, min(allowed, math.ceil(quota)))
 
 
-def memory_limit() -> int | None:
-    """Bytes that this process and its neighbours in the container may hold; None: no limit known.
+def memory_limit() -> int:
+    """Bytes that this process and its neighbours in the container may hold.
 
     Without a container's limit it is all that the machine has.
     """
+    import psutil
+
     limits = [
         value
         for text in _settings("memory", "memory.max", "memory.limit_in_bytes")
         if (value := _whole(text)) is not None and value < UNLIMITED_BYTES
     ]
-    total = _meminfo("MemTotal")
-    return min([*limits, *([total] if total is not None else [])], default=None)
+    return min([*limits, psutil.virtual_memory().total])
 
 
 def usable_workers(each: int | None = None) -> int:
@@ -54,33 +61,27 @@ def usable_workers(each: int | None = None) -> int:
     `each` is the memory of one in bytes; None: as this process holds now, and half as much again.
     """
     held, limit = each or WORKER_GROWTH * (resident_bytes() or 0), memory_limit()
-    if limit is None or not held:
+    if not held:
         return usable_cores()
     return max(1, min(usable_cores(), int(WORKERS_SHARE * limit / held)))
 
 
 def memory_share(workers: int) -> int | None:
-    """Bytes that each of so many workers may hold so that all fit; None where that is not known.
+    """Bytes that each of so many workers may hold so that all fit.
 
-    None also where a worker could hardly start with so little.
+    None where a worker could hardly start with so little.
     """
-    limit, held = memory_limit(), WORKER_GROWTH * (resident_bytes() or 0)
-    if limit is None:
-        return None
-    share = int(WORKERS_SHARE * limit / workers)
-    return share if share > held else None
+    share = int(WORKERS_SHARE * memory_limit() / workers)
+    return share if share > WORKER_GROWTH * (resident_bytes() or 0) else None
 
 
-def available_bytes() -> int | None:
-    """Bytes that can be taken now without swapping; None where nobody tells."""
-    free = _meminfo("MemAvailable")
-    limit = memory_limit()
-    held = next(_settings("memory", "memory.current", "memory.usage_in_bytes"), "")
-    used = _whole(held)
-    if limit is None or used is None:
-        return free
-    left = max(0, limit - used)
-    return left if free is None else min(free, left)
+def available_bytes() -> int:
+    """Bytes that can be taken now without swapping."""
+    import psutil
+
+    free = int(psutil.virtual_memory().available)
+    used = _whole(next(_settings("memory", "memory.current", "memory.usage_in_bytes"), ""))
+    return free if used is None else min(free, max(0, memory_limit() - used))
 
 
 def _core_quota() -> float:
@@ -119,17 +120,36 @@ def _settings(controller: str, new: str, old: str) -> Iterator[str]:
                     yield (place / name).read_text().strip()
 
 
-def _meminfo(name: str) -> int | None:
-    try:
-        lines = MEMINFO_FILE.read_text().splitlines()
-    except OSError:
-        return None
-    found = [line.split() for line in lines if line.startswith(f"{name}:")]
-    return int(found[0][1]) * 1024 if found else None
-
-
 def _whole(text: str) -> int | None:
     try:
         return int(text)
     except ValueError:
         return None
+
+
+def parse_size(value: object) -> int:
+    """Bytes, from 500M, 2G, 1.5GiB or a whole number of bytes; K, M, G, T are powers of 1024."""
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", str(value).strip().upper())
+    is_size = parts is not None and not isinstance(value, bool)
+    size = int(float(parts[1]) * _BYTES_OF_UNIT[parts[2]]) if parts and is_size else 0
+    if size <= 0:
+        raise InputError(f"memory {value!r} must be a size above 0, such as 500M or 2G")
+    return size
+
+
+def show_size(size: int) -> str:
+    """Bytes as people read them: 2G, 1.5G, 500M."""
+    for unit in ("T", "G", "M", "K"):
+        if size >= _BYTES_OF_UNIT[unit]:
+            return f"{size / _BYTES_OF_UNIT[unit]:.4g}{unit}"
+    return str(size)
+
+
+def check_room(limit: int | None) -> None:
+    """An InputError if this process, with all it needs loaded, is beyond the limit already."""
+    held = resident_bytes()
+    if limit is not None and held is not None and held >= limit:
+        raise InputError(
+            f"memory {show_size(limit)} is less than the {show_size(held)} that a process holds "
+            "with libraries and networks loaded; allow more"
+        )

@@ -1,7 +1,7 @@
 """Running a foreign program: limits hold for its whole tree of processes, its output is bounded.
 
-The program runs under `supervisor.py`, which ends it with everything it started when a limit is
-reached, when it is cancelled, and when this process dies.
+The program runs under `radii.processes._supervisor`, which ends it with everything it started when
+a limit is reached, when it is cancelled, and when this process dies.
 """
 
 from __future__ import annotations
@@ -12,20 +12,16 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
-from radii.verdicts import Verdict
-from radii.verifiers import Limits
+from radii.processes._usage import POLL_SECONDS, Ending
 
 OUTPUT_TAIL_BYTES = 1 << 16
 """The end of a program's output that is kept: enough for a traceback."""
-
-CANCEL_POLL_SECONDS = 0.05
-"""Between two questions whether the query was cancelled."""
 
 END_SECONDS = 3.0
 """How long the supervisor may take to end the program, once told to or at a limit."""
@@ -33,14 +29,29 @@ END_SECONDS = 3.0
 QUOTED_CHARACTERS = 200
 """Characters of a program's last line that a message quotes."""
 
-END_STATUS_MAP = {
-    "timeout": Verdict.TIMEOUT,
-    "memout": Verdict.MEMOUT,
-    "cancelled": Verdict.CANCELLED,
-    "unstarted": Verdict.ERROR,
-    "lost": Verdict.ERROR,
-}
-"""What each end but the program's own means. Kept in step with `supervisor.py`."""
+
+class ProgramLimits(Protocol):
+    """When a program has to end, in terms of the query that it works for."""
+
+    @property
+    def seconds(self) -> float:
+        """Wall seconds, from `started` on."""
+
+    @property
+    def started(self) -> float:
+        """On the clock of `time.monotonic`."""
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor time."""
+
+    @property
+    def memory_left(self) -> float:
+        """Bytes that may still be taken; infinite without a limit."""
+
+    @property
+    def cancelled(self) -> Callable[[], bool]:
+        """Asked often: does nobody wait for the answer any more?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +61,7 @@ class ProgramEnd:
     `output` is the end of what it printed; `peculiarity` says in words what was not as it should.
     """
 
-    missing: Verdict | None
+    missing: Ending | None
     code: int
     output: str
     peculiarity: str
@@ -64,15 +75,15 @@ class ProgramEnd:
 def run_program(
     command: Sequence[str],
     directory: Path,
-    limits: Limits,
+    limits: ProgramLimits,
     *,
     environment: Mapping[str, str] | None = None,
     scratch: Path | None = None,
 ) -> ProgramEnd:
     """Run a command in a directory until it ends, or has to.
 
-    Its processes may hold together what this one leaves of `limits.memory_bytes`, and use
-    `limits.cpu_seconds`. `scratch` is removed even if this process dies meanwhile.
+    Its processes may together hold `limits.memory_left` and use `limits.cpu_seconds`. `scratch` is
+    removed even if this process dies meanwhile.
     """
     job = {
         "command": list(command),
@@ -80,12 +91,12 @@ def run_program(
         "environment": dict(environment or {}),
         "seconds": _finite(limits.started + limits.seconds - time.monotonic()),
         "cpu_seconds": _finite(limits.cpu_seconds),
-        "memory_bytes": None if limits.memory_bytes is None else int(limits.memory_left),
+        "memory_bytes": _finite(limits.memory_left),
         "kept_bytes": OUTPUT_TAIL_BYTES,
         "scratch": None if scratch is None else str(scratch),
     }
     supervisor = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(Path(__file__).with_name("_supervisor.py"))],
+        [sys.executable, "-m", f"{__package__}._supervisor"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -103,14 +114,14 @@ def run_program(
         _close(supervisor)
 
 
-def _finite(seconds: float) -> float | None:
-    return None if math.isinf(seconds) else max(0.0, seconds)
+def _finite(limit: float) -> float | None:
+    return None if math.isinf(limit) else max(0.0, limit)
 
 
-def _wait(stdin: IO[bytes], stdout: IO[bytes], limits: Limits) -> None:
+def _wait(stdin: IO[bytes], stdout: IO[bytes], limits: ProgramLimits) -> None:
     """Until there is a report, or the supervisor is out of reach. Tells it when to stop."""
     killed_at = limits.started + limits.seconds + END_SECONDS
-    while not select.select([stdout], [], [], CANCEL_POLL_SECONDS)[0]:
+    while not select.select([stdout], [], [], POLL_SECONDS)[0]:
         if not stdin.closed and limits.cancelled():
             stdin.close()
             killed_at = min(killed_at, time.monotonic() + END_SECONDS)
@@ -120,18 +131,15 @@ def _wait(stdin: IO[bytes], stdout: IO[bytes], limits: Limits) -> None:
 
 def _program_end(stdout: IO[bytes], program: str) -> ProgramEnd:
     line = stdout.readline() if select.select([stdout], [], [], 0)[0] else b""
-    lost = {"ended": "lost", "code": 0, "output": ""}
-    report: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else lost
-    how, code, output = str(report["ended"]), int(report["code"]), str(report["output"])
-    words = {
-        "exited": _exit_words(code),
-        "timeout": "killed: it overran its time limit",
-        "memout": "killed: it overran its memory limit",
-        "cancelled": "killed: it was cancelled",
-        "unstarted": f"{program} cannot be started: {output}",
-        "lost": "its supervisor died",
-    }
-    return ProgramEnd(END_STATUS_MAP.get(how), code, output, words[how])
+    if not line.endswith(b"\n"):
+        return ProgramEnd(Ending.ERROR, 0, "", "its supervisor died")
+    report: dict[str, Any] = json.loads(line)
+    code, output = int(report["code"]), str(report["output"])
+    if not report["is_started"]:
+        return ProgramEnd(Ending.ERROR, code, output, f"{program} cannot be started: {output}")
+    if report["ending"] is not None:
+        return ProgramEnd(Ending(report["ending"]), code, output, str(report["message"]))
+    return ProgramEnd(None, code, output, _exit_words(code))
 
 
 def _exit_words(code: int) -> str:

@@ -2,72 +2,96 @@
 
 Started by `Child`, never by hand. It is a process of its own, not a fork or a re-import of the
 caller's main module, so it works from any script or notebook. Its first message is its job: a call,
-a post to hold, or the equipment to answer tasks with until the other end closes.
+or a service to give until the other end closes.
 """
 
 from __future__ import annotations
 
+import ctypes
+import os
+import signal
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING
+from typing import Any
 
 from radii.errors import InputError
-from radii.processes._child import Call, Service
-from radii.processes._subordinate import CANCEL_MESSAGE, READY_MESSAGE, Cancelled, obey
+from radii.processes._child import Call, Message, MessageKind, Order, Service
 
-if TYPE_CHECKING:
-    from radii.execution import SealedToolbox
+PR_SET_PDEATHSIG = 1
+"""prctl's option: which signal to get when the parent dies."""
 
 
 def main() -> None:
     """Read the job and do it."""
-    obey(int(sys.argv[2]))
+    _die_with(int(sys.argv[2]))
     connection = Connection(int(sys.argv[1]))
     try:
-        job: Call | Service | SealedToolbox = connection.recv()
+        job: Call | Service = connection.recv()
         if isinstance(job, Call):
-            connection.send(_outcome(job))
-        elif isinstance(job, Service):
-            _serve(job, connection)
+            connection.send(_outcome(job.function, job.arguments))
         else:
-            _answer_tasks(job, connection)
+            _serve(job, connection)
     except (EOFError, BrokenPipeError, ConnectionResetError):
         return
 
 
-def _outcome(call: Call) -> tuple[str, object]:
+def _die_with(parent: int) -> None:
+    """Leave Ctrl-C to the parent, and die when it dies, however it dies (at once on Linux)."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+class Line:
+    """What a service can say and ask while it works on a request."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._number = 0
+        self._is_cancelled = False
+
+    def is_cancelled(self) -> bool:
+        """Called often: does nobody wait for the answer any more?"""
+        while not self._is_cancelled and self._connection.poll():
+            self._is_cancelled = self._connection.recv().number == self._number
+        return self._is_cancelled
+
+    def report(self, value: object) -> None:
+        """Tell how far the work has come. What is told counts even if the process is killed."""
+        self._connection.send(Message(MessageKind.PARTIAL, value))
+
+    def next_request(self) -> tuple[Any, ...]:
+        """The arguments of the next request, once there is one."""
+        self._is_cancelled = False
+        while True:
+            order: Order = self._connection.recv()
+            if order.arguments is not None:  # else it came too late: the answer was on its way
+                self._number = order.number
+                return order.arguments
+
+
+def _serve(service: Service, connection: Connection) -> None:
+    handle = service.make(*service.arguments)
+    line = Line(connection)
+    first = (line,) if service.has_line else ()
+    connection.send(Message(MessageKind.READY))
+    while True:
+        arguments = line.next_request()
+        connection.send(_outcome(handle, (*first, *arguments)))
+
+
+def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Message:
     try:
-        return "value", call.function(*call.arguments)
+        return Message(MessageKind.VALUE, function(*arguments))
     except InputError as error:
-        return "input error", str(error)
-    except MemoryError:
+        return Message(MessageKind.INPUT_ERROR, str(error))
+    except MemoryError:  # the process dies of it, and its parent reads that
         raise
     except Exception as error:
-        return "error", f"{type(error).__name__}: {error}"
-
-
-def _serve(post: Service, connection: Connection) -> None:
-    handle = post.make(*post.arguments)
-    while True:
-        connection.send(_outcome(Call(handle, connection.recv())))
-
-
-def _answer_tasks(equipment: SealedToolbox, connection: Connection) -> None:
-    import torch
-
-    torch.set_num_threads(1)
-    from radii.execution import Inline, PartialResults
-
-    is_cancelled = Cancelled(connection)
-    inline = Inline(equipment.unpack(), is_cancelled, lambda r: connection.send(PartialResults(r)))
-    connection.send(READY_MESSAGE)
-    while True:
-        message = connection.recv()
-        if message == CANCEL_MESSAGE:  # it came too late: the answer was on its way
-            continue
-        is_cancelled.value = False
-        inline.submit(message)
-        connection.send(inline.wait()[1])
+        return Message(MessageKind.ERROR, f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":

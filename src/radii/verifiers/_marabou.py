@@ -196,7 +196,8 @@ def _combined_answer(
         return Answer(Verdict.ROBUST, margin=margin)
     if ended.missing is not None or ended.code != 0:
         said = f"; it printed: {ended.last_line}" if ended.last_line else ""
-        return Answer(ended.missing or Verdict.ERROR, message=f"Marabou: {ended.peculiarity}{said}")
+        verdict = Verdict(ended.missing or Verdict.ERROR)
+        return Answer(verdict, message=f"Marabou: {ended.peculiarity}{said}")
     verdicts = [answer.verdict for answer in told]
     for verdict in (Verdict.TIMEOUT, Verdict.CANCELLED, Verdict.ERROR):
         if verdict in verdicts:

@@ -1,36 +1,43 @@
 """The verifier `portfolio`: races others on a query and takes the first answer that counts.
 
-Each member runs in a process of its own. A counterexample or a proof of one ends the race; the
-others are told to stop, and killed if they do not. The result names who answered.
+Each member runs in a process of its own, which is kept for the next query. A counterexample or a
+proof of one ends the race; the others are told to stop, and killed if they do not. The result names
+who answered.
 """
 
 from __future__ import annotations
 
 import math
 import pickle
-import time
-from collections.abc import Sequence
-from dataclasses import replace
-from multiprocessing.connection import wait
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from radii.balls import Ball, Norm
 from radii.errors import SpecificationError
 from radii.networks import Network
-from radii.processes import family_seconds
+from radii.processes import (
+    ONE_THREAD,
+    START_SECONDS,
+    Allowance,
+    Child,
+    Line,
+    Message,
+    MessageKind,
+    Service,
+    StoppedCall,
+    family_seconds,
+    watch,
+)
 from radii.properties import LinearRequirement, Requirement
 from radii.queries import Specification
 from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, Limits, Verifier
-from radii.verifiers._portfolio_members import PortfolioMember, member_for
 
 MEMBER_POLL_SECONDS = 0.02
 """Between two looks at limits."""
 
 MEMBER_GRACE_SECONDS = 0.4
 """How long a member may take to stop when it is told to, before it is killed."""
-
-
-MemberAnswer = tuple[PortfolioMember, Answer]
 
 
 class Portfolio(Verifier):
@@ -72,58 +79,153 @@ class Portfolio(Verifier):
         norm = region.norm if isinstance(region, Ball) else Norm.LINF
         kind = type(specification.requirement)
         able = [each for each in self.members if each.unsupported(network, norm, kind) is None]
-        runners = [member_for(verifier) for verifier in able]
+        members = [member_for(verifier) for verifier in able]
         late: list[MemberAnswer] = []
         try:
-            for runner in runners:
-                runner.ask(network, specification, limits)
-            answer = _race(runners, limits)
+            for member in members:
+                member.ask(network, specification, limits)
+            answer = _race(members, limits)
         finally:
-            late += _stop(runners)
+            late += _stop(members)
         return _contradiction(answer, late) or answer
 
 
-def _race(runners: Sequence[PortfolioMember], limits: Limits) -> Answer:
+@dataclass(frozen=True, slots=True, eq=False)
+class PortfolioJob:
+    """One specification to decide; `network` comes along the first time it is needed.
+
+    `started` is on `time.monotonic`'s clock, which all processes of a machine share.
+    """
+
+    fingerprint: str
+    network: Network | None
+    specification: Specification
+    seconds: float
+    started: float
+    memory_bytes: int | None
+    cpu_seconds: float
+
+
+@dataclass(slots=True, eq=False)
+class PortfolioMember:
+    """One process that runs one verifier, and the networks that it has been given."""
+
+    verifier: Verifier
+    child: Child
+    known: set[str] = field(default_factory=set)
+
+    @classmethod
+    def start(cls, verifier: Verifier) -> PortfolioMember:
+        service = Service(_serve_verifier, (verifier,), has_line=True)
+        return cls(verifier, Child.start(service, Allowance(START_SECONDS), ONE_THREAD))
+
+    @property
+    def name(self) -> tuple[str, str]:
+        return self.verifier.name, self.verifier.version
+
+    def ask(self, network: Network, specification: Specification, limits: Limits) -> None:
+        """Start deciding, at once or as soon as the process is ready."""
+        fingerprint = network.fingerprint
+        job = PortfolioJob(
+            fingerprint,
+            None if fingerprint in self.known else network,
+            specification,
+            limits.seconds,
+            limits.started,
+            limits.memory_bytes,
+            limits.cpu_seconds,
+        )
+        if self.child.is_ready:  # else the job may be taken back before it begins
+            self.known.add(fingerprint)
+        self.child.ask((job,), Allowance(memory_bytes=limits.memory_bytes))
+
+    def answer(self, event: Message | StoppedCall) -> Answer:
+        """What the process came to, in the words of a verifier."""
+        if isinstance(event, Message):
+            if event.kind is not MessageKind.VALUE:
+                return Answer(Verdict.ERROR, message=event.value)
+            answer: Answer = event.value
+            return answer
+        message = event.message
+        if event.has_died:
+            message = f"its process died ({self.child.reason_of_death})"
+        return Answer(Verdict(event.ending), message=message)
+
+
+MemberAnswer = tuple[PortfolioMember, Answer]
+
+_members: dict[bytes, PortfolioMember] = {}
+
+
+def member_for(verifier: Verifier) -> PortfolioMember:
+    """The living member that runs such a verifier in this process; a new one if there is none."""
+    key = pickle.dumps(verifier)
+    member = _members.get(key)
+    if member is None or member.child.is_busy or member.child.is_dead:
+        if member is not None:
+            member.child.kill()
+        member = _members[key] = PortfolioMember.start(verifier)
+    return member
+
+
+def _serve_verifier(verifier: Verifier) -> Callable[[Line, PortfolioJob], Answer]:
+    """What the process of a member does."""
+    import torch
+
+    torch.set_num_threads(1)
+    networks: dict[str, Network] = {}
+
+    def decide(line: Line, job: PortfolioJob) -> Answer:
+        if job.network is not None:
+            networks[job.fingerprint] = job.network
+        network = networks[job.fingerprint]
+        limits = Limits(
+            job.seconds, job.memory_bytes, line.is_cancelled, job.started, job.cpu_seconds
+        )
+        return verifier.decide(network, job.specification, limits)[0]
+
+    return decide
+
+
+def _answers(members: Sequence[PortfolioMember], seconds: float) -> Iterator[MemberAnswer]:
+    """Who has answered or was killed, within so many seconds."""
+    by_child = {member.child: member for member in members}
+    for child, event in watch(list(by_child), seconds):
+        yield by_child[child], by_child[child].answer(event)
+
+
+def _race(members: Sequence[PortfolioMember], limits: Limits) -> Answer:
     """The first answer that counts, with who gave it; else why there is none."""
     missing: list[MemberAnswer] = []
     cpu_started = family_seconds()
-    while running := [runner for runner in runners if runner.is_busy]:
+    while running := [member for member in members if member.child.is_busy]:
         expired = limits.expired
         if expired is not None:
             return Answer(expired)
         if limits.cpu_seconds < math.inf:
             used = family_seconds() - cpu_started
-            if not all(runner.is_ready for runner in running):  # loading is no part of the query
+            if not all(member.child.is_ready for member in running):  # loading does not count
                 cpu_started += used
             elif used > limits.cpu_seconds:
                 return Answer(Verdict.TIMEOUT, message="its members used up the processor time")
-        ready = wait([runner.connection for runner in running], timeout=MEMBER_POLL_SECONDS)
-        answers = [
-            (runner, answer)
-            for runner in running
-            if runner.connection in ready and (answer := runner.take()) is not None
-        ]
-        for runner in running:
-            if runner.is_busy and runner.overran(limits.memory_bytes):
-                runner.kill()
-                answers.append((runner, Answer(Verdict.MEMOUT, message="killed at its limit")))
-        missing += [(runner, answer) for runner, answer in answers if answer.verdict.is_missing]
-        counting = [(runner, answer) for runner, answer in answers if not answer.verdict.is_missing]
+        answers = list(_answers(running, MEMBER_POLL_SECONDS))
+        missing += [(member, answer) for member, answer in answers if answer.verdict.is_missing]
+        counting = [(member, answer) for member, answer in answers if not answer.verdict.is_missing]
         if counting:
-            runner, answer = max(counting, key=lambda said: said[1].verdict is Verdict.ROBUST)
-            arithmetic = runner.verifier.arithmetic
-            first = replace(answer, answered_by=runner.name, arithmetic=arithmetic)
+            member, answer = max(counting, key=lambda pair: pair[1].verdict is Verdict.ROBUST)
+            arithmetic = member.verifier.arithmetic
+            first = replace(answer, answered_by=member.name, arithmetic=arithmetic)
             return _contradiction(first, counting) or first
     return _no_answer(missing)
 
 
 def _contradiction(answer: Answer, others: Sequence[MemberAnswer]) -> Answer | None:
     """A counterexample that was replayed weighs more than a proof that came before it."""
-    for runner, other in others:
+    for member, other in others:
         if answer.verdict is Verdict.ROBUST and other.verdict is Verdict.NOT_ROBUST:
             claimed = " ".join(answer.answered_by or ())
             message = f"{claimed} claims a proof here, which this counterexample contradicts"
-            return replace(other, answered_by=runner.name, message=message)
+            return replace(other, answered_by=member.name, message=message)
     return None
 
 
@@ -132,29 +234,17 @@ def _no_answer(missing: Sequence[MemberAnswer]) -> Answer:
     verdicts = [answer.verdict for _, answer in missing]
     order = (Verdict.TIMEOUT, Verdict.MEMOUT, Verdict.UNKNOWN, Verdict.ERROR, Verdict.CANCELLED)
     words = "; ".join(
-        f"{runner.verifier.name}: {answer.message or answer.verdict.value}"
-        for runner, answer in missing
+        f"{member.verifier.name}: {answer.message or answer.verdict.value}"
+        for member, answer in missing
     )
     return Answer(min(verdicts, key=order.index), message=words)
 
 
-def _stop(runners: Sequence[PortfolioMember]) -> list[MemberAnswer]:
+def _stop(members: Sequence[PortfolioMember]) -> list[MemberAnswer]:
     """End the race, and take what was said meanwhile."""
     late: list[MemberAnswer] = []
-    end = time.monotonic() + MEMBER_GRACE_SECONDS
-    for runner in runners:
-        if not runner.is_dead:
-            runner.cancel()
-    while running := [runner for runner in runners if runner.is_busy]:
-        left = end - time.monotonic()
-        if left <= 0:
-            for runner in running:
-                runner.kill()
-            break
-        ready = wait([runner.connection for runner in running], timeout=left)
-        late += [
-            (runner, answer)
-            for runner in running
-            if runner.connection in ready and (answer := runner.take()) is not None
-        ]
+    for member in members:
+        member.child.cancel(MEMBER_GRACE_SECONDS)
+    while running := [member for member in members if member.child.is_busy]:
+        late += _answers(running, MEMBER_GRACE_SECONDS)
     return late

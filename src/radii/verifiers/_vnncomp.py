@@ -168,7 +168,7 @@ class VnnComp(Verifier):
                 scratch=place,
             )
             if ended.missing is not None:
-                return Answer(ended.missing, message=_words(self.tool, ended))
+                return Answer(Verdict(ended.missing), message=_words(self.tool, ended))
         assert ended is not None
         return read_answer(self.tool, out, ended)
 
