@@ -159,6 +159,11 @@ class Result:
             raise ValueError(f"NOT_ROBUST at eps {self.eps} needs a witness within it")
 
     @property
+    def author(self) -> str:
+        """Who gave it: name and version."""
+        return f"{self.verifier} {self.version}".strip()
+
+    @property
     def own_seconds(self) -> float:
         """What it adds to the wall time of its instance."""
         return self.seconds if self.added_seconds is None else self.added_seconds

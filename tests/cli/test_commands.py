@@ -16,7 +16,7 @@ import pytest
 from conftest import make_older, write_linear, write_points
 from radii.cli import main
 from radii.distributions import read_results
-from radii.distributions._verona import VERONA_COLUMNS
+from radii.results import VERONA_COLUMNS
 from radii.store import STORE_FILE
 
 

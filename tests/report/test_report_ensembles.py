@@ -16,8 +16,8 @@ from radii.ensembles import FILE_NAME, EnsembleStudy, Point
 from radii.errors import StoreError
 from radii.networks import Network
 from radii.report import make_payload, write_report
-from radii.report._following import ENSEMBLE_FILE
 from radii.report._live import ExperimentWatcher
+from radii.store import ENSEMBLE_FILE
 
 __all__ = ["browser"]
 

@@ -16,7 +16,9 @@ import pytest
 from made_experiments import HOSTILE, ROBUST, STANDARD, write_experiment
 
 from radii.distributions import Distribution, Share
-from radii.report import Source, make_payload, payload_of, write_report
+from radii.report import make_payload, payload_of, write_report
+from radii.results import COLUMNS, Run
+from radii.store import StoredSettings
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="the package playwright is not installed"
@@ -357,8 +359,10 @@ def test_ten_thousand_inputs_answer_the_slider_at_once(browser: Any, tmp_path: P
             seconds=1.0,
         )
         parts.append(part)
-    source = Source(tmp_path, {"source": "made up"}, Distribution.union(parts))
-    write_report(payload_of([source]), tmp_path / "large.html")
+    both = Distribution.union(parts)
+    columns = {name: both.column(name) for name in COLUMNS}
+    run = Run(tmp_path, columns, StoredSettings(source="made up"))
+    write_report(payload_of([run]), tmp_path / "large.html")
     for opened in open_page(browser, tmp_path / "large.html"):
         assert opened.page.locator("#brackets .pager").inner_text().find("of 40,000") > 0
         chart = opened.page.locator("#points .chart")

@@ -17,7 +17,7 @@ from conftest import work_in_this_process, write_linear, write_points
 from radii.cli import main
 from radii.errors import InputError, StoreError
 from radii.experiments import Experiment, Plan, prepare
-from radii.report import FollowedStore
+from radii.results import FollowedStore
 from radii.search import Question, QuestionKind
 from radii.store import STORE_FILE, Store
 from radii.verdicts import Measurement, Result, Verdict
@@ -122,9 +122,9 @@ def deletions(made: Made) -> Iterator[str]:
 
 def followed(place: Path) -> list[tuple[object, ...]]:
     """As the report and the live page read it."""
-    source = FollowedStore(place)
-    source.refresh()
-    return numbers(source.measurements)
+    store = FollowedStore(place)
+    store.refresh()
+    return numbers([record.measurement for record in store.records])
 
 
 def one_record(store: Store, key: str) -> Measurement:

@@ -71,19 +71,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli.progress import ProgressBar
-    from radii.distributions import read_results
     from radii.experiments import default_jobs, prepare_audit
+    from radii.results import read
     from radii.store import Store
 
     if args.jobs is not None and args.jobs < 1:
         raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
     if not args.results.exists():
         raise StoreError(f"{args.results}: no such file or directory")
-    published = read_results(args.results)
+    published = read(args.results)
     names = ("domain", "mean", "std", "layout", "norm", "split", "attack", "seed")
-    rows = published.distribution
     audit = prepare_audit(
-        zip(rows, rows.column("split").tolist(), strict=True),
+        zip(published.measurements, published.columns["split"].tolist(), strict=True),
         args.networks,
         args.data,
         **{name: getattr(args, name) for name in names},

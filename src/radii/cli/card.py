@@ -35,13 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli.compare import confidence_level, eps_values
-    from radii.report import card, read_evidence
+    from radii.report import card
+    from radii.results import read
 
     eps, level = eps_values(args.eps), confidence_level(args.level)
     for place in args.places:
         if not place.exists():
             raise StoreError(f"{place}: no such file or directory")
-    text = card([read_evidence(place) for place in args.places], eps=eps, level=level)
+    text = card([read(place) for place in args.places], eps=eps, level=level)
     if args.output is None:
         say(*text.split("\n"))
         return 0

@@ -8,7 +8,7 @@ from typing import Any
 
 from radii.cli.data_convert import add_convert
 from radii.cli.options import add_experiment_flags, experiment_from
-from radii.errors import ExperimentError, StoreError
+from radii.errors import ExperimentError
 from radii.terminal import say
 
 DESCRIPTION = "Turn what you have into what another tool reads, or the other way round."
@@ -142,31 +142,24 @@ def _convert_from_verona(args: argparse.Namespace) -> int:
     Domain.parse(args.domain)
     if args.out.is_file():  # experiments are edited by hand
         raise ExperimentError(f"--out {args.out} is there already; name another file")
-    found = find_experiment(args.folder)
-    text = found.as_toml(domain=args.domain, beside=args.out.resolve().parent)
+    experiment = find_experiment(args.folder)
+    text = experiment.as_toml(domain=args.domain, beside=args.out.resolve().parent)
     _write_file(args.out, text.encode())
     Experiment.from_options(Experiment.options_of(args.out))  # what was written can be read
-    say(f"{args.out}: {len(found.networks)} networks, images of {found.data}")
+    say(f"{args.out}: {len(experiment.networks)} networks, images of {experiment.data}")
     say(f"  radii run {args.out} --out results")
-    for place in found.results:
+    for place in experiment.results:
         say(f"  radii import {place} -o {place.name}.csv")
     return 0
 
 
 def _convert_results(args: argparse.Namespace) -> int:
-    from radii.distributions import Distribution, write_verona_folder
-    from radii.queries import Grid
-    from radii.store import Store
+    from radii.results import read_store, write_verona_folder
 
-    with Store.open(args.directory) as store:
-        experiment = store.experiment()
-        if experiment is None:
-            raise StoreError(f"{args.directory}: no experiment was begun here")
-        distribution = Distribution(store.measurements())
-    count = write_verona_folder(
-        args.out, distribution, grid=Grid.parse(experiment["grid"]), split=experiment["split"]
-    )
-    left_out = len(distribution) - count
+    results = read_store(args.directory)
+    split = results.settings.split or ""
+    count = write_verona_folder(args.out, results.measurements, grid=results.grid, split=split)
+    left_out = len(results) - count
     note = f" ({left_out} misclassified inputs are left out, as VERONA does)" if left_out else ""
     say(f"{args.out}: {count} results{note}")
     return 0

@@ -102,7 +102,7 @@ def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
     from radii.distributions import Distribution
     from radii.report import finding_sentences, make_payload, write_report
 
-    distribution = Distribution(store.measurements())
+    distribution = Distribution.from_store(store)
     console = Console(quiet=quiet, highlight=False)
     console.print()
     for sentence in finding_sentences(distribution, eps=TRAINED_AT):

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from radii.distributions import Distribution
-from radii.queries import Grid
 from radii.results import Effort, effort_of, theoretical_maximum
+from radii.store import StoredSettings
 
 INPUT_COLUMNS = ("inputs", "fewest", "most", "mean", "CPU s", "wall s", "time-outs")
 TOTAL_COLUMNS = ("queries", "time-outs", "memory-outs", "missing", "cancelled")
 
 
-def effort_tables(
-    distribution: Distribution, experiment: Mapping[str, Any] | None
-) -> tuple[Table, Table]:
+def effort_tables(distribution: Distribution, settings: StoredSettings) -> tuple[Table, Table]:
     """Queries and seconds of an input that was searched; all queries. A row a network."""
-    each = _effort_table(_search_title(experiment), INPUT_COLUMNS)
+    each = _effort_table(_search_title(settings), INPUT_COLUMNS)
     each.caption = "queries of an input: fewest, most, mean; then its mean seconds and time-outs"
     total = _effort_table("All queries", TOTAL_COLUMNS)
     parts = distribution.by_network()
@@ -47,16 +45,15 @@ def effort_object(part: Distribution) -> dict[str, Any]:
     return dataclasses.asdict(effort_of(part))
 
 
-def _search_title(experiment: Mapping[str, Any] | None) -> str:
+def _search_title(settings: StoredSettings) -> str:
     """How it was searched, and what the theory says of that."""
-    if experiment is None or "search" not in experiment:
+    if settings.search is None:
         return "Effort"
-    k, words = experiment.get("k"), [f"Effort of search {experiment['search']}"]
+    k, words = settings.k, [f"Effort of search {settings.search}"]
     if k is not None:
         words.append(f"k = {k}")
-    if experiment["search"] in ("k-binary", "binary"):
-        values = len(Grid.parse(experiment["grid"]))
-        most = theoretical_maximum(values, k or 1)
+    if settings.search in ("k-binary", "binary") and settings.grid is not None:
+        most = theoretical_maximum(len(settings.grid), k or 1)
         if most is not None:
             words.append(f"in theory at most {most} queries")
     return ", ".join(words)

@@ -13,6 +13,8 @@ from radii.terminal import say
 if TYPE_CHECKING:
     import pandas as pd
 
+    from radii.results import Run
+
 
 DESCRIPTION = "Write one row an instance. Without a witness `upper` is inf (verona: empty)."
 
@@ -33,16 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli.csv_output import write_csv
-    from radii.distributions import Distribution
-    from radii.store import Store
+    from radii.results import frame_of_columns, read_store
 
-    with Store.open(args.directory) as store:
-        experiment = store.experiment() or {}
-        distribution = Distribution.from_store(store)
-    if args.format == "verona":
-        frame = _verona_table(distribution, experiment)
-    else:
-        frame = distribution.to_pandas()
+    results = read_store(args.directory)
+    is_published = args.format == "verona"
+    frame = _verona_table(results) if is_published else frame_of_columns(results.columns)
     if args.format == "parquet":
         if args.output is None:
             raise StoreError("parquet is binary: name a file with --output")
@@ -53,19 +50,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _verona_table(distribution: Any, experiment: dict[str, Any]) -> pd.DataFrame:
-    from radii.distributions import verona_frame
-    from radii.queries import Grid
+def _verona_table(results: Run) -> pd.DataFrame:
+    from radii.results import verona_frame
 
-    left_out = int((~distribution.correct).sum())
+    left_out = int((~results.columns["correct"]).sum())
     if left_out:
         say(
             f"radii: {left_out} misclassified inputs are left out, as in the published files",
             file=sys.stderr,
         )
-    return verona_frame(
-        distribution, grid=Grid.parse(experiment["grid"]), split=experiment["split"]
-    )
+    return verona_frame(results.measurements, grid=results.grid, split=results.settings.split or "")
 
 
 def _write_export(path: Path | None, write: Any) -> None:

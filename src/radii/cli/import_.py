@@ -57,13 +57,14 @@ def run(args: argparse.Namespace) -> int:
     from radii.cli.console import Console
     from radii.cli.csv_output import write_csv
     from radii.cli.tables import summary_table
-    from radii.distributions import read_results
+    from radii.distributions import Distribution
+    from radii.results import frame_of_columns, read
 
     if args.output.suffix not in TABLE_SUFFIXES or args.output.is_dir():
         raise DataError(f"{args.output}: an imported table ends in {' or '.join(TABLE_SUFFIXES)}")
     if not args.place.exists():
         raise StoreError(f"{args.place}: no such file or directory")
-    imported = read_results(
+    imported = read(
         args.place,
         largest_eps=args.largest_eps,
         distrust=args.distrust,
@@ -72,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     )
     for note in imported.notes:
         say(f"radii: {note}", file=sys.stderr)
-    frame = imported.distribution.to_pandas()
+    frame = frame_of_columns(imported.columns)
     try:
         args.output.parent.mkdir(parents=True, exist_ok=True)
         if args.output.suffix == ".csv":
@@ -82,6 +83,6 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise StoreError(f"{args.output}: cannot be written ({error.strerror or error})") from None
     console = Console()
-    console.print(summary_table(imported.distribution, console))
+    console.print(summary_table(Distribution.from_run(imported), console))
     say(f"{args.output}: {len(frame)} brackets, as claimed; radii show {args.output}")
     return 0

@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.distributions import Distribution
+    from radii.results import Run
     from radii.store import Store
     from radii.verdicts import Measurement
 
@@ -41,39 +41,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.store import Store
+    from radii.results import read, read_store
 
-    if args.directory.is_file():
-        if args.statistics:
-            raise ExperimentError(
-                f"{args.directory}: --statistics needs the --out of a run; a table holds no queries"
-            )
-        from radii.distributions import read_results
-
-        imported = read_results(args.directory)
-        for note in imported.notes:
-            say(f"radii: {note}", file=sys.stderr)
-        _print_distribution(
-            imported.distribution, [], None, as_json=args.json, instances=args.instances
+    if args.directory.is_file() and args.statistics:
+        raise ExperimentError(
+            f"{args.directory}: --statistics needs the --out of a run; a table holds no queries"
         )
-        return 0
-    with Store.open(args.directory) as store:
-        if args.statistics:
-            print_statistics(store, as_json=args.json)
-        else:
-            print_store(store, as_json=args.json, instances=args.instances)
+    results = read(args.directory) if args.directory.is_file() else read_store(args.directory)
+    for note in results.notes:
+        say(f"radii: {note}", file=sys.stderr)
+    if args.statistics:
+        _print_statistics(results, as_json=args.json)
+    else:
+        print_run(results, as_json=args.json, instances=args.instances)
     return 0
 
 
-def print_statistics(store: Store, *, as_json: bool) -> None:
+def _print_statistics(results: Run, *, as_json: bool) -> None:
     """Print what the search cost, a row a network."""
     from radii.cli.console import Console
     from radii.cli.efforts import effort_object, effort_tables
     from radii.distributions import Distribution
 
-    distribution = Distribution(store.measurements())
+    distribution = Distribution.from_run(results)
     if not as_json:
-        Console().print(*effort_tables(distribution, store.experiment()))
+        Console().print(*effort_tables(distribution, results.settings))
         return
     networks = [
         {"network": name, "statistics": effort_object(part)}
@@ -83,30 +75,27 @@ def print_statistics(store: Store, *, as_json: bool) -> None:
     say("")
 
 
-def print_store(store: Store, *, as_json: bool, instances: bool = False) -> None:
+def print_store(store: Store, *, as_json: bool) -> None:
     """Print an experiment's distribution, and loudly any disagreement."""
+    from radii.results import read_store
+
+    print_run(read_store(store), as_json=as_json)
+
+
+def print_run(results: Run, *, as_json: bool, instances: bool = False) -> None:
+    """Print what was measured or read, and loudly any disagreement."""
     from radii.distributions import Distribution
 
+    distribution = Distribution.from_run(results)
+    arithmetic = results.settings.text_of("arithmetic")
     disagreements = [
-        {"network": network, "input": index, "disagreement": str(disagreement)}
-        for network, index, disagreement in store.disagreements()
+        {
+            "network": results.columns["network"][row].item(),
+            "input": results.columns["input"][row].item(),
+            "disagreement": str(disagreement),
+        }
+        for row, disagreement in results.disagreements
     ]
-    distribution = Distribution(store.measurements())
-    arithmetic = (store.experiment() or {}).get("arithmetic")
-    _print_distribution(
-        distribution, disagreements, arithmetic, as_json=as_json, instances=instances
-    )
-
-
-def _print_distribution(
-    distribution: Distribution,
-    disagreements: Sequence[dict[str, Any]],
-    arithmetic: str | None,
-    *,
-    as_json: bool,
-    instances: bool,
-) -> None:
-    """`arithmetic` is what the experiment asked for; each proof has its own."""
     if as_json:
         parts = distribution.by_network().values()
         networks = [_network_object(part, arithmetic) for part in parts]
@@ -128,7 +117,8 @@ def _print_distribution(
         )
 
 
-def _network_object(part: Distribution, arithmetic: str | None) -> dict[str, Any]:
+def _network_object(part: Distribution, arithmetic: object) -> dict[str, Any]:
+    """`arithmetic` is what the experiment asked for; each proof has its own."""
     first = part.measurements[0]
     return {
         "network": first.network,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.errors import DataError, StoreError
+from radii.errors import DataError
 from radii.terminal import say
 
 if TYPE_CHECKING:
@@ -44,33 +43,18 @@ def read_distributions(
     Networks of the same name in several places carry the place's name too, unless they are one
     network on several splits. `split` names the inputs of places that do not tell it themselves.
     """
-    from radii.distributions import Distribution, read_results
+    from radii.distributions import Distribution
+    from radii.results import check_distinct, read, with_distinct_names
 
-    several = Counter(place.resolve() for place in places)
-    for place in places:
-        if several[place.resolve()] > 1:
-            raise StoreError(f"{place}: the same results are given twice")
-        if not place.exists():
-            raise StoreError(f"{place}: no such file or directory")
-    parts = []
-    for place in places:
-        read = read_results(place, distrust=distrust)
-        for note in read.notes:
-            say(f"radii: {note}", file=sys.stderr)
-        parts.append(read.distribution)
+    check_distinct(places)
+    runs = [read(place, distrust=distrust) for place in places]
+    for note in (note for run in runs for note in run.notes):
+        say(f"radii: {note}", file=sys.stderr)
     if split:
-        parts = [_with_split(part, split) for part in parts]
-    counts = Counter(_without_suffix(name) for part in parts for name in part.networks)
-    named = []
-    for place, part in zip(places, parts, strict=True):
-        title = _short_path(place, places)
-        names = {}
-        for name in part.networks:
-            plain = _without_suffix(name)
-            is_one = counts[plain] == 1 or _is_one_on_several_splits(plain, parts)
-            names[name] = plain if is_one else f"{plain} ({title})"
-        named.append(part.labelled(network=names))
-    return Distribution.union(named)
+        splits = ([name or split for name in run.columns["split"].tolist()] for run in runs)
+        runs = [run.labelled(split=names) for run, names in zip(runs, splits, strict=True)]
+    named = with_distinct_names(runs, joins_splits=True)
+    return Distribution.union(map(Distribution.from_run, named))
 
 
 def selected(distribution: Distribution, only: list[str]) -> Distribution:
@@ -86,12 +70,12 @@ def selected(distribution: Distribution, only: list[str]) -> Distribution:
             )
         wanted.setdefault(name, []).append(value)
     for name, values in wanted.items():
-        told = distribution.column(SELECTION_COLUMNS[name]).astype(np.str_)
-        absent = [value for value in values if value not in told]
+        column = distribution.column(SELECTION_COLUMNS[name]).astype(np.str_)
+        absent = [value for value in values if value not in column]
         if absent:
-            known = ", ".join(dict.fromkeys(told.tolist()))
+            known = ", ".join(dict.fromkeys(column.tolist()))
             raise DataError(f"--only {name}={absent[0]}: the results have {known}")
-        distribution = distribution.select(np.isin(told, values))
+        distribution = distribution.select(np.isin(column, values))
     return distribution
 
 
@@ -121,38 +105,3 @@ def note_arithmetics(distribution: Distribution) -> None:
     if len(names) > 1:
         parts = "; ".join(f"those of {', '.join(those)} {scope}" for scope, those in names.items())
         say(f"radii: proofs hold in different arithmetics: {parts}", file=sys.stderr)
-
-
-def _is_one_on_several_splits(plain: str, parts: Sequence[Distribution]) -> bool:
-    """Whether all networks of that name have one fingerprint, each part on a split of its own."""
-    found = [
-        part.only(network=name)
-        for part in parts
-        for name in part.networks
-        if _without_suffix(name) == plain
-    ]
-    fingerprints = {text for part in found for text in part.column("fingerprint").tolist()}
-    splits = [text for part in found for text in set(part.column("split").tolist())]
-    is_one = len(fingerprints) == 1 and all(fingerprints)
-    return is_one and all(splits) and len(set(splits)) == len(splits)
-
-
-def _without_suffix(network: str) -> str:
-    """Published files name a network with and without the ending of its file."""
-    return network.removesuffix(".onnx")
-
-
-def _with_split(distribution: Distribution, split: str) -> Distribution:
-    told = distribution.column("split")
-    return distribution.labelled(split=[str(name) or split for name in told])
-
-
-def _short_path(place: Path, places: Sequence[Path]) -> str:
-    """The end of a path, as long as it takes to tell it from the others."""
-    parts = place.resolve().parts
-    others = [other.resolve().parts for other in places if other.resolve() != place.resolve()]
-    for kept in range(1, len(parts) + 1):
-        if all(other[-kept:] != parts[-kept:] for other in others):
-            break
-    short = "/".join(parts[-kept:])
-    return short.removesuffix(place.suffix) if place.is_file() else short

@@ -17,7 +17,6 @@ from radii.distributions._classes import (
     class_gains,
     fairness,
 )
-from radii.distributions._columns import NO_NUMBER
 from radii.distributions._comparisons import (
     CliffsDelta,
     Comparison,
@@ -39,7 +38,13 @@ from radii.distributions._confidence import (
 )
 from radii.distributions._correlations import Correlations, spearman_matrix
 from radii.distributions._costs import adversarial_cost, target_recall
-from radii.distributions._distribution import Distribution, Share, ValueRange
+from radii.distributions._distribution import (
+    Distribution,
+    ImportedResults,
+    Share,
+    ValueRange,
+    read_results,
+)
 from radii.distributions._dominance import Dominance, Stretch, dominance
 from radii.distributions._empirical import Ecdf, ecdf
 from radii.distributions._families import FAMILIES, family_named
@@ -47,7 +52,6 @@ from radii.distributions._fits import Fit, fit, fit_all
 from radii.distributions._goodness import GoodnessOfFit, goodness_of_fit
 from radii.distributions._npmle import Turnbull, turnbull
 from radii.distributions._quality import Quality, quality, quality_table
-from radii.distributions._reading import ImportedResults, read_results
 from radii.distributions._requirements import (
     Judgement,
     RequirementOutcome,
@@ -57,11 +61,10 @@ from radii.distributions._requirements import (
 )
 from radii.distributions._sample_size import Stability, sample_stability, stability_table
 from radii.distributions._searched import is_unsearched, why_unsearched
-from radii.distributions._stores import classes_of
 from radii.distributions._summaries import Summary, inputs_with_radius, summary, summary_table
 from radii.distributions._targets import closest_targets, over_targets
 from radii.distributions._tests import KsMatrix, TestResult, holm, ks_matrix, several_p_value
-from radii.distributions._verona import verona_frame, write_verona_folder
+from radii.results import NO_NUMBER, verona_frame, write_verona_folder
 
 __all__ = [
     "FAMILIES",
@@ -99,7 +102,6 @@ __all__ = [
     "check_inputs_differ",
     "class_curves",
     "class_gains",
-    "classes_of",
     "clopper_pearson",
     "closest_targets",
     "compare",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radii.distributions._columns import Array, Float64
 from radii.distributions._families import Family
+from radii.results import Array, Float64, regular_grid
 
 MOST_CELLS = 4000
 UNGRIDDED_CELLS = 256
@@ -129,22 +129,6 @@ def cells_for(
     last = np.minimum(last, len(edges) - 1)
     first = np.minimum(first, last - 1)
     return Cells(edges, np.maximum(first, 0), np.maximum(last, 1), is_gridded)
-
-
-def regular_grid(values: Float64) -> tuple[float, float] | None:
-    """The smallest of the values (in order, distinct) and the step in which all others follow it.
-
-    None if there are fewer than three, no such step, or only a very fine one.
-    """
-    if len(values) < 3:
-        return None
-    gaps = np.diff(values)
-    step = float(np.min(gaps[gaps > 1e-9 * values[-1]]))
-    places = (values - values[0]) / step
-    rounded = np.round(places)
-    if np.any(np.abs(places - rounded) > 1e-3) or rounded[-1] > MOST_CELLS:
-        return None
-    return float(values[0]), float((values[-1] - values[0]) / rounded[-1])
 
 
 def _read_off(lower: Float64, upper: Float64, end: float) -> Float64 | None:

@@ -12,17 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 import radii
-from radii.distributions._columns import (
-    COLUMNS,
-    NO_NUMBER,
-    Array,
-    Float64,
-    columns_of,
-    complete_columns,
-    measurements_of,
-)
+from radii import results
 from radii.errors import DataError
 from radii.properties import is_of_class
+from radii.results import COLUMNS, NO_NUMBER, Array, Float64, Run
 from radii.verdicts import Measurement
 
 if TYPE_CHECKING:
@@ -81,12 +74,12 @@ class Distribution:
         rows = tuple(measurements)
         if not rows:
             raise DataError("a distribution needs at least one measurement")
-        self._columns = complete_columns(columns_of(rows))
+        self._columns = results.complete_columns(results.columns_of(rows))
 
     @classmethod
-    def _of(cls, columns: dict[str, Array]) -> Self:
+    def _of(cls, columns: Mapping[str, Array]) -> Self:
         made = cls.__new__(cls)
-        made._columns = columns
+        made._columns = dict(columns)
         return made
 
     @classmethod
@@ -96,23 +89,23 @@ class Distribution:
         Without `correct`, an input is misclassified when its `upper` is 0. `docs/distributions.md`
         lists the columns.
         """
-        return cls._of(
-            complete_columns({"lower": np.asarray(lower), "upper": np.asarray(upper), **columns})
-        )
+        sides = {"lower": np.asarray(lower), "upper": np.asarray(upper)}
+        return cls._of(results.complete_columns({**sides, **columns}))
 
     @classmethod
     def from_pandas(cls, frame: pd.DataFrame) -> Self:
         """From a table as `to_pandas` gives it; only `lower` and `upper` must be there."""
-        from radii.distributions._frames import columns_of_frame
+        return cls._of(results.complete_columns(results.columns_of_frame(frame)))
 
-        return cls._of(complete_columns(columns_of_frame(frame)))
+    @classmethod
+    def from_run(cls, run: Run) -> Self:
+        """The brackets of what was read by `radii.results.read`."""
+        return cls._of(run.columns)
 
     @classmethod
     def from_store(cls, place: Store | Path | str, *, training: str = "") -> Self:
         """The brackets of an experiment, from its open store or from its directory."""
-        from radii.distributions._stores import columns_of_store
-
-        return cls._of(complete_columns({**columns_of_store(place), "training": training}))
+        return cls.from_run(results.read_store(place).labelled(training=training))
 
     @classmethod
     def union(cls, parts: Iterable[Distribution]) -> Self:
@@ -127,10 +120,11 @@ class Distribution:
 
         `dist.labelled(split="test", training={"a": "standard", "b": "pgd"})`
         """
-        told: dict[str, Any] = dict(self._columns)
+        values: dict[str, Any] = dict(self._columns)
         for name, value in columns.items():
-            told[name] = self._by_network_name(name, value) if isinstance(value, Mapping) else value
-        return self._of(complete_columns(told))
+            is_by_name = isinstance(value, Mapping)
+            values[name] = self._by_network_name(name, value) if is_by_name else value
+        return self._of(results.complete_columns(values))
 
     def _by_network_name(self, name: str, values: Mapping[str, Any]) -> list[Any]:
         absent = [network for network in self.networks if network not in values]
@@ -150,7 +144,7 @@ class Distribution:
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
         """One an instance, in order."""
-        return tuple(measurements_of(self._columns))
+        return tuple(results.measurements_of(self._columns))
 
     # --- columns
 
@@ -384,9 +378,7 @@ class Distribution:
 
     def to_pandas(self) -> pd.DataFrame:
         """One row an instance; `upper` is inf without a witness. `from_pandas` takes it back."""
-        from radii.distributions._frames import frame_of_columns
-
-        return frame_of_columns(self._columns)
+        return results.frame_of_columns(self._columns)
 
     # --- figures, whose options `docs/figures.md` lists
 
@@ -414,3 +406,37 @@ def _distinct(values: Array) -> Array:
 
 def _key(value: Any) -> Any:
     return None if value in (NO_NUMBER, "") else value.item()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImportedResults:
+    """What a file says, and what about it cannot be taken at its word."""
+
+    run: Run
+
+    @property
+    def distribution(self) -> Distribution:
+        return Distribution.from_run(self.run)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.run.notes
+
+
+def read_results(
+    place: Path | str,
+    *,
+    largest_eps: float | None = None,
+    distrust: bool = False,
+    split: str = "",
+    training: str = "",
+) -> ImportedResults:
+    """Read a file, or the folder of a VERONA experiment or of a radii run.
+
+    The options are those of `radii.results.read`.
+    """
+    return ImportedResults(
+        results.read(
+            place, largest_eps=largest_eps, distrust=distrust, split=split, training=training
+        )
+    )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from radii.balls import Ball, Domain, Norm
+from radii.balls import Ball, Norm
 from radii.datasets import Dataset
 from radii.distributions import (
     Distribution,
@@ -38,7 +37,7 @@ from radii.guarantees._populations import Float64
 from radii.networks import Network, load_network
 from radii.properties import parse
 from radii.queries import Grid, Instance, Query
-from radii.store import Store
+from radii.store import Store, StoredSettings
 from radii.verdicts import Array
 from radii.witnesses import check_witness
 
@@ -272,10 +271,14 @@ def measure_run(
         distribution = Distribution.from_store(store)
         shares = {}
         if samples:
-            described = store.experiment() or {}
-            networks = _networks(store, described, mean, std)
-            instances = _instances(store, networks, Norm(described["norm"]))
-            shares = _sampled(networks, instances, eps, samples, int(described["seed"]))
+            settings = store.settings()
+            if settings.norm is None or settings.seed is None:
+                raise DataError(
+                    f"{directory}: its store does not say in which norm it was measured"
+                )
+            networks = _networks(store, settings, mean, std)
+            instances = _instances(store, networks, settings.norm)
+            shares = _sampled(networks, instances, eps, samples, settings.seed)
     return metrics_of(distribution, eps, level=level, shares=shares, samples=samples)
 
 
@@ -316,18 +319,15 @@ def _sampled(
 
 def _networks(
     store: Store,
-    described: Mapping[str, Any],
+    settings: StoredSettings,
     mean: npt.ArrayLike | None,
     std: npt.ArrayLike | None,
 ) -> dict[str, Network]:
     """The networks of a run, from the files that it was given, if these are still the same."""
     networks, files = {}, store.networks()
-    for (name, fingerprint), key in zip(
-        described["networks"].items(), described["domain"], strict=True
-    ):
-        _, path = files[fingerprint]
-        low, high = (np.array(json.loads(side)) for side in key.split(":"))
-        network = load_network(path, domain=Domain(low, high), mean=mean, std=std, name=name)
+    for fingerprint, domain in settings.domain_of_network().items():
+        name, path = files[fingerprint]
+        network = load_network(path, domain=domain, mean=mean, std=std, name=name)
         if network.fingerprint != fingerprint:
             raise DataError(
                 f"{path}: this is not the network that was measured; give the --mean and --std of "

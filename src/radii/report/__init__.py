@@ -6,18 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 _HOMES = {
-    "FollowedStore": "_following",
     "Gate": "_access",
     "LiveServer": "_server",
     "Payload": "_payload",
-    "Source": "_following",
     "card": "_card",
     "finding_sentences": "_findings",
     "make_payload": "_payload",
-    "with_distinct_names": "_following",
     "payload_of": "_payload",
     "pictures_of": "_payload",
-    "read_evidence": "_card",
     "render_live_page": "_page",
     "render_page": "_page",
     "token_for": "_access",
@@ -25,29 +21,24 @@ _HOMES = {
 }
 
 __all__ = [
-    "FollowedStore",
     "Gate",
     "LiveServer",
     "Payload",
-    "Source",
     "card",
     "finding_sentences",
     "make_payload",
     "payload_of",
     "pictures_of",
-    "read_evidence",
     "render_live_page",
     "render_page",
     "token_for",
-    "with_distinct_names",
     "write_report",
 ]
 
 if TYPE_CHECKING:
     from radii.report._access import Gate, token_for
-    from radii.report._card import card, read_evidence
+    from radii.report._card import card
     from radii.report._findings import finding_sentences
-    from radii.report._following import FollowedStore, Source, with_distinct_names
     from radii.report._page import render_live_page, render_page, write_report
     from radii.report._payload import Payload, make_payload, payload_of, pictures_of
     from radii.report._server import LiveServer

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -20,13 +17,12 @@ from radii.distributions import (
     over_targets,
     proof_scope,
     quality,
-    read_results,
     robust_accuracy_interval,
     why_unsearched,
 )
 from radii.errors import DataError
 from radii.report._findings import known_interval
-from radii.store import STORE_FILE, Store
+from radii.results import Run
 from radii.terminal import plain
 from radii.verdicts import REAL
 
@@ -44,70 +40,32 @@ CARD_SETTINGS = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
-    """Results and where they come from; of published files nothing but their notes is known.
-
-    `answers` counts who gave them, by network; `replayed_on` names what counterexamples were
-    replayed on.
-    """
-
-    place: Path
-    distribution: Distribution
-    experiment: Mapping[str, Any] = field(default_factory=dict)
-    answers: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    replayed_on: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    @property
-    def is_measured(self) -> bool:
-        return bool(self.experiment)
-
-
-def read_evidence(place: Path) -> Evidence:
-    """From the directory of a run, or anything that `radii import` reads."""
-    read = read_results(place)
-    distribution = _to_any(read.distribution)
-    if not (place / STORE_FILE).is_file():
-        return Evidence(place, distribution, notes=read.notes)
-    answers: dict[str, Counter[str]] = defaultdict(Counter)
-    engines: set[str] = set()
-    with Store.open(place) as store:
-        experiment = store.experiment() or {}
-        for record in store.records():
-            for _, result in record.answered:
-                who = f"{result.verifier} {result.version}".strip()
-                answers[record.measurement.network][who] += 1
-                engines |= {result.witness.replayed_on} if result.witness else set()
-    return Evidence(place, distribution, experiment, answers, tuple(sorted(engines)))
-
-
 def default_eps(distribution: Distribution) -> tuple[float, ...]:
     """Round values at which about three quarters, half and a quarter of the inputs are proven."""
     proven = [distribution.quantile(share)[0] for share in (0.25, 0.5, 0.75)]
     return tuple(sorted({float(f"{eps:.1g}") for eps in proven if eps > 0}))
 
 
-def card(evidence: Sequence[Evidence], *, eps: Sequence[float] = (), level: float = 0.95) -> str:
+def card(runs: Sequence[Run], *, eps: Sequence[float] = (), level: float = 0.95) -> str:
     """Markdown, with a part for each network."""
     lines = ["## Robustness to small changes of the input", ""]
-    for source in evidence:
-        for name, part in source.distribution.by_network().items():
+    for run in runs:
+        for name, part in _to_any(Distribution.from_run(run)).by_network().items():
             chosen = tuple(eps) or default_eps(part)
             lines += [f"### {_inline(name.removesuffix('.onnx'))}", ""]
-            lines += [*_finding_lines(name, part, source), *_radii(part, source), ""]
+            lines += [*_finding_lines(name, part, run), *_radii(part, run), ""]
             lines += [*_table(part, chosen, level), ""]
             lines += [*_worst_class_lines(part, chosen, level), "", "Limitations:", ""]
-            lines += [f"- {sentence}" for sentence in _limitations(part, source, level)]
+            lines += [f"- {sentence}" for sentence in _limitations(part, run, level)]
             lines += ["", "How it was measured:", ""]
-            lines += [f"- {sentence}" for sentence in _method(part, source)]
+            lines += [f"- {sentence}" for sentence in _method(part, run)]
             lines.append("")
     return "\n".join(map(plain, _without_double_blanks(lines)))
 
 
-def _finding_lines(name: str, part: Distribution, source: Evidence) -> Iterator[str]:
+def _finding_lines(name: str, part: Distribution, run: Run) -> Iterator[str]:
     right = int(part.holds.sum())
-    data = _inline(source.experiment.get("source") or source.place.name)
+    data = _inline(run.settings.source or run.place.name)
     network = _inline(name.removesuffix(".onnx"))
     if _is_published(part):
         yield _sentence(
@@ -121,12 +79,13 @@ def _finding_lines(name: str, part: Distribution, source: Evidence) -> Iterator[
         )
 
 
-def _radii(part: Distribution, source: Evidence) -> Iterator[str]:
+def _radii(part: Distribution, run: Run) -> Iterator[str]:
     """Of the inputs that have a radius: correct ones, or those at which the property holds."""
     if not part.holds.any():
         return
-    change = NORM_SENTENCES.get(str(source.experiment.get("norm")), "the change is at most eps")
-    proven = "provably" if source.is_measured else "by published claims"
+    norm = run.settings.norm
+    change = "the change is at most eps" if norm is None else NORM_SENTENCES[norm]
+    proven = "provably" if run.is_measured else "by published claims"
     low, high = part.correctly_classified().median()
     if part.is_about_label:
         whose, stays = "the correctly classified inputs", f"the answer {proven} stays right"
@@ -181,17 +140,17 @@ def _worst_class_lines(part: Distribution, eps: Sequence[float], level: float) -
     """The worst class, at the middle eps."""
     at = eps[len(eps) // 2] if eps else 0.0
     try:
-        found = fairness(part, at, level=level)
+        spread = fairness(part, at, level=level)
     except DataError:
-        return  # one class, or none told
-    worst = min(found.classes, key=lambda row: (row.recall.proven, row.recall.not_refuted))
-    told = f"{100 * worst.recall.proven:.0f} % of its inputs ({worst.inputs}) are proven"
+        return  # one class, or none is given
+    worst = min(spread.classes, key=lambda row: (row.recall.proven, row.recall.not_refuted))
+    shares = f"{100 * worst.recall.proven:.0f} % of its inputs ({worst.inputs}) are proven"
     if not is_unsearched(part, at).any():
-        told += f" and {100 * worst.recall.not_refuted:.0f} % not refuted"
-    yield f"The class with the least proven is {worst.label}: at eps {at:g}, {told}. {found}"
+        shares += f" and {100 * worst.recall.not_refuted:.0f} % not refuted"
+    yield f"The class with the least proven is {worst.label}: at eps {at:g}, {shares}. {spread}"
 
 
-def _limitations(part: Distribution, source: Evidence, level: float) -> Iterator[str]:
+def _limitations(part: Distribution, run: Run, level: float) -> Iterator[str]:
     measured = quality(part)
     yield (
         f"The figures are of {len(part)} inputs. What is said with {100 * level:g} % confidence of "
@@ -218,7 +177,7 @@ def _limitations(part: Distribution, source: Evidence, level: float) -> Iterator
         yield f"For {nothing} {which} nothing is proven."
     if measured.missing:
         yield f"{measured.missing} of {measured.queries} questions were left without an answer."
-    if not source.is_measured:
+    if not run.is_measured:
         yield "Proofs and counterexamples are published claims, which radii has not checked."
     elif REAL in arithmetics(part):
         yield (
@@ -227,27 +186,27 @@ def _limitations(part: Distribution, source: Evidence, level: float) -> Iterator
         )
     if _is_published(part):
         yield "Inputs that are misclassified were not published: accuracy is not known."
-    yield from (_sentence(_inline(note)) for note in source.notes)
+    yield from (_sentence(_inline(note)) for note in run.notes)
 
 
-def _method(part: Distribution, source: Evidence) -> Iterator[str]:
-    if not source.is_measured:
-        yield f"Read from {_inline(source.place.name)}; published claims."
+def _method(part: Distribution, run: Run) -> Iterator[str]:
+    if not run.is_measured:
+        yield f"Read from {_inline(run.place.name)}; published claims."
         return
-    told = source.experiment
-    settings = [
-        f"{name} {_inline(told[name])}" for name in CARD_SETTINGS if told.get(name) is not None
-    ]
+    values = {name: run.settings.text_of(name) for name in CARD_SETTINGS}
+    settings = [f"{name} {_inline(value)}" for name, value in values.items() if value is not None]
     yield f"Settings: {', '.join(settings)}."
-    yield f"Data: {_inline(told.get('source'))}."
+    yield f"Data: {_inline(run.settings.source)}."
     yield f"Network: fingerprint {_inline(part.column('fingerprint')[0])}."
     if scope := proof_scope(part):
         yield f"{scope[0].upper()}{scope[1:]}."
-    own = source.answers.get(part.networks[0], {})
-    answers = (f"{_inline(who)} ({count})" for who, count in sorted(own.items()))
+    own = [record for record in run.records if record.facts.network == part.networks[0]]
+    counts = Counter(result.author for record in own for result in record.results)
+    answers = (f"{_inline(author)} ({count})" for author, count in sorted(counts.items()))
     yield f"Answers by: {', '.join(answers)}."
-    if source.replayed_on:
-        yield f"Every counterexample was replayed on {', '.join(map(_inline, source.replayed_on))}."
+    witnesses = [result.witness for record in run.records for result in record.results]
+    if engines := sorted({witness.replayed_on for witness in witnesses if witness is not None}):
+        yield f"Every counterexample was replayed on {', '.join(map(_inline, engines))}."
     seconds = float(np.nansum(part.column("seconds")))
     yield f"Time: {seconds:.0f} s for {len(part)} inputs."
 
@@ -257,9 +216,9 @@ def _property(part: Distribution) -> str:
     return f"The property {' or '.join(map(_inline, names))}"
 
 
-def _inline(told: object) -> str:
+def _inline(value: object) -> str:
     """Text of others, as it stands inside a line of Markdown: without markup, and in one line."""
-    return _MARKUP.sub(r"\\\g<0>", plain(str(told)).strip())
+    return _MARKUP.sub(r"\\\g<0>", plain(str(value)).strip())
 
 
 def _sentence(text: str) -> str:

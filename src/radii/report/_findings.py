@@ -9,7 +9,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 import numpy as np
 
 from radii.distributions import Distribution, dkw_half_width, inputs_with_radius, proof_scope
-from radii.report._following import Source
+from radii.results import Run
 
 
 def finding_sentences(distribution: Distribution, *, eps: float) -> list[str]:
@@ -114,14 +114,14 @@ NORM_TITLES = {"linf": "L∞", "l2": "L2", "l1": "L1"}
 
 
 def summary_sentences(
-    sources: Sequence[Source], measured: Distribution, counted: Distribution
+    runs: Sequence[Run], measured: Distribution, counted: Distribution
 ) -> list[str]:
     """What was measured, who is the most robust, what breaks first, how tight and how costly.
 
     `measured` has one bracket an instance, `counted` one an input: the smallest over its targets.
     """
-    told = [_subject_sentence(sources, counted)]
-    if are_comparable(sources):
+    told = [_subject_sentence(runs, counted)]
+    if are_comparable(runs):
         told.append(ranking(counted))
     told += [
         *_first_to_break(measured),
@@ -133,51 +133,51 @@ def summary_sentences(
     return told
 
 
-def are_comparable(sources: Sequence[Source]) -> bool:
+def are_comparable(runs: Sequence[Run]) -> bool:
     """Radii in different norms are different things."""
-    return len({source.experiment.get("norm") for source in sources}) == 1
+    return len({run.settings.norm for run in runs}) == 1
 
 
-def notes(sources: Sequence[Source]) -> list[str]:
+def notes(runs: Sequence[Run]) -> list[str]:
     """What a reader must know before comparing, and what importing files found."""
-    told = [note for source in sources for note in source.notes]
-    told += [sentence for source in sources for sentence in _without_answer(source)]
+    sentences = [note for run in runs for note in run.notes]
+    sentences += [sentence for run in runs for sentence in _without_answer(run)]
     for name, why in (
         ("norm", "their radii cannot be compared"),
         ("property", "their radii answer different questions"),
         ("source", "differences between networks may be differences between inputs"),
     ):
-        values = dict.fromkeys(str(source.experiment.get(name) or "unknown") for source in sources)
+        values = dict.fromkeys(str(run.settings.text_of(name) or "unknown") for run in runs)
         if len(values) > 1:
-            told.append(f"The experiments differ in {name} ({', '.join(values)}): {why}.")
-    asked = dict.fromkeys(source.experiment.get("arithmetic") for source in sources)
-    if len(named := [str(name) for name in asked if name]) > 1:
-        told.append(
+            sentences.append(f"The experiments differ in {name} ({', '.join(values)}): {why}.")
+    chosen = dict.fromkeys(run.settings.arithmetic for run in runs)
+    if len(named := [str(arithmetic) for arithmetic in chosen if arithmetic]) > 1:
+        sentences.append(
             f"The experiments differ in arithmetic ({', '.join(named)}): a proof in real "
             "arithmetic says nothing of rounding."
         )
-    return told
+    return sentences
 
 
-def _without_answer(source: Source) -> list[str]:
+def _without_answer(run: Run) -> list[str]:
     """Results of which nothing is known: no number stands for them, and they must not look as 0."""
-    counts = {name: part.unsolved for name, part in source.distribution.by_network().items()}
-    told = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
-    if not told:
+    parts = Distribution.from_run(run).by_network()
+    counts = ", ".join(f"{name} {part.unsolved:,}" for name, part in parts.items() if part.unsolved)
+    if not counts:
         return []
     return [
-        f"{source.place}: some results have no answer, neither a proof nor a counterexample "
-        f"({told}). Boxes, points of pairs and correlations leave them out; shares and medians "
+        f"{run.place}: some results have no answer, neither a proof nor a counterexample "
+        f"({counts}). Boxes, points of pairs and correlations leave them out; shares and medians "
         "count them as intervals from 0 to infinity."
     ]
 
 
-def _subject_sentence(sources: Sequence[Source], counted: Distribution) -> str:
+def _subject_sentence(runs: Sequence[Run], counted: Distribution) -> str:
     networks = _counted_noun(len(counted.networks), "network")
-    data = " and ".join(dict.fromkeys(str(s.experiment.get("source") or s.place) for s in sources))
+    data = " and ".join(dict.fromkeys(run.settings.source or str(run.place) for run in runs))
     sizes = sorted({len(part) for part in counted.by_network().values()})
     inputs = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
-    norms = {NORM_TITLES.get(str(s.experiment.get("norm")), "") for s in sources} - {""}
+    norms = {NORM_TITLES[run.settings.norm] for run in runs if run.settings.norm is not None}
     distance = f" Distances are {' or '.join(sorted(norms))}." if norms else ""
     each = " each" if len(counted.networks) > 1 else ""
     return f"{networks}, {inputs} inputs{each}, from {data}.{distance}"

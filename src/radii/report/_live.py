@@ -17,11 +17,17 @@ from typing import Any
 
 from radii import search
 from radii.errors import InputError, StoreError
-from radii.queries import Grid
-from radii.report._following import FollowedStore, Source
+from radii.results import FollowedStore, Run
 from radii.search import QuestionKind, Search
-from radii.store import STORE_FILE, PauseFlag, StoredResult, written_since
-from radii.verdicts import Measurement, Verdict
+from radii.store import (
+    STORE_FILE,
+    PauseFlag,
+    Record,
+    StoredResult,
+    StoredSettings,
+    written_since,
+)
+from radii.verdicts import Verdict
 
 SEARCH_DEPTH = 6
 """How far below a served directory experiments are looked for."""
@@ -99,11 +105,10 @@ class RunProgress:
 
     def __init__(self, followed: FollowedStore) -> None:
         self._followed = followed
-        experiment = followed.experiment
-        self._searches = _searches(experiment, len(followed.subjects))
+        self._searches = _searches(followed.settings, len(followed.records))
         self._spent = [0.0] * len(self._searches)
         self._is_done = [False] * len(self._searches)
-        self._budget = float(experiment.get("budget") or math.inf)
+        self._budget = followed.settings.budget or math.inf
         self._ends: deque[float] = deque(maxlen=RATE_WINDOW)
         self.done = 0
         self.queries = 0
@@ -150,15 +155,14 @@ class RunProgress:
         return (len(self._is_done) - self.done) * max(pace, waited)
 
 
-def _searches(experiment: dict[str, Any], count: int) -> list[Search | None]:
+def _searches(settings: StoredSettings, count: int) -> list[Search | None]:
     """The searches as the run makes them; None where a store does not say which."""
-    name, values = experiment.get("search"), experiment.get("grid")
-    if not name or not values:
+    name, grid = settings.search, settings.grid
+    if not name or grid is None:
         return [None] * count
-    grid = Grid.parse(str(values))
-    k, cuts = experiment.get("k"), experiment.get("cuts")
-    seconds = float(experiment.get("budget") or experiment.get("timeout") or math.inf)
-    return [search.make(str(name), grid, k=k, cuts=cuts, seconds=seconds) for _ in range(count)]
+    k, cuts = settings.k, settings.cuts
+    seconds = settings.budget or settings.timeout or math.inf
+    return [search.make(name, grid, k=k, cuts=cuts, seconds=seconds) for _ in range(count)]
 
 
 def _seconds(moment: str) -> float:
@@ -218,16 +222,16 @@ class WatchedExperiment:
         self._read_at = time.monotonic()
 
     def _follow(self, followed: FollowedStore) -> None:
-        before = (followed.generation, len(followed.subjects))
+        before = (followed.generation, len(followed.records))
         new = followed.refresh()
-        if self._progress is None or before != (followed.generation, len(followed.subjects)):
+        if self._progress is None or before != (followed.generation, len(followed.records)):
             self._progress = RunProgress(followed)
             self._log = []
         self._followed = followed
         self._progress.take_in(new)
         self._log += [(answer.number, followed.row_of(answer)) for answer in new]
         self._sums = {
-            "total": len(followed.subjects),
+            "total": len(followed.records),
             "done": self._progress.done,
             "queries": self._progress.queries,
             "failure_count": self._progress.failure_count,
@@ -259,15 +263,15 @@ class WatchedExperiment:
     def revision(self) -> str:
         """Changes with every answer; empty while there is nothing to show."""
         followed = self._followed
-        if followed is None or not followed.subjects:
+        if followed is None or not followed.records:
             return ""
         return f"{self.found.id}:{followed.generation}:{followed.last_number}"
 
-    def source(self) -> Source:
+    def run(self) -> Run:
         """What a report needs; only of an experiment with a revision."""
         if self._followed is None:
             raise StoreError(f"{self.found.name}: is not read")
-        return self._followed.source()
+        return self._followed.run()
 
     def told(self, *, is_shown: bool) -> dict[str, Any]:
         """What the list says of every experiment."""
@@ -299,12 +303,12 @@ class WatchedExperiment:
             "failures": [self._answer(followed, answer) for answer in progress.failures][::-1],
             "disagreements": [
                 {
-                    **_subject_object(followed.measurements[row]),
+                    **_instance_object(record),
                     "number": f"{row}-{place}",
-                    "text": str(d),
+                    "text": str(disagreement),
                 }
-                for row, told in enumerate(followed.disagreements)
-                for place, d in enumerate(told)
+                for row, record in enumerate(followed.records)
+                for place, disagreement in enumerate(record.disagreements)
             ][:LATEST_ANSWERS],
             "brackets": self._brackets(followed, generation, number),
         }
@@ -328,16 +332,16 @@ class WatchedExperiment:
         """All of them, or those that changed after what the page has."""
         now = {"generation": followed.generation, "number": followed.last_number}
         if generation != followed.generation or number > followed.last_number:
-            ends = [m.bracket for m in followed.measurements]
-            lower, upper = [b.lower for b in ends], [_finite_or_none(b.upper) for b in ends]
+            sides = [record.bracket for record in followed.records]
+            lower, upper = [b.lower for b in sides], [_finite_or_none(b.upper) for b in sides]
             return {**now, "lower": lower, "upper": upper}
         after = bisect_right(self._log, (number, math.inf))
         changed = sorted({row for _, row in self._log[after:]})
-        brackets = [(row, followed.measurements[row].bracket) for row in changed]
+        brackets = [(row, followed.records[row].bracket) for row in changed]
         return {**now, "rows": [[row, b.lower, _finite_or_none(b.upper)] for row, b in brackets]}
 
     def _answer(self, followed: FollowedStore, answer: StoredResult) -> dict[str, Any]:
-        subject = _subject_object(followed.measurements[followed.row_of(answer)])
+        subject = _instance_object(followed.records[followed.row_of(answer)])
         result, question = answer.result, answer.question
         parts = [result.verdict.value.lower().replace("_", " ")]
         if result.proof is not None:
@@ -425,8 +429,8 @@ class ExperimentWatcher:
                 return
 
 
-def _subject_object(measurement: Measurement) -> dict[str, Any]:
-    return {"network": measurement.network, "input": measurement.input}
+def _instance_object(record: Record) -> dict[str, Any]:
+    return {"network": record.facts.network, "input": record.facts.input}
 
 
 def _finite_or_none(value: float) -> float | None:

@@ -1,4 +1,8 @@
-"""Questions and answers of all instances, packed: row r's are those from start[r] to start[r+1]."""
+"""From runs to what the page is fed with: facts as JSON, arrays and pictures as bytes.
+
+The page (`assets/`) knows nothing else. A file carries the three parts inside itself; a server can
+hand out the same three parts again whenever they change.
+"""
 
 from __future__ import annotations
 
@@ -25,51 +29,16 @@ from radii.distributions import (
     spearman_matrix,
     weakest_arithmetic,
 )
-from radii.errors import DataError
-from radii.queries import Grid
+from radii.errors import DataError, StoreError
 from radii.report._ensembles import ensemble_objects, ensemble_sentences
 from radii.report._findings import are_comparable, notes, summary_sentences
-from radii.report._following import SearchStep, Source, read_places
 from radii.report._pictures import PackedArrays, pack_pictures
+from radii.results import Run, read, read_store, with_distinct_names
+from radii.store import ENSEMBLE_FILE, STORE_FILE, SearchStep
 from radii.verdicts import Arithmetic
 
 if TYPE_CHECKING:
     from radii.ensembles import EnsembleResults
-
-
-NUMBERS = {"eps": "f8", "seconds": "f4", "proof_eps": "f8", "distance": "f8"}
-NUMBERS |= {"lower": "f8", "upper": "f8"}
-WORDS = ("kind", "verdict", "verifier", "message")
-
-
-def pack_histories(columns: PackedArrays, sources: Sequence[Source]) -> dict[str, list[str]]:
-    """Add the arrays; returns the words that they refer to by number."""
-    counts: list[int] = []
-    steps: list[SearchStep] = []
-    for source in sources:
-        if source.steps:
-            counts += [len(told) for told in source.steps]
-            steps += [step for told in source.steps for step in told]
-        else:
-            counts += [0] * len(source.distribution)
-    columns.add("history_start", np.concatenate([[0], np.cumsum(counts)]), "u4")
-    for name, kind in NUMBERS.items():
-        values = [getattr(step, name) for step in steps]
-        columns.add(f"history_{name}", [math.nan if v is None else v for v in values], kind)
-    tables = {}
-    for name in WORDS:
-        words: dict[str, int] = {}
-        codes = [words.setdefault(getattr(step, name), len(words)) for step in steps]
-        columns.add(f"history_{name}", codes, "u4" if name == "message" else "u2")
-        tables[f"{name}s"] = list(words)
-    return tables
-
-
-# From experiments to what the page is fed with: facts as JSON, arrays and pictures as bytes.
-#
-# The page (`assets/`) knows nothing else. A file carries the three parts inside itself; a server
-# can
-# hand out the same three parts again whenever they change.
 
 
 PAYLOAD_FORMAT = 1
@@ -87,6 +56,10 @@ ROW_COLUMNS = {"label": "i4", "predicted": "i4", "correct": "u1", "target": "i4"
 ROW_COLUMNS |= {"witness_class": "i4", "lower": "f8", "upper": "f8", "seconds": "f4"}
 ROW_COLUMNS |= {"queries": "u4", "missing": "u4", "cancelled": "u4"}
 
+HISTORY_NUMBERS = {"eps": "f8", "seconds": "f4", "proof_eps": "f8", "distance": "f8"}
+HISTORY_NUMBERS |= {"lower": "f8", "upper": "f8"}
+HISTORY_WORDS = ("kind", "verdict", "verifier", "message")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Payload:
@@ -97,16 +70,55 @@ class Payload:
     pictures: bytes
 
 
+def read_places(places: Sequence[Path]) -> tuple[list[Run], list[EnsembleResults]]:
+    """Runs and files of published results, and ensembles. No two networks of runs share a name."""
+    seen: set[Path] = set()
+    for place in places:
+        if place.resolve() in seen:
+            raise StoreError(f"{place}: the same experiment is given twice")
+        seen.add(place.resolve())
+    ensembles = [place for place in places if (place / ENSEMBLE_FILE).is_file()]
+    others = [place for place in places if place not in ensembles or (place / STORE_FILE).is_file()]
+    return with_distinct_names([_read(place) for place in others]), _read_ensembles(ensembles)
+
+
+def _read(place: Path) -> Run:
+    if not place.is_file():
+        return read_store(place)
+    run = read(place)
+    return dataclasses.replace(run, notes=(*run.notes, *_caveats(run)))
+
+
+def _caveats(run: Run) -> list[str]:
+    """What a reader of a file's numbers must know, whatever is in it."""
+    name = run.place.name
+    sentences = [f"{name}: proofs and counterexamples are its claims, which radii has not checked."]
+    if run.columns["correct"].all():
+        sentences.append(
+            f"{name} has no misclassified inputs. Published files leave them out: robust accuracy "
+            "is then that of correctly classified inputs."
+        )
+    return sentences
+
+
+def _read_ensembles(places: Sequence[Path]) -> list[EnsembleResults]:
+    if not places:
+        return []
+    from radii.ensembles import read_ensemble_results  # which brings PyTorch
+
+    return [read_ensemble_results(place) for place in places]
+
+
 def make_payload(
     places: Sequence[Path], *, title: str = "", picture_bytes: int = PICTURE_BYTES
 ) -> Payload:
     """Read directories of experiments and ensembles, or files of published results, for a page."""
-    sources, ensembles = read_places(places)
-    return payload_of(sources, ensembles=ensembles, title=title, picture_bytes=picture_bytes)
+    runs, ensembles = read_places(places)
+    return payload_of(runs, ensembles=ensembles, title=title, picture_bytes=picture_bytes)
 
 
 def payload_of(
-    sources: Sequence[Source],
+    runs: Sequence[Run],
     *,
     ensembles: Sequence[EnsembleResults] = (),
     title: str = "",
@@ -118,19 +130,19 @@ def payload_of(
     shows it: see `pictures_of`.
     """
     columns = PackedArrays()
-    if sources:
-        pictures, facts = _add_experiments(sources, columns, picture_bytes)
+    if runs:
+        pictures, facts = _add_experiments(runs, columns, picture_bytes)
     else:
         pictures, facts = PackedArrays(), _add_no_rows(columns)
     room = (picture_bytes or 0) - pictures.size
-    told, ensemble_notes = ensemble_objects(ensembles, pictures, room) if ensembles else ([], [])
+    objects, ensemble_notes = ensemble_objects(ensembles, pictures, room) if ensembles else ([], [])
     facts = {
         **facts,
         "format": PAYLOAD_FORMAT,
         "version": radii.__version__,
         "made": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "title": title or _title([*sources, *ensembles]),
-        "ensembles": told,
+        "title": title or _title([*runs, *ensembles]),
+        "ensembles": objects,
         "summary": [*facts["summary"], *ensemble_sentences(ensembles)],
         "notes": [*facts["notes"], *ensemble_notes],
         "level": LEVEL,
@@ -141,17 +153,17 @@ def payload_of(
 
 
 def _add_experiments(
-    sources: Sequence[Source], columns: PackedArrays, picture_bytes: int | None
+    runs: Sequence[Run], columns: PackedArrays, picture_bytes: int | None
 ) -> tuple[PackedArrays, dict[str, Any]]:
     """Experiments: their pictures and facts; arrays go into the columns."""
-    measured = Distribution.union(source.distribution for source in sources)
+    measured = Distribution.union(map(Distribution.from_run, runs))
     counted, target_notes = _one_bracket_an_input(measured)
-    inputs = _input_numbers(sources)
-    pictures = pack_pictures(sources, inputs, limit=picture_bytes or 0)
+    inputs = _input_numbers(runs)
+    pictures = pack_pictures(runs, inputs, limit=picture_bytes or 0)
     _add_rows(columns, measured, inputs)
     scopes = _add_arithmetics(columns, measured)
     _add_counted(columns, counted, measured.networks)
-    tables = pack_histories(columns, sources)
+    tables = _add_histories(columns, runs)
     columns.add("input_at", pictures.input_at, "i4")
     columns.add("input_shape", pictures.input_shape, "i4")
     columns.add("pixel_range", pictures.pixel_range, "f4")
@@ -159,15 +171,15 @@ def _add_experiments(
     columns.add("difference_scale", pictures.difference_scale, "f4")
     note = "" if picture_bytes is None else pictures.note(picture_bytes)
     return pictures.block, {
-        "experiments": [_experiment(source) for source in sources],
-        "networks": _networks(sources, counted),
+        "experiments": [_experiment(run) for run in runs],
+        "networks": _networks(runs, counted),
         "classes": sorted({*measured.labels, *_class_numbers(measured)}),
-        "eps": _eps_axis(sources, counted),
-        "summary": summary_sentences(sources, measured, counted),
-        "notes": [*notes(sources), *target_notes, *([note] if note else [])],
-        "disagreements": _disagreements(sources),
-        "pairs": _pairs(counted) if are_comparable(sources) else [],
-        "correlations": _correlations(sources, measured),
+        "eps": _eps_axis(runs, counted),
+        "summary": summary_sentences(runs, measured, counted),
+        "notes": [*notes(runs), *target_notes, *([note] if note else [])],
+        "disagreements": _disagreements(runs),
+        "pairs": _pairs(counted) if are_comparable(runs) else [],
+        "correlations": _correlations(runs, measured),
         "scopes": scopes,
         "has_targets": bool(np.any(measured.column("target") != NO_NUMBER)),
         "targets_are_become": _are_become(measured),
@@ -179,8 +191,8 @@ def _add_experiments(
 def _are_become(measured: Distribution) -> bool:
     """Whether every target was one to be taken for, not only one to reach the label's output."""
     is_targeted = measured.column("target") != NO_NUMBER
-    asked = measured.column("property")[is_targeted]
-    return bool(np.char.startswith(asked, "become").all())
+    specs = measured.column("property")[is_targeted]
+    return bool(np.char.startswith(specs, "become").all())
 
 
 def _add_no_rows(columns: PackedArrays) -> dict[str, Any]:
@@ -191,17 +203,17 @@ def _add_no_rows(columns: PackedArrays) -> dict[str, Any]:
     return {"eps": None, **{name: [] for name in lists}}
 
 
-def pictures_of(sources: Sequence[Source], number: int) -> dict[str, Any]:
-    """The pictures of one input, by the number that it has in the payload of the same sources."""
-    inputs = _input_numbers(sources)
+def pictures_of(runs: Sequence[Run], number: int) -> dict[str, Any]:
+    """The pictures of one input, by the number that it has in the payload of the same runs."""
+    inputs = _input_numbers(runs)
     if number not in inputs:
         raise DataError(f"input {number} is not in these experiments")
-    return pack_pictures(sources, inputs, only=number).of_input(number)
+    return pack_pictures(runs, inputs, only=number).of_input(number)
 
 
 def _one_bracket_an_input(measured: Distribution) -> tuple[Distribution, list[str]]:
     """One bracket an input, for shares of inputs: the smallest over targets where they are all."""
-    parts, told = [], []
+    parts, sentences = [], []
     for name, part in measured.by_network().items():
         if np.all(part.column("target") == NO_NUMBER):
             parts.append(part)
@@ -210,20 +222,19 @@ def _one_bracket_an_input(measured: Distribution) -> tuple[Distribution, list[st
             parts.append(over_targets(part))
         except DataError:
             parts.append(part)
-            told.append(f"{name} was not measured for every target: its shares are of pairs.")
-    return Distribution.union(parts), told
+            sentences.append(f"{name} was not measured for every target: its shares are of pairs.")
+    return Distribution.union(parts), sentences
 
 
-def _input_numbers(sources: Sequence[Source]) -> list[int]:
+def _input_numbers(runs: Sequence[Run]) -> list[int]:
     """Equal inputs have equal numbers, over all experiments; -1 where an input is not known."""
     numbers: dict[str, int] = {}
-    told = []
-    for source in sources:
-        if source.inputs:
-            told += [numbers.setdefault(key, len(numbers)) for key in source.inputs]
-        else:
-            told += [-1] * len(source.distribution)
-    return told
+    inputs: list[int] = []
+    for run in runs:
+        digests = [record.digest for record in run.records]
+        inputs += [numbers.setdefault(digest, len(numbers)) for digest in digests]
+        inputs += [-1] * (len(run) - len(digests))
+    return inputs
 
 
 def _add_rows(columns: PackedArrays, measured: Distribution, inputs: Sequence[int]) -> None:
@@ -250,24 +261,48 @@ def _add_counted(columns: PackedArrays, counted: Distribution, networks: Sequenc
     columns.add("counted_upper", counted.upper, "f8")
 
 
+def _add_histories(columns: PackedArrays, runs: Sequence[Run]) -> dict[str, list[str]]:
+    """Questions and answers of all instances; returns the words to which numbers refer.
+
+    Those of row r are from history_start[r] to history_start[r + 1].
+    """
+    counts: list[int] = []
+    steps: list[SearchStep] = []
+    for run in runs:
+        histories = [record.steps for record in run.records] or [()] * len(run)
+        counts += [len(history) for history in histories]
+        steps += [step for history in histories for step in history]
+    columns.add("history_start", np.concatenate([[0], np.cumsum(counts)]), "u4")
+    for name, kind in HISTORY_NUMBERS.items():
+        values = [getattr(step, name) for step in steps]
+        columns.add(f"history_{name}", [math.nan if v is None else v for v in values], kind)
+    tables = {}
+    for name in HISTORY_WORDS:
+        words: dict[str, int] = {}
+        codes = [words.setdefault(getattr(step, name), len(words)) for step in steps]
+        columns.add(f"history_{name}", codes, "u4" if name == "message" else "u2")
+        tables[f"{name}s"] = list(words)
+    return tables
+
+
 def _codes(distribution: Distribution, networks: Sequence[str]) -> Any:
     order = np.argsort(np.array(networks))
     return order[np.searchsorted(np.array(networks), distribution.network, sorter=order)]
 
 
-def _experiment(source: Source) -> dict[str, Any]:
-    told = {name: source.experiment.get(name) for name in REPORT_SETTINGS}
-    return {"place": str(source.place), "is_measured": bool(source.keys), **told}
+def _experiment(run: Run) -> dict[str, Any]:
+    settings = {name: run.settings.text_of(name) for name in REPORT_SETTINGS}
+    return {"place": str(run.place), "is_measured": run.is_measured, **settings}
 
 
-def _networks(sources: Sequence[Source], counted: Distribution) -> list[dict[str, Any]]:
-    told = []
+def _networks(runs: Sequence[Run], counted: Distribution) -> list[dict[str, Any]]:
+    objects = []
     parts = counted.by_network()
-    for place, source in enumerate(sources):
-        for name, measured in source.distribution.by_network().items():
+    for place, run in enumerate(runs):
+        for name, measured in Distribution.from_run(run).by_network().items():
             part = parts[name]
             median = part.correctly_classified().median() if part.holds.any() else None
-            told.append(
+            objects.append(
                 {
                     "name": name,
                     "fingerprint": str(measured.column("fingerprint")[0]),
@@ -282,7 +317,7 @@ def _networks(sources: Sequence[Source], counted: Distribution) -> list[dict[str
                     "quality": _plain(dataclasses.asdict(quality(measured))),
                 }
             )
-    return told
+    return objects
 
 
 def _class_margins(part: Distribution) -> dict[str, float]:
@@ -306,53 +341,52 @@ def _pairs(counted: Distribution) -> list[dict[str, str]]:
     ]
 
 
-def _correlations(sources: Sequence[Source], measured: Distribution) -> list[list[float | None]]:
+def _correlations(runs: Sequence[Run], measured: Distribution) -> list[list[float | None]]:
     """Spearman's, where all networks were measured on the same data; else none."""
-    same_data = len({source.experiment.get("source") for source in sources}) == 1
+    same_data = len({run.settings.source for run in runs}) == 1
     if len(measured.networks) < 2 or not same_data:
         return []
     matrix = spearman_matrix(measured).coefficients
     return [[_finite_or_none(value) for value in row] for row in matrix]
 
 
-def _disagreements(sources: Sequence[Source]) -> list[dict[str, Any]]:
-    told, start = [], 0
-    for source in sources:
-        for row, disagreement in source.disagreements:
-            network = str(source.distribution.network[row])
-            index = int(source.distribution.column("input")[row])
+def _disagreements(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    objects, start = [], 0
+    for run in runs:
+        for row, disagreement in run.disagreements:
+            network, index = (run.columns[name][row].item() for name in ("network", "input"))
             text = str(disagreement)
-            told.append({"row": start + row, "network": network, "input": index, "text": text})
-        start += len(source.distribution)
-    return told
+            objects.append({"row": start + row, "network": network, "input": index, "text": text})
+        start += len(run)
+    return objects
 
 
-def _eps_axis(sources: Sequence[Source], counted: Distribution) -> dict[str, float]:
+def _eps_axis(runs: Sequence[Run], counted: Distribution) -> dict[str, float]:
     """From 0 to beyond the largest radius; it starts at the typical median."""
     finite = counted.upper[np.isfinite(counted.upper)]
     largest = float(max(finite.max(initial=0.0), counted.lower.max(initial=0.0)))
     top = 1.05 * largest or 1.0
     medians = [part.median()[0] for part in counted.by_network().values()]
     start = float(np.median(medians)) or top / 4
-    grids = [Grid.parse(s.experiment["grid"]) for s in sources if s.experiment.get("grid")]
-    step = min((float(grid.step) for grid in grids), default=0.0)
+    grids = [run.settings.grid for run in runs]
+    step = min((float(grid.step) for grid in grids if grid is not None), default=0.0)
     nice = 10.0 ** math.floor(math.log10(top / 100))
     step = max(step, nice)
     return {"top": top, "start": round(start / step) * step, "step": step}
 
 
 def _class_numbers(measured: Distribution) -> set[int]:
-    seen = {int(value) for value in np.unique(measured.column("witness_class"))}
-    return {*seen, *(int(value) for value in np.unique(measured.column("target")))} - {NO_NUMBER}
+    columns = (measured.column(name) for name in ("witness_class", "target"))
+    return {int(value) for column in columns for value in np.unique(column)} - {NO_NUMBER}
 
 
-def _title(shown: Sequence[Source | EnsembleResults]) -> str:
+def _title(shown: Sequence[Run | EnsembleResults]) -> str:
     names = [one.place.resolve().name if one.place else "ensemble" for one in shown]
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
-def _plain(told: dict[str, Any]) -> dict[str, Any]:
-    return {k: _finite_or_none(v) if isinstance(v, float) else v for k, v in told.items()}
+def _plain(facts: dict[str, Any]) -> dict[str, Any]:
+    return {k: _finite_or_none(v) if isinstance(v, float) else v for k, v in facts.items()}
 
 
 def _text(arithmetic: Arithmetic | None) -> str | None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from radii.errors import DataError
 from radii.plots import as_picture
-from radii.report._following import Source
+from radii.results import Run
 from radii.store import Record, Store
 
 TYPES = {"f8": "Float64Array", "f4": "Float32Array", "i4": "Int32Array", "u4": "Uint32Array"}
@@ -139,7 +139,7 @@ class Bytes:
 
 
 def pack_pictures(
-    sources: Sequence[Source],
+    runs: Sequence[Run],
     inputs: Sequence[int],
     *,
     limit: float = math.inf,
@@ -147,7 +147,7 @@ def pack_pictures(
 ) -> Pictures:
     """Pack inputs from the smallest witnessed radius up while they fit into `limit` bytes.
 
-    `inputs` has the number of each row's input, over all rows of all sources in order; -1: none.
+    `inputs` has the number of each row's input, over all rows of all runs in order; -1: none.
     With `only`, no other input is packed.
     """
     of_row = np.asarray(inputs)
@@ -164,13 +164,13 @@ def pack_pictures(
         count,
     )
     data = Bytes()
-    upper = np.concatenate([source.distribution.upper for source in sources])
+    upper = np.concatenate([run.columns["upper"] for run in runs])
     closest = np.full(count, np.inf)
     known = of_row >= 0
     np.minimum.at(closest, of_row[known], upper[known])
     order = np.argsort(closest, kind="stable")
     rows = _rows_by_input(of_row, count)
-    readers = _Readers(sources)
+    readers = _Readers(runs)
     try:
         for number in order if only is None else [only]:
             if data.size >= limit:
@@ -196,11 +196,7 @@ def _pack_input(
             packed.input_at[number] = data.append(name, flat)
             packed.pixel_range[number] = high - low
             packed.shown += 1
-        witness = min(
-            (result.witness for _, result in record.answered if result.witness is not None),
-            key=lambda found: found.distance,
-            default=None,
-        )
+        witness = record.closest_witness
         if witness is None or witness.distance == 0:
             continue
         difference = witness.input.astype(np.float64) - record.input.astype(np.float64)
@@ -244,20 +240,20 @@ def _rows_by_input(of_row: npt.NDArray[np.int64], count: int) -> list[npt.NDArra
 
 
 class _Readers:
-    """Records by row over all sources, and the range of pixels where they come from."""
+    """Records by row over all runs, and the range of pixels where they come from."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
-        self._sources = sources
-        self._starts = np.cumsum([0, *(len(source.distribution) for source in sources)])
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs = runs
+        self._starts = np.cumsum([0, *map(len, runs)])
         self._stores: dict[int, Store] = {}
-        self._ranges = [pixel_range(source.experiment.get("domain", [])) for source in sources]
+        self._ranges = [pixel_range(run.settings.domains) for run in runs]
 
     def record(self, row: int) -> tuple[Record, tuple[float, float]]:
         place = int(np.searchsorted(self._starts, row, side="right")) - 1
-        source = self._sources[place]
+        run = self._runs[place]
         if place not in self._stores:
-            self._stores[place] = Store.open(source.place)
-        key = source.keys[row - self._starts[place]]
+            self._stores[place] = Store.open(run.place)
+        key = run.records[row - self._starts[place]].key
         (record,) = self._stores[place].records([key])
         known = self._ranges[place]
         return record, known or (float(record.input.min()), float(record.input.max()))

@@ -19,10 +19,10 @@ from typing import Any
 
 from radii.errors import InputError, StoreError
 from radii.report._access import Gate, Refusal
-from radii.report._following import Source, with_distinct_names
 from radii.report._live import ExperimentWatcher, check_places
 from radii.report._page import render_live_page
 from radii.report._payload import Payload, payload_of, pictures_of
+from radii.results import Run, with_distinct_names
 from radii.terminal import say
 
 SNAPSHOTS_KEPT = 4
@@ -37,7 +37,7 @@ class Snapshot:
     name: str
     wanted: tuple[str, ...]
     revision: str
-    sources: tuple[Source, ...]
+    runs: tuple[Run, ...]
     payload: Payload
     next_at: float
 
@@ -64,7 +64,7 @@ class Snapshots:
 
     def pictures(self, name: str, number: int) -> bytes:
         """Of one input, by its number in the report."""
-        return json.dumps(pictures_of(self._named(name).sources, number), allow_nan=False).encode()
+        return json.dumps(pictures_of(self._named(name).runs, number), allow_nan=False).encode()
 
     def _named(self, name: str) -> Snapshot:
         found = self._kept.get(name)
@@ -83,14 +83,14 @@ class Snapshots:
         if not shown:
             raise StoreError("there is nothing to show yet")
         began = time.monotonic()
-        sources = tuple(with_distinct_names([one.source() for one in shown]))
-        payload = payload_of(sources, picture_bytes=None)
+        runs = tuple(with_distinct_names([one.run() for one in shown]))
+        payload = payload_of(runs, picture_bytes=None)
         ended = time.monotonic()
         made = Snapshot(
             f"{self._start}-{next(self._numbers)}",
             wanted,
             revision,
-            sources,
+            runs,
             payload,
             ended + REST_FACTOR * (ended - began),
         )

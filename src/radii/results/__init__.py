@@ -1,8 +1,58 @@
-"""TODO radii.results."""
+"""Results: one `Run` from a store, a table or a folder of VERONA, and what measuring it cost."""
 
 from __future__ import annotations
 
 from radii.results._effort import Effort, effort_of, theoretical_maximum
-from radii.results._verona import find_experiment
+from radii.results._places import check_distinct, read, with_distinct_names
+from radii.results._published import regular_grid
+from radii.results._run import (
+    COLUMNS,
+    NO_NUMBER,
+    Array,
+    Column,
+    Float64,
+    Run,
+    columns_of,
+    columns_of_frame,
+    complete_columns,
+    frame_of_columns,
+    joint_codes,
+    measurements_of,
+)
+from radii.results._store import FollowedStore, read_store
+from radii.results._verona import (
+    VERONA_COLUMNS,
+    VeronaExperiment,
+    find_experiment,
+    verona_frame,
+    write_verona_folder,
+)
 
-__all__ = ["Effort", "effort_of", "find_experiment", "theoretical_maximum"]
+__all__ = [
+    "COLUMNS",
+    "NO_NUMBER",
+    "VERONA_COLUMNS",
+    "Array",
+    "Column",
+    "Effort",
+    "Float64",
+    "FollowedStore",
+    "Run",
+    "VeronaExperiment",
+    "check_distinct",
+    "columns_of",
+    "columns_of_frame",
+    "complete_columns",
+    "effort_of",
+    "find_experiment",
+    "frame_of_columns",
+    "joint_codes",
+    "measurements_of",
+    "read",
+    "read_store",
+    "regular_grid",
+    "theoretical_maximum",
+    "verona_frame",
+    "with_distinct_names",
+    "write_verona_folder",
+]

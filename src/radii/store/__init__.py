@@ -8,18 +8,21 @@ from __future__ import annotations
 from radii.store._database import ENSEMBLE_FILE, STORE_FILE, Store
 from radii.store._integrity import selection_of
 from radii.store._locks import PauseFlag, written_since
-from radii.store._rows import Record, StoredResult, Subject
+from radii.store._rows import PROOF_KINDS, Record, SearchStep, StoredResult
 from radii.store._schema import SCHEMA_VERSION
+from radii.store._settings import StoredSettings
 
 __all__ = [
     "ENSEMBLE_FILE",
+    "PROOF_KINDS",
     "SCHEMA_VERSION",
     "STORE_FILE",
     "PauseFlag",
     "Record",
+    "SearchStep",
     "Store",
     "StoredResult",
-    "Subject",
+    "StoredSettings",
     "selection_of",
     "written_since",
 ]

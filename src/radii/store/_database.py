@@ -1,4 +1,4 @@
-"""The database of one experiment. Only this module and `tables` know SQL."""
+"""The database of one experiment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ from radii.store._integrity import (
     check_result,
     check_witness,
     checked_instance,
-    domains_of,
     selection_of,
 )
 from radii.store._locks import LOCK_FILE, PauseFlag, is_taken
@@ -35,16 +34,15 @@ from radii.store._rows import (
     AnsweredQuestion,
     Record,
     StoredResult,
-    Subject,
     array_of,
     instance_row,
-    measurement_of,
     query_row,
     result_of,
     witness_row,
 )
 from radii.store._schema import MIGRATIONS, SCHEMA, SCHEMA_VERSION
-from radii.verdicts import Array, Disagreement, Measurement, Result, Weighing, weigh
+from radii.store._settings import StoredSettings
+from radii.verdicts import Disagreement, Measurement, Result, weigh
 
 STORE_FILE = "radii.sqlite"
 ENSEMBLE_FILE = "ensemble.sqlite"
@@ -206,14 +204,25 @@ class Store:
             self._lock.close()
 
     @property
+    def place(self) -> Path:
+        """The directory, or `memory`."""
+        return Path(self._place)
+
+    @property
     def pause_flag(self) -> PauseFlag | None:
         """How the run that writes it is asked to pause; None without a directory."""
         return None if self._lock is None else PauseFlag(Path(self._lock.name).parent)
 
     # --- the experiment and its instances
 
+    def settings(self) -> StoredSettings:
+        """What the store was made for; without any value while it is new."""
+        described = self.experiment()
+        with _read(self._place):
+            return StoredSettings.from_json(described or {})
+
     def experiment(self) -> dict[str, Any] | None:
-        """The description the store was made for; None while it is new."""
+        """The description the store was made for, as JSON; None while it is new."""
         with _read(self._place):
             row = self._db.execute("SELECT value FROM meta WHERE name = 'experiment'").fetchone()
             if row is None:
@@ -263,24 +272,27 @@ class Store:
     def _checked_selection(self, keyed: Sequence[tuple[str, int]]) -> list[str]:
         """The keys of all instances with their positions; a ValueError if not all are there."""
         keys = [key for key, _ in keyed]
-        said = (self.experiment() or {}).get("data")
-        is_digest = isinstance(said, str) and re.fullmatch(r"\d+ instances, [0-9a-f]{16}", said)
+        said = self.settings().selection or ""
+        is_digest = re.fullmatch(r"\d+ instances, [0-9a-f]{16}", said)
         if [position for _, position in keyed] != list(range(len(keyed))):
             raise ValueError("some instances are not there")
         if is_digest and said != selection_of(keys):
             raise ValueError(f"there were {said}, and there are {selection_of(keys)}")
         return keys
 
-    def _instances(self, key: str | None = None) -> Iterator[tuple[str, Array, tuple[Any, ...]]]:
-        """Of each instance, or of one, its key, its input, and what a measurement needs of it."""
-        names = (self.experiment() or {}).get("networks") or {}
+    def _instances(self, key: str | None = None, *, has_inputs: bool = True) -> Iterator[Record]:
+        """All instances, or one, without what was answered."""
+        names, keyed = self.settings().networks, []
         order, values = ("WHERE i.key = ?", (key,)) if key else ("ORDER BY i.position", ())
-        keyed = []
         for row in self._db.execute(f"{SELECT_INSTANCES} {order}", values):
             columns = dict(zip(("name", *INSTANCE_COLUMNS), row, strict=True))
             if names and names.get(columns["name"]) != columns["network"]:
                 raise ValueError(f"an instance is of network {columns['name']!r}")
-            yield columns["key"], *checked_instance(columns, self._known_domains())
+            image, facts = checked_instance(columns, self._known_domains())
+            digest = hashlib.sha256(f"{image.dtype}{json.dumps(image.shape)}".encode())
+            digest.update(image.tobytes())
+            kept = image if has_inputs else np.empty(0, image.dtype)
+            yield Record(columns["key"], facts, digest.hexdigest(), kept)
             keyed.append((columns["key"], columns["position"]))
         if key is None:
             self._checked_selection(keyed)
@@ -289,7 +301,7 @@ class Store:
 
     def _known_domains(self) -> dict[str, Domain]:
         if self._domains is None:
-            self._domains = domains_of(self.experiment() or {})
+            self._domains = self.settings().domain_of_network()
         return self._domains
 
     # --- results
@@ -379,12 +391,22 @@ class Store:
         finally:
             self._db.rollback()
 
-    def measurements(self) -> list[Measurement]:
-        """One measurement an instance, in the order of the selection."""
+    def all_records(self) -> list[Record]:
+        """One record an instance, in the order of the selection, as they were at one moment.
+
+        Inputs and witnesses' inputs are left out.
+        """
         with _read(self._place), self._snapshot():
             answered = self._answered(has_inputs=False)
             self._check_brackets(answered)
-            return [measurement_of(columns, answered[key]) for key, _, columns in self._instances()]
+            return [
+                replace(record, answered=tuple(answered[record.key]))
+                for record in self._instances(has_inputs=False)
+            ]
+
+    def measurements(self) -> list[Measurement]:
+        """One measurement an instance, in the order of the selection."""
+        return [record.measurement for record in self.all_records()]
 
     def records(self, keys: Iterable[str] | None = None) -> Iterator[Record]:
         """One record an instance, in the order of the selection or of `keys`.
@@ -393,17 +415,13 @@ class Store:
         """
         with _read(self._place):
             for chosen in [None] if keys is None else keys:
-                for key, image, columns in self._instances(chosen):
-                    answered = tuple(self.results([key])[key])
-                    yield Record(key, measurement_of(columns, answered), image, answered)
+                for record in self._instances(chosen):
+                    yield replace(record, answered=tuple(self.results([record.key])[record.key]))
 
-    def subjects(self) -> Iterator[Subject]:
-        """The instances, in the order of the selection, without what was asked of them."""
+    def unanswered_records(self) -> Iterator[Record]:
+        """The instances, in the order of the selection, without inputs and what was answered."""
         with _read(self._place):
-            for key, image, columns in self._instances():
-                digest = hashlib.sha256(f"{image.dtype}{json.dumps(image.shape)}".encode())
-                digest.update(image.tobytes())
-                yield Subject(key, digest.hexdigest(), columns)
+            yield from self._instances(has_inputs=False)
 
     def answers(self, *, after: int = 0) -> Iterator[StoredResult]:
         """What was reported after the answer of that number; inputs of witnesses are left out."""
@@ -436,21 +454,11 @@ class Store:
 
     def disagreements(self) -> list[tuple[str, int, Disagreement]]:
         """Claims of proofs that a replayed witness contradicts: network, input, and which."""
-        with _explaining_errors(self._place):
-            rows = self._db.execute(
-                "SELECT i.key, n.name, i.input_index FROM instances i"
-                " JOIN networks n ON n.fingerprint = i.network WHERE i.key IN"
-                " (SELECT q.instance FROM queries q JOIN brackets b ON b.instance = q.instance"
-                " WHERE q.proof_eps >= b.upper) ORDER BY i.position"
-            ).fetchall()
         return [
-            (network, index, disagreement)
-            for key, network, index in rows
-            for disagreement in self._weighed(key).disagreements
+            (record.facts.network, record.facts.input, disagreement)
+            for record in self.all_records()
+            for disagreement in record.disagreements
         ]
-
-    def _weighed(self, key: str) -> Weighing:
-        return weigh(result for _, result in self.results([key])[key])
 
 
 @contextmanager

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from radii.errors import SpecificationError
 from radii.properties import parse
 from radii.queries import Instance
 from radii.search import Question
-from radii.store._rows import array_of
+from radii.store._rows import InstanceFacts, array_of
 from radii.verdicts import Array, Result, Witness
 
 DISTANCE_ROUNDING = 2.0**-23
@@ -52,27 +51,10 @@ def selection_of(keys: Sequence[str]) -> str:
     return f"{len(keys)} instances, {digest[:16]}"
 
 
-def domains_of(experiment: Mapping[str, Any]) -> dict[str, Domain]:
-    """The input domain of each network, by fingerprint; none where the description has none."""
-    networks, keys = experiment.get("networks"), experiment.get("domain")
-    if not networks or not keys:
-        return {}
-    return {
-        fingerprint: _domain(key) for fingerprint, key in zip(networks.values(), keys, strict=True)
-    }
-
-
-@lru_cache(maxsize=64)
-def _domain(key: str) -> Domain:
-    """The domain of `Domain.key`."""
-    low, _, high = key.partition(":")
-    return Domain(np.array(json.loads(low)), np.array(json.loads(high)))
-
-
 def checked_instance(
     row: Mapping[str, Any], domains: Mapping[str, Domain]
-) -> tuple[Array, tuple[Any, ...]]:
-    """The input of a row of `instances`, and what `measurement_of` needs; a ValueError if damaged.
+) -> tuple[Array, InstanceFacts]:
+    """The input of a row of `instances`, and the facts of a `Record`; a ValueError if damaged.
 
     `row` also has the name of the network; None if there is no such network.
     """
@@ -97,12 +79,20 @@ def checked_instance(
             norm=Norm(row["norm"]),
             domain=domains[row["network"]],
         )
-        said = (row["key"], row["predicted"], bool(row["correct"]))
-        is_told = said == (instance.key, instance.predicted, instance.correct)
-        if not is_told or row["target"] != getattr(known, "target", row["target"]):
+        stored = (row["key"], row["predicted"], bool(row["correct"]))
+        is_same = stored == (instance.key, instance.predicted, instance.correct)
+        if not is_same or row["target"] != getattr(known, "target", row["target"]):
             raise ValueError(f"{place} is not what its key was made of")
-    names = ("name", "network", "input_index", "label", "predicted", "correct", "property")
-    return image, (*(row[name] for name in names), row["target"])
+    return image, InstanceFacts(
+        network=row["name"],
+        fingerprint=row["network"],
+        input=row["input_index"],
+        label=row["label"],
+        predicted=row["predicted"],
+        correct=bool(row["correct"]),
+        property=row["property"],
+        target=row["target"],
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -164,12 +154,12 @@ def check_bracket(stored: tuple[Any, Any] | None, results: Iterable[Result]) -> 
 
     Where a witness contradicts a proof, the lower side is any proof's, or 0.
     """
-    told = list(results)
-    proofs = {result.proof.eps for result in told if result.proof is not None}
-    upper = min((r.witness.distance for r in told if r.witness is not None), default=math.inf)
+    known = list(results)
+    proofs = {result.proof.eps for result in known if result.proof is not None}
+    upper = min((r.witness.distance for r in known if r.witness is not None), default=math.inf)
     best = max(proofs, default=0.0)
     allowed = {best} if best < upper or not proofs else proofs | {0.0}
-    if stored is None and told:
+    if stored is None and known:
         raise ValueError("an instance has answers and no bracket")
     if stored is not None and (stored[1] != upper or stored[0] not in allowed):
         raise ValueError(

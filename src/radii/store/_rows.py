@@ -1,10 +1,12 @@
-"""Rows of a store and what they stand for: instances, results, witnesses, measurements."""
+"""Rows of a store and what they stand for: results, witnesses, and records of instances."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,29 +17,21 @@ from radii.search import Question, QuestionKind
 from radii.verdicts import (
     Arithmetic,
     Array,
+    Bracket,
     Disagreement,
     Measurement,
     Proof,
     Result,
     Verdict,
+    Weighing,
     Witness,
     weigh,
 )
 
 AnsweredQuestion = tuple[Question, Result]
 
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """An instance before anything was asked; `digest` is equal for equal inputs."""
-
-    key: str
-    digest: str
-    columns: tuple[Any, ...]
-
-    def measured(self, answered: Sequence[AnsweredQuestion]) -> Measurement:
-        """Its measurement, given all its answers."""
-        return measurement_of(self.columns, answered)
+PROOF_KINDS = (QuestionKind.PROVE, QuestionKind.RADIUS)
+"""Questions whose answer may be a proof."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +45,119 @@ class StoredResult:
     result: Result
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
+class SearchStep:
+    """One question and its answer, and the bracket once it was known.
+
+    `verifier` is a name and a version.
+    """
+
+    kind: str
+    eps: float
+    verdict: str
+    verifier: str
+    seconds: float
+    proof_eps: float | None
+    distance: float | None
+    message: str
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceFacts:
+    """What a measurement needs to know about an instance; see `Measurement`."""
+
+    network: str
+    fingerprint: str
+    input: int
+    label: int
+    predicted: int
+    correct: bool
+    property: str
+    target: int | None
+
+
+@dataclass(frozen=True, eq=False)
 class Record:
-    """Everything a store holds about one instance; `answered` in the order it was reported."""
+    """Everything a store holds about one instance; `answered` in the order it was reported.
+
+    `digest` is equal for equal inputs. Where inputs are left out, `input` and the witnesses' are
+    empty arrays. Evidence is weighed once, when it is first needed.
+    """
 
     key: str
-    measurement: Measurement
+    facts: InstanceFacts
+    digest: str
     input: Array
-    answered: tuple[AnsweredQuestion, ...]
+    answered: tuple[AnsweredQuestion, ...] = ()
+
+    @property
+    def results(self) -> list[Result]:
+        return [result for _, result in self.answered]
+
+    @cached_property
+    def _weighing(self) -> Weighing:
+        return weigh(self.results)
+
+    @property
+    def bracket(self) -> Bracket:
+        return self._weighing.bracket
 
     @property
     def disagreements(self) -> tuple[Disagreement, ...]:
         """Claims of proofs that a replayed witness contradicts."""
-        return weigh(result for _, result in self.answered).disagreements
+        return self._weighing.disagreements
+
+    @property
+    def closest_witness(self) -> Witness | None:
+        """The witness that the upper side rests on; None without one."""
+        witnesses = (result.witness for result in self.results if result.witness is not None)
+        return min(witnesses, key=lambda witness: witness.distance, default=None)
+
+    @cached_property
+    def measurement(self) -> Measurement:
+        """What statistics need of it."""
+        facts, closest = self.facts, self.closest_witness
+        tried = [
+            result for question, result in self.answered if question.kind is not QuestionKind.REPLAY
+        ]
+        return Measurement(
+            **dataclasses.asdict(facts),
+            bracket=self.bracket,
+            witness_class=None if closest is None else _class_of(closest, facts),
+            seconds=sum(result.own_seconds for result in self.results),
+            queries=len(tried),
+            missing=_missing([answer for answer in self.answered if answer[0].kind in PROOF_KINDS]),
+            cancelled=sum(result.verdict is Verdict.CANCELLED for result in tried),
+            timeouts=sum(result.verdict is Verdict.TIMEOUT for result in tried),
+            memouts=sum(result.verdict is Verdict.MEMOUT for result in tried),
+            cpu_seconds=_total(result.cpu_seconds for result in tried),
+            arithmetic=self._weighing.arithmetic,
+        )
+
+    @cached_property
+    def steps(self) -> tuple[SearchStep, ...]:
+        """How the bracket came about, one step an answer."""
+        results, steps = self.results, []
+        for place, (question, result) in enumerate(self.answered, 1):
+            # A later witness may discredit the proofs of a tool, so each beginning counts alone.
+            bracket = weigh(results[:place]).bracket
+            steps.append(
+                SearchStep(
+                    kind=question.kind.value,
+                    eps=question.eps,
+                    verdict=result.verdict.value,
+                    verifier=result.author,
+                    seconds=result.seconds,
+                    proof_eps=result.proof.eps if result.proof else None,
+                    distance=result.witness.distance if result.witness else None,
+                    message=result.message,
+                    lower=bracket.lower,
+                    upper=bracket.upper,
+                )
+            )
+        return tuple(steps)
 
 
 def instance_row(position: int, instance: Instance) -> tuple[object, ...]:
@@ -151,42 +245,6 @@ def result_of(question: Question, columns: Sequence[Any]) -> Result:
     )
 
 
-def measurement_of(columns: Sequence[Any], answered: Sequence[AnsweredQuestion]) -> Measurement:
-    """What is known of an instance, from its columns (network to target) and all its answers."""
-    network, fingerprint, index, label, predicted, correct, spec, target = columns
-    results = [result for _, result in answered]
-    weighed = weigh(results)
-    closest = min(
-        (r.witness for r in results if r.witness is not None),
-        key=lambda witness: witness.distance,
-        default=None,
-    )
-    tried = [result for question, result in answered if question.kind is not QuestionKind.REPLAY]
-    proofs = [
-        answer for answer in answered if answer[0].kind in (QuestionKind.PROVE, QuestionKind.RADIUS)
-    ]
-    return Measurement(
-        network=network,
-        fingerprint=fingerprint,
-        input=index,
-        label=label,
-        predicted=predicted,
-        correct=bool(correct),
-        property=spec,
-        target=target,
-        bracket=weighed.bracket,
-        witness_class=None if closest is None else _class_of(closest, label, spec, target),
-        seconds=sum(result.own_seconds for result in results),
-        queries=len(tried),
-        missing=_missing(proofs),
-        cancelled=sum(result.verdict is Verdict.CANCELLED for result in tried),
-        timeouts=sum(result.verdict is Verdict.TIMEOUT for result in tried),
-        memouts=sum(result.verdict is Verdict.MEMOUT for result in tried),
-        cpu_seconds=_total(result.cpu_seconds for result in tried),
-        arithmetic=weighed.arithmetic,
-    )
-
-
 def _missing(proofs: Sequence[AnsweredQuestion]) -> int:
     """How many were left without an answer: not counted are those that were cancelled, and those
     that nobody answered at first and that were asked again."""
@@ -199,7 +257,7 @@ def _missing(proofs: Sequence[AnsweredQuestion]) -> int:
 
 
 def _is_repeated(question: Question, later: Sequence[AnsweredQuestion]) -> bool:
-    return any(asked.repeats(question) for asked, _ in later)
+    return any(later_question.repeats(question) for later_question, _ in later)
 
 
 def _total(amounts: Iterable[float | None]) -> float | None:
@@ -208,15 +266,15 @@ def _total(amounts: Iterable[float | None]) -> float | None:
     return None if None in known else sum(amount or 0.0 for amount in known)
 
 
-def _class_of(witness: Witness, label: int, spec: str, target: int | None) -> int:
+def _class_of(witness: Witness, facts: InstanceFacts) -> int:
     """The class a witness goes to: the largest output but the label's, which it may only tie.
 
     A target that ties with others for the largest is the one. What breaks another property than
     that of the label's class may leave the class as it is.
     """
     others = witness.outputs.copy()
-    if is_of_class(spec):
-        others[label] = -np.inf
-    if target is not None and others[target] == others.max():
-        return target
+    if is_of_class(facts.property):
+        others[facts.label] = -np.inf
+    if facts.target is not None and others[facts.target] == others.max():
+        return facts.target
     return int(np.argmax(others))
