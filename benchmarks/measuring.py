@@ -87,7 +87,7 @@ def measured(
 
 def _missing(search: Search) -> str:
     """The answers that could not be had, and why: an error must not pass for a hard instance."""
-    missing = [r for r in search.told.values() if r.verdict.is_missing and r.message]
+    missing = [r for r in search.answers.values() if r.verdict.is_missing and r.message]
     return "; ".join(sorted({f"{r.verdict}: {r.message}" for r in missing}))
 
 

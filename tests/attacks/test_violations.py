@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from radii.attacks import softmax_log_odds, violation
 from radii.errors import UnsupportedQuery
-from radii.properties import Anchor, Property, parse
+from radii.properties import Anchor, LipschitzRequirement, OneToAny, Property, Requirement, parse
 from radii.properties import log_odds as numpy_log_odds
 
 SPECS = (
@@ -94,10 +94,18 @@ def test_what_cannot_change_that_much_is_not_broken() -> None:
 class _Foreign(Property):
     spec = "foreign"
 
-    def at(self, anchor: Anchor) -> object:  # type: ignore[override]
-        raise NotImplementedError
+    def at(self, anchor: Anchor) -> Requirement:
+        return OneToAny().at(anchor)
 
 
-def test_other_properties_are_refused() -> None:
+class _Curved(_Foreign):
+    def kind(self, outputs_are_probabilities: bool) -> type[Requirement]:
+        return LipschitzRequirement
+
+
+def test_other_properties_need_polyhedra() -> None:
+    rows = random_rows(0, 1.0)
+    expected = violations_of(OneToAny(), rows)
+    assert violations_of(_Foreign(), rows) == pytest.approx(expected, abs=1e-12)
     with pytest.raises(UnsupportedQuery, match="'foreign'"):
-        violations_of(_Foreign(), random_rows(0, 1.0))
+        violations_of(_Curved(), rows)

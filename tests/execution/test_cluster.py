@@ -20,7 +20,7 @@ import radii
 from radii import datasets
 from radii.balls import Norm
 from radii.errors import ExperimentError, InputError
-from radii.execution import Case, Cluster, RayWorkers, Task, Toolbox, drive
+from radii.execution import Case, Cluster, Executor, RayWorkers, Task, Toolbox, drive
 from radii.execution import _cluster as cluster
 from radii.experiments import select
 from radii.networks import Network, load_network
@@ -28,6 +28,7 @@ from radii.processes import descendant_pids
 from radii.queries import Grid, Instance, Query
 from radii.search import Linear, QuestionKind
 from radii.store import STORE_FILE, Store
+from radii.testing import ExecutorConformance
 from radii.testing._simulated import Cooperating, Crashing, Hanging, Hoarding, Lying, Scripted
 from radii.verdicts import Result, Verdict
 
@@ -337,3 +338,15 @@ def rows_of(directory: Path) -> list[tuple[Any, ...]]:
 def brackets_of(directory: Path) -> list[tuple[int, float, float]]:
     with Store.open(directory) as store:
         return [(m.input, m.bracket.lower, m.bracket.upper) for m in store.measurements()]
+
+
+@pytest.mark.slow
+class TestRayWorkers(ExecutorConformance):
+    grace_seconds = SOON
+
+    @pytest.fixture(autouse=True)
+    def _cluster(self, machines: Machines) -> None:
+        self.address = machines.address
+
+    def make(self, toolbox: Toolbox) -> Executor:
+        return RayWorkers(toolbox, Cluster(address=self.address))

@@ -122,5 +122,5 @@ def test_what_was_too_much_memory_without_a_stated_limit_is_asked_again(plan: Pl
             for instance in limited.instances:
                 store.record([(instance.key, asked, full)])
             for case in limited.cases(store):
-                assert (asked not in case.search.told) is is_open
+                assert (asked not in case.search.answers) is is_open
                 assert case.spent == (0.0 if is_open else 1.0)

@@ -8,12 +8,13 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-from test_search import Simulation, witness
 
 from radii.queries import Grid
 from radii.results import theoretical_maximum
 from radii.search import Binary, Cuts, KBinary, Linear, Question, QuestionKind, Search
 from radii.search._scans import GOLDEN_CUTS, PATIENCE, Situation
+from radii.testing import SimulatedInstance
+from radii.testing import simulated_witness as witness
 from radii.verdicts import Proof, Result, Verdict
 
 # --- exhaustive: the game between a search and all that can happen to it
@@ -150,7 +151,7 @@ def grid_of(values: int) -> Grid:
     return Grid("0.001", f"0.{values * 2 + 1:03d}", "0.002")
 
 
-def play(search: Search, simulation: Simulation, order: random.Random, limit: int) -> None:
+def play(search: Search, simulation: SimulatedInstance, order: random.Random, limit: int) -> None:
     """Answer in random order, cancel what is settled, and check what the search promises."""
     told: set[Question] = set()
     while True:
@@ -189,7 +190,7 @@ def test_the_bracket_is_the_tightest_that_the_answers_allow(
         near = [v for v in grid if abs(v - radius) < 0.01][:PATIENCE]
         missing = set(values if order.random() < 0.5 else near)
         search = make(grid, k=k)
-        play(search, Simulation(radius, missing), order, limit=k)
+        play(search, SimulatedInstance(radius, grid, missing=missing), order, limit=k)
         check_tightest(search, grid, radius, missing)
 
 
@@ -203,7 +204,12 @@ def test_every_radius_and_random_patterns_at_length(k: int) -> None:
             for count in range(PATIENCE + 1):
                 missing = set(order.sample(grid.values, k=min(len(grid), count)))
                 search = KBinary(grid, k=k)
-                play(search, Simulation(0.002 * place, missing), order, limit=k)
+                play(
+                    search,
+                    SimulatedInstance(0.002 * place, grid, missing=missing),
+                    order,
+                    limit=k,
+                )
                 check_tightest(search, grid, 0.002 * place, missing)
 
 
@@ -213,9 +219,12 @@ def test_a_hard_zone_is_closed_in_on_and_not_crept_through(k: int) -> None:
     for low in range(0, 44, 4):
         missing = set(grid.values[low : low + 20])
         radius = grid[low + 10]
-        search, simulation = KBinary(grid, k=k), Simulation(radius, missing)
+        search, simulation = (
+            KBinary(grid, k=k),
+            SimulatedInstance(radius, grid, missing=missing),
+        )
         play(search, simulation, random.Random(low), limit=k)
-        timeouts = sum(question.eps in missing for question in simulation.asked)
+        timeouts = sum(question.eps in missing for question in simulation.questions)
         assert timeouts <= 2 * math.log2(20) + k + PATIENCE
         check_tightest(search, grid, radius, missing)
 
@@ -226,9 +235,9 @@ def test_one_query_at_a_time_is_binary_search() -> None:
         for missing in (set(), {grid[31]}, {grid[32]}, {grid[15], grid[32], grid[47]}):
             asked = []
             for search in (Binary(grid), KBinary(grid, k=1)):
-                simulation = Simulation(0.002 * place, missing)
+                simulation = SimulatedInstance(0.002 * place, grid, missing=missing)
                 play(search, simulation, order, limit=1)
-                asked.append(simulation.asked)
+                asked.append(simulation.questions)
             assert asked[0] == asked[1]
 
 

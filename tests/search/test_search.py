@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,60 +23,14 @@ from radii.search import (
     get,
     make,
 )
-from radii.verdicts import Proof, Result, Verdict, Witness
+from radii.testing import SimulatedInstance, simulated_witness
+from radii.verdicts import Proof, Result, Verdict
 
 GRID = Grid("0.001", "0.129", "0.002")  # 64 values
 
 
-def witness(distance: float) -> Witness:
-    return Witness(np.zeros(1), distance, 1, np.zeros(2), "simulated")
-
-
-class Simulation:
-    """Answers as a sound verifier and a more or less lucky attack would."""
-
-    def __init__(self, radius: float, missing: set[float], luck: float = 1.0) -> None:
-        self.radius = radius
-        self.missing = missing
-        self.luck = luck
-        self.asked: list[Question] = []
-
-    def answer(self, question: Question) -> Result:
-        self.asked.append(question)
-        eps = question.eps
-        if question.kind is QuestionKind.ATTACK:
-            found = self.radius * self.luck
-            if found <= eps:
-                return Result(Verdict.NOT_ROBUST, eps, "attack", "1", 0.0, witness=witness(found))
-            return Result(Verdict.UNKNOWN, eps, "attack", "1", 0.0)
-        if question.kind is QuestionKind.RADIUS:
-            return self.climb(eps)
-        if eps in self.missing:
-            return Result(Verdict.TIMEOUT, eps, "verifier", "1", 0.0)
-        if eps < self.radius:
-            return Result(Verdict.ROBUST, eps, "verifier", "1", 0.0, proof=Proof(eps, 1e-6))
-        return Result(Verdict.NOT_ROBUST, eps, "verifier", "1", 0.0, witness=witness(eps))
-
-    def climb(self, eps: float) -> Result:
-        """The largest value it can prove, and a witness at the smallest that it can refute."""
-        tried = [value for value in GRID if value <= eps and value not in self.missing]
-        lower = max((value for value in tried if value < self.radius), default=0.0)
-        found = min((value for value in tried if value >= self.radius), default=None)
-        return Result(
-            Verdict.ROBUST if lower else Verdict.UNKNOWN,
-            lower or eps,
-            "verifier",
-            "1",
-            0.0,
-            proof=Proof(lower, 1e-6) if lower else None,
-            witness=None if found is None else witness(found),
-        )
-
-
-def finish(search: Search, simulation: Simulation) -> None:
-    while (question := search.ask()) is not None:
-        search.tell(question, simulation.answer(question))
-    assert search.done
+def simulated(radius: float, missing: set[float], luck: float = 1.0) -> SimulatedInstance:
+    return SimulatedInstance(radius, GRID, missing=missing, luck=luck)
 
 
 COMPLETE = [search for search in SEARCHES if search.needs_verifier]
@@ -90,29 +43,29 @@ QUICK = [search for search in COMPLETE if search is not Linear]
 def test_brackets_every_radius_to_one_step(kind: type[Search], luck: float) -> None:
     for place in range(len(GRID) + 1):
         radius = 0.0005 + 0.002 * place
-        search, simulation = kind(GRID), Simulation(radius, set(), luck)
-        finish(search, simulation)
+        search, simulation = kind(GRID), simulated(radius, set(), luck)
+        simulation.finish(search)
         below = GRID.count_below(radius)
         assert search.bracket.lower == (GRID[below - 1] if below else 0.0)
         assert search.bracket.upper > search.bracket.lower
         if below < len(GRID):
             assert search.bracket.upper <= GRID[below]
-        proofs = [q for q in simulation.asked if q.kind is not QuestionKind.ATTACK]
+        proofs = [q for q in simulation.questions if q.kind is not QuestionKind.ATTACK]
         assert kind not in QUICK or len(proofs) <= 2 * math.log2(len(GRID)) + 1
 
 
 def test_binary_search_needs_log2_queries() -> None:
     for place in range(len(GRID) + 1):
-        simulation = Simulation(0.0005 + 0.002 * place, set())
-        finish(Binary(GRID), simulation)
-        assert len(simulation.asked) <= math.ceil(math.log2(len(GRID) + 1))
+        simulation = simulated(0.0005 + 0.002 * place, set())
+        simulation.finish(Binary(GRID))
+        assert len(simulation.questions) <= math.ceil(math.log2(len(GRID) + 1))
 
 
 def test_a_perfect_attack_leaves_one_proof() -> None:
     for place in range(1, len(GRID)):
-        simulation = Simulation(0.0005 + 0.002 * place, set(), luck=1.0)
-        finish(AttackGuided(GRID), simulation)
-        assert [q.kind for q in simulation.asked] == [QuestionKind.ATTACK, QuestionKind.PROVE]
+        simulation = simulated(0.0005 + 0.002 * place, set(), luck=1.0)
+        simulation.finish(AttackGuided(GRID))
+        assert [q.kind for q in simulation.questions] == [QuestionKind.ATTACK, QuestionKind.PROVE]
 
 
 @settings(max_examples=300, deadline=None)
@@ -125,40 +78,42 @@ def test_a_perfect_attack_leaves_one_proof() -> None:
 def test_missing_answers_stay_conservative_and_do_not_crawl(
     kind: type[Search], radius: float, missing: set[float], luck: float
 ) -> None:
-    search, simulation = kind(GRID), Simulation(radius, missing, luck)
-    finish(search, simulation)
+    search, simulation = kind(GRID), simulated(radius, missing, luck)
+    simulation.finish(search)
     assert search.bracket.lower < radius
     assert search.bracket.upper >= radius
-    timeouts = [q for q in simulation.asked if q.eps in missing and q.kind is QuestionKind.PROVE]
+    timeouts = [
+        q for q in simulation.questions if q.eps in missing and q.kind is QuestionKind.PROVE
+    ]
     assert kind not in QUICK or len(timeouts) <= 2 * math.log2(len(GRID)) + 2
-    assert len(set(simulation.asked)) == len(simulation.asked)
+    assert len(set(simulation.questions)) == len(simulation.questions)
 
 
 @pytest.mark.parametrize("kind", COMPLETE)
 def test_all_answers_missing(kind: type[Search]) -> None:
-    search, simulation = kind(GRID), Simulation(0.06, set(GRID.values), luck=math.inf)
-    finish(search, simulation)
+    search, simulation = kind(GRID), simulated(0.06, set(GRID.values), luck=math.inf)
+    simulation.finish(search)
     assert (search.bracket.lower, search.bracket.upper) == (0.0, math.inf)
-    assert kind not in QUICK or len(simulation.asked) <= 2 * math.log2(len(GRID)) + 2
+    assert kind not in QUICK or len(simulation.questions) <= 2 * math.log2(len(GRID)) + 2
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_resumes_from_told_results_in_any_order(kind: type[Search]) -> None:
-    whole, simulation = kind(GRID), Simulation(0.0405, {0.033}, luck=1.3)
-    finish(whole, simulation)
-    for cut in range(len(simulation.asked) + 1):
-        resumed, again = kind(GRID), Simulation(0.0405, {0.033}, luck=1.3)
-        for question in reversed(simulation.asked[:cut]):
+    whole, simulation = kind(GRID), simulated(0.0405, {0.033}, luck=1.3)
+    simulation.finish(whole)
+    for cut in range(len(simulation.questions) + 1):
+        resumed, again = kind(GRID), simulated(0.0405, {0.033}, luck=1.3)
+        for question in reversed(simulation.questions[:cut]):
             resumed.tell(question, simulation.answer(question))
-        finish(resumed, again)
+        again.finish(resumed)
         assert resumed.bracket == whole.bracket
-        assert len(again.asked) == len(whole.told) - cut
+        assert len(again.questions) == len(whole.answers) - cut
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_a_misclassified_input_asks_nothing(kind: type[Search]) -> None:
     search = kind(GRID)
-    replay = Result(Verdict.NOT_ROBUST, 0.0, "replay", "1", 0.0, witness=witness(0.0))
+    replay = Result(Verdict.NOT_ROBUST, 0.0, "replay", "1", 0.0, witness=simulated_witness(0.0))
     search.tell(Question(QuestionKind.REPLAY, 0.0), replay)
     assert search.done
     assert (search.bracket.lower, search.bracket.upper) == (0.0, 0.0)
@@ -170,7 +125,9 @@ def test_a_contradicted_claim_is_never_used() -> None:
     assert first is not None
     claim = Result(Verdict.ROBUST, first.eps, "liar", "1", 0.0, proof=Proof(first.eps, 0.0))
     search.tell(first, claim)
-    closer = Result(Verdict.NOT_ROBUST, first.eps, "attack", "1", 0.0, witness=witness(0.01))
+    closer = Result(
+        Verdict.NOT_ROBUST, first.eps, "attack", "1", 0.0, witness=simulated_witness(0.01)
+    )
     search.tell(Question(QuestionKind.ATTACK, first.eps), closer)
     assert search.bracket.lower == 0.0
     assert search.bracket.upper == 0.01
@@ -179,10 +136,10 @@ def test_a_contradicted_claim_is_never_used() -> None:
 
 def test_attack_only_never_raises_the_lower_side() -> None:
     for luck in (1.0, math.inf):
-        search, simulation = AttackOnly(GRID), Simulation(0.05, set(), luck)
-        finish(search, simulation)
+        search, simulation = AttackOnly(GRID), simulated(0.05, set(), luck)
+        simulation.finish(search)
         assert search.bracket.lower == 0.0
-        assert [q.kind for q in simulation.asked] == [QuestionKind.ATTACK]
+        assert [q.kind for q in simulation.questions] == [QuestionKind.ATTACK]
 
 
 def test_unknown_search_is_named() -> None:
@@ -191,9 +148,9 @@ def test_unknown_search_is_named() -> None:
 
 
 def test_a_linear_scan_asks_from_the_smallest_up_and_passes_over_missing_answers() -> None:
-    search, simulation = Linear(GRID), Simulation(0.0085, {0.003})
-    finish(search, simulation)
-    assert [q.eps for q in simulation.asked] == [0.001, 0.003, 0.005, 0.007, 0.009]
+    search, simulation = Linear(GRID), simulated(0.0085, {0.003})
+    simulation.finish(search)
+    assert [q.eps for q in simulation.questions] == [0.001, 0.003, 0.005, 0.007, 0.009]
     assert (search.bracket.lower, search.bracket.upper) == (0.007, 0.009)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from radii.attacks._base import Attack
-from radii.attacks._batches import Clock
+from radii.attacks._batches import Clock, objective_depths
 from radii.attacks._fixed_radius import Apgd, Fgsm, Pgd
 from radii.attacks._foolbox import FoolboxAttack
 from radii.attacks._geometry import DomainRows, Geometry, geometry
@@ -27,6 +27,7 @@ __all__ = [
     "attack_specification",
     "geometry",
     "get",
+    "objective_depths",
     "softmax_log_odds",
     "violation",
 ]

@@ -169,3 +169,20 @@ def _batch(
         centers=origins.centers,
         radii=tensor([query.eps for query in chosen]),
     )
+
+
+def objective_depths(
+    network: Network, query: Query, points: npt.NDArray[np.floating]
+) -> npt.NDArray[np.floating]:
+    """How far points are from breaking a query's requirement, as attacks see it.
+
+    Above 0 where it holds, 0 or below where it is broken: the least depth over all ways to break
+    it. Points are rows, in the network's input shape or flat.
+    """
+    (batch,) = batches(network, [query], rows=len(points))
+    rows = torch.from_numpy(points.reshape(len(points), -1)).to(batch.centers.dtype)
+    depths = [
+        batch.objective.depths(rows, torch.full((len(rows),), task))
+        for task in range(len(batch.owners))
+    ]
+    return np.asarray(torch.stack(depths).amin(dim=0).numpy())

@@ -13,13 +13,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from radii.errors import UnsupportedQuery
 from radii.properties import (
     RESOLUTION,
+    Anchor,
     Become,
+    LinearRequirement,
     LipschitzRobustness,
     OneToAny,
     OneToOne,
@@ -63,7 +66,30 @@ def violation(
         case LipschitzRobustness(constant=constant):
             tau = RESOLUTION * references.detach().abs().amax(dim=1).clamp(min=1.0)
             return _change_violation(outputs, references) - constant * distances - tau
-    raise UnsupportedQuery(f"property '{asked.spec}' has no violation that can be differentiated")
+    return _linear_violation(asked, outputs, references, labels, probabilities)
+
+
+def _linear_violation(
+    asked: Property, outputs: Tensor, references: Tensor, labels: Tensor, probabilities: bool
+) -> Tensor:
+    """Of a property that is not radii's own: how deep each output is in its polyhedra."""
+    if not issubclass(asked.kind(probabilities), LinearRequirement):
+        raise UnsupportedQuery(
+            f"property '{asked.spec}' has no violation that can be differentiated"
+        )
+    rows = []
+    for output, reference, label in zip(outputs, references, labels.tolist(), strict=True):
+        anchor = Anchor(label, reference.detach().cpu().numpy().astype(np.float64), probabilities)
+        polyhedra = asked.at(anchor).violations or ()
+        depths = [
+            (
+                outputs.new_tensor(polyhedron.matrix) @ output
+                + outputs.new_tensor(polyhedron.offset)
+            ).amax()
+            for polyhedron in polyhedra
+        ]
+        rows.append(-torch.stack(depths).amin() if depths else outputs.new_tensor(-math.inf))
+    return torch.stack(rows)
 
 
 def _class_violation(outputs: Tensor, labels: Tensor) -> Tensor:

@@ -21,9 +21,9 @@ class Native(Search):
         if self.outstanding or first >= last:
             return None
         attack = Question(QuestionKind.ATTACK, self.values[-1])
-        if attack not in self.told:
+        if attack not in self.answers:
             return attack
-        has_climbed = any(question.kind is QuestionKind.RADIUS for question in self.told)
+        has_climbed = any(question.kind is QuestionKind.RADIUS for question in self.answers)
         return None if has_climbed else Question(QuestionKind.RADIUS, self.values[last - 1])
 
 
@@ -45,14 +45,16 @@ class AttackGuided(Search):
         if first >= last:
             return None
         attack = Question(QuestionKind.ATTACK, self.values[-1])
-        if attack not in self.told:
+        if attack not in self.answers:
             return attack
         index = self._next_index(first, last)
         return None if index is None else Question(QuestionKind.PROVE, self.values[index])
 
     def _next_index(self, first: int, last: int) -> int | None:
         proofs = [
-            result for question, result in self.told.items() if question.kind is QuestionKind.PROVE
+            result
+            for question, result in self.answers.items()
+            if question.kind is QuestionKind.PROVE
         ]
         refuted = sum(result.verdict is Verdict.NOT_ROBUST for result in proofs)
         if refuted == len(proofs):
@@ -71,6 +73,6 @@ class AttackOnly(Search):
     def next_question(self) -> Question | None:
         attack = Question(QuestionKind.ATTACK, self.values[-1])
         first, last = self.open_range()
-        if first >= last or attack in self.told or attack in self.outstanding:
+        if first >= last or attack in self.answers or attack in self.outstanding:
             return None
         return attack

@@ -90,7 +90,7 @@ class Search(ABC):
         self.grid = grid
         self.values = _values(grid)
         self.seconds = math.inf
-        self.told: dict[Question, Result] = {}
+        self.answers: dict[Question, Result] = {}
         self.cut_short: list[tuple[Question, Result]] = []
         self.recalled: list[Result] = []
         self.lost: list[tuple[Question, Result]] = []
@@ -100,14 +100,14 @@ class Search(ABC):
 
     @abstractmethod
     def next_question(self) -> Question | None:
-        """What to ask now, given `told`, `bracket` and `outstanding`; None if nothing."""
+        """What to ask now, given `answers`, `bracket` and `outstanding`; None if nothing."""
 
     @final
     def ask(self) -> Question | None:
         """The next question to start, which then counts as outstanding; None: wait, or done."""
         question = self.next_question()
         if question is not None:
-            if question in self.told or question in self.outstanding:
+            if question in self.answers or question in self.outstanding:
                 raise AssertionError(f"{self.name} asked {question} twice")
             self.outstanding.add(question)
         return question
@@ -148,22 +148,22 @@ class Search(ABC):
         if is_cut_short(question, result, self.seconds):
             self.cut_short.append((question, result))
         else:
-            if question in self.told:  # in another run, with less time; what it found counts
-                self.cut_short.append((question, self.told[question]))
-            self.told[question] = result
+            if question in self.answers:  # in another run, with less time; what it found counts
+                self.cut_short.append((question, self.answers[question]))
+            self.answers[question] = result
 
     @property
     def results(self) -> list[Result]:
         """All that was told and recalled, what was cut short or lost included."""
         again = (result for _, result in (*self.cut_short, *self.lost))
-        return [*self.told.values(), *again, *self.recalled]
+        return [*self.answers.values(), *again, *self.recalled]
 
     @final
     def allow(self, seconds: float) -> None:
         """From now on questions may take so long; those that had less may be asked again."""
-        answered = [*self.cut_short, *self.told.items()]
+        answered = [*self.cut_short, *self.answers.items()]
         self.seconds = seconds
-        self.told, self.cut_short = {}, []
+        self.answers, self.cut_short = {}, []
         for question, result in answered:
             self._settle(question, result)
         self.bracket, self.disagreements, _ = weigh(self.results)
@@ -172,7 +172,7 @@ class Search(ABC):
     def gains_from_time(self) -> bool:
         """Something that was told might be answered better with more time."""
         return any(
-            is_cut_short(question, result, math.inf) for question, result in self.told.items()
+            is_cut_short(question, result, math.inf) for question, result in self.answers.items()
         )
 
     @final
@@ -205,5 +205,5 @@ class Search(ABC):
     def missing_indices(self) -> list[int]:
         """Open grid indices at which a proof was tried and gave no answer, in order."""
         first, last = self.open_range()
-        indices = {self.index_of(q) for q in self.told if q.kind is QuestionKind.PROVE}
+        indices = {self.index_of(q) for q in self.answers if q.kind is QuestionKind.PROVE}
         return sorted(index for index in indices if first <= index < last)

@@ -228,6 +228,6 @@ class Linear(Search):
         first, last = self.open_range()
         for index in range(first, last):
             question = Question(QuestionKind.PROVE, self.values[index])
-            if question not in self.told and question not in self.outstanding:
+            if question not in self.answers and question not in self.outstanding:
                 return question
         return None

@@ -1,13 +1,13 @@
-"""Packages, verifiers and data sets that are found here."""
+"""What is installed here (packages, verifiers, data sets, plugins), and a self-test."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from importlib import metadata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,13 @@ from radii.datasets import CATALOGUE
 from radii.datasets import _cache as cache
 from radii.datasets import _digits as digits
 from radii.errors import InputError, RadiiError
+from radii.plugins import (
+    PluginGroup,
+    load_plugin,
+    load_plugin_class,
+    package_of,
+    plugin_names,
+)
 
 if TYPE_CHECKING:
     from radii.datasets import Dataset
@@ -57,6 +64,16 @@ class DatasetStatus:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PluginStatus:
+    """What another package adds. `problem` says why it cannot be used; empty if it can."""
+
+    family: str
+    name: str
+    package: str
+    problem: str = ""
+
+
 def packages() -> list[PackageStatus]:
     """All that radii's own description names."""
     found = []
@@ -76,21 +93,55 @@ def _version(package: str) -> str | None:
 
 def tools() -> list[VerifierStatus]:
     """Every verifier that the command line knows, offered the smallest of networks."""
+    from radii import verifiers
     from radii.balls import Norm
     from radii.testing._networks import LinearClassifier
-    from radii.verifiers import VERIFIERS
 
     network = LinearClassifier.random(0).network
-    found = []
-    for kind in VERIFIERS:
+    statuses = []
+    for name in verifiers.verifier_names():
         try:
-            verifier = kind()
+            verifier = verifiers.get(name)
         except InputError as error:
-            found.append(VerifierStatus(kind.name, "", str(error)))
+            statuses.append(VerifierStatus(name, "", str(error)))
         else:
             refusal = verifier.unsupported(network, Norm.LINF)
-            found.append(VerifierStatus(kind.name, verifier.version, refusal))
-    return found
+            statuses.append(VerifierStatus(name, verifier.version, refusal))
+    return statuses
+
+
+def plugins() -> list[PluginStatus]:
+    """What other packages add, loaded to see whether it can be."""
+    from radii import attacks, properties, search, verifiers
+
+    own: dict[PluginGroup, Collection[str]] = {
+        PluginGroup.VERIFIERS: [kind.name for kind in verifiers.VERIFIERS],
+        PluginGroup.ATTACKS: [kind.name for kind in attacks.ATTACKS],
+        PluginGroup.SEARCHES: [kind.name for kind in search.SEARCHES],
+        PluginGroup.PROPERTIES: [form.partition(":")[0] for form in properties.FORMS],
+        PluginGroup.DATASETS: [digits.NAME, *(published.name for published in CATALOGUE)],
+    }
+    bases: dict[PluginGroup, type[Any]] = {
+        PluginGroup.VERIFIERS: verifiers.Verifier,
+        PluginGroup.ATTACKS: attacks.Attack,
+        PluginGroup.SEARCHES: search.Search,
+        PluginGroup.PROPERTIES: properties.Property,
+    }
+    statuses = []
+    for group in PluginGroup:
+        for name in plugin_names(group):
+            problem = ""
+            try:
+                if name in own.get(group, ()):
+                    problem = f"hidden: radii has a {group.word} '{name}' of its own"
+                elif group in bases:
+                    load_plugin_class(group, name, bases[group])
+                else:
+                    load_plugin(group, name)
+            except InputError as error:
+                problem = str(error)
+            statuses.append(PluginStatus(group.word, name, package_of(group, name), problem))
+    return statuses
 
 
 def data_sets() -> list[DatasetStatus]:
