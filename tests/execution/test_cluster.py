@@ -342,11 +342,13 @@ def brackets_of(directory: Path) -> list[tuple[int, float, float]]:
 
 @pytest.mark.slow
 class TestRayWorkers(ExecutorConformance):
+    address: str
     grace_seconds = SOON
 
-    @pytest.fixture(autouse=True)
-    def _cluster(self, machines: Machines) -> None:
-        self.address = machines.address
+    @pytest.fixture(autouse=True, scope="class")
+    @classmethod
+    def _cluster(cls, machines: Machines) -> None:
+        cls.address = machines.address
 
     def make(self, toolbox: Toolbox) -> Executor:
         return RayWorkers(toolbox, Cluster(address=self.address))

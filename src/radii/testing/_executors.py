@@ -62,8 +62,10 @@ class ExecutorConformance:
         return Toolbox(networks, Fgsm(), Scripted(SCRIPT))
 
     @pytest.fixture(scope="class")
-    def executor(self) -> Iterator[Executor]:
-        with self.make(self.toolbox()) as executor:
+    @classmethod
+    def executor(cls) -> Iterator[Executor]:
+        suite = cls()
+        with suite.make(suite.toolbox()) as executor:
             yield executor
 
     def task(
