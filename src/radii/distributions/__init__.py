@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from radii.distributions._arithmetics import (
-    arithmetics,
-    proof_scope,
-    ranked_arithmetics,
-    weakest_arithmetic,
-)
 from radii.distributions._classes import (
     ClassCurves,
     ClassGain,
@@ -36,8 +30,6 @@ from radii.distributions._confidence import (
     robust_accuracy_band,
     robust_accuracy_interval,
 )
-from radii.distributions._correlations import Correlations, spearman_matrix
-from radii.distributions._costs import adversarial_cost, target_recall
 from radii.distributions._distribution import (
     Distribution,
     ImportedResults,
@@ -46,12 +38,18 @@ from radii.distributions._distribution import (
     read_results,
 )
 from radii.distributions._dominance import Dominance, Stretch, dominance
-from radii.distributions._empirical import Ecdf, ecdf
+from radii.distributions._evidence import (
+    arithmetics,
+    is_unsearched,
+    proof_scope,
+    ranked_arithmetics,
+    weakest_arithmetic,
+    why_unsearched,
+)
 from radii.distributions._families import FAMILIES, family_named
 from radii.distributions._fits import Fit, fit, fit_all
 from radii.distributions._goodness import GoodnessOfFit, goodness_of_fit
 from radii.distributions._npmle import Turnbull, turnbull
-from radii.distributions._quality import Quality, quality, quality_table
 from radii.distributions._requirements import (
     Judgement,
     RequirementOutcome,
@@ -59,11 +57,35 @@ from radii.distributions._requirements import (
     check_all,
     parse_requirement,
 )
-from radii.distributions._sample_size import Stability, sample_stability, stability_table
-from radii.distributions._searched import is_unsearched, why_unsearched
-from radii.distributions._summaries import Summary, inputs_with_radius, summary, summary_table
-from radii.distributions._targets import closest_targets, over_targets
-from radii.distributions._tests import KsMatrix, TestResult, holm, ks_matrix, several_p_value
+from radii.distributions._summaries import (
+    Ecdf,
+    Quality,
+    Stability,
+    Summary,
+    ecdf,
+    inputs_with_radius,
+    quality,
+    quality_table,
+    sample_stability,
+    stability_table,
+    summary,
+    summary_table,
+)
+from radii.distributions._targets import (
+    adversarial_cost,
+    closest_targets,
+    over_targets,
+    target_recall,
+)
+from radii.distributions._tests import (
+    Correlations,
+    KsMatrix,
+    TestResult,
+    holm,
+    ks_matrix,
+    several_p_value,
+    spearman_matrix,
+)
 from radii.results import NO_NUMBER, verona_frame, write_verona_folder
 
 __all__ = [

@@ -8,18 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions._columns import Float64
 from radii.distributions._comparisons import Pair, paired_on
 from radii.distributions._confidence import check_inputs_differ, clopper_pearson, dkw_half_width
-from radii.distributions._distribution import Share
+from radii.distributions._distribution import Share, ValueRange
 from radii.distributions._tests import censored_scores, holm, several_p_value
 from radii.errors import DataError
+from radii.results import Float64
 
 if TYPE_CHECKING:
     from radii.distributions._distribution import Distribution
-
-
-ValueRange = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +159,6 @@ def _spread(least: Float64, most: Float64) -> tuple[Float64, Float64]:
     return at_least, differences.max(axis=(0, 1))
 
 
-# Two networks compared class by class: whose inputs gain, and whose lose.
-
-
 @dataclass(frozen=True, slots=True)
 class ClassGain:
     """What a class's robust recall at one eps gains from the first network to the second.
@@ -193,14 +187,14 @@ def class_gains(a: Distribution, b: Distribution, eps: float) -> list[ClassGain]
     labels = [label for label in classes_a if label in classes_b and label is not None]
     if not labels:
         raise DataError("the two distributions share no class")
-    found = []
+    gains = []
     for label in labels:
         pair = paired_on(classes_a[label], classes_b[label], "all")
         before, after = pair.first.robust_accuracy(eps), pair.second.robust_accuracy(eps)
         least, most = after.proven - before.not_refuted, after.not_refuted - before.proven
-        found.append((label, len(pair.second), least, most, _p_value(pair, eps)))
-    adjusted = holm([row[-1] for row in found])
-    return [ClassGain(*row, float(p)) for row, p in zip(found, adjusted, strict=True)]
+        gains.append((label, len(pair.second), least, most, _p_value(pair, eps)))
+    adjusted = holm([row[-1] for row in gains])
+    return [ClassGain(*row, float(p)) for row, p in zip(gains, adjusted, strict=True)]
 
 
 def _p_value(pair: Pair, eps: float) -> float:

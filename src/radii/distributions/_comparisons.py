@@ -1,4 +1,8 @@
-"""Two distributions to compare: on which inputs, and whether they are the same inputs."""
+"""Two distributions compared: on which inputs, tests, effect sizes, and who is more robust where.
+
+Two networks that were measured on the same inputs are compared input by input (`Pair`). How large a
+difference is, Cliff's delta and the difference of means say, as intervals.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from radii.distributions._columns import NO_NUMBER, Array, Float64
 from radii.distributions._dominance import Dominance, dominance
-from radii.distributions._empirical import Side, side_values
+from radii.distributions._summaries import Side, side_values
 from radii.distributions._tests import (
     TestResult,
     censored_scores,
@@ -22,6 +25,7 @@ from radii.distributions._tests import (
     welch_test,
 )
 from radii.errors import DataError
+from radii.results import NO_NUMBER, Array, Float64
 
 if TYPE_CHECKING:
     from radii.distributions._distribution import Distribution
@@ -31,6 +35,7 @@ InputChoice = Literal["correct", "all"]
 
 IDENTITY = ("input", "label", "target", "split", "property")
 IDENTITY_OF_TARGETS = ("input", "label", "split")
+NO_VALUES = "no bracket of one of the two has an answer"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,8 +64,8 @@ def paired_on(a: Distribution, b: Distribution, inputs: InputChoice = "correct")
 
     They match when both hold the same inputs (as two networks measured on one selection do): each
     input is then compared with itself. So do two targets of one network, on the inputs that have
-    both. With `correct`, inputs that either misclassifies are left out of matched ones; unmatched
-    ones lose each its own.
+    both. With `correct`, matched distributions lose the inputs that either misclassifies, others
+    each their own.
     """
     are_targets = _are_two_targets(a, b)
     identity = IDENTITY_OF_TARGETS if are_targets else IDENTITY
@@ -101,15 +106,12 @@ def _are_two_targets(a: Distribution, b: Distribution) -> bool:
 
 
 def _identities(distribution: Distribution, identity: tuple[str, ...]) -> Array:
-    """What is the same input of the same split, asked about the same property: one text a row."""
+    """One text per row, equal for the same input of the same split under the same property."""
     columns = [distribution.column(name).astype(np.str_) for name in identity]
     text = columns[0]
     for column in columns[1:]:
         text = np.strings.add(np.strings.add(text, "\n"), column)
     return text
-
-
-# How large a difference is: Cliff's delta and the difference of means, as intervals.
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,12 +229,6 @@ def _normal_quantile(level: float) -> float:
     return float(ndtri((1 + level) / 2))
 
 
-# Two distributions compared: tests, effect sizes, and who is more robust where.
-
-
-NO_VALUES = "no bracket of one of the two has an answer"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """Everything that is said about two distributions, on `inputs` inputs of each.
@@ -243,8 +239,9 @@ class Comparison:
     brackets of an input. They take equal radii to get equally wide brackets on both sides; `widths`
     are the mean widths, over inputs with a witness (NaN if there is none).
 
-    Brackets without any answer have no values. So many of each are `left_out` of `tests`, of
-    `permutation_sup` and of the proven means; of matched inputs those that either has not solved.
+    Brackets without any answer have no values. `left_out` counts those of each distribution, which
+    have no part in `tests`, `permutation_sup` and the proven means; of matched inputs, those for
+    which either has no answer.
     """
 
     names: tuple[str, str]
@@ -270,17 +267,17 @@ class Comparison:
         """
         one, two = self.names
         matched = "the same inputs" if self.is_matched else "independent samples"
-        told = f"permutation p = {self.permutation.p_value:.3g}"
+        p_values = f"permutation p = {self.permutation.p_value:.3g}"
         decisive = self.permutation.p_value
         if adjusted is not None:
-            told, decisive = f"{told}, {adjusted:.3g} after Holm's correction", adjusted
+            p_values, decisive = f"{p_values}, {adjusted:.3g} after Holm's correction", adjusted
         if decisive >= level:
             return (
                 f"On {matched}, the radii of {one} and {two} do not differ significantly "
-                f"({told}); {self.delta}."
+                f"({p_values}); {self.delta}."
             )
         larger = one if self.delta.least + self.delta.most > 0 else two
-        sentence = f"On {matched}, {larger} has the larger radii ({told}); {self.delta}."
+        sentence = f"On {matched}, {larger} has the larger radii ({p_values}); {self.delta}."
         if self.delta.least <= 0 <= self.delta.most:
             # Then the difference may be one of widths alone.
             sentence += (
@@ -330,25 +327,25 @@ def compare_all(
 ) -> tuple[list[Comparison], list[float]]:
     """Every pair of groups, and Holm-adjusted p-values of their permutation tests."""
     keys = list(groups)
-    found = [
+    comparisons = [
         compare(groups[one], groups[two], names=(str(one), str(two)), **options)
         for place, one in enumerate(keys)
         for two in keys[place + 1 :]
     ]
-    return found, [float(p) for p in holm([c.permutation.p_value for c in found])]
+    return comparisons, [float(p) for p in holm([c.permutation.p_value for c in comparisons])]
 
 
 def compare_splits(distribution: Distribution, **options: Any) -> dict[str, Comparison]:
     """Training against testing inputs, for each network that was measured on both."""
-    found = {}
+    comparisons = {}
     for name, part in distribution.by_network().items():
         splits = part.group_by("split")
         if {"train", "test"} <= splits.keys():
             names = (f"{name} on training inputs", f"{name} on testing inputs")
-            found[name] = compare(splits["train"], splits["test"], names=names, **options)
-    if not found:
+            comparisons[name] = compare(splits["train"], splits["test"], names=names, **options)
+    if not comparisons:
         raise DataError("no network was measured on inputs of both splits, train and test")
-    return found
+    return comparisons
 
 
 def compare_sides(distribution: Distribution) -> tuple[TestResult, TestResult]:
@@ -400,7 +397,7 @@ def _permuted_scores(pair: Pair, permutations: int, seed: int) -> TestResult:
 
 
 def _permuted_curves(pair: Pair, values: Pair | None, permutations: int, seed: int) -> TestResult:
-    """Its curves are of one number a bracket and side, so that those without any have no part."""
+    """Curves are of one number per bracket and side; brackets without an answer have none."""
     name = "permutation of curves"
     if values is None:
         return _not_made(name, NO_VALUES)

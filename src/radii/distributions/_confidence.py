@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions._columns import Float64, joint_codes
 from radii.errors import DataError
+from radii.results import Float64, joint_codes
 
 if TYPE_CHECKING:
     from radii.distributions._distribution import Distribution

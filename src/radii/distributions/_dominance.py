@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions._columns import Array, Float64
 from radii.distributions._confidence import dkw_half_width
 from radii.errors import DataError
+from radii.results import Array, Float64
 
 if TYPE_CHECKING:
     from radii.distributions._distribution import Distribution
@@ -65,12 +65,12 @@ class Dominance:
                 where = f"at some eps {where}, and nowhere shown to be less so"
             other = second if leader == first else first
             return f"{leader} is more robust than {other} {where}{for_whom}."
-        told = [
+        texts = [
             f"{run.leader} {'is more robust ' if place == 0 else ''}"
             f"{_eps_text(run, place == 0, place == len(runs) - 1)}"
             for place, run in enumerate(runs)
         ]
-        return f"{', '.join(told)}{for_whom}."
+        return f"{', '.join(texts)}{for_whom}."
 
 
 def dominance(

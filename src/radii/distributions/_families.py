@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from radii.distributions._columns import Float64
 from radii.errors import DataError
+from radii.results import Float64
 
 SMALLEST_PROBABILITY = 1e-300
 

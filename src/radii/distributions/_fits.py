@@ -1,4 +1,14 @@
-"""Maximum likelihood of two coordinates, for many interval-censored samples at once."""
+"""Parametric distributions fitted to brackets by censored maximum likelihood.
+
+The log-likelihood of coordinates t, for intervals (a_k, b_k] that occur c_k times and exact values
+x_k that occur e_k times, is
+
+    l(t) = sum_k c_k log(F_t(b_k) - F_t(a_k)) + sum_k e_k log f_t(x_k).
+
+It is maximised by Newton's method for many samples at once: with derivatives by central
+differences, eigenvalues of the curvature replaced by their absolute values (so that every step goes
+uphill), and steps halved until the likelihood does not fall.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions._columns import Array, Float64
 from radii.distributions._families import FAMILIES, SMALLEST_PROBABILITY, Family, family_named
 from radii.errors import DataError
+from radii.results import Array, Float64
 
 if TYPE_CHECKING:
     from radii.distributions._distribution import Distribution
@@ -122,7 +132,7 @@ def _newton_steps(gradient: Float64, hessian: Float64) -> Float64:
 def _line_search(
     family: Family, sample: Censored, at: Float64, best: Float64, moves: Float64
 ) -> tuple[Float64, Float64, Float64]:
-    """Halve each row's step until the likelihood does not fall; the moved length tells the end."""
+    """Halve each row's step until the likelihood does not fall; also how far it moved."""
     moved, reached = at.copy(), best.copy()
     length = np.zeros(len(at))
     open_rows, factor = np.ones(len(at), np.bool_), 1.0
@@ -147,9 +157,6 @@ def _is_maximum(gradient: Float64, hessian: Float64) -> Array:
     return np.asarray(
         is_concave & (np.linalg.norm(_newton_steps(gradient, hessian), axis=1) < 1e-3)
     )
-
-
-# Parametric distributions fitted to brackets by censored maximum likelihood.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,14 +197,14 @@ class Fit:
         return float(self._scipy.mean())
 
     def __str__(self) -> str:
-        told = ", ".join(
+        estimates = ", ".join(
             f"{name} {value:.4g} ± {self.standard_errors[name]:.2g}"
             for name, value in self.parameters.items()
         )
         title = family_named(self.family).title
         empty = self.without_information
         others = f" ({empty} more without an answer)" if empty else ""
-        return f"{title} fitted to {self.inputs} brackets{others}: {told}; AIC {self.aic:.1f}"
+        return f"{title} fitted to {self.inputs} brackets{others}: {estimates}; AIC {self.aic:.1f}"
 
 
 def fit(distribution: Distribution, family: str = "lognormal") -> Fit:
@@ -223,16 +230,16 @@ def fit_brackets(lower: Float64, upper: Float64, family: Family, *, misclassifie
     scale = float(np.median(guesses)) or float(guesses.max()) or 1.0
     sample, middles, weights = _one_sample(low / scale, high / scale)
     start = family.start(middles, weights)[None]
-    found = maximise(family, sample, start)
-    if not found.is_found[0]:
+    maximum = maximise(family, sample, start)
+    if not maximum.is_found[0]:
         raise DataError(
             f"the {family.title} fit has no maximum on these {len(low)} brackets: "
             "they are too few, too wide, or all the same"
         )
-    at = family.rescaled(found.at, scale)[0]
+    at = family.rescaled(maximum.at, scale)[0]
     values, slopes = family.natural(at)
     # A location in units of the data scales with them; logs do not.
-    variances = np.diag(np.linalg.inv(-found.hessian[0]))
+    variances = np.diag(np.linalg.inv(-maximum.hessian[0]))
     units = np.array([1.0 if family.is_positive else scale, 1.0])
     errors = np.abs(slopes) * units * np.sqrt(np.maximum(variances, 0))
     exact = int(np.count_nonzero(low == high))
@@ -240,7 +247,7 @@ def fit_brackets(lower: Float64, upper: Float64, family: Family, *, misclassifie
         family=family.name,
         parameters=dict(zip(family.parameters, map(float, values), strict=True)),
         standard_errors=dict(zip(family.parameters, map(float, errors), strict=True)),
-        loglikelihood=float(found.loglikelihood[0]) - exact * np.log(scale),
+        loglikelihood=float(maximum.loglikelihood[0]) - exact * np.log(scale),
         inputs=len(low),
         misclassified=misclassified,
         without_information=int(is_empty.sum()),

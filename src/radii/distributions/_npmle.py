@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions._columns import Array, Float64
+from radii.results import Array, Float64
 
 if TYPE_CHECKING:
     from radii.distributions._distribution import Distribution
@@ -102,7 +102,13 @@ def innermost_intervals(lower: Float64, upper: Float64) -> tuple[Float64, Float6
 def _maximised(
     first: Array, last: Array, weights: Float64, size: int
 ) -> tuple[Float64, float, float, int]:
-    """Masses of `size` intervals for observations that cover first..last of them."""
+    """Masses of `size` intervals for observations that cover first..last of them.
+
+    With P_i the mass that observation i covers and w_i its weight, n in total, the log-likelihood
+    is l(p) = sum_i w_i log P_i. Its slope by mass j is d_j = sum_i w_i / P_i, over the i that cover
+    j, and EM's step is p_j <- p_j d_j / n. As l is concave and sum_j p_j d_j = n, the best masses q
+    have l(q) - l(p) <= sum_j (q_j - p_j) d_j <= max_j d_j - n, which is the shortfall.
+    """
     total = weights.sum()
     mass = np.full(size, 1 / size)
     shortfall, iterations = np.inf, 0
@@ -123,7 +129,12 @@ def _maximised(
 
 
 def _convex_minorant_step(mass: Float64, first: Array, last: Array, weights: Float64) -> Float64:
-    """One damped Newton step on the cumulated masses with a diagonal Hessian, kept monotone."""
+    """One damped Newton step on the cumulated masses with a diagonal Hessian, kept monotone.
+
+    In F_j = p_1 + ... + p_j an observation covers F_last - F_first. The monotone F nearest to
+    F + gradient / curvature, weighted by the curvature, is an isotonic regression; the step towards
+    it is halved until the likelihood grows.
+    """
     from scipy.optimize import isotonic_regression
 
     size = len(mass)

@@ -7,6 +7,11 @@ robust_recall(class=3, 0.02) >= 0.85 @ 99%
 worst_recall(0.02) >= 0.80; recall_spread(0.02) <= 0.1
 accuracy >= 0.95; median >= 0.03 @ 95%; quantile(0.05) >= 0.01; mean >= 0.04; min > 0
 mean_gap <= 0.004
+
+Several requirements are checked together (`check_all`). Limits with 95 % confidence each miss with
+up to 5 %, and of many some will. So statements that are made together share the permitted error: of
+k statements each may miss a k-th as often (Bonferroni). All limits that are printed then hold at
+once. Holm's procedure would meet a few more requirements, but its limits would not hold together.
 """
 
 from __future__ import annotations
@@ -20,12 +25,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions._columns import NO_NUMBER
 from radii.distributions._confidence import check_inputs_differ
+from radii.distributions._evidence import why_unsearched, within_search
 from radii.distributions._measures import MEASURES, Figure, MeasureArguments
-from radii.distributions._searched import why_unsearched, within_search
 from radii.distributions._targets import over_targets
 from radii.errors import DataError, SpecificationError
+from radii.results import NO_NUMBER
 
 if TYPE_CHECKING:
     from radii.distributions._distribution import Distribution
@@ -67,8 +72,8 @@ class RequirementOutcome:
 class RobustnessRequirement:
     """A measure, on one side of the brackets, compared with a limit; with confidence if `level`.
 
-    So many `statements` share the error that the level permits, and hold with it together:
-    `radii.distributions._requirements` counts them.
+    `statements` is how many statements share the error that the level permits: together they hold
+    with that level. `check_all` counts them.
     """
 
     text: str
@@ -86,7 +91,7 @@ class RobustnessRequirement:
         return None if self.level is None else 1 - (1 - self.level) / self.statements
 
     def check(self, distribution: Distribution) -> list[RequirementOutcome]:
-        """One outcome a network. Brackets of targets are first combined, an input at a time."""
+        """One outcome for each network. An input's brackets for several targets count as one."""
         return [
             self._outcome(name, _over_targets(part))
             for name, part in distribution.by_network().items()
@@ -140,23 +145,23 @@ class RobustnessRequirement:
         return self.relation in (">=", ">")
 
     def _figure(self, part: Distribution, *, is_proven: bool) -> Figure:
-        asked = MeasureArguments(self.arguments, is_proven, self._is_from_below, self.tested_at)
-        return MEASURES[self.measure].figure(part, asked)
+        options = MeasureArguments(self.arguments, is_proven, self._is_from_below, self.tested_at)
+        return MEASURES[self.measure].figure(part, options)
 
     def _reason(self, part: Distribution, figure: Figure, is_met: bool) -> str:
-        told = figure.words
-        if f"{figure.value:.4g}" not in told and not math.isnan(figure.value):
-            told += f" ({figure.value:.4g})"
+        reason = figure.words
+        if f"{figure.value:.4g}" not in reason and not math.isnan(figure.value):
+            reason += f" ({figure.value:.4g})"
         if figure.limit is not None:
             bound = "at least" if self._is_from_below else "at most"
-            told += (
+            reason += (
                 f", so with {100 * (self.level or 0):g} % confidence{self._shared} it is {bound} "
                 f"{_outward(figure.decisive, self._is_from_below)} for {figure.population}"
             )
-        told += f"; required is {self.relation} {self.limit:g}"
+        reason += f"; required is {self.relation} {self.limit:g}"
         if not is_met and self._is_from_below and self.is_proven:
-            told += self._outlook(part)
-        return f"{told}."
+            reason += self._outlook(part)
+        return f"{reason}."
 
     @property
     def _shared(self) -> str:
@@ -191,36 +196,36 @@ def parse_requirement(text: str) -> RobustnessRequirement:
     Without `proven` or `not_refuted` the side that can be relied on is taken: proven for a limit
     from below, not refuted for one from above.
     """
-    found = REQUIREMENT_FORM.fullmatch(text)
-    if found is None:
+    match = REQUIREMENT_FORM.fullmatch(text)
+    if match is None:
         raise SpecificationError(
             f"requirement '{text}' is not of the form 'robust_accuracy(0.02) >= 0.90 @ 95%'"
         )
-    name = found["measure"]
+    name = match["measure"]
     if name not in MEASURES:
         raise SpecificationError(
             f"requirement '{text}': '{name}' is not one of {', '.join(MEASURES)}"
         )
-    if found["side"] is not None and not MEASURES[name].has_sides:
-        raise SpecificationError(f"requirement '{text}': '{name}' has no side '{found['side']}'")
-    level = None if found["level"] is None else _level(text, found["level"])
-    is_from_below = found["relation"] in (">=", ">")
+    if match["side"] is not None and not MEASURES[name].has_sides:
+        raise SpecificationError(f"requirement '{text}': '{name}' has no side '{match['side']}'")
+    level = None if match["level"] is None else _level(text, match["level"])
+    is_from_below = match["relation"] in (">=", ">")
     return RobustnessRequirement(
         text=" ".join(text.split()),
         measure=name,
-        arguments=_arguments(text, name, found["arguments"] or ""),
-        is_proven=is_from_below if found["side"] is None else found["side"] == "proven",
-        relation=found["relation"],
-        limit=_limit(text, name, found["limit"]),
+        arguments=_arguments(text, name, match["arguments"] or ""),
+        is_proven=is_from_below if match["side"] is None else match["side"] == "proven",
+        relation=match["relation"],
+        limit=_limit(text, name, match["limit"]),
         level=level,
     )
 
 
-def _arguments(text: str, name: str, told: str) -> dict[str, float]:
+def _arguments(text: str, name: str, given: str) -> dict[str, float]:
     parameters = list(MEASURES[name].parameters)
     arguments: dict[str, float] = {}
     unnamed = []
-    for part in filter(None, (piece.strip() for piece in told.split(","))):
+    for part in filter(None, (piece.strip() for piece in given.split(","))):
         key, is_named, value = part.rpartition("=")
         if not is_named:
             unnamed.append(_number(text, value))
@@ -240,19 +245,19 @@ def _arguments(text: str, name: str, told: str) -> dict[str, float]:
     return arguments
 
 
-def _limit(text: str, name: str, told: str) -> float:
-    limit = _number(text, told)
+def _limit(text: str, name: str, given: str) -> float:
+    limit = _number(text, given)
     if MEASURES[name].is_share and not 0 <= limit <= 1:
         meant = f": write {limit / 100:g} or {limit:g}%" if 1 < limit <= 100 else ""
         raise SpecificationError(
-            f"requirement '{text}': '{name}' is a share between 0 and 1, not {told}{meant}"
+            f"requirement '{text}': '{name}' is a share between 0 and 1, not {given}{meant}"
         )
     return limit
 
 
-def _number(text: str, told: str) -> float:
+def _number(text: str, given: str) -> float:
     """0.9, 90% and 8/255 are numbers."""
-    stripped = told.strip()
+    stripped = given.strip()
     is_percent = stripped.endswith("%")
     over, _, under = stripped.removesuffix("%").partition("/")
     try:
@@ -264,11 +269,11 @@ def _number(text: str, told: str) -> float:
     return value
 
 
-def _level(text: str, told: str) -> float:
-    level = _number(text, told)
+def _level(text: str, given: str) -> float:
+    level = _number(text, given)
     if not 0.5 <= level < 1:
         raise SpecificationError(
-            f"requirement '{text}': a confidence is at least 50% and below 100%, not {told}"
+            f"requirement '{text}': a confidence is at least 50% and below 100%, not {given}"
         )
     return level
 
@@ -278,22 +283,11 @@ def _over_targets(part: Distribution) -> Distribution:
     return over_targets(part) if np.all(target != NO_NUMBER) else part
 
 
-# Several requirements at once: what holds together, with which confidence.
-#
-# Limits with 95 % confidence each miss with up to 5 %, and of many some will. So statements that
-# are
-# made together share the permitted error: of k statements each may miss a k-th as often
-# (Bonferroni).
-# All limits that are printed then hold at once. Holm's procedure would meet a few more
-# requirements,
-# but its limits would not hold together.
-
-
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """One outcome for each requirement and network.
 
-    So many `statements` of them have a confidence. `together` is the confidence with which all that
+    `statements` of them have a confidence. `together` is the confidence with which all that
     are met hold at once, None if no statement has one. Without `is_corrected` every confidence is
     its own, and that of all together is smaller.
     """
@@ -312,16 +306,16 @@ class Judgement:
         """A sentence on the confidence of several statements; empty if there are not several."""
         if self.together is None or self.statements < 2:
             return ""
-        told = f"{self.statements} statements have a confidence"
+        count = f"{self.statements} statements have a confidence"
         if self.is_corrected:
             return (
-                f"{told}, and share the error that it permits (Bonferroni, 1/{self.statements} "
+                f"{count}, and share the error that it permits (Bonferroni, 1/{self.statements} "
                 f"each): all that are met hold together with {100 * self.together:.4g} % "
                 "confidence."
             )
         least = f"at least {100 * self.together:.4g} %" if self.together > 0 else "any"
         return (
-            f"{told}, each its own (uncorrected): that all which are met hold together has "
+            f"{count}, each its own (uncorrected): that all which are met hold together has "
             f"{least} confidence."
         )
 

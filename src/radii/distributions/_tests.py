@@ -1,4 +1,14 @@
-"""Many tests at once: Holm's correction."""
+"""Tests between groups of brackets, and correlations between networks, for one pair or for many.
+
+- The classical two-sample tests on one side of the brackets, as the papers use them.
+- Permutation tests on brackets: exact if brackets are exchangeable, whatever the ties. Exchangeable
+  must be the brackets, not only the radii: if equal radii get wider brackets in one group, as on a
+  network that is harder to verify, groups of equal radii differ.
+- Matrices of tests between all groups, laid out as in the per-class paper, and of Spearman's
+  correlations between all networks: are the same inputs hard for each?
+
+Many tests at once are corrected by Holm's procedure.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +20,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions._columns import Array, Float64
-from radii.distributions._empirical import Side, side_values
 from radii.distributions._npmle import innermost_intervals, turnbull_of
+from radii.distributions._summaries import Side, side_of, side_values
 from radii.errors import DataError
+from radii.results import Array, Float64, joint_codes
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from radii.distributions._distribution import Distribution
+
+
+EXACT_TEST_INPUTS = 200
+"""Up to so many inputs of each group the exact distribution of the KS statistic is used."""
+MOST_PERMUTED = 20_000_000
+"""Numbers permuted at most; beyond, sums of scores are taken as normally distributed."""
 
 
 def holm(p_values: npt.ArrayLike) -> Float64:
@@ -39,18 +55,11 @@ def holm(p_values: npt.ArrayLike) -> Float64:
     return adjusted
 
 
-# The classical two-sample tests on one side of the brackets, as the papers use them.
-
-
-EXACT_TEST_INPUTS = 200
-
-
 @dataclass(frozen=True, slots=True)
 class TestResult:
     """A statistic and its p-value; NaN with a `reason` where the test cannot be made.
 
-    `left_out` counts the brackets without any answer, of both samples, for which a test of values
-    has none.
+    `left_out` counts the brackets of both samples that have no answer, and so no value to test.
     """
 
     test: str
@@ -68,8 +77,8 @@ class TestResult:
     def __str__(self) -> str:
         if not self.is_made:
             return f"{self.test}: not made, {self.reason}"
-        told = f"{self.test}: {self.statistic:.3g}, p = {self.p_value:.3g}"
-        return told + (f" ({self.left_out} without an answer left out)" if self.left_out else "")
+        text = f"{self.test}: {self.statistic:.3g}, p = {self.p_value:.3g}"
+        return text + (f" ({self.left_out} without an answer left out)" if self.left_out else "")
 
 
 def ks_test(x: Float64, y: Float64) -> TestResult:
@@ -122,17 +131,6 @@ def mann_whitney_test(x: Float64, y: Float64) -> TestResult:
     _, ranks = np.unique(np.concatenate([x, y]), return_inverse=True)
     tested = mannwhitneyu(ranks[: len(x)], ranks[len(x) :], method="asymptotic")
     return TestResult(name, float(tested.statistic), float(tested.pvalue))
-
-
-# Permutation tests on brackets: exact if brackets are exchangeable, whatever the ties.
-#
-# Exchangeable are brackets, not only radii: if equal radii get wider brackets in one group, as on
-# a
-# network that is harder to verify, groups of equal radii differ.
-
-
-MOST_PERMUTED = 20_000_000
-"""Numbers permuted at most; beyond, scores are summed by their normal limit."""
 
 
 def censored_scores(lower: Float64, upper: Float64) -> Float64:
@@ -260,9 +258,6 @@ def _normal_p_value(z: float) -> float:
     return float(2 * ndtr(-z))
 
 
-# Matrices of two-sample tests between groups, laid out as in the per-class paper.
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class KsMatrix:
     """Kolmogorov-Smirnov statistics between groups; NaN where a group is absent.
@@ -328,4 +323,87 @@ def ks_matrix(distribution: Distribution, by: str = "class", side: Side = "lower
 
 def _group_values(distribution: Distribution, by: str, side: Side) -> dict[Any, Float64]:
     values = {key: side_values(part, side) for key, part in distribution.group_by(by).items()}
-    return {key: told for key, told in values.items() if told.size}
+    return {key: numbers for key, numbers in values.items() if numbers.size}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Correlations:
+    """Between networks, on the inputs at which the property holds for both; NaN if undefined.
+
+    `p_values` are raw and `adjusted` Holm's, over the pairs above the diagonal; both are symmetric
+    with NaN on the diagonal. `inputs` counts what each pair shares. `left_out` counts for each
+    network the brackets without any answer, which have no rank.
+    """
+
+    networks: tuple[str, ...]
+    coefficients: Float64
+    p_values: Float64
+    adjusted: Float64
+    inputs: Array
+    left_out: tuple[int, ...]
+
+    def frame(self) -> pd.DataFrame:
+        """The coefficients as a table."""
+        import pandas as pd
+
+        return pd.DataFrame(self.coefficients, index=self.networks, columns=self.networks)
+
+    @property
+    def mean(self) -> float:
+        """Of all defined pairs; NaN if there is none."""
+        upper = self.coefficients[np.triu_indices(len(self.networks), 1)]
+        known = upper[~np.isnan(upper)]
+        return float(known.mean()) if known.size else math.nan
+
+
+def spearman_matrix(distribution: Distribution, side: Side = "lower") -> Correlations:
+    """Spearman's rank correlation of the radii's sides for each pair of networks."""
+    names = distribution.networks
+    if len(names) < 2:
+        raise DataError("a correlation needs at least two networks")
+    values = _aligned(distribution, side)
+    size = len(names)
+    coefficients, p_values = np.eye(size), np.full((size, size), np.nan)
+    inputs = np.diag((~np.isnan(values)).sum(axis=1))
+    for one in range(size):
+        for two in range(one + 1, size):
+            both = ~np.isnan(values[one]) & ~np.isnan(values[two])
+            rho, p_value = _spearman(values[one][both], values[two][both])
+            inputs[one, two] = inputs[two, one] = int(both.sum())
+            coefficients[one, two] = coefficients[two, one] = rho
+            p_values[one, two] = p_values[two, one] = p_value
+    adjusted = np.full((size, size), np.nan)
+    above = np.triu_indices(size, 1)
+    adjusted[above] = holm(p_values[above])
+    adjusted.T[above] = adjusted[above]
+    left_out = tuple(part.unsolved for part in distribution.by_network().values())
+    return Correlations(names, coefficients, p_values, adjusted, inputs, left_out)
+
+
+def _aligned(distribution: Distribution, side: Side) -> Float64:
+    """Networks as rows, inputs (with target and split) as columns; NaN where one is absent."""
+    places = joint_codes(distribution.column(name) for name in ("input", "target", "split"))
+    rows = {name: place for place, name in enumerate(distribution.networks)}
+    row = np.array([rows[str(name)] for name in distribution.network])
+    aligned = np.full((len(rows), int(places.max()) + 1), np.nan)
+    has_value = distribution.holds & ~distribution.is_unsolved
+    aligned[row[has_value], places[has_value]] = side_of(distribution, side)[has_value]
+    return aligned
+
+
+def _spearman(x: Float64, y: Float64) -> tuple[float, float]:
+    """The correlation of the ranks, and its p-value by Student's t; NaN where undefined."""
+    from scipy.stats import rankdata, t
+
+    if len(x) < 3:
+        return math.nan, math.nan
+    ranks_x, ranks_y = rankdata(x) - (len(x) + 1) / 2, rankdata(y) - (len(y) + 1) / 2
+    norm = math.sqrt(float(ranks_x @ ranks_x) * float(ranks_y @ ranks_y))
+    if norm == 0:
+        return math.nan, math.nan
+    rho = max(-1.0, min(1.0, float(ranks_x @ ranks_y) / norm))
+    if abs(rho) == 1:
+        return rho, 0.0
+    freedom = len(x) - 2
+    statistic = rho * math.sqrt(freedom / (1 - rho * rho))
+    return rho, float(2 * t.sf(abs(statistic), freedom))

@@ -1,0 +1,105 @@
+"""What the sides of brackets rest on: the arithmetic of proofs, and how far witnesses were sought.
+
+The column `searched` holds, for each instance, the eps up to which somebody tried to refute it: 0
+where no attempt was answered, NaN where that is not known, as of published files. Beyond it, "not
+refuted" means nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from radii.results import Array
+from radii.verdicts import Arithmetic
+
+if TYPE_CHECKING:
+    from radii.distributions._distribution import Distribution
+
+
+EPS_ROUNDING = 1e-9
+"""Relative: 8/255 and the grid value that was written with as many decimals are the same eps."""
+
+
+def arithmetics(distribution: Distribution) -> dict[Arithmetic, int]:
+    """How many proofs there are in each arithmetic, the weakest first."""
+    texts, counts = np.unique(distribution.column("arithmetic"), return_counts=True)
+    proofs = {Arithmetic.parse(str(t)): int(n) for t, n in zip(texts, counts, strict=True) if t}
+    return dict(sorted(proofs.items(), key=lambda each: each[0].strength))
+
+
+def weakest_arithmetic(distribution: Distribution) -> Arithmetic | None:
+    """That in which all proofs hold; None without proofs, or where one does not say its own.
+
+    A proof in a stronger arithmetic is one in a weaker, too.
+    """
+    return (
+        None if _without_arithmetic(distribution) else next(iter(arithmetics(distribution)), None)
+    )
+
+
+def proof_scope(distribution: Distribution) -> str:
+    """One clause on what the proofs hold for; empty where that is not known."""
+    counts = arithmetics(distribution)
+    if not counts:
+        return ""
+    (weakest, _), *stronger = counts.items()
+    total = sum(counts.values())
+    clause = f"proofs hold {weakest.scope}"
+    for place, (arithmetic, _) in enumerate(stronger, 1):
+        count = sum(list(counts.values())[place:])
+        clause += f", {count} of {total} also {arithmetic.scope}"
+    if unknown := _without_arithmetic(distribution):
+        clause += f"; {unknown} more do not say in which arithmetic"
+    return clause
+
+
+def ranked_arithmetics(texts: Array) -> tuple[Array, Array]:
+    """Distinct texts from the weakest arithmetic to the strongest, and the place of each row's.
+
+    An arithmetic that is not known is the weakest.
+    """
+    distinct = sorted(
+        {str(text) for text in texts},
+        key=lambda text: Arithmetic.parse(text).strength if text else (False, 0.0),
+    )
+    places = {text: place for place, text in enumerate(distinct)}
+    return np.array(distinct), np.array([places[str(text)] for text in texts])
+
+
+def _without_arithmetic(distribution: Distribution) -> int:
+    """How many lower sides above 0 do not say in which arithmetic they hold."""
+    return int(np.sum((distribution.column("arithmetic") == "") & (distribution.lower > 0)))
+
+
+def within_search(distribution: Distribution) -> Distribution:
+    """The brackets as if each had a counterexample just beyond where the search for one ended.
+
+    What this distribution has not refuted was searched for in vain, or is proven.
+    """
+    searched = distribution.column("searched")
+    reach = np.maximum(searched * (1 + EPS_ROUNDING), distribution.lower)
+    beyond = np.where(np.isnan(searched), np.inf, np.nextafter(reach, np.inf))
+    return distribution.labelled(upper=np.minimum(distribution.upper, beyond))
+
+
+def is_unsearched(distribution: Distribution, eps: float) -> npt.NDArray[np.bool_]:
+    """Which instances are neither proven nor refuted at eps, nor searched that far."""
+    return (distribution.upper > eps) & (within_search(distribution).upper <= eps)
+
+
+def why_unsearched(distribution: Distribution, eps: float) -> str:
+    """Half a sentence on where the search ended; empty if it went up to eps for every instance."""
+    which = is_unsearched(distribution, eps)
+    if not which.any():
+        return ""
+    ends = distribution.column("searched")[which]
+    untried = int((ends == 0).sum())
+    if untried:
+        return (
+            f"no search for counterexamples was answered for {untried} of {len(distribution)} "
+            "inputs (time-outs or errors)"
+        )
+    return f"the search for counterexamples ended at {ends.min():g}"
