@@ -12,7 +12,7 @@ import pytest
 
 from conftest import dense_model
 from radii.cli import main
-from radii.ensembles import FILE_NAME
+from radii.store import ENSEMBLE_FILE
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def shown_in(page: Path) -> dict[str, Any]:
 
 
 def test_an_ensemble_is_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / FILE_NAME).touch()
+    (tmp_path / ENSEMBLE_FILE).touch()
     for command in (["show"], ["gate", "--require", "accuracy >= 0.5"]):
         assert main([*command, str(tmp_path)]) == 2
         assert f"radii report {tmp_path} shows it" in capsys.readouterr().err

@@ -15,9 +15,10 @@ from planar_classifiers import half_plane, point
 
 from radii.cli import main
 from radii.datasets import from_arrays
-from radii.ensembles import FILE_NAME, EnsembleResults, EnsembleStudy, read_ensemble_results
+from radii.ensembles import EnsembleResults, EnsembleStudy, read_ensemble_results
 from radii.errors import StoreError
 from radii.queries import Grid
+from radii.store import ENSEMBLE_FILE
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 
 LEFT, RIGHT = half_plane([-1.0, 0.0], 1.0), half_plane([1.0, 0.0], 1.0)
@@ -53,7 +54,7 @@ def test_a_claim_that_an_input_refutes_does_not_count(tmp_path: Path) -> None:
     """Somebody claims that LEFT cannot be fooled within 2; a replayed input does it."""
     with EnsembleStudy.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
         study.value(2.0)
-    with sqlite3.connect(tmp_path / FILE_NAME) as database:
+    with sqlite3.connect(tmp_path / ENSEMBLE_FILE) as database:
         database.execute(
             "INSERT INTO findings (point, classifiers, eps, verdict, verifier, version, seconds,"
             " margin, message) VALUES (0, '[0]', 2.0, 'ROBUST', 'liar', '1', 0, 0, '')"
@@ -72,7 +73,7 @@ def test_what_nobody_answered_is_asked_again(tmp_path: Path) -> None:
         both = [point([0, 0])]
         with EnsembleStudy.open([LEFT, RIGHT], both, out=out) as study:
             found = study.value(2.0)
-        database = sqlite3.connect(out / FILE_NAME)
+        database = sqlite3.connect(out / ENSEMBLE_FILE)
         with database:
             lost = database.execute(
                 "UPDATE findings SET verdict = ?, seconds = 1e9 WHERE verdict = 'ROBUST'", [verdict]
@@ -104,7 +105,7 @@ def test_what_nobody_answered_is_asked_again(tmp_path: Path) -> None:
 def test_damage_is_never_a_value(tmp_path: Path, damage: str) -> None:
     with EnsembleStudy.open([LEFT, RIGHT], [point([0, 0])], out=tmp_path) as study:
         study.value(2.0)
-    with sqlite3.connect(tmp_path / FILE_NAME) as database:
+    with sqlite3.connect(tmp_path / ENSEMBLE_FILE) as database:
         database.execute(damage)
     database.close()
     with pytest.raises(StoreError, match="damaged"):
@@ -128,7 +129,7 @@ def test_a_file_of_version_1_is_carried_on(tmp_path: Path) -> None:
 
 def make_older(directory: Path, version: int) -> None:
     """Turn a file into one as that version wrote it."""
-    with sqlite3.connect(directory / FILE_NAME) as database:
+    with sqlite3.connect(directory / ENSEMBLE_FILE) as database:
         for name in ("networks", "points", "plays") if version == 1 else ():
             database.execute(f"DROP TABLE {name}")
         database.execute("ALTER TABLE findings DROP COLUMN arithmetic")
@@ -171,9 +172,9 @@ def test_facts_from_before_arithmetic_are_real(tmp_path: Path) -> None:
         study.value(0.0)
         found = study.value(2.0)
     make_older(tmp_path, 2)
-    before = (tmp_path / FILE_NAME).read_bytes()
+    before = (tmp_path / ENSEMBLE_FILE).read_bytes()
     known = read_ensemble_results(tmp_path)
-    assert (tmp_path / FILE_NAME).read_bytes() == before, "reading must not change the file"
+    assert (tmp_path / ENSEMBLE_FILE).read_bytes() == before, "reading must not change the file"
     assert known.arithmetic == REAL
     assert proven_in(known) == {("native", REAL), ("replay", None)}
     with pytest.raises(StoreError, match="another arithmetic; go on with --arithmetic real"):
@@ -187,7 +188,7 @@ KILLED_AFTER = 3
 KILLED = f"""
 import os, signal, sys
 from radii.cli import main
-from radii.ensembles.records import Records
+from radii.ensembles._records import Records
 
 keep, asked = Records.keep_finding, []
 

@@ -12,7 +12,7 @@ from made_experiments import STANDARD, write_experiment
 from test_report_page import BROWSER, PHONE, Opened, browser, open_page, table
 
 from conftest import dense_model
-from radii.ensembles import FILE_NAME, EnsembleStudy, Point
+from radii.ensembles import EnsembleStudy, Point
 from radii.errors import StoreError
 from radii.networks import Network
 from radii.report import make_payload, write_report
@@ -69,7 +69,6 @@ def alone(browser: Any, pages: dict[str, Path]) -> Iterator[Opened]:
 
 
 def test_payload(kept: Path) -> None:
-    assert ENSEMBLE_FILE == FILE_NAME
     facts = make_payload([kept]).facts
     (told,) = facts["ensembles"]
     assert told["networks"] == ["dark", HOSTILE]
@@ -92,7 +91,7 @@ def test_pictures_have_a_limit(kept: Path) -> None:
 
 
 def test_damage_is_one_sentence(kept: Path, tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_bytes(b"not a database at all, but long enough to look at")
+    (tmp_path / ENSEMBLE_FILE).write_bytes(b"not a database at all, but long enough to look at")
     with pytest.raises(StoreError, match="cannot be read"):
         make_payload([tmp_path])
     with pytest.raises(StoreError, match="given twice"):

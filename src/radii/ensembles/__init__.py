@@ -11,12 +11,11 @@ from radii.ensembles._ensemble import Ensemble, Fooling, Point, members
 from radii.ensembles._facts import EnsembleResults, Play
 from radii.ensembles._game import AllowedSets, ListedSets, Solution, couple, solve
 from radii.ensembles._proofs import JointResult, decide_jointly
-from radii.ensembles._reading import FILE_NAME, read_ensemble_results
+from radii.ensembles._records import read_ensemble_results
 from radii.ensembles._study import CriticalEps, EnsembleStudy, RandomizedAttack, check_alpha
 from radii.ensembles._value import GameValue
 
 __all__ = [
-    "FILE_NAME",
     "AllowedSets",
     "CriticalEps",
     "Ensemble",

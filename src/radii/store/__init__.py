@@ -5,7 +5,17 @@ A result is on disk when `Store.record` returns. The file can be read while a ru
 
 from __future__ import annotations
 
-from radii.store._database import ENSEMBLE_FILE, STORE_FILE, Store
+from radii.store._connection import explaining_damage
+from radii.store._database import STORE_FILE, Store
+from radii.store._ensembles import (
+    ENSEMBLE_FILE,
+    EnsembleIdentity,
+    EnsembleStore,
+    StoredFinding,
+    StoredFooling,
+    StoredPlay,
+    StoredPoint,
+)
 from radii.store._integrity import selection_of
 from radii.store._locks import PauseFlag, written_since
 from radii.store._rows import PROOF_KINDS, Record, SearchStep, StoredResult
@@ -17,12 +27,19 @@ __all__ = [
     "PROOF_KINDS",
     "SCHEMA_VERSION",
     "STORE_FILE",
+    "EnsembleIdentity",
+    "EnsembleStore",
     "PauseFlag",
     "Record",
     "SearchStep",
     "Store",
+    "StoredFinding",
+    "StoredFooling",
+    "StoredPlay",
+    "StoredPoint",
     "StoredResult",
     "StoredSettings",
+    "explaining_damage",
     "selection_of",
     "written_since",
 ]

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 import sqlite3
-import textwrap
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,9 +16,16 @@ from typing import IO, Any, Self
 import numpy as np
 
 from radii.balls import Domain, Norm
-from radii.errors import InputError, StoreError
+from radii.errors import StoreError
 from radii.queries import Instance
 from radii.search import Question, QuestionKind
+from radii.store._connection import (
+    copy_in_memory,
+    explaining_damage,
+    explaining_errors,
+    read_only_address,
+)
+from radii.store._ensembles import ENSEMBLE_FILE
 from radii.store._integrity import (
     WitnessReference,
     check_bracket,
@@ -45,15 +51,11 @@ from radii.store._settings import StoredSettings
 from radii.verdicts import Disagreement, Measurement, Result, weigh
 
 STORE_FILE = "radii.sqlite"
-ENSEMBLE_FILE = "ensemble.sqlite"
-"""What `radii ensemble --out` keeps instead."""
 
 FLOAT64_BYTES = 8
 """Outputs are stored as float64."""
 MOST_KEYS = 500
 """As many instances are looked up by name at once; for more, all are read."""
-MOST_WORDS = 200
-"""Characters of what is damaged, in a message of one sentence."""
 
 INSTANCE_COLUMNS = (
     "key",
@@ -138,7 +140,7 @@ class Store:
             )
         if not path.is_file():
             raise StoreError(f"{directory}: no radii experiment is here ({STORE_FILE} is missing)")
-        return cls._connect(f"{path.resolve().as_uri()}?mode=ro", str(directory), None)
+        return cls._connect(read_only_address(path), str(directory), None)
 
     @classmethod
     def in_memory(cls) -> Self:
@@ -147,7 +149,7 @@ class Store:
 
     @classmethod
     def _connect(cls, address: str, place: str, lock: IO[str] | None) -> Self:
-        with _explaining_errors(place):
+        with explaining_errors(place):
             connection = sqlite3.connect(address, uri=address.startswith("file:"), timeout=30)
             store = cls(connection, place, lock)
             try:
@@ -168,20 +170,13 @@ class Store:
             self._db.executescript(script)
         elif version in MIGRATIONS:
             if not is_writable:
-                self._read_a_copy()
+                self._db = copy_in_memory(self._db)  # the file itself stays as it is
             self._migrate(version)
         elif version != SCHEMA_VERSION:
             raise StoreError(
                 f"{self._place}: its store has version {version}, this radii reads up to version "
                 f"{SCHEMA_VERSION}; use the radii that wrote it, or another directory"
             )
-
-    def _read_a_copy(self) -> None:
-        """Go on with a copy in memory, which can be migrated where the file must not be."""
-        copy = sqlite3.connect(":memory:")
-        self._db.backup(copy)
-        self._db.close()
-        self._db = copy
 
     def _migrate(self, version: int) -> None:
         steps = "".join(MIGRATIONS[step] for step in range(version, SCHEMA_VERSION))
@@ -218,12 +213,12 @@ class Store:
     def settings(self) -> StoredSettings:
         """What the store was made for; without any value while it is new."""
         described = self.experiment()
-        with _read(self._place):
+        with explaining_damage(self._place):
             return StoredSettings.from_json(described or {})
 
     def experiment(self) -> dict[str, Any] | None:
         """The description the store was made for, as JSON; None while it is new."""
-        with _read(self._place):
+        with explaining_damage(self._place):
             row = self._db.execute("SELECT value FROM meta WHERE name = 'experiment'").fetchone()
             if row is None:
                 if self._db.execute("SELECT 1 FROM instances LIMIT 1").fetchone():
@@ -241,7 +236,7 @@ class Store:
         instances: Sequence[Instance],
     ) -> None:
         """Write down what will be measured, all or nothing; `networks` maps to (name, path)."""
-        with _explaining_errors(self._place), self._db:
+        with explaining_errors(self._place), self._db:
             self._db.execute("INSERT INTO meta VALUES ('experiment', ?)", (json.dumps(experiment),))
             self._db.executemany(
                 "INSERT INTO networks VALUES (?, ?, ?)",
@@ -256,13 +251,13 @@ class Store:
 
     def instance_keys(self) -> list[str]:
         """The keys of all instances, in the order of the selection."""
-        with _read(self._place):
+        with explaining_damage(self._place):
             rows = self._db.execute("SELECT key, position FROM instances ORDER BY position")
             return self._checked_selection(rows.fetchall())
 
     def networks(self) -> dict[str, tuple[str, str]]:
         """Name and file of each network, by fingerprint."""
-        with _read(self._place):
+        with explaining_damage(self._place):
             rows = self._db.execute("SELECT fingerprint, name, path FROM networks").fetchall()
             for row in rows:
                 if not all(isinstance(text, str) for text in row):
@@ -308,11 +303,11 @@ class Store:
 
     def record(self, answers: Sequence[tuple[str, Question, Result]]) -> None:
         """Write results by instance key, all or nothing; they are on disk when this returns."""
-        with _explaining_errors(self._place), self._db:
+        with explaining_errors(self._place), self._db:
             for key, question, result in answers:
                 self._insert_result(key, question, result)
             for key in dict.fromkeys(key for key, _, _ in answers):
-                with _read(self._place):
+                with explaining_damage(self._place):
                     known = self._answered([key], has_inputs=False)[key]
                 bracket = weigh(result for _, result in known).bracket
                 self._db.execute(
@@ -335,7 +330,7 @@ class Store:
 
     def results(self, keys: Sequence[str] | None = None) -> dict[str, list[AnsweredQuestion]]:
         """What was answered, by instance key, in the order in which it was reported."""
-        with _read(self._place), self._snapshot():
+        with explaining_damage(self._place), self._snapshot():
             answered = self._answered(keys)
             self._check_brackets(answered, keys)
         return answered
@@ -396,7 +391,7 @@ class Store:
 
         Inputs and witnesses' inputs are left out.
         """
-        with _read(self._place), self._snapshot():
+        with explaining_damage(self._place), self._snapshot():
             answered = self._answered(has_inputs=False)
             self._check_brackets(answered)
             return [
@@ -413,21 +408,21 @@ class Store:
 
         Only one is in memory at a time: inputs and witnesses of a large experiment are gigabytes.
         """
-        with _read(self._place):
+        with explaining_damage(self._place):
             for chosen in [None] if keys is None else keys:
                 for record in self._instances(chosen):
                     yield replace(record, answered=tuple(self.results([record.key])[record.key]))
 
     def unanswered_records(self) -> Iterator[Record]:
         """The instances, in the order of the selection, without inputs and what was answered."""
-        with _read(self._place):
+        with explaining_damage(self._place):
             yield from self._instances(has_inputs=False)
 
     def answers(self, *, after: int = 0) -> Iterator[StoredResult]:
         """What was reported after the answer of that number; inputs of witnesses are left out."""
         query = f"SELECT q.id, q.ended_at, {ANSWERS_FROM} WHERE q.id > ? ORDER BY q.id"
         keys = set()
-        with _read(self._place):
+        with explaining_damage(self._place):
             if (self._db.execute("SELECT min(id) FROM queries").fetchone()[0] or 1) < 1:
                 raise ValueError("an answer has a number below 1")
             for number, ended_at, *row in self._db.execute(query, (after,)):
@@ -446,7 +441,7 @@ class Store:
 
     def first_answer_at(self) -> str:
         """When the first result was reported, in UTC; empty while there is none."""
-        with _read(self._place):
+        with explaining_damage(self._place):
             row = self._db.execute("SELECT ended_at FROM queries ORDER BY id LIMIT 1").fetchone()
             if row is not None:
                 check_moment(row[0])
@@ -459,30 +454,3 @@ class Store:
             for record in self.all_records()
             for disagreement in record.disagreements
         ]
-
-
-@contextmanager
-def _explaining_errors(place: str) -> Iterator[None]:
-    """Turn SQLite's errors (full disk, read-only, not a database) into one sentence."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        with suppress(AttributeError):
-            if error.sqlite_errorname == "SQLITE_NOTADB":
-                raise StoreError(f"{place}: {STORE_FILE} is not a radii store") from None
-        raise StoreError(f"{place}: the store cannot be used ({error})") from None
-
-
-@contextmanager
-def _read(place: str) -> Iterator[None]:
-    """Turn what damaged contents lead to, of whatever kind, into one sentence."""
-    try:
-        with _explaining_errors(place):
-            yield
-    except StoreError:
-        raise
-    except (ValueError, TypeError, LookupError, ArithmeticError, InputError) as error:
-        reason = textwrap.shorten(str(error), MOST_WORDS) or type(error).__name__
-        raise StoreError(
-            f"{place}: the store is damaged ({reason}); use a copy of it, or another directory"
-        ) from None
