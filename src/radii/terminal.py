@@ -28,3 +28,8 @@ def say(*lines: object, file: IO[str] | None = None, flush: bool = False) -> Non
     """Print lines, each made plain. Text of several lines is given as several lines."""
     for line in lines:
         print(plain(str(line)), file=sys.stdout if file is None else file, flush=flush)
+
+
+def note(sentence: object) -> None:
+    """One line on standard error, beside what a command prints."""
+    say(f"radii: {sentence}", file=sys.stderr)

@@ -12,8 +12,9 @@ import pytest
 
 from radii import search
 from radii.balls import Norm
-from radii.cli import COMMANDS, build_parser, data, main
-from radii.cli.completion import VALUES, commands_of
+from radii.cli import COMMANDS, build_parser, main
+from radii.cli._completion import VALUES, commands_of
+from radii.cli._data import NAMES, VIA
 from radii.datasets import CATALOGUE, DataOrigin
 
 
@@ -105,8 +106,8 @@ def test_nested_commands_and_choices_are_found() -> None:
 
 
 def test_names_in_help_are_those_of_the_catalogue() -> None:
-    assert [known.name for known in CATALOGUE] == list(data.NAMES)
-    assert [via.value for via in DataOrigin] == list(data.VIA)
+    assert [known.name for known in CATALOGUE] == list(NAMES)
+    assert [via.value for via in DataOrigin] == list(VIA)
 
 
 def test_help_loads_no_numpy() -> None:
@@ -117,7 +118,7 @@ def test_help_loads_no_numpy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
     assert "numpy" not in loaded
-    assert not loaded & {f"radii.cli.{name}" for name in COMMANDS}, "names and purposes suffice"
+    assert not loaded & {f"radii.cli._{name}" for name in COMMANDS}, "names and purposes suffice"
 
 
 def test_every_command_has_a_module_and_its_module_alone_is_loaded() -> None:
@@ -126,5 +127,5 @@ def test_every_command_has_a_module_and_its_module_alone_is_loaded() -> None:
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    modules = {f"radii.cli.{name}" for name in [*COMMANDS, "global_", "import_"]}
-    assert modules & set(done.stdout.split()) == {"radii.cli.global_"}
+    modules = {f"radii.cli._{name}" for name in COMMANDS}
+    assert modules & set(done.stdout.split()) == {"radii.cli._global"}

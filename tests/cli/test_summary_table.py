@@ -7,7 +7,7 @@ import math
 
 from rich.console import Console
 
-from radii.cli.tables import instance_table, summary_table
+from radii.cli._show import instance_table, summary_table
 from radii.distributions import Distribution, quality
 
 

@@ -14,7 +14,8 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from radii.cli import build_parser, verify
+from radii.cli import _verify as verify
+from radii.cli import build_parser
 from radii.errors import InputError
 from radii.testing._graphs import Sketch
 from radii.testing._simulated import Lying, hang, hoard

@@ -10,11 +10,19 @@ import numpy as np
 import pytest
 
 from conftest import dense_model
-from radii.cli import main, verify_instances
-from radii.cli.verify import VerifyResult
-from radii.cli.verify_results import ResultRow, ResultTable
+from radii.cli import _verify, main
+from radii.cli._verify import VerifyResult
 from radii.errors import InputError, StoreError
-from radii.vnnlib import Outcome, Verification, parse_verification, read_problem
+from radii.vnnlib import (
+    ListedInstance,
+    Outcome,
+    ResultRow,
+    ResultTable,
+    Verification,
+    counterexample_names,
+    parse_verification,
+    read_problem,
+)
 
 DECLARED = "".join(f"(declare-const {v}_{i} Real)\n" for v in "XY" for i in (0, 1))
 UNIT = "(assert (<= 0 X_0 1)) (assert (<= 0 X_1 1))\n"
@@ -89,7 +97,7 @@ def decided(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         asked.append(seconds)
         return VerifyResult(Verification(Outcome.UNSAT), "nobody")
 
-    monkeypatch.setattr(verify_instances, "decide_in_time", decide)
+    monkeypatch.setattr(_verify, "decide_in_time", decide)
     return asked
 
 
@@ -170,12 +178,12 @@ def test_flags_that_do_not_go_together(benchmark: Path, linear_file: Path) -> No
 
 
 def test_counterexamples_of_one_name_are_told_apart() -> None:
-    made = verify_instances._counterexample_names(
+    made = counterexample_names(
         [
-            verify_instances.ListedInstance(1, "onnx/a.onnx", "vnnlib/p.vnnlib"),
-            verify_instances.ListedInstance(2, "onnx/n.onnx", "vnnlib/x/p.vnnlib.gz"),
-            verify_instances.ListedInstance(3, "onnx/n.onnx", "vnnlib/y/p.vnnlib"),
-            verify_instances.ListedInstance(4, "m/n.onnx", "vnnlib/y/p.vnnlib"),
+            ListedInstance(1, "onnx/a.onnx", "vnnlib/p.vnnlib"),
+            ListedInstance(2, "onnx/n.onnx", "vnnlib/x/p.vnnlib.gz"),
+            ListedInstance(3, "onnx/n.onnx", "vnnlib/y/p.vnnlib"),
+            ListedInstance(4, "m/n.onnx", "vnnlib/y/p.vnnlib"),
         ]
     )
     assert made[0] == "a_p.counterexample.gz"
@@ -238,7 +246,7 @@ def test_a_second_try_does_not_take_the_counterexample_away(
         values = np.zeros(2), np.zeros(2)
         return VerifyResult(Verification(Outcome.SAT, *values), "nobody", replayed_on="here")
 
-    monkeypatch.setattr(verify_instances, "decide_in_time", decide)
+    monkeypatch.setattr(_verify, "decide_in_time", decide)
     line = "onnx/same.onnx,vnnlib/above.vnnlib"
     assert run(listed(benchmark, f"{line},10", f"{line},1"), tmp_path / "r.csv") == 0
     assert [row[4] for row in results(tmp_path / "r.csv")] == ["sat", "timeout"]

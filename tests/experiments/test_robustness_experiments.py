@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from radii.cli import main
-from radii.cli.compare_tables import group_table
-from radii.cli.comparing import ComparisonOptions, compare_groups
-from radii.distributions import Distribution
+from radii.cli._compare import _group_table
+from radii.distributions import ComparisonOptions, Distribution, compare_groups
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.experiments import Experiment, prepare
 from radii.store import Store
@@ -90,7 +89,7 @@ def test_comparisons_are_of_inputs_at_which_the_property_holds() -> None:
     ]
     compared = compare_groups(Distribution.union(parts), ComparisonOptions())
     assert list(compared.groups) == ["one", "two"]  # none of their inputs is classified correctly
-    assert "at which the property holds" in str(group_table(compared).caption)
+    assert "at which the property holds" in str(_group_table(compared).caption)
 
 
 @pytest.mark.parametrize(

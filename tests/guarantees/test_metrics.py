@@ -12,7 +12,7 @@ import pytest
 
 from radii.balls import Norm
 from radii.cli import main
-from radii.cli.metrics import _print_metrics
+from radii.cli._metrics import _print_metrics
 from radii.datasets import Dataset, from_arrays
 from radii.distributions import Distribution
 from radii.errors import InputError

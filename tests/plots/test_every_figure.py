@@ -13,7 +13,7 @@ import pytest
 
 import radii
 from conftest import SHARED_DATA, needs_shared_data
-from radii.cli.figures import FIGURE_KINDS, FigureOptions
+from radii.cli._plot import FIGURE_KINDS, FigureOptions
 from radii.distributions import Distribution, read_results
 from radii.errors import InputError
 from radii.plots import COLUMN_WIDTH, TEXT_WIDTH, save_figure

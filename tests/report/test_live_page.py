@@ -32,8 +32,8 @@ PATIENCE = 120_000
 COUNT = 16
 NAME = HOSTILE.replace("/", "")
 RUN = """import sys, time
-from radii.cli import main, progress
-progress.ProgressBar.answered = lambda *_: time.sleep(0.4)  # so that there is something to see
+from radii.cli import _progress, main
+_progress.ProgressBar.answered = lambda *_: time.sleep(0.4)  # so that there is something to see
 sys.exit(main(sys.argv[1:]))"""
 
 

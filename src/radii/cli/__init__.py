@@ -11,12 +11,11 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from keyword import iskeyword
 
 from radii import __version__
 from radii.cli.parsing import Parser
 from radii.errors import InputError
-from radii.terminal import say
+from radii.terminal import note
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
@@ -76,7 +75,7 @@ def build_parser(only: str | None = None) -> Parser:
     for name, purpose in COMMANDS.items():
         command = subparsers.add_parser(name, help=purpose)
         if only is None or only == name:
-            module = import_module(f"{__name__}.{name}{'_' if iskeyword(name) else ''}")
+            module = import_module(f"{__name__}._{name}")
             command.description, command.epilog = module.DESCRIPTION, module.EPILOG
             command.set_defaults(run=getattr(module, "run", None))
             module.add_arguments(command)
@@ -93,10 +92,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = build_parser(only=command).parse_args(words)
         return int(args.run(args))
     except InputError as error:
-        say(f"radii: {' '.join(str(error).split())}", file=sys.stderr)
+        note(" ".join(str(error).split()))
         return 2
-    except KeyboardInterrupt:
-        say("radii: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        note("; ".join(["interrupted", *map(str, stop.args)]))
         return 130
     except BrokenPipeError:
         # The reader of our output (head, less) went away; give Python's exit a sink to flush into.
@@ -105,9 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("RADII_DEBUG"):
             raise
-        say(
-            f"radii: internal error: {type(error).__name__}: {' '.join(str(error).split())} "
-            "(RADII_DEBUG=1 shows where)",
-            file=sys.stderr,
+        note(
+            f"internal error: {type(error).__name__}: {' '.join(str(error).split())} "
+            "(RADII_DEBUG=1 shows where)"
         )
         return 3

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from radii.cli.console import Console
+from radii.cli._output import Console
 from radii.experiments import PredictionInterval, RunEstimate, estimate, show_duration
 from radii.terminal import say
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from radii.errors import ExperimentError
+from radii.errors import DataError, ExperimentError
 from radii.terminal import plain
 
 NEGATIVE = re.compile(r"-\.?\d")
@@ -53,3 +53,26 @@ def seconds(text: str) -> float:
         raise argparse.ArgumentTypeError(
             f"'{text}' is neither a number of seconds nor a length of time such as 30s, 10m or 2h"
         ) from None
+
+
+def eps_values(text: str | None) -> tuple[float, ...]:
+    """Radii from a flag such as 0.01,0.02 or 8/255."""
+    values = []
+    for part in (text or "").split(","):
+        if not part.strip():
+            continue
+        try:
+            value = number(part)
+        except argparse.ArgumentTypeError as error:
+            raise DataError(f"--eps {error}") from None
+        if not 0 <= value < float("inf"):
+            raise DataError(f"--eps {part.strip()} must be a finite number >= 0")
+        values.append(value)
+    return tuple(values)
+
+
+def confidence_level(level: float) -> float:
+    """A level from a flag, checked."""
+    if not 0.5 <= level < 1:
+        raise DataError(f"--level {level:g} is a confidence of at least 0.5 and below 1")
+    return level

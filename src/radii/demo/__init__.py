@@ -7,35 +7,33 @@ Linf radius of 0.1. All take images of shape (1, 8, 8) with pixels between 0 and
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-_HOMES = {
-    "DOMAIN": "_networks",
-    "NETWORKS": "_networks",
-    "TRAINED_AT": "_networks",
-    "closest_counterexamples": "_figures",
-    "load_network": "_networks",
-    "network_path": "_networks",
-    "write_figures": "_figures",
-}
-
-__all__ = [
-    "DOMAIN",
-    "NETWORKS",
-    "TRAINED_AT",
-    "closest_counterexamples",
-    "load_network",
-    "network_path",
-    "write_figures",
-]
+from radii.errors import NetworkError
 
 if TYPE_CHECKING:
-    from radii.demo._figures import closest_counterexamples, write_figures
-    from radii.demo._networks import DOMAIN, NETWORKS, TRAINED_AT, load_network, network_path
+    from radii.networks import Network
+
+__all__ = ["DOMAIN", "NETWORKS", "TRAINED_AT", "load_network", "network_path"]
+
+NETWORKS = ("mlp-standard", "mlp-adversarial", "cnn-standard", "cnn-adversarial")
+
+DOMAIN = (0.0, 1.0)
+
+TRAINED_AT = 0.1
+"""The Linf radius of the examples that the adversarial networks were trained on."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+def network_path(name: str) -> Path:
+    """The ONNX file of one of the `NETWORKS`."""
+    if name not in NETWORKS:
+        raise NetworkError(f"demo network '{name}' is not one of {', '.join(NETWORKS)}")
+    return Path(__file__).parent / f"{name}.onnx"
+
+
+def load_network(name: str) -> Network:
+    """One of the `NETWORKS`, ready to use."""
+    from radii import networks
+
+    return networks.load_network(network_path(name), domain=DOMAIN, name=name)

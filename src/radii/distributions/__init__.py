@@ -49,6 +49,12 @@ from radii.distributions._evidence import (
 from radii.distributions._families import FAMILIES, family_named
 from radii.distributions._fits import Fit, fit, fit_all
 from radii.distributions._goodness import GoodnessOfFit, goodness_of_fit
+from radii.distributions._groups import (
+    ComparisonOptions,
+    GroupComparison,
+    compare_groups,
+    fit_rows,
+)
 from radii.distributions._npmle import Turnbull, turnbull
 from radii.distributions._requirements import (
     Judgement,
@@ -97,6 +103,7 @@ __all__ = [
     "ClassRecall",
     "CliffsDelta",
     "Comparison",
+    "ComparisonOptions",
     "Correlations",
     "Distribution",
     "Dominance",
@@ -104,6 +111,7 @@ __all__ = [
     "Fairness",
     "Fit",
     "GoodnessOfFit",
+    "GroupComparison",
     "ImportedResults",
     "Judgement",
     "KsMatrix",
@@ -128,6 +136,7 @@ __all__ = [
     "closest_targets",
     "compare",
     "compare_all",
+    "compare_groups",
     "compare_sides",
     "compare_splits",
     "dkw_half_width",
@@ -137,6 +146,7 @@ __all__ = [
     "family_named",
     "fit",
     "fit_all",
+    "fit_rows",
     "goodness_of_fit",
     "hoeffding_half_width",
     "holm",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -74,6 +75,22 @@ class Estimate:
         if self.low >= threshold:
             return True
         return False if self.high < threshold else None
+
+    def row(self) -> dict[str, Any]:
+        """For JSON: names are those of R, a share of inputs."""
+        return {
+            "low": self.low,
+            "high": self.high,
+            "confidence": self.confidence,
+            "samples": self.samples,
+            "proven": self.least,
+            "not_refuted": self.most,
+            "sampling_width": self.sampling_width,
+            "bracket_width": self.bracket_width,
+            "method": self.method,
+            "population": self.population.size,
+            "statement": f"{self.population}: {self.population.sampling}",
+        }
 
     def __str__(self) -> str:
         mean = f"{self.least:.4f}"

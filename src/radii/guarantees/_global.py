@@ -8,6 +8,7 @@ it is proven, as not robust where a witness was replayed, and is open otherwise.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -71,6 +72,25 @@ class GlobalRobustness:
     def decision(self) -> bool | None:
         """Is the measure at least the threshold? None if not known, or not asked."""
         return None if self.threshold is None else self.estimate.is_at_least(self.threshold)
+
+    def row(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "measure": self.measure,
+            "network": self.network,
+            "property": self.asked,
+            "norm": self.norm,
+            "eps": self.eps,
+            "by": self.by,
+            "seed": self.seed,
+            "arithmetic": None if self.arithmetic is None else str(self.arithmetic),
+            "estimate": self.estimate.row(),
+            "attack_only": None if self.attacked is None else self.attacked.row(),
+            "stopped": self.reason,
+            "threshold": self.threshold,
+            "decision": self.decision,
+            "inputs": [dataclasses.asdict(sampled) for sampled in self.inputs],
+        }
 
 
 def settings_for(

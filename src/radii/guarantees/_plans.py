@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,18 @@ class SamplePlan:
             f"values in [{self.values.low:g}, {self.values.high:g}]), for "
             f"{self.population.sampling}"
         )
+
+    def row(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "samples": self.samples,
+            "error": self.error,
+            "confidence": self.confidence,
+            "method": self.method,
+            "range": [self.values.low, self.values.high],
+            "population": self.population.size,
+            "statement": f"{self.population}: {self.population.sampling}",
+        }
 
     def check_available(self, available: int, name: str) -> None:
         """A DataError, with what the set allows, if the plan asks for more inputs than it has."""

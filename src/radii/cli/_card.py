@@ -1,0 +1,54 @@
+"""`radii card`: a section for a model card, in Markdown."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from radii.cli._output import writing
+from radii.cli.parsing import confidence_level, eps_values
+from radii.errors import DataError, StoreError
+from radii.terminal import say
+
+DESCRIPTION = (
+    "What was measured about each network, in plain sentences and a table, with "
+    "its limitations and how it was measured. Markdown."
+)
+
+EPILOG = """examples:
+  radii card results
+  radii card results --eps 0.01,0.02,8/255 -o ROBUSTNESS.md
+  radii card results >> README.md
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
+    )
+    parser.add_argument(
+        "--eps", metavar="E[,E...]", help="radii of the table (three round ones of each network)"
+    )
+    parser.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence (0.95)")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.report import card
+    from radii.results import read
+
+    eps, level = eps_values(args.eps), confidence_level(args.level)
+    for place in args.places:
+        if not place.exists():
+            raise StoreError(f"{place}: no such file or directory")
+    text = card([read(place) for place in args.places], eps=eps, level=level)
+    if args.output is None:
+        say(*text.split("\n"))
+        return 0
+    if args.output.is_dir():
+        raise DataError(f"{args.output} is a directory: name a file with --output")
+    with writing(args.output):
+        args.output.write_text(text + "\n", "utf-8")
+    return 0

@@ -1,0 +1,388 @@
+"""`radii compare`: the statistics between networks, or between the parts of each."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.cli._output import (
+    Cell,
+    Console,
+    interval,
+    number_or_dash,
+    print_json,
+    stacked,
+    table,
+    write_csv,
+    writing,
+)
+from radii.cli.options import add_json_flag
+from radii.cli.parsing import confidence_level, eps_values
+from radii.cli.sources import add_only_flag
+from radii.errors import DataError
+from radii.terminal import note
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from radii.distributions import Correlations, Distribution, GroupComparison
+
+
+SHORT_TEST_NAMES = {
+    "permutation of scores": "scores",
+    "permutation of curves": "curves",
+    "Kolmogorov-Smirnov": "KS",
+    "Welch's t": "t",
+    "Mann-Whitney": "M-W",
+}
+
+DESCRIPTION = (
+    "Compare networks pair by pair, or the classes, targets or splits of each: "
+    "tests with Holm's correction, effect sizes, who is more robust at which eps."
+)
+
+EPILOG = """examples:
+  radii compare standard adversarial
+  radii compare results                              the networks of one run
+  radii compare results published.csv --eps 0.01,0.02,0.05
+  radii compare results --by class --eps 0.02        the classes of each network, and fairness
+  radii compare train test --by split                training against testing inputs
+  radii compare results --only class=3 --only class=5
+  radii compare results --fit                        which parametric family describes the radii
+  radii compare results --json
+  radii compare results --csv tables                 summary, comparisons, spearman, quality
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
+    )
+    parser.add_argument(
+        "--by",
+        choices=("network", "class", "target", "split", "training"),
+        default="network",
+        help="what is compared (network); others are compared within each network",
+    )
+    add_only_flag(parser)
+    parser.add_argument("--eps", metavar="E[,E...]", help="also robust accuracy at these radii")
+    parser.add_argument(
+        "--inputs",
+        choices=("correct", "all"),
+        default="correct",
+        help="on inputs that are classified correctly (default, as in the papers), or on all",
+    )
+    parser.add_argument(
+        "--side", choices=("lower", "upper"), default="lower", help="for tests of one side (lower)"
+    )
+    parser.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence (0.95)")
+    parser.add_argument(
+        "--permutations", type=int, default=4999, metavar="N", help="of the permutation tests"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the permutations (0)")
+    parser.add_argument(
+        "--split", default="", help="names the inputs of results that do not say it"
+    )
+    parser.add_argument(
+        "--distrust", action="store_true", help="drop published proofs that their row refutes"
+    )
+    parser.add_argument(
+        "--fit",
+        action="store_true",
+        help="also log-normal, normal, Weibull and gamma fits, with tests of each",
+    )
+    parser.add_argument("--csv", type=Path, metavar="DIR", help="write the tables there, as CSV")
+    add_json_flag(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.cli.sources import note_arithmetics, note_published, read_distributions, selected
+    from radii.distributions import ComparisonOptions, compare_groups, fit_rows
+
+    options = ComparisonOptions(
+        by=args.by,
+        eps=eps_values(args.eps),
+        inputs=args.inputs,
+        side=args.side,
+        level=confidence_level(args.level),
+        permutations=_count(args.permutations),
+        seed=args.seed,
+    )
+    distribution = read_distributions(args.places, split=args.split, distrust=args.distrust)
+    distribution = selected(distribution, args.only)
+    compared = compare_groups(distribution, options, note=note)
+    note_published(distribution)
+    note_arithmetics(distribution)
+    fits = fit_rows(compared.groups, args.seed) if args.fit else []
+    if args.csv is not None:
+        _write_comparison(compared, fits, args.csv)
+    if args.json:
+        print_json({**_comparison_object(compared), "fits": fits})
+    else:
+        _print_comparison(compared, fits)
+    return 0
+
+
+def _count(permutations: int) -> int:
+    if not 19 <= permutations <= 1_000_000:
+        raise DataError(f"--permutations {permutations} must be between 19 and 1000000")
+    return permutations
+
+
+def _comparison_object(compared: GroupComparison) -> dict[str, Any]:
+    return {
+        "by": compared.options.by,
+        "inputs": compared.options.inputs,
+        "level": compared.options.level,
+        "summary": compared.summaries(),
+        "comparisons": compared.pairs(),
+        "spearman": compared.correlation_rows(),
+        "quality": compared.qualities(),
+        "fairness": compared.fairness_sentences(),
+    }
+
+
+def _write_comparison(compared: GroupComparison, fits: list[dict[str, Any]], folder: Path) -> None:
+    import pandas as pd
+
+    summaries = [
+        {
+            **{name: value for name, value in row.items() if name != "robust_accuracy"},
+            **{
+                f"{name} at {share['eps']:g}": share[name]
+                for share in row["robust_accuracy"]
+                for name in ("proven", "not_refuted", "low", "high")
+            },
+        }
+        for row in compared.summaries()
+    ]
+    tables: dict[str, Sequence[dict[str, Any]]] = {
+        "summary": summaries,
+        "comparisons": compared.pair_rows(),
+        "spearman": compared.correlation_rows(),
+        "quality": compared.qualities(),
+        "fits": fits,
+    }
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, rows in tables.items():
+            if rows:
+                write_csv(pd.DataFrame(rows), folder / f"{name}.csv")
+
+
+def _print_comparison(compared: GroupComparison, fits: list[dict[str, Any]]) -> None:
+    console = Console(highlight=False)
+    console.print(_group_table(compared))
+    if compared.options.eps:
+        console.print(_accuracy_table(compared))
+    console.print(_test_table(compared))
+    console.print(_effect_table(compared))
+    console.print("Who is more robust where? On these inputs:")
+    for pair in compared.comparisons:
+        console.print(f"  {pair.dominance}")
+    console.print("Among all inputs:")
+    for sentence in compared.confident:
+        console.print(f"  {sentence}")
+    for sentence in (*compared.fairness_sentences(), *_fit_sentences(fits)):
+        console.print(sentence)
+    if compared.correlations is not None:
+        console.print(_correlation_table(compared.correlations, compared.distribution))
+    console.print(_quality_table(compared))
+
+
+def _group_table(compared: GroupComparison) -> Table:
+    """A row for each group."""
+    from radii.distributions import inputs_with_radius
+
+    summaries = compared.summaries()
+    has_unsolved = any(row["unsolved"] for row in summaries)
+    rows = [
+        [
+            row["group"],
+            f"{row['correct']}/{row['inputs']}",
+            *([str(row["unsolved"])] if has_unsolved else []),
+            *(
+                interval(row[f"{name}_lower"], row[f"{name}_upper"])
+                for name in ("lowest", "mean", "median")
+            ),
+        ]
+        for row in summaries
+    ]
+    columns = ("correct", *(["no answer"] if has_unsolved else []), "lowest", "mean", "median")
+    caption = f"radii of {inputs_with_radius(compared.distribution)}, proven–witnessed"
+    if has_unsolved:
+        caption += "; no answer: nothing proven, nothing witnessed, so a radius may be any"
+    return _named_table("Summary", (compared.options.by, *columns), rows, caption)
+
+
+def _accuracy_table(compared: GroupComparison) -> Table:
+    """For each group and eps, robust accuracy of these inputs, and below it of all inputs."""
+    rows = []
+    endings = []
+    for row in compared.summaries():
+        shares = row["robust_accuracy"]
+        cells = [
+            stacked(
+                f"{share['proven']:.2f}–"
+                f"{'?' if share['unsearched'] else format(share['not_refuted'], '.2f')}",
+                f"({share['low']:.2f}–{share['high']:.2f})",
+            )
+            for share in shares
+        ]
+        rows.append([row["group"], *cells])
+        endings += [share["unsearched"] for share in shares if share["unsearched"]]
+    caption = (
+        "share of all inputs, proven–not refuted; in brackets with "
+        f"{100 * compared.options.level:g} % confidence, for each eps alone"
+        + "".join(f"; ?: {why}" for why in dict.fromkeys(endings))
+    )
+    columns = (compared.options.by, *(f"{eps:g}" for eps in compared.options.eps))
+    return _named_table("Robust accuracy at eps", columns, rows, caption)
+
+
+def _test_table(compared: GroupComparison) -> Table:
+    """For each pair the p-values as they are, and below them after Holm's correction."""
+    order = [test.test for test in compared.comparisons[0].all_tests]
+    order = [*order[3:], *order[:3]]  # the tests that know of brackets and matching first
+    left_out = any(any(pair.left_out) for pair in compared.comparisons)
+    rows = []
+    for place, pair in enumerate(compared.comparisons):
+        tests = {test.test: test for test in pair.all_tests}
+        one, two = pair.inputs
+        p_values = (
+            stacked(_p(tests[name].p_value), _p(compared.adjusted[name][place])) for name in order
+        )
+        rows.append(
+            [
+                stacked(*pair.names),
+                stacked(f"{one}", "matched" if pair.is_matched else f"{two}"),
+                *([stacked(*map(str, pair.left_out))] if left_out else []),
+                stacked("raw", "Holm"),
+                *p_values,
+            ]
+        )
+    caption = (
+        "scores, curves: permutations of the brackets, which exchange those of one input where "
+        "inputs are matched, and take equal radii to get equally wide brackets; "
+        f"KS, t, M-W: on the {compared.options.side} sides, as if independent"
+    )
+    if left_out:
+        caption += (
+            "; left out: results without an answer, which have no value for curves, KS, t and M-W "
+            "(of matched inputs those that either lacks); scores keep them as intervals"
+        )
+    names = [SHORT_TEST_NAMES.get(name, name) for name in order]
+    columns = ("pair", "inputs", *(["left out"] if left_out else []), "p", *names)
+    return _named_table("Do they differ? p-values", columns, rows, caption)
+
+
+def _effect_table(compared: GroupComparison) -> Table:
+    """For each pair how large the difference is, first minus second."""
+    rows = []
+    for pair in compared.comparisons:
+        delta, means = pair.delta, pair.means
+        difference = stacked(f"{means.proven:+.4f}", f"({means.low:+.4f} to {means.high:+.4f})")
+        rows.append(
+            [
+                stacked(*pair.names),
+                stacked(
+                    f"{delta.least:+.2f} to {delta.most:+.2f}",
+                    f"({delta.low:+.2f} to {delta.high:+.2f})",
+                ),
+                "-" if math.isnan(means.proven) else difference,
+            ]
+        )
+    caption = (
+        "positive: the first has the larger radii; means are of proven sides; in brackets with "
+        f"{100 * compared.options.level:g} % confidence"
+    )
+    if any(any(pair.left_out) for pair in compared.comparisons):
+        caption += "; means leave out what the tests leave out, delta counts it as open"
+    columns = ("pair", "Cliff's delta", "difference of means")
+    return _named_table("How much?", columns, rows, caption)
+
+
+def _correlation_table(correlations: Correlations, distribution: Distribution) -> Table:
+    """Spearman's coefficients; a star where they differ from 0 after Holm's correction."""
+    from radii.distributions import inputs_with_radius
+
+    count = len(correlations.networks)
+    rows = []
+    for one, name in enumerate(correlations.networks):
+        cells = []
+        for two in range(count):
+            star = "*" if correlations.adjusted[one, two] < 0.05 else ""
+            value = correlations.coefficients[one, two]
+            cells.append("-" if math.isnan(value) else f"{value:.2f}{star}")
+        rows.append([f"{one + 1} {name}", *cells])
+    inputs = inputs_with_radius(distribution)
+    caption = f"* p < 0.05 after Holm's correction; over {inputs} for both networks"
+    if any(correlations.left_out):
+        caption += f"; left out: {sum(correlations.left_out)} results without an answer"
+    columns = ("network", *(str(place + 1) for place in range(count)))
+    return _named_table("Are the same inputs hard? Spearman", columns, rows, caption)
+
+
+QUALITY_COLUMNS = {
+    "gap": ("mean_gap", ".4f"),
+    "largest": ("largest_gap", ".4f"),
+    "open": ("without_witness", ".0%"),
+    "unsolved": ("unsolved", ".0%"),
+    "critical": ("critical", ".0%"),
+    "missing": ("missing", "d"),
+    "time-outs": ("timeouts", "d"),
+    "s each": ("mean_seconds", ".2f"),
+}
+"""A column's name, the field of `Quality` that it shows, and how."""
+
+
+def _quality_table(compared: GroupComparison) -> Table:
+    """For each group how tight the brackets are, what is missing, what it cost."""
+    from radii.distributions import inputs_with_radius
+
+    qualities = compared.qualities()
+    shown = {
+        name: (field, form)
+        for name, (field, form) in QUALITY_COLUMNS.items()
+        if any(number_or_dash(row[field], form) != "-" for row in qualities)
+    }
+    rows = [
+        [row["group"], *(number_or_dash(row[field], form) for field, form in shown.values())]
+        for row in qualities
+    ]
+    caption = (
+        f"of {inputs_with_radius(compared.distribution)}; gap: mean width of their brackets; "
+        "open: without a witness; unsolved: without a proof, too"
+        + ("; critical: an answer between the sides is missing" if "critical" in shown else "")
+    )
+    return _named_table("Quality", (compared.options.by, *shown), rows, caption)
+
+
+def _named_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str
+) -> Table:
+    return table(title, columns, rows, name_width=12, caption=caption)
+
+
+def _fit_sentences(rows: list[dict[str, Any]]) -> list[str]:
+    """For each group the family of the smallest AIC, and what the tests say of every family."""
+    sentences: list[str] = []
+    for name in dict.fromkeys(row["group"] for row in rows):
+        members = [row for row in rows if row["group"] == name]
+        fitted = [row for row in members if row["aic"] is not None]
+        if fitted:
+            best = min(fitted, key=lambda row: float(row["aic"]))
+            sentences.append(f"{name}: by AIC the best is the {best['fit']}.")
+        else:
+            sentences.append(f"{name}: no family can be fitted.")
+        sentences += [f"  {row['verdict']}" for row in members]
+    return sentences
+
+
+def _p(value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"

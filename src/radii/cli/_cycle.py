@@ -1,0 +1,213 @@
+"""`radii cycle`: train, attack, verify, retrain with the counterexamples, until it holds."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import shlex
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from radii.cli._output import Console, interruptible, print_json
+from radii.cli._progress import ProgressBar, TrainingProgress
+from radii.cli.options import add_arithmetic_flag, add_json_flag
+from radii.cli.parsing import number, seconds
+from radii.errors import ExperimentError, InputError
+from radii.terminal import note, say
+
+if TYPE_CHECKING:
+    from radii import experiments, training
+    from radii.training import Cycle, Round
+
+
+DESCRIPTION = "Retrain a network with its own counterexamples until it is robust enough."
+
+EPILOG = """examples:
+  radii cycle --data digits:train --test "digits:test[0:50]" --arch dense:30 \\
+      --require "robust_accuracy(0.05) >= 0.85" --later-regime pgd:eps=0.08 --out cycle
+  radii cycle --data mnist:train --test "mnist:test[random 100]" --arch mnist_nn --epochs 5 \\
+      --attacked 2000 --verified 50 --require "robust_accuracy(0.02) >= 0.9 @ 95%" --out cycle
+
+A round trains a network and measures the test images. If a requirement is not met, training
+images are attacked, some of those that withstand are given to the verifier, and all
+counterexamples join the training images of the next round, which goes on from these weights.
+The same command again continues a cycle that was cut off; a larger --rounds adds rounds.
+--require is what `radii gate` takes. DIR/round-N holds training, results and card.md.
+
+exit codes:
+  0 the last round meets every requirement, 1 the budget ended first, 2 bad input
+"""
+
+_TRAINING = ("batch", "optimizer", "rate", "weight_decay", "seed")
+_MEASURING = ("property", "norm", "grid", "verifier", "arithmetic", "attack", "timeout", "memory")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_argument_group("what must hold")
+    what.add_argument("--data", required=True, metavar="SPEC", help="training images")
+    what.add_argument(
+        "--test", required=True, metavar="SPEC", help="images on which requirements are judged"
+    )
+    what.add_argument("--arch", required=True, metavar="NAME", help="as of radii train")
+    what.add_argument(
+        "--require", action="append", required=True, metavar="REQUIREMENT", help="repeat for more"
+    )
+    what.add_argument("--out", required=True, type=Path, metavar="DIR", help="where it is kept")
+    what.add_argument("--rounds", type=int, default=5, metavar="N", help="at most (5)")
+    what.add_argument(
+        "--seconds",
+        type=seconds,
+        default=math.inf,
+        metavar="S",
+        help="no round begins later (none)",
+    )
+    how = parser.add_argument_group("how to train")
+    how.add_argument("--regime", default="standard", metavar="NAME", help="first round (standard)")
+    how.add_argument("--later-regime", metavar="NAME", help="other rounds (the same)")
+    how.add_argument("--epochs", type=int, default=10, metavar="N", help="of the first round (10)")
+    how.add_argument("--later-epochs", type=int, metavar="N", help="of other rounds (the same)")
+    how.add_argument("--domain", default="0:1", metavar="LOW:HIGH", help="valid inputs (0:1)")
+    how.add_argument("--batch", type=int, metavar="N", help="images a step (128)")
+    how.add_argument("--optimizer", metavar="NAME", help="adam (default) or sgd")
+    how.add_argument("--rate", type=float, metavar="R", help="learning rate (0.001)")
+    how.add_argument("--weight-decay", type=float, metavar="W", help="L2 penalty (0)")
+    how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+    seek = parser.add_argument_group("how to seek counterexamples and to measure")
+    seek.add_argument("--eps", type=number, metavar="EPS", help="how far (as the requirements say)")
+    seek.add_argument("--attacked", type=int, metavar="N", help="training images a round (all)")
+    seek.add_argument("--verified", type=int, metavar="N", help="of those that withstand (100)")
+    seek.add_argument("--property", metavar="NAME", help="one-to-any (default), sr:delta=10, ...")
+    seek.add_argument("--norm", metavar="NAME", help="linf (default), l2 or l1")
+    seek.add_argument("--grid", metavar="START:STOP:STEP", help="for test images (around eps)")
+    seek.add_argument("--verifier", metavar="NAME", help="native (default), milp, ...")
+    add_arithmetic_flag(seek)
+    seek.add_argument("--attack", metavar="NAME", help="pgd on training images, minimum-norm")
+    seek.add_argument("--timeout", type=seconds, metavar="S", help="wall seconds a query (60)")
+    seek.add_argument("--memory", metavar="SIZE", help="of each worker (its share of nine tenths)")
+    seek.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    add_json_flag(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    import torch
+
+    from radii.experiments import default_jobs
+    from radii.training import run_cycle
+
+    if args.jobs is not None and args.jobs < 1:
+        raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
+    cycle = _cycle_from(args)
+    torch.set_num_threads(1)
+    with interruptible(f"{args.out} keeps it"):
+        rounds = run_cycle(
+            cycle,
+            args.out,
+            rounds=args.rounds,
+            seconds=args.seconds,
+            jobs=args.jobs or default_jobs(),
+            observer=_CycleDisplay(),
+        )
+    places = [args.out / f"round-{each.number}" / "results" for each in rounds]
+    page = _write_cycle_report(args.out, places)
+    if args.json:
+        entries = [{**dataclasses.asdict(each), "is_met": each.is_met} for each in rounds]
+        print_json({"met": rounds[-1].is_met, "rounds": entries})
+    else:
+        _print_cycle(cycle, rounds, places, page)
+    return 0 if rounds[-1].is_met else 1
+
+
+def _cycle_from(args: argparse.Namespace) -> Cycle:
+    from radii.training import Cycle
+
+    for name in ("eps", "later_epochs"):
+        value = getattr(args, name)
+        if value is not None and not value > 0:
+            raise ExperimentError(f"--{name.replace('_', '-')} {value:g} must be above 0")
+
+    def given(names: Sequence[str]) -> dict[str, Any]:
+        return {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+
+    return Cycle(
+        architecture=args.arch,
+        data=args.data,
+        test=args.test,
+        requirements=tuple(args.require),
+        regime=args.regime,
+        epochs=args.epochs,
+        domain=args.domain,
+        training=given(_TRAINING),
+        measuring=given(_MEASURING),
+        **given(("later_regime", "later_epochs", "eps", "attacked", "verified")),
+    )
+
+
+class _CycleDisplay:
+    """Sentences and progress bars on standard error."""
+
+    def said(self, sentence: str) -> None:
+        say(sentence, file=sys.stderr, flush=True)
+
+    def training(self) -> AbstractContextManager[training.TrainingObserver | None]:
+        return TrainingProgress()
+
+    def measuring(self) -> AbstractContextManager[experiments.Observer | None]:
+        return ProgressBar()
+
+
+def _write_cycle_report(out: Path, places: Sequence[Path]) -> Path:
+    """The report of all rounds."""
+    from radii.report import make_payload, write_report
+
+    page = out / "report.html"
+    write_report(make_payload(places, title=f"{out.name}: {len(places)} rounds"), page)
+    return page
+
+
+def _print_cycle(cycle: Cycle, rounds: Sequence[Round], places: Sequence[Path], page: Path) -> None:
+    """The rounds in a table, and how they compare."""
+    made = Table(title=f"{cycle.test}, eps {cycle.eps:g}", title_justify="left")
+    names = ("round", "trained on", "counterexamples", "accuracy", "proven", "not refuted", "")
+    for name in (*names, "seconds"):
+        made.add_column(name, justify="right")
+    for each in rounds:
+        made.add_row(
+            str(each.number),
+            str(each.images),
+            str(each.counterexamples),
+            *(f"{100 * share:.1f} %" for share in (each.accuracy, each.proven, each.not_refuted)),
+            "met" if each.is_met else "not met",
+            f"{each.seconds:.1f}",
+        )
+    console = Console(highlight=False)
+    console.print(made)
+    if len(rounds) > 1:
+        _compare(console, (places[0], places[-1]))
+    console.print(f"All rounds: {page}")
+    if len(rounds) > 1:
+        named = " ".join(shlex.quote(str(place)) for place in places)
+        console.print(f"Statistics between them: radii compare {named}")
+    for outcome in rounds[-1].outcomes:
+        console.print(f"{'met' if outcome.is_met else 'NOT MET'}: {outcome.reason}")
+
+
+def _compare(console: Console, places: Sequence[Path]) -> None:
+    """The first round against the last, input by input."""
+    from radii.cli.sources import read_distributions
+    from radii.distributions import ComparisonOptions, compare_groups
+
+    try:
+        compared = compare_groups(
+            read_distributions(places), ComparisonOptions(by="network", inputs="all"), note=note
+        )
+    except InputError as error:  # as when a round classifies no image correctly
+        console.print(f"The first and the last round are not compared: {error}.")
+        return
+    for pair in compared.comparisons:
+        console.print(f"{pair.dominance}")

@@ -1,0 +1,190 @@
+"""`radii demo`: embedded data and networks, a real run from start to report in under a minute."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from radii.cli._output import Console, interruptible
+from radii.cli._progress import ProgressBar
+from radii.cli.options import add_json_flag
+from radii.errors import ExperimentError
+from radii.terminal import say
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from radii.distributions import Distribution
+    from radii.experiments import Plan
+    from radii.plots import Counterexample
+    from radii.queries import Instance
+    from radii.store import Store
+    from radii.verdicts import Witness
+
+
+SHOWN_INPUTS = 6
+"""How many inputs the figure of counterexamples shows, each of another class if possible."""
+
+DEMO_INPUTS = 30
+DEMO_GRID = "0.005:0.6:0.005"
+
+DESCRIPTION = (
+    "Measure how robust four small digit classifiers are: dense and convolutional, "
+    "each with standard and with adversarial training."
+)
+
+EPILOG = """examples:
+  radii demo                           results, figures and report in ./radii-demo
+  radii demo --inputs 3 --out small    fewer inputs
+  radii show radii-demo --instances    every bracket of the demo: it is an ordinary experiment
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("radii-demo"),
+        metavar="DIR",
+        help="where results, figures and report go (./radii-demo); run again to continue there",
+    )
+    parser.add_argument(
+        "--inputs",
+        type=int,
+        default=DEMO_INPUTS,
+        metavar="N",
+        help=f"how many of the 500 test digits ({DEMO_INPUTS})",
+    )
+    parser.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    add_json_flag(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    started = time.perf_counter()
+    from radii.cli._show import print_store
+    from radii.experiments import default_jobs
+    from radii.store import Store
+
+    for name in ("inputs", "jobs"):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise ExperimentError(f"--{name} {value} must be at least 1")
+    plan = _plan(args.inputs)
+    with Store.create_or_open(args.out) as store:
+        with interruptible(f"what was found is in {args.out}"), ProgressBar() as bar:
+            plan.run(store, jobs=args.jobs or default_jobs(), observer=bar)
+        print_store(store, as_json=args.json)
+        tabled = time.perf_counter()
+        _explain(plan, store, args.out, quiet=args.json)
+    if not args.json:
+        seconds = tabled - started, time.perf_counter() - started
+        say("The table took {:.1f} s, all of it {:.1f} s.".format(*seconds))
+    return 0
+
+
+def _plan(inputs: int) -> Plan:
+    from radii import datasets, demo
+    from radii.experiments import Settings, plan
+
+    networks = [demo.load_network(name) for name in demo.NETWORKS]
+    paths = [str(demo.network_path(name)) for name in demo.NETWORKS]
+    data = f"digits:test[0:{inputs}]"
+    return plan(
+        networks, datasets.load_spec(data), Settings(grid=DEMO_GRID), paths=paths, data=data
+    )
+
+
+def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
+    """Say what the brackets show, and draw them; `quiet` only draws."""
+    from radii.demo import TRAINED_AT
+    from radii.distributions import Distribution
+    from radii.report import finding_sentences, make_payload, write_report
+
+    distribution = Distribution.from_store(store)
+    console = Console(quiet=quiet, highlight=False)
+    console.print()
+    for sentence in finding_sentences(distribution, eps=TRAINED_AT):
+        console.print(sentence)
+        console.print()
+    names = {network.fingerprint: network.name for network in plan.networks}
+    examples = _closest_counterexamples(names, plan.instances, _closest_witnesses(store))
+    figures = _write_figures(directory, distribution, examples)
+    console.print(f"Figures, as PNG and PDF: {', '.join(str(path) for path in figures)}")
+    page = directory / "report.html"
+    write_report(make_payload([directory], title="radii demo"), page)
+    console.print(f"Interactive report, for any browser: {page}")
+    console.print(f"Every bracket: radii show {directory} --instances")
+
+
+def _closest_witnesses(store: Store) -> dict[str, Witness]:
+    closest: dict[str, Witness] = {}
+    for key, answers in store.results().items():
+        for _, result in answers:
+            known, witness = closest.get(key), result.witness
+            if witness is not None and (known is None or witness.distance < known.distance):
+                closest[key] = witness
+    return closest
+
+
+def _write_figures(
+    directory: Path, distribution: Distribution, examples: Sequence[Counterexample]
+) -> list[Path]:
+    """Each as PDF for a paper and as PNG for a look; returns the PNG files."""
+    from radii import plots
+
+    figures: dict[str, Figure] = {
+        "ecdf": plots.draw_ecdf(distribution),
+        "robust-accuracy": plots.draw_robust_accuracy(distribution),
+        "boxes": plots.draw_boxes(distribution),
+    }
+    if examples:
+        figures["counterexamples"] = plots.draw_counterexamples(examples)
+    for name, figure in figures.items():
+        for suffix in (".pdf", ".png"):
+            plots.save_figure(figure, directory / f"{name}{suffix}")
+    return [directory / f"{name}.png" for name in figures]
+
+
+def _closest_counterexamples(
+    names: Mapping[str, str], instances: Sequence[Instance], witnesses: Mapping[str, Witness]
+) -> list[Counterexample]:
+    """A few inputs that every network gets right, with each network's closest counterexample.
+
+    `names` are the networks' by fingerprint, `witnesses` the closest ones by instance key.
+    """
+    from radii.plots import Counterexample, as_picture
+
+    shown = set(_inputs_for_show(len(names), instances, witnesses))
+    return [
+        Counterexample(
+            network=names[instance.network],
+            index=instance.index,
+            label=str(instance.label),
+            original=as_picture(instance.input),
+            broken=as_picture(witnesses[instance.key].input),
+            seen_as=str(witnesses[instance.key].predicted),
+            distance=witnesses[instance.key].distance,
+        )
+        for instance in instances
+        if instance.index in shown
+    ]
+
+
+def _inputs_for_show(
+    networks: int, instances: Sequence[Instance], witnesses: Mapping[str, Witness]
+) -> list[int]:
+    """Inputs broken on all networks and misclassified by none: the first of each class first."""
+    broken: Counter[int] = Counter()
+    labels: dict[int, int] = {}
+    for instance in instances:
+        labels[instance.index] = instance.label
+        if instance.correct and instance.key in witnesses:
+            broken[instance.index] += 1
+    candidates = [index for index, count in broken.items() if count == networks]
+    first_of_class = {labels[index]: index for index in reversed(candidates)}
+    is_later = {index: first_of_class[labels[index]] != index for index in candidates}
+    return sorted(candidates, key=lambda index: (is_later[index], index))[:SHOWN_INPUTS]

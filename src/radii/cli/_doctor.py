@@ -1,0 +1,122 @@
+"""`radii doctor`: what is installed, what the machine allows, and a self-test with known radii."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import platform
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from radii import __version__
+from radii.cli._output import print_json
+from radii.cli.options import add_json_flag
+from radii.processes import show_size
+from radii.terminal import say
+
+if TYPE_CHECKING:
+    from radii.testing import DatasetStatus, PackageStatus, SelfTestStep, VerifierStatus
+
+
+DESCRIPTION = (
+    "Say which packages, verifiers and data sets are here and what the machine "
+    "allows, and measure a few radii that are known, through attack, native and milp."
+)
+
+EPILOG = """examples:
+  radii doctor
+  radii doctor --json > doctor.json     to send along with a question
+
+exit codes: 0 radii can do its job here, 1 it cannot
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_json_flag(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.testing import data_sets, packages, self_test, tools
+
+    here, installed, data = _machine(), packages(), data_sets()
+    lacking = [package.name for package in installed if package.is_lacking]
+    verifiers: list[VerifierStatus] = []
+    checks: list[SelfTestStep] = []
+    if not args.json:
+        _print_facts(here, installed, data)
+    if not lacking:  # without them nothing below can be tried
+        verifiers = tools()
+        if not args.json:
+            _print_tools(verifiers)
+            say("", "self-test, inputs whose radii are known:")
+        checks = self_test(lambda check: None if args.json else _print_check(check))
+    is_able = not lacking and all(check.is_passed for check in checks)
+    if args.json:
+        lists: dict[str, Sequence[Any]] = {
+            "packages": installed,
+            "verifiers": verifiers,
+            "data_sets": data,
+            "self_test": checks,
+        }
+        rows = {name: [dataclasses.asdict(each) for each in some] for name, some in lists.items()}
+        print_json({**here, **rows, "is_able": is_able})
+    else:
+        say("", f"{_verdict(lacking, is_able)}")
+    return 0 if is_able else 1
+
+
+def _machine() -> dict[str, Any]:
+    from radii.processes import available_bytes, memory_limit, usable_cores
+
+    return {
+        "radii": __version__,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cores": usable_cores(),
+        "memory_bytes": memory_limit(),
+        "available_bytes": available_bytes(),
+    }
+
+
+def _verdict(lacking: list[str], is_able: bool) -> str:
+    if lacking:
+        return f"radii cannot do its job here: pip install {' '.join(lacking)}"
+    return "radii can do its job here." if is_able else "radii does not work as it should here."
+
+
+def _print_facts(
+    here: dict[str, Any], installed: list[PackageStatus], data: list[DatasetStatus]
+) -> None:
+    from radii.datasets import data_root
+
+    say(f"radii {here['radii']}, Python {here['python']}, {here['platform']}")
+    sizes = [
+        f"{show_size(here[name])} {text}"
+        for name, text in (("memory_bytes", "of memory"), ("available_bytes", "of it free"))
+        if here[name] is not None
+    ]
+    cores = f"{here['cores']} core{'' if here['cores'] == 1 else 's'} to use"
+    say(", ".join([cores, *sizes]))
+    needed = [f"{p.name} {p.version or 'MISSING'}" for p in installed if p.extra is None]
+    say("", f"packages: {', '.join(needed)}")
+    for package in installed:
+        if package.extra is not None:
+            state = package.version or f"not installed: pip install 'radii[{package.extra}]'"
+            say(f"  optional  {package.name:<12} {state}")
+    say("", f"data sets, in {data_root()}:")
+    for one in data:
+        state = "in place" if one.is_in_place else one.problem or f"radii data get {one.name}"
+        say(f"  {'yes' if one.is_in_place else 'no':<4} {one.name:<14} {state}")
+
+
+def _print_tools(verifiers: list[VerifierStatus]) -> None:
+    say("", "verifiers:")
+    for tool in verifiers:
+        state = "no" if tool.refusal else "yes"
+        say(f"  {state:<4} {tool.name:<12} {tool.refusal or tool.version}")
+
+
+def _print_check(check: SelfTestStep) -> None:
+    state = "ok" if check.is_passed else "FAILED"
+    problem = f": {check.problem}" if check.problem else ""
+    say(f"  {state:<7} {check.name}, {check.seconds:.1f} s{problem}", flush=True)

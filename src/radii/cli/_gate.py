@@ -1,0 +1,128 @@
+"""`radii gate`: does every network meet the requirements? The exit code says it, for CI."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.cli._output import print_json
+from radii.cli.options import add_json_flag
+from radii.errors import DataError
+from radii.terminal import say
+
+if TYPE_CHECKING:
+    from radii.distributions import Distribution, Judgement
+
+
+DESCRIPTION = "Hold the networks of one or more results against requirements."
+
+EPILOG = """requirements:
+  robust_accuracy(0.02) >= 0.90                 proven for 90 % of these inputs
+  robust_accuracy(8/255) >= 90% @ 95%           for 90 % of all inputs, with 95 % confidence
+  not_refuted robust_accuracy(0.02) >= 0.90     no counterexamples get it below
+  robust_recall(class=3, 0.02) >= 0.85          of one class
+  worst_recall(0.02) >= 0.80                    of every class
+  recall_spread(0.02) <= 0.1                    between the best and the worst class
+  accuracy >= 0.95, median >= 0.03, quantile(0.05) >= 0.01, mean >= 0.04, min > 0
+  mean_gap <= 0.004                             how wide brackets are
+
+examples:
+  radii gate results --require "robust_accuracy(0.02) >= 0.90 @ 95%"
+  radii gate results --require "worst_recall(0.02) >= 0.8" --require "accuracy >= 0.97"
+  radii gate results --require "not_refuted robust_accuracy(0.02) >= 0.95" --json
+
+confidence:
+  several statements with a confidence (@ 95%), of requirements or networks, share the error that it
+  permits, so that all which are met hold together with it; --uncorrected gives each its own
+
+exit codes:
+  0 every network meets every requirement, 1 one does not (the reason is printed), 2 bad input
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
+    )
+    parser.add_argument(
+        "--require",
+        action="append",
+        required=True,
+        metavar="REQUIREMENT",
+        help="what must hold; repeat for more",
+    )
+    parser.add_argument(
+        "--uncorrected",
+        action="store_true",
+        help="each confidence is its own: do not correct for several statements",
+    )
+    add_json_flag(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.cli.sources import note_published, read_distributions
+    from radii.distributions import check_all, parse_requirement, proof_scope, weakest_arithmetic
+
+    requirements = [parse_requirement(text) for text in args.require]
+    distribution = read_distributions(args.places)
+    refuse_unfinished(distribution)
+    note_published(distribution)
+    judgement = check_all(requirements, distribution, is_corrected=not args.uncorrected)
+    if args.json:
+        weakest = weakest_arithmetic(distribution)
+        print_json(
+            {
+                "passed": judgement.is_met,
+                "arithmetic": None if weakest is None else str(weakest),
+                "outcomes": [dataclasses.asdict(outcome) for outcome in judgement.outcomes],
+                "confidence": _confidence(judgement),
+            }
+        )
+    else:
+        _print_judgement(judgement, proof_scope(distribution))
+    return 0 if judgement.is_met else 1
+
+
+def _confidence(judgement: Judgement) -> dict[str, Any] | None:
+    """How sure all statements are together; None if none speaks with a confidence."""
+    if judgement.together is None:
+        return None
+    return {
+        "statements": judgement.statements,
+        "corrected": judgement.is_corrected,
+        "together": judgement.together,
+        "sentence": str(judgement),
+    }
+
+
+def refuse_unfinished(distribution: Distribution) -> None:
+    """An input that nobody tried to break is not refuted, which would prove nothing of it."""
+    import numpy as np
+
+    untried = (
+        (distribution.column("fingerprint") != "")
+        & (distribution.column("queries") == 0)
+        & (distribution.lower == 0)
+        & np.isinf(distribution.upper)
+    )
+    if untried.any():
+        raise DataError(
+            f"{distribution.network[untried][0]}: {untried.sum()} of {len(distribution)} brackets "
+            "were not measured yet; finish the run first (radii run again continues it)"
+        )
+
+
+def _print_judgement(judgement: Judgement, scope: str) -> None:
+    outcomes = judgement.outcomes
+    for text in dict.fromkeys(outcome.requirement for outcome in outcomes):
+        say(text)
+        for outcome in outcomes:
+            if outcome.requirement == text:
+                say(f"  {'met    ' if outcome.is_met else 'NOT MET'}  {outcome.reason}")
+    missed = sum(not outcome.is_met for outcome in outcomes)
+    result = f"{missed} of {len(outcomes)} not met" if missed else "all requirements are met"
+    say(f"{result}; {scope}" if scope else result)
+    if str(judgement):
+        say(str(judgement))

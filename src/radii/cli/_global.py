@@ -1,0 +1,440 @@
+"""`radii global`: what a sample of inputs says of all of them, with a statistical guarantee."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.cli._output import print_json, write_rows, writing
+from radii.cli._progress import ProgressBar
+from radii.cli.options import add_arithmetic_flag, add_json_flag, arithmetic_from
+from radii.cli.parsing import number, seconds
+from radii.errors import ExperimentError
+from radii.terminal import say
+
+if TYPE_CHECKING:
+    from radii.guarantees import (
+        CurvePoint,
+        Demand,
+        Estimate,
+        GlobalRobustness,
+        InputSource,
+        Range,
+        SamplePlan,
+    )
+    from radii.networks import Network
+
+
+DESCRIPTION = (
+    "Estimate R, the share of inputs that are robust within eps, or D, the mean of "
+    "the largest change of the outputs."
+)
+
+EPILOG = """examples:
+  radii global --plan --error 0.05 --confidence 0.95
+  radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 --error 0.05 --out r
+  radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 --by attack
+  radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 \\
+               --sequential --decide 0.9               stops as soon as it is known
+  radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 --measure change
+  radii global --network net.onnx --data mnist:test --domain 0:1 --eps 0.02 --arithmetic real
+  radii global --curve results --by-class              R at every eps, from a finished run
+
+exit codes:
+  0 done (with --decide: it is at least that), 1 with --decide: it is not, or nothing can be said,
+  2 bad input
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    _add_statistics_flags(parser.add_argument_group("how sure, how precise"))
+    _add_subject_flags(parser.add_argument_group("of what"))
+    _add_work_flags(parser.add_argument_group("how to find out"))
+    curve = parser.add_argument_group("from a finished run")
+    curve.add_argument("--curve", type=Path, metavar="DIR", help="R at every eps at once")
+    curve.add_argument("--by-class", action="store_true", help="of each class, all at once")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write each input's value there")
+    add_json_flag(parser)
+
+
+def _add_statistics_flags(group: Any) -> None:
+    group.add_argument("--plan", action="store_true", help="only say how many inputs it needs")
+    group.add_argument("--error", type=number, metavar="E", help="tolerance of the estimate (0.05)")
+    group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="(0.95)")
+    group.add_argument(
+        "--method",
+        metavar="NAME",
+        default="",
+        help="exact (shares only), hoeffding, chernoff, bernstein, tightest",
+    )
+    group.add_argument("--range", metavar="A:B", help="all values that a change can have")
+    group.add_argument("--samples", type=int, metavar="N", help="so many inputs, without a plan")
+    group.add_argument("--sequential", action="store_true", help="stop as soon as it is enough")
+    group.add_argument("--decide", type=number, metavar="X", help="is the measure at least X?")
+
+
+def _add_subject_flags(group: Any) -> None:
+    group.add_argument("--network", action="append", metavar="FILE", help="an ONNX file")
+    group.add_argument("--data", metavar="SPEC", help="sampled without replacement")
+    group.add_argument(
+        "--about",
+        choices=("set", "source"),
+        default="set",
+        help="speak of the data set itself (default), or of what it was drawn from",
+    )
+    group.add_argument("--generator", metavar="FILE.py:NAME", help="makes an input, given a rng")
+    group.add_argument("--domain", metavar="LOW:HIGH", help="valid inputs, such as 0:1")
+    group.add_argument("--mean", metavar="M[,M...]", help="normalisation: subtracted, per channel")
+    group.add_argument("--std", metavar="S[,S...]", help="normalisation: divided by, per channel")
+    group.add_argument("--layout", metavar="ORDER", help="chw or hwc, for flat inputs")
+    group.add_argument("--norm", metavar="NAME", default="linf", help="linf (default), l2 or l1")
+    group.add_argument("--eps", metavar="E", help="radius of the ball, such as 0.02 or 8/255")
+    group.add_argument(
+        "--measure", choices=("robustness", "change"), default="robustness", help="R, or D"
+    )
+    group.add_argument(
+        "--property",
+        metavar="NAME",
+        help="of R: cr:of=prediction (default), cr, sr:delta=G[,on=probabilities], scr:eta=E",
+    )
+    group.add_argument(
+        "--on",
+        choices=("outputs", "probabilities"),
+        default="probabilities",
+        help="of D: whose change (probabilities)",
+    )
+
+
+def _add_work_flags(group: Any) -> None:
+    group.add_argument("--by", choices=("attack", "proof", "both"), default="both")
+    group.add_argument("--attack", metavar="NAME", help="of R: apgd (default), pgd, fgsm, ...; of "
+                       "D: pgd (default), fgsm")  # fmt: skip
+    group.add_argument("--verifier", metavar="NAME", help="native (default), milp, ...")
+    add_arithmetic_flag(group)
+    group.add_argument("--within", type=number, metavar="W", help="of D: narrow changes to this")
+    group.add_argument("--timeout", type=seconds, metavar="S", help="seconds an input's proof (60)")
+    group.add_argument("--memory", metavar="SIZE", help="of each worker (its share of nine tenths)")
+    group.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample (0)")
+    group.add_argument("--out", type=Path, metavar="DIR", help="keep results; run again: continue")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.csv is not None and not args.csv.parent.is_dir():
+        raise ExperimentError(f"--csv {args.csv}: there is no such directory")
+    if args.curve is not None:
+        return _show_curve(args)
+    _check_reachable(args)
+    demand = _demand(args)
+    if args.plan:
+        return _show_plan(args, demand, _source(args), _range(args))
+    if (source := _source(args)) is None:
+        raise ExperimentError("--data is missing: name a data set, or a --generator")
+    measured = _measure_quantity(args, _load_network(args), source, demand)
+    _show_result(args, measured)
+    return 0 if args.decide is None or measured.decision else 1
+
+
+def _check_reachable(args: argparse.Namespace) -> None:
+    """What no amount of work could answer is said before any."""
+    from radii.guarantees import Range
+
+    if len(args.network or ()) > 1:
+        raise ExperimentError(
+            f"--network is given {len(args.network)} times: an estimate is of one network, so run "
+            "the command once for each"
+        )
+    span = _range(args) or Range()
+    is_open = args.measure == "change" and args.on == "outputs" and args.range is None
+    if args.decide is not None and not is_open and not span.low < args.decide <= span.high:
+        measure = "R" if args.measure == "robustness" else "D"
+        raise ExperimentError(
+            f"--decide {args.decide:g}: {measure} lies between {span.low:g} and {span.high:g}; ask "
+            f"for a value above {span.low:g} and at most {span.high:g}"
+        )
+
+
+def _demand(args: argparse.Namespace) -> Demand:
+    from radii.guarantees import Demand
+
+    is_open = args.sequential and args.decide is not None
+    error = args.error
+    if error is None and (args.plan or (args.samples is None and not is_open)):
+        error = 0.05
+    return Demand(
+        error=error,
+        confidence=args.confidence,
+        method=args.method,
+        samples=args.samples,
+        is_sequential=args.sequential,
+        threshold=args.decide,
+    )
+
+
+def _range(args: argparse.Namespace) -> Range | None:
+    from radii.guarantees import Range
+
+    return None if args.range is None else Range.parse(args.range)
+
+
+def _source(args: argparse.Namespace) -> InputSource | None:
+    if args.data is None and args.generator is None:
+        return None
+    from radii import datasets
+    from radii.guarantees import DataSource, load_generator
+
+    if args.generator is not None:
+        if args.data is not None:
+            raise ExperimentError("--data and --generator: inputs come from one of them")
+        return load_generator(args.generator)
+    dataset = datasets.load_spec(args.data)
+    return DataSource(dataset, name=args.data, beyond=args.about == "source")
+
+
+def _load_network(args: argparse.Namespace) -> Network:
+    from radii.balls import Domain
+    from radii.experiments import Experiment
+    from radii.networks import load_network
+
+    if args.eps is None:
+        raise ExperimentError("--eps is missing: the radius of the ball, such as 0.02")
+    names = ("domain", "mean", "std")
+    options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    described = Experiment.from_options(
+        {"networks": args.network, "data": args.data or args.generator, **options}
+    )
+    return load_network(
+        described.networks[0],
+        domain=Domain.parse(described.domain),
+        mean=described.mean,
+        std=described.std,
+    )
+
+
+def _measure_quantity(
+    args: argparse.Namespace, network: Network, source: InputSource, demand: Demand
+) -> GlobalRobustness:
+    with ProgressBar() as bar:
+        if args.measure == "change":
+            return _change(args, network, source, demand, bar)
+        return _robustness(args, network, source, demand, bar)
+
+
+def _robustness(
+    args: argparse.Namespace,
+    network: Network,
+    source: InputSource,
+    demand: Demand,
+    bar: ProgressBar,
+) -> GlobalRobustness:
+    from radii.experiments import default_jobs
+    from radii.guarantees import estimate_robustness, settings_for
+    from radii.store import Store
+
+    for name in ("range", "within"):
+        if getattr(args, name) is not None:
+            raise ExperimentError(f"--{name} is for --measure change: R is a share")
+    names = ("attack", "verifier", "timeout", "memory", "arithmetic")
+    options = {name: getattr(args, name) for name in names}
+    settings = settings_for(
+        args.eps,
+        args.by,
+        property=args.property or "cr:of=prediction",
+        norm=args.norm,
+        seed=args.seed,
+        **options,
+    )
+    if args.jobs is not None and args.jobs < 1:
+        raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
+    with Store.in_memory() if args.out is None else Store.create_or_open(args.out) as store:
+        return estimate_robustness(
+            network,
+            source,
+            settings,
+            demand,
+            store,
+            layout=args.layout,
+            path=args.network[0],
+            jobs=args.jobs or default_jobs(),
+            observer=bar,
+        )
+
+
+def _change(
+    args: argparse.Namespace,
+    network: Network,
+    source: InputSource,
+    demand: Demand,
+    bar: ProgressBar,
+) -> GlobalRobustness:
+    from radii.balls import Norm
+    from radii.guarantees import ChangeSettings, estimate_change, one_value_grid
+    from radii.verifiers import arithmetic_of
+
+    if args.property is not None:
+        raise ExperimentError("--property is for R; D measures the change of --on")
+    chosen = {name: getattr(args, name) for name in ("attack", "verifier", "timeout", "within")}
+    chosen["arithmetic"] = arithmetic_from(args)
+    if args.within is not None:  # all proofs hold in one arithmetic: what the verifier can prove in
+        chosen["arithmetic"] = arithmetic_of(args.verifier or "native", chosen["arithmetic"])
+    settings = ChangeSettings(
+        eps=one_value_grid(args.eps)[0],
+        on=args.on,
+        norm=Norm.parse(args.norm),
+        by=args.by,
+        **{name: value for name, value in chosen.items() if value is not None},
+    )
+    return estimate_change(
+        network,
+        source,
+        settings,
+        demand,
+        values=_range(args),
+        seed=args.seed,
+        layout=args.layout,
+        out=args.out,
+        progress=bar.counted,
+    )
+
+
+def _show_plan(
+    args: argparse.Namespace, demand: Demand, source: InputSource | None, values: Range | None
+) -> int:
+    """How many inputs, for any source and for the one that is named."""
+    from radii.guarantees import Population, Range, plan_samples
+
+    anyone = Population("the data")
+    error = demand.error or 0.0
+    span = values or Range()
+    way = demand.method or "hoeffding"
+    plans = [plan_samples(error, demand.confidence, method=way, population=anyone, values=span)]
+    if not demand.method and values is None:
+        plans.append(plan_samples(error, demand.confidence, method="exact", population=anyone))
+    if source is not None and source.available is not None:
+        if source.population.size is None:
+            plans[0].check_available(source.available, source.population.name)
+        else:
+            plans.append(
+                plan_samples(
+                    error, demand.confidence, method=way, population=source.population, values=span
+                )
+            )
+    if args.json:
+        print_json({**plans[0].row(), "alternatives": [plan.row() for plan in plans[1:]]})
+        return 0
+    say(plans[0])
+    for plan in plans[1:]:
+        say(f"or {plan}")
+    if source is not None and source.available is not None:
+        _note_available(plans[0], source.available, source.population.name)
+    return 0
+
+
+def _note_available(plan: SamplePlan, available: int, name: str) -> None:
+    from radii.guarantees import reachable_error
+
+    if plan.samples > available:
+        error = reachable_error(
+            available, plan.confidence, plan.method, plan.population, plan.values
+        )
+        say(
+            f"{name} has {available} inputs, fewer than {plan.samples}: about what they were drawn "
+            f"from they allow ±{error:.3g}; about themselves, all of them leave no error"
+        )
+
+
+def _show_result(args: argparse.Namespace, measured: GlobalRobustness) -> None:
+    """One estimate, and where its width comes from."""
+    if args.csv is not None:
+        columns = ("index", "label", "predicted", "lower", "upper")
+        with writing(args.csv):
+            write_rows(args.csv, columns, (dataclasses.astuple(row) for row in measured.inputs))
+    if args.json:
+        print_json(measured.row())
+        return
+    name, estimate = measured.measure, measured.estimate
+    what = "share of inputs" if name == "R" else "mean over inputs"
+    say(f"{name} of {measured.network}: {what}, {measured.asked}, {measured.norm} {measured.eps:g}")
+    say(f"  {name} {_interval_notation(estimate)} with {100 * estimate.confidence:g} % confidence")
+    say(f"  about       {estimate.population}; {estimate.population.sampling}")
+    say(f"  sample      {estimate.samples} inputs, seed {measured.seed}; {measured.reason}")
+    say(f"  found       {_sample_text(estimate)} by {measured.by} ({estimate.method} limits)")
+    say(
+        f"  width       {estimate.high - estimate.low:.4f}: sampling "
+        f"{estimate.sampling_width:.4f}, open brackets {estimate.bracket_width:.4f}"
+    )
+    if measured.arithmetic is not None:
+        say(f"  proofs      hold {measured.arithmetic.scope}")
+    if measured.attacked is not None:
+        sample = f"{_sample_text(measured.attacked)}, {_interval_notation(measured.attacked)}"
+        say(f"  attack only {sample}: {_attack_words(name)}")
+    if measured.threshold is not None:
+        decision = {True: "yes", False: "no", None: "cannot be said"}[measured.decision]
+        say(f"  decision    {name} >= {measured.threshold:g}: {decision}")
+
+
+def _attack_words(measure: str) -> str:
+    if measure == "R":
+        return "as if all were robust that the attack did not break; R is at most that"
+    return "as if no change were larger than the attack found; D is at least that"
+
+
+def _interval_notation(estimate: Estimate) -> str:
+    return f"in [{estimate.low:.4f}, {estimate.high:.4f}]"
+
+
+def _sample_text(estimate: Estimate) -> str:
+    if estimate.bracket_width == 0:
+        return f"{estimate.least:.4f}"
+    return f"between {estimate.least:.4f} and {estimate.most:.4f}"
+
+
+def _show_curve(args: argparse.Namespace) -> int:
+    """R at every eps at once, of each network of a finished run."""
+    from radii.cli.sources import read_distributions
+    from radii.distributions import proof_scope, weakest_arithmetic
+    from radii.guarantees import robustness_curve
+
+    distribution = read_distributions([args.curve])
+    curves = {
+        name: robustness_curve(part, args.confidence, by_class=args.by_class)
+        for name, part in distribution.by_network().items()
+    }
+    if args.csv is not None:
+        rows = ((name, *dataclasses.astuple(p)) for name, curve in curves.items() for p in curve)
+        columns = ("network", "eps", "label", "proven", "not_refuted", "low", "high")
+        with writing(args.csv):
+            write_rows(args.csv, columns, rows)
+    if args.json:
+        points = {name: [dataclasses.asdict(p) for p in curve] for name, curve in curves.items()}
+        weakest = weakest_arithmetic(distribution)
+        arithmetic = None if weakest is None else str(weakest)
+        head = {"confidence": args.confidence, "statement": "i.i.d.", "arithmetic": arithmetic}
+        print_json({**head, "networks": points})
+        return 0
+    for name, curve in curves.items():
+        size = len(distribution.by_network()[name])
+        say(
+            f"R of {name}, all eps{' and classes' if args.by_class else ''} at once with "
+            f"{100 * args.confidence:g} % confidence, from {size} inputs drawn independently "
+            "(i.i.d. statement)"
+        )
+        _print_curve(curve)
+    if scope := proof_scope(distribution):
+        say(scope)
+    return 0
+
+
+def _print_curve(curve: Sequence[CurvePoint]) -> None:
+    say(f"  {'class':>5} {'eps':>10}  {'of the sample':>16}  {'of all inputs':>16}")
+    step = max(1, math.ceil(len(curve) / 60))
+    for point in curve[::step]:
+        label = "all" if point.label is None else str(point.label)
+        sample = f"{point.proven:.3f} to {point.not_refuted:.3f}"
+        say(f"  {label:>5} {point.eps:>10.5g}  {sample:>16}  {point.low:.3f} to {point.high:.3f}")
+    if step > 1:
+        say(f"  every {step}th of {len(curve)} points; --csv or --json give all")

@@ -1,0 +1,178 @@
+"""`radii metrics`: constraint satisfaction, security and accuracy of networks, at each eps."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from radii.cli._output import Console, print_json, table, write_rows, writing
+from radii.cli._progress import ProgressBar
+from radii.cli.options import add_experiment_flags, add_json_flag, cluster_from, experiment_from
+from radii.cli.parsing import confidence_level, eps_values
+from radii.errors import DataError, ExperimentError
+from radii.terminal import note
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from radii.guarantees import Estimate, Metrics
+
+
+DESCRIPTION = (
+    "For how many inputs a property is proven, not refuted, and kept by random "
+    "points, with confidence. Takes the flags of run, or the DIR of a run."
+)
+
+EPILOG = """measured at each eps, over all inputs:
+  CSat  constraint satisfaction: proven for at least this share; what is undecided is told apart
+  CSec  constraint security: the share for which no counterexample was found
+  CAcc  constraint accuracy: the mean share of uniform samples of a ball that keep the property
+
+examples:
+  radii metrics --network net.onnx --data digits:test[0:50] --domain 0:1 --eps 0.05,0.1
+  radii metrics --network net.onnx --data mnist:test[0:20] --domain 0:1 --property sr:delta=10 \\
+      --eps 0.1 --out results
+  radii metrics results --eps 0.02:0.2:0.02 --samples 0 --csv curves.csv    a run that is there
+  radii metrics --network net.onnx --data mnist:test[0:20] --domain 0:1 --property lr:L=10 \\
+      --search attack-only --eps 0.1                security only: nothing is proven
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_experiment_flags(parser)
+    parser.add_argument(
+        "--eps", required=True, metavar="E[,E...]", help="radii; or a grid START:STOP:STEP of them"
+    )
+    parser.add_argument(
+        "--samples", type=int, default=1000, metavar="N", help="of each ball (1000); 0: no CAcc"
+    )
+    parser.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence (0.95)")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="keep the brackets here")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write a row a network and eps")
+    add_json_flag(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    eps, level = _eps(args.eps), confidence_level(args.level)
+    if args.samples < 0:
+        raise ExperimentError(f"--samples {args.samples} must be at least 0")
+    if args.experiment is not None and not args.experiment.is_file():
+        rows = _measure_run(args, eps, level)
+    else:
+        rows = _run_and_measure(args, eps, level)
+    if args.csv is not None:
+        _write_metrics(args.csv, rows)
+    if args.json:
+        print_json({"metrics": [row.flat() for row in rows]})
+    else:
+        _print_metrics(rows)
+    return 0
+
+
+def _eps(text: str) -> tuple[float, ...]:
+    from radii.queries import Grid
+
+    values = Grid.parse(text).values if ":" in text else eps_values(text)
+    if not values:
+        raise DataError("--eps names no radius: write 0.05,0.1 or 0.02:0.2:0.02")
+    return tuple(dict.fromkeys(values))
+
+
+def _measure_run(args: argparse.Namespace, eps: Sequence[float], level: float) -> list[Metrics]:
+    """Of a run that is there already."""
+    from radii.cli._gate import refuse_unfinished
+    from radii.distributions import Distribution
+    from radii.guarantees import measure_run
+
+    given = [name for name in ("network", "data", "domain", "out") if getattr(args, name)]
+    if given:
+        raise ExperimentError(f"{args.experiment} is a run already: --{given[0]} has no use there")
+    refuse_unfinished(Distribution.from_store(args.experiment))
+    numbers = {
+        name: _channel_numbers(name, getattr(args, name))
+        for name in ("mean", "std")
+        if getattr(args, name) is not None
+    }
+    return measure_run(args.experiment, eps, samples=args.samples, level=level, **numbers)
+
+
+def _channel_numbers(name: str, text: str) -> list[float]:
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ExperimentError(f"--{name} '{text}' must be numbers, one or one a channel") from None
+
+
+def _run_and_measure(args: argparse.Namespace, eps: Sequence[float], level: float) -> list[Metrics]:
+    """Of what the flags describe: it is run first."""
+    from radii.experiments import default_jobs, prepare
+    from radii.guarantees import grid_through, measure_plan
+    from radii.store import Store
+
+    if args.jobs is not None and args.jobs < 1:
+        raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
+    is_free = args.grid is None and args.experiment is None
+    fixed = {"grid": str(grid_through(eps))} if is_free else {}
+    cluster = cluster_from(args)
+    plan = prepare(experiment_from(args, **fixed))
+    with Store.in_memory() if args.out is None else Store.create_or_open(args.out) as store:
+        with ProgressBar() as bar:
+            jobs = args.jobs or (0 if cluster else default_jobs())
+            plan.run(store, jobs=jobs, cluster=cluster, observer=bar)
+        return measure_plan(plan, store, eps, samples=args.samples, level=level)
+
+
+def _write_metrics(path: Path, rows: Sequence[Metrics]) -> None:
+    with writing(path, DataError):
+        flat = [row.flat() for row in rows]
+        write_rows(path, list(flat[0]), (list(row.values()) for row in flat))
+    note(f"{len(rows)} rows in {path}")
+
+
+def _print_metrics(rows: Sequence[Metrics]) -> None:
+    from radii.verdicts import Arithmetic
+
+    console = Console(highlight=False)
+    for name in dict.fromkeys(row.network for row in rows):
+        console.print(_metrics_table([row for row in rows if row.network == name]))
+    for network, why in dict.fromkeys((row.network, row.unsearched) for row in rows):
+        if why:
+            console.print(f"{network}: {why}; CSec is not known where it shows -.")
+    proven = dict.fromkeys((row.network, row.arithmetic) for row in rows if row.arithmetic)
+    scopes: dict[str, list[str]] = {}
+    for network, arithmetic in proven:
+        scopes.setdefault(Arithmetic.parse(str(arithmetic)).scope, []).append(network)
+    for scope, networks in scopes.items():
+        whose = f" of {', '.join(networks)}" if len(scopes) > 1 else ""
+        console.print(f"Proofs{whose} hold {scope}.")
+    by = ", CAcc by Chernoff and Hoeffding" if any(row.accuracy for row in rows) else ""
+    console.print(
+        "open: neither proven nor refuted. Shares are of these inputs and, in parentheses, of all, "
+        f"with {100 * rows[0].level:g} % confidence: CSat and CSec by Clopper and Pearson{by}."
+    )
+
+
+def _metrics_table(rows: Sequence[Metrics]) -> Table:
+    """One network, a row for each eps."""
+    first = rows[0]
+    accuracy = [] if first.accuracy is None else ["CAcc %"]
+    cells = [
+        [
+            f"{row.eps:g}",
+            str(row.proven),
+            str(row.undecided),
+            *map(_percent, [row.satisfaction, row.security]),
+            *([_percent(row.accuracy)] if row.accuracy else []),
+        ]
+        for row in rows
+    ]
+    title = f"{first.network}: {first.property} on {first.inputs} inputs"
+    return table(title, ("eps", "proven", "open", "CSat %", "CSec %", *accuracy), cells)
+
+
+def _percent(share: Estimate | None) -> str:
+    if share is None:
+        return "-"
+    return f"{100 * share.value:.3g} ({100 * share.low:.0f}–{100 * share.high:.0f})"

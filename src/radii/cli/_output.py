@@ -1,0 +1,161 @@
+"""What commands show and write: tables, JSON and CSV.
+
+Text comes from data: any string that the console shows, be it a sentence, a cell or a title, is one
+plain line without markup. What has several lines is put together by `stacked`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console as RichConsole
+from rich.table import Table
+from rich.text import Text
+
+from radii.errors import InputError, StoreError
+from radii.terminal import plain, say
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+Cell: TypeAlias = str | Text
+
+
+class Console(RichConsole):
+    """Used wherever something is shown; also to draw bars on."""
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Called by rich for every string, wherever it stands."""
+        return super().render_str(plain(text), **{**options, "markup": False, "emoji": False})
+
+
+def stacked(*lines: str) -> Text:
+    """A cell of several lines."""
+    return Text("\n".join(map(plain, lines)))
+
+
+def table(
+    title: str | None,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    name_width: int | None = None,
+    caption: str | Text | None = None,
+    no_wrap: bool = True,
+) -> Table:
+    """Columns of numbers, aligned to the right.
+
+    With `name_width`, the first column holds names instead: at least that wide, and folded where
+    they are longer.
+    """
+    made = Table(
+        box=SIMPLE_HEAD,
+        title=title,
+        title_justify="left",
+        caption=caption,
+        caption_justify="left",
+    )
+    numbers = list(columns)
+    if name_width is not None:
+        made.add_column(numbers.pop(0), overflow="fold", min_width=name_width)
+    for name in numbers:
+        made.add_column(name, justify="right", no_wrap=no_wrap)
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def text_table(title: str | None, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """Columns of text, aligned to the left."""
+    made = Table(box=SIMPLE_HEAD, title=title, title_justify="left")
+    for name in columns:
+        made.add_column(name)
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def has_room(made: Table, console: Console) -> bool:
+    """Whether the console is wide enough to show the table without folding any of it."""
+    unlimited = console.options.update(width=1000)
+    return console.measure(made, options=unlimited).maximum <= console.width
+
+
+def number_or_dash(value: float | None, form: str) -> str:
+    """The number in a format such as `.2f`; a dash where there is none."""
+    return "-" if value is None or math.isnan(value) else format(value, form)
+
+
+def interval(low: float, high: float) -> str:
+    """A radius as what is proven and what is witnessed."""
+    return f"{low:.4f}–{high:.4f}" if math.isfinite(high) else f"{low:.4f}–none"
+
+
+def print_json(value: Any, *, indent: int = 1) -> None:
+    """Nested lists and dictionaries on standard output; what is not a finite number is null."""
+    json.dump(_json_value(value), sys.stdout, indent=indent, allow_nan=False)
+    say("")
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if hasattr(value, "item"):  # a number of numpy
+        return _json_value(value.item())
+    return value
+
+
+def write_csv(frame: pd.DataFrame, target: Path | IO[str]) -> None:
+    """Write the frame without its index. A name is one cell, whatever characters it has.
+
+    A terminal gets plain cells.
+    """
+    if not isinstance(target, Path) and target.isatty():
+        frame = frame.map(lambda cell: plain(cell) if isinstance(cell, str) else cell)
+    # Python before 3.13 leaves a carriage return unquoted, and readers take it for a line's end.
+    is_broken = bool(frame.map(_has_return).to_numpy().any())
+    quoting: Any = csv.QUOTE_NONNUMERIC if is_broken else csv.QUOTE_MINIMAL
+    frame.to_csv(target, index=False, quoting=quoting)
+
+
+def _has_return(cell: object) -> bool:
+    return isinstance(cell, str) and "\r" in cell
+
+
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """The same for rows of numbers, without pandas."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        writer.writerows(rows)
+
+
+@contextmanager
+def writing(path: Path | None, error: type[InputError] = StoreError) -> Iterator[None]:
+    """Turns a failure to write there into one sentence."""
+    try:
+        yield
+    except OSError as reason:
+        raise error(f"{path}: cannot be written ({reason.strerror or reason})") from None
+
+
+@contextmanager
+def interruptible(kept: str) -> Iterator[None]:
+    """For work that can be continued: says where it is kept when the user interrupts it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{kept}, run again to continue") from None

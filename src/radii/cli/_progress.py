@@ -1,0 +1,162 @@
+"""Progress bars on standard error: how far, how long still, and what is known so far.
+
+Bars are shown on a terminal only; a file or a pipe gets none.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from radii.cli._output import Console
+from radii.terminal import say
+
+if TYPE_CHECKING:
+    from radii.datasets import ProgressCallback
+    from radii.ensembles import GameValue
+    from radii.execution import Case
+    from radii.search import Question
+    from radii.training import Epoch
+    from radii.verdicts import Result
+
+
+def _bar(console: Console, *columns: ProgressColumn) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        *columns,
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+class _Display:
+    """One bar, with the times that passed and are left. Use as a context manager."""
+
+    def __init__(self, *columns: ProgressColumn, **fields: Any) -> None:
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+        self._bar = _bar(self._console, *columns, *times)
+        self._task = self._bar.add_task("loading", total=None, **fields)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._bar.stop()
+
+    def _update(self, **changes: Any) -> None:
+        self._bar.update(self._task, **changes)
+
+
+class ProgressBar(_Display):
+    """Of an experiment: an observer of `Plan.run`."""
+
+    def __init__(self) -> None:
+        super().__init__(MofNCompleteColumn(), TextColumn("{task.fields[closed]}"), closed="")
+        self._queries = 0
+
+    def started(self, total: int) -> None:
+        self._update(description="radii", total=total)
+
+    def answered(self, _case: Case, _question: Question, _result: Result) -> None:
+        self._queries += 1
+        self._update(closed=f"{self._queries} queries")
+
+    def finished(self, _case: Case) -> None:
+        self._bar.advance(self._task)
+
+    def counted(self, done: int, total: int) -> None:
+        """For work that has no queries: so many inputs are done."""
+        self._update(description="radii", completed=done, total=total)
+
+    def held(self, is_held: bool) -> None:
+        """Also said where no bar is shown: who waits for the run must know why."""
+        self._update(description="paused" if is_held else "radii")
+        if self._bar.disable:
+            state = "paused: nothing is asked until it is resumed" if is_held else "resumed"
+            say(f"radii: {state}", file=sys.stderr, flush=True)
+
+
+class TrainingProgress(_Display):
+    """Of `radii.training.train`, with a line for each tested epoch, terminal or not."""
+
+    def __init__(self) -> None:
+        super().__init__(TextColumn("{task.percentage:3.0f} %"))
+        self._batches = self._first = 0
+        self._began = time.perf_counter()
+
+    def started(self, batches: int, done: int) -> None:
+        self._batches, self._first = batches, done
+        self._began = time.perf_counter()
+        self._update(description="training", total=batches, completed=done)
+        if 0 < done < batches:
+            self._console.print(f"continuing after {100 * done / batches:.0f} % of the training")
+
+    def advanced(self, done: int) -> None:
+        self._update(completed=done)
+
+    def finished_epoch(self, epoch: Epoch, done: int) -> None:
+        self.advanced(done)
+        if epoch.accuracy is None or epoch.robust_accuracy is None:
+            return
+        spent = time.perf_counter() - self._began
+        left = spent * (self._batches - done) / max(1, done - self._first)
+        self._console.print(
+            f"epoch {epoch.number:3d}  loss {epoch.loss:.4f}  accuracy {epoch.accuracy:.3f}  "
+            f"under PGD {epoch.robust_accuracy:.3f}  {epoch.seconds:.1f} s, {left:.0f} s left"
+        )
+
+
+class EnsembleProgress(_Display):
+    """Of an ensemble's value: how much of its bracket is closed. Every eps begins anew."""
+
+    def __init__(self) -> None:
+        super().__init__(TextColumn("{task.fields[value]}"), value="")
+        self._eps: float | None = None
+
+    def show(self, bracket: GameValue) -> None:
+        """A bracket on its way to one number."""
+        if bracket.eps != self._eps:
+            self._eps = bracket.eps
+            self._bar.reset(self._task, total=1.0, description=f"eps {bracket.eps:g}")
+        lower, upper = float(bracket.lower), float(bracket.upper)
+        questions = f", {bracket.questions} questions" if bracket.questions else ""
+        self._update(
+            completed=1.0 - (upper - lower),
+            value=f"value in [{lower:.3f}, {upper:.3f}]{questions}",
+        )
+
+
+@contextmanager
+def download_bars(name: str) -> Iterator[ProgressCallback]:
+    """A bar for each file of a data set that is downloaded."""
+    bars = _bar(Console(stderr=True), DownloadColumn(), TimeRemainingColumn())
+    with bars:
+        overall = bars.add_task(f"putting {name} in place", total=None)
+        tasks: dict[str, TaskID] = {}
+
+        def report(file: str, received: int, total: int | None) -> None:
+            if file not in tasks:
+                bars.update(overall, visible=False)
+                tasks[file] = bars.add_task(file, total=total)
+            bars.update(tasks[file], completed=received, total=total)
+
+        yield report

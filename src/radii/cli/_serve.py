@@ -1,0 +1,81 @@
+"""`radii serve`: the report's page, live, while runs go on."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from radii.errors import ExperimentError
+from radii.terminal import note, say
+
+if TYPE_CHECKING:
+    from radii.report import LiveServer
+
+HOST = "127.0.0.1"
+PORT = 8765
+NEIGHBOURS = 20
+"""How many ports after the usual one are tried when others have it."""
+
+DESCRIPTION = "Serve the report's page for all experiments below the directories, live."
+
+EPILOG = """examples:
+  radii serve results                 one run, or all runs below a directory
+  radii serve standard adversarial    several side by side
+  radii serve . --open                also opens the page in a browser
+
+It prints an address with a token in it; nothing is answered without. The page shows progress, the
+brackets as they close, failures as they happen, and can pause and resume a run. Ctrl-C ends it; the
+runs go on.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "places", type=Path, nargs="+", metavar="DIR", help="with experiments in it, now or later"
+    )
+    parser.add_argument(
+        "--port", type=int, metavar="N", help=f"of this machine ({PORT}, or the next that is free)"
+    )
+    parser.add_argument(
+        "--host", default=HOST, metavar="ADDRESS", help=f"who may connect: {HOST} is this machine"
+    )
+    parser.add_argument("--open", action="store_true", help="show the page in a browser")
+
+
+def run(args: argparse.Namespace) -> int:
+    server = _start(args)
+    say(f"radii serve: {server.address}", flush=True)
+    if args.host not in (HOST, "localhost", "::1"):
+        note("whoever has this address and reaches this machine can watch and pause the runs")
+    if args.open:
+        import webbrowser
+
+        webbrowser.open(server.address)
+    try:
+        server.serve_forever(poll_interval=0.2)
+    except KeyboardInterrupt:
+        note("the page is closed; runs go on")
+    finally:
+        server.server_close()
+    return 0
+
+
+def _start(args: argparse.Namespace) -> LiveServer:
+    from radii.report import Gate, LiveServer, token_for
+
+    if args.port is not None and not 0 <= args.port <= 65535:
+        raise ExperimentError(f"--port {args.port} must be from 0 to 65535; 0: any that is free")
+    gate = Gate(token_for(args.places), args.host)
+    ports = range(PORT, PORT + NEIGHBOURS) if args.port is None else [args.port]
+    for port in ports:
+        try:
+            return LiveServer(args.places, gate, port)
+        except OSError as error:
+            reason = error
+            if error.errno != errno.EADDRINUSE:
+                break
+    why = os.strerror(reason.errno) if reason.errno and reason.errno > 0 else reason.strerror
+    raise ExperimentError(f"{args.host}:{port}: cannot be listened on ({why}); try another --port")

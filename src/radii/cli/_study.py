@@ -1,0 +1,400 @@
+"""`radii study`: many networks made and measured, and what they have in common."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import statistics
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from radii.cli._output import interruptible, print_json
+from radii.cli._progress import ProgressBar
+from radii.cli.parsing import seconds
+from radii.errors import DataError, ExperimentError, StoreError
+from radii.terminal import note, say
+
+if TYPE_CHECKING:
+    from radii.training import Correlation, Effect, Study, StudyMember
+
+
+FIGURE_FORMATS = ("png", "pdf", "svg")
+
+DESCRIPTION = "Make and measure many networks, and say what they have in common."
+
+EPILOG = """examples:
+  radii study tradeoff --data digits:train[0:300] --test digits:test --eps 0.05 --samples 20 \\
+      --proof-inputs 5 --grid "deterministic width=8,16 activation=relu,tanh epochs=3" \\
+      --grid "pruned width=16 strength=0.5 epochs=2" --out small
+  radii study tradeoff --description study.toml --out study
+  radii study show small
+  radii study show small --measure 1-D --csv networks.csv --figures figures
+  radii study show small --least-accuracy 0.1            without those that learned nothing
+
+The same command again continues a study that was cut off; `show` also reads one that still runs.
+
+presets:  mnist-small, fashion-small: hours, as in --preset mnist-small --jobs 2 --out mnist
+grids:    deterministic, pruned, bayesian, each with depth, width, activation (relu, tanh,
+          sigmoid), convolutions, filters, kernel, seed; rate and epochs; strength and rounds
+          (pruned); step, steps and samples (bayesian); all combinations, or count=N of them
+"""
+
+_STUDY_SETTINGS: dict[str, tuple[Callable[[str], Any], str, str]] = {
+    "data": (str, "SPEC", "images to train on, such as mnist:train[0:5000]"),
+    "test": (str, "SPEC", "images to measure on, such as mnist:test"),
+    "eps": (str, "EPS", "radius of the balls, such as 0.05 or 8/255"),
+    "error": (float, "E", "of R and D as attacked (0.05)"),
+    "samples": (int, "N", "inputs attacked, in place of an error"),
+    "confidence": (float, "C", "of all intervals (0.95)"),
+    "attack": (str, "NAME", "fgsm (default) or pgd"),
+    "proof_inputs": (int, "N", "inputs given to the verifier (50); 0: no proofs"),
+    "proof_timeout": (seconds, "S", "seconds of the verifier an input (1)"),
+    "verifier": (str, "NAME", "native"),
+    "seed": (int, "N", "of all that is drawn (0)"),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_tradeoff(commands)
+    show = commands.add_parser(
+        "show",
+        help="tables and figures of a study, finished or not",
+        epilog=EPILOG,
+    )
+    show.add_argument("directory", type=Path, metavar="DIR", help="where a study is kept")
+    show.add_argument("--confidence", type=float, metavar="C", help="of correlations (0.95)")
+    show.add_argument(
+        "--least-accuracy", type=float, metavar="A", help="leave out networks that learned less"
+    )
+    _add_output(show)
+    show.set_defaults(run=_show)
+
+
+def _add_tradeoff(commands: Any) -> None:
+    tradeoff = commands.add_parser(
+        "tradeoff",
+        help="robustness against accuracy",
+        description="Train the networks of a grid and measure accuracy, R and D of each.",
+        epilog=EPILOG,
+    )
+    tradeoff.add_argument("--preset", metavar="NAME", help="mnist-small or fashion-small")
+    tradeoff.add_argument("--description", type=Path, metavar="FILE", help="a study in TOML")
+    tradeoff.add_argument(
+        "--grid", action="append", default=[], metavar="GRID", help="networks to add; see below"
+    )
+    for name, (kind, metavar, text) in _STUDY_SETTINGS.items():
+        flag = f"--{name.replace('_', '-')}"
+        tradeoff.add_argument(flag, type=kind, metavar=metavar, help=text)
+    tradeoff.add_argument("--jobs", type=int, metavar="N", help="networks at once (all cores)")
+    tradeoff.add_argument("--out", required=True, type=Path, metavar="DIR", help="where it is kept")
+    _add_output(tradeoff)
+    tradeoff.set_defaults(run=_tradeoff)
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--measure", metavar="NAME", default="R", help="of effects: R (default), 1-D or 'proven R'"
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="a line a network")
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="draw all figures there")
+    parser.add_argument("--format", default="png", metavar="SUFFIX", help="png (default), pdf, svg")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def _tradeoff(args: argparse.Namespace) -> int:
+    from radii.processes import usable_cores
+    from radii.training import Study, run_study
+
+    _check_output(args)
+    study = Study.from_tables(_tables(args))
+    jobs = usable_cores() if args.jobs is None else args.jobs
+    with interruptible(f"{args.out} keeps it"), ProgressBar() as bar:
+        members = run_study(study, args.out, jobs=jobs, progress=bar.counted)
+    _show_study(args, study, members, study.confidence)
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    from radii.training import Study, read_members
+
+    _check_output(args)
+    study = Study.read(args.directory)
+    confidence = study.confidence if args.confidence is None else args.confidence
+    members = _accurate_members(read_members(args.directory), args.least_accuracy)
+    _show_study(args, study, members, confidence)
+    return 0
+
+
+def _accurate_members(members: Sequence[StudyMember], least: float | None) -> Sequence[StudyMember]:
+    """Those with this accuracy; how many are left out is said."""
+    if least is None:
+        return members
+    if not 0 <= least <= 1:
+        raise DataError(f"--least-accuracy {least:g} must be between 0 and 1")
+    kept = [member for member in members if (member.accuracy or 0.0) >= least]
+    if not kept:
+        raise DataError(f"no network of the study has an accuracy of {least:g}")
+    if len(kept) < len(members):
+        left = len(members) - len(kept)
+        note(f"{left} networks below accuracy {least:g} are left out")
+    return kept
+
+
+def _tables(args: argparse.Namespace) -> dict[str, Any]:
+    """A preset or a file, with flags in place of its settings and beside its grids."""
+    from radii.training import preset_tables, read_tables
+
+    if args.preset is not None and args.description is not None:
+        raise ExperimentError("--preset and --description: a study is one of them")
+    tables: dict[str, Any] = {}
+    if args.preset is not None:
+        tables = preset_tables(args.preset)
+    elif args.description is not None:
+        tables = read_tables(args.description)
+    for name in _STUDY_SETTINGS:
+        if getattr(args, name) is not None:
+            tables[name] = getattr(args, name)
+    for text in args.grid:
+        kind, grid = _grid(text)
+        held = tables.setdefault(kind, [])
+        if not isinstance(held, list):
+            raise ExperimentError(f"'{kind}' must be a list of tables: [[{kind}]]")
+        held.append(grid)
+    return tables
+
+
+def _grid(text: str) -> tuple[str, dict[str, Any]]:
+    """`KIND name=value,value ...`."""
+    from radii.training import RECIPE_KINDS
+
+    kind, *words = text.split() or [""]
+    if kind not in RECIPE_KINDS:
+        raise ExperimentError(f"--grid '{text}' must begin with one of {', '.join(RECIPE_KINDS)}")
+    grid: dict[str, Any] = {}
+    for word in words:
+        name, equals, values = word.partition("=")
+        if not equals or not values or name in grid:
+            raise ExperimentError(
+                f"--grid '{text}': '{word}' is not of the form name=value,value, once for a name"
+            )
+        parsed = [_parse_value(value) for value in values.split(",")]
+        grid[name] = parsed[0] if name == "count" and len(parsed) == 1 else parsed
+    return kind, grid
+
+
+def _parse_value(text: str) -> int | float | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _check_output(args: argparse.Namespace) -> None:
+    """Refuse what could not be shown, before hours of work."""
+    from radii.training import STUDY_MEASURES
+
+    if args.measure not in STUDY_MEASURES:
+        raise DataError(f"measure '{args.measure}' is not one of {', '.join(STUDY_MEASURES)}")
+    if args.format not in FIGURE_FORMATS:
+        raise DataError(f"format '{args.format}' is not one of {', '.join(FIGURE_FORMATS)}")
+
+
+def _show_study(
+    args: argparse.Namespace, study: Study, members: Sequence[StudyMember], confidence: float
+) -> None:
+    """Tables or JSON on standard output; files where asked for."""
+    from radii.training import correlations, effects, write_csv
+
+    correlated = correlations(members, confidence=confidence, seed=study.seed)
+    caused = effects(members, args.measure, seed=study.seed)
+    if args.csv is not None:
+        write_csv(members, args.csv)
+    if args.figures is not None:
+        _draw(args.figures, args.format, members, args.measure, caused)
+    if args.json:
+        print_json(
+            {
+                "study": study.identity,
+                "networks": [member.row() for member in members],
+                "correlations": [
+                    {**dataclasses.asdict(each), "sign": each.sign} for each in correlated
+                ],
+                "effects": [_effect_row(effect) for effect in caused],
+            }
+        )
+        return
+    _print_study_head(study, members)
+    _print_networks(members)
+    _print_correlations(correlated, confidence)
+    _print_effects(caused, args.measure)
+
+
+def _effect_row(effect: Effect) -> dict[str, Any]:
+    groups = [{"value": name, "networks": list(values)} for name, values in effect.groups]
+    return {**dataclasses.asdict(effect), "groups": groups}
+
+
+def _print_study_head(study: Study, members: Sequence[StudyMember]) -> None:
+    kinds = Counter(member.recipe.kind for member in members)
+    counts = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "none"
+    say(f"{len(members)} of {len(study.recipes)} networks are finished: {counts}")
+    converged = [m.converged for m in members if m.converged is not None]
+    if converged:
+        say(f"{sum(converged)} of {len(converged)} Bayesian networks converged; others do not "
+            "count")  # fmt: skip
+    for member in members:
+        if member.failure:
+            say(f"{member.recipe.name} failed: {member.failure}")
+    measured = [member.robustness for member in members if member.robustness is not None]
+    if measured:
+        say(
+            f"trained on {study.data}; R and D of {study.test} within Linf {study.eps}, by "
+            f"{study.attack} on {measured[0].inputs} inputs without replacement, "
+            f"{100 * study.confidence:g} % confidence (finite-population statement, each network "
+            "by itself); R is at most what the attack sees, D at least"
+        )
+
+
+def _print_networks(members: Sequence[StudyMember]) -> None:
+    width = max((len(member.recipe.name) for member in members), default=7)
+    say("", f"{'network':{width}}  accuracy  R attacked           D attacked           "
+        "proven R  not refuted  R, interval     gap")  # fmt: skip
+    for member in members:
+        if member.accuracy is None:
+            continue
+        mark = " (not converged)" if member.converged is False else ""
+        say(
+            f"{member.recipe.name:{width}}  {member.accuracy:8.4f}  "
+            f"{_value_text(member.robustness)}  "
+            f"{_value_text(member.change)}  {_proven(member)}{mark}")  # fmt: skip
+
+
+def _value_text(value: Any) -> str:
+    if value is None:
+        return " " * 19
+    return f"{value.most:.3f} [{value.low:.3f}, {value.high:.3f}]"[:22].ljust(19)
+
+
+def _proven(member: StudyMember) -> str:
+    value, gap = member.proven_robustness, member.gap
+    if value is None or gap is None:
+        return f"{'-':>8}  {'-':>11}  {'-':<14}  {'-':>5}"
+    return (
+        f"{value.least:8.3f}  {value.most:11.3f}  [{value.low:.3f}, {value.high:.3f}]  {gap:5.3f}"
+    )
+
+
+def _print_correlations(correlated: Sequence[Correlation], confidence: float) -> None:
+    if not correlated:
+        say("", "too few networks of any kind for a correlation")
+        return
+    say("", f"correlation over networks; {100 * confidence:g} % intervals by bootstrap and by "
+        "Fisher's transformation; p by permutation")  # fmt: skip
+    say(f"{'kind':13}  {'measure':8}  {'with':8}  {'method':8}  {'n':>3}  {'value':>6}  "
+        f"{'bootstrap':16}  {'Fisher':16}  {'p':>6}  sign")  # fmt: skip
+    for each in correlated:
+        say(f"{each.kind:13}  {each.measure:8}  {each.along:8}  {each.method:8}  "
+            f"{each.networks:3}  {_signed(each.value):>6}  "
+            f"{_signed_interval(each.low, each.high)}  "
+            f"{_signed_interval(each.fisher_low, each.fisher_high)}  {each.p_value:6.4f}  "
+            f"{each.sign}")  # fmt: skip
+
+
+def _signed(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:+.2f}"
+
+
+def _signed_interval(low: float, high: float) -> str:
+    return f"[{_signed(low)}, {_signed(high)}]".ljust(16)
+
+
+def _print_effects(caused: Sequence[Effect], measure: str) -> None:
+    if not caused:
+        return
+    say("", f"median {measure} by hyper-parameter; p of Kruskal and Wallis' test by permutation, "
+        "and Holm's within a kind")  # fmt: skip
+    for effect in caused:
+        medians = ", ".join(
+            f"{name}: {statistics.median(values):.3f}" for name, values in effect.groups
+        )
+        say(f"{effect.kind:13}  {effect.parameter:12}  p {effect.p_value:.4f}  Holm "
+            f"{effect.adjusted:.4f}  {medians}")  # fmt: skip
+
+
+def _draw(
+    directory: Path,
+    suffix: str,
+    members: Sequence[StudyMember],
+    measure: str,
+    caused: Sequence[Effect],
+) -> None:
+    """The scatter, the boxes of each kind, and the gaps to proofs; those that there are."""
+    from radii.plots import (
+        TradeoffPoint,
+        draw_hyper_parameters,
+        draw_proof_gaps,
+        draw_tradeoff,
+        save_figure,
+    )
+    from radii.training import RECIPE_KINDS, STUDY_MEASURES
+
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{directory}: cannot be made ({error.strerror})") from None
+    series = {
+        _series(kind, is_counted): [
+            TradeoffPoint(member.accuracy or 0.0, *_ends(member, measure))
+            for member in members
+            if member.recipe.kind == kind
+            and member.accuracy is not None
+            and member.is_counted is is_counted
+            and _ends(member, measure)
+        ]
+        for kind in RECIPE_KINDS
+        for is_counted in (True, False)
+    }
+    shown = {name: points for name, points in series.items() if points}
+    figure = draw_tradeoff(shown, STUDY_MEASURES[measure])
+    save_figure(figure, directory / f"tradeoff.{suffix}")
+    for kind in RECIPE_KINDS:
+        boxes = {effect.parameter: dict(effect.groups) for effect in caused if effect.kind == kind}
+        if boxes:
+            figure = draw_hyper_parameters(boxes, measure)
+            save_figure(figure, directory / f"effects-{kind}.{suffix}")
+    gaps = {
+        kind: [
+            (member.proven_robustness.least, member.unbroken)
+            for member in members
+            if member.recipe.kind == kind
+            and member.proven_robustness is not None
+            and member.unbroken is not None
+        ]
+        for kind in RECIPE_KINDS
+    }
+    if any(gaps.values()):
+        figure = draw_proof_gaps({kind: pairs for kind, pairs in gaps.items() if pairs})
+        save_figure(figure, directory / f"proof-gaps.{suffix}")
+
+
+def _series(kind: str, is_counted: bool) -> str:
+    return kind if is_counted else f"{kind}, not converged"
+
+
+def _ends(member: StudyMember, measure: str) -> tuple[float, ...]:
+    """The value and its interval; nothing where it was not measured."""
+    if measure == "R" and member.robustness is not None:
+        return member.robustness.most, member.robustness.low, member.robustness.high
+    if measure == "1-D" and member.change is not None:
+        change = member.change
+        return 1 - change.least, 1 - change.high, 1 - change.low
+    if measure == "proven R" and member.proven_robustness is not None:
+        proven = member.proven_robustness
+        return proven.least, proven.low, proven.high
+    return ()
