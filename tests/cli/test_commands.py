@@ -269,7 +269,7 @@ def test_an_internal_error_is_3(
     def broken(*_: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("radii.store.Store.measurements", broken)
+    monkeypatch.setattr("radii.results.read_store", broken)
     monkeypatch.delitem(os.environ, "RADII_DEBUG", raising=False)
     assert main(["show", str(results)]) == 3
     assert "internal error: RuntimeError: boom" in capsys.readouterr().err
