@@ -16,16 +16,14 @@ import numpy as np
 from radii.distributions._classes import class_gains, fairness
 from radii.distributions._comparisons import Comparison, compare
 from radii.distributions._confidence import robust_accuracy_interval
-from radii.distributions._correlations import Correlations, spearman_matrix
 from radii.distributions._distribution import Distribution
 from radii.distributions._dominance import dominance
+from radii.distributions._evidence import why_unsearched
 from radii.distributions._families import FAMILIES
 from radii.distributions._goodness import goodness_of_fit
-from radii.distributions._quality import quality
-from radii.distributions._searched import why_unsearched
-from radii.distributions._summaries import inputs_with_radius, summary
+from radii.distributions._summaries import inputs_with_radius, quality, summary
 from radii.distributions._targets import over_targets
-from radii.distributions._tests import holm
+from radii.distributions._tests import Correlations, holm, spearman_matrix
 from radii.errors import DataError, InputError
 
 
