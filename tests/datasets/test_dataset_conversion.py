@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -66,7 +67,7 @@ def test_what_is_saved_is_read_again(colours: Dataset, tmp_path: Path) -> None:
         ({"classes": [7]}, "no image of class 7"),
     ],
 )
-def test_bad_conversions(options: dict[str, object], said: str, colours: Dataset) -> None:
+def test_bad_conversions(options: dict[str, Any], said: str, colours: Dataset) -> None:
     with pytest.raises(DataError, match=said):
         convert(colours, **options)
 

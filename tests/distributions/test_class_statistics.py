@@ -30,7 +30,9 @@ from radii.errors import DataError
 from radii.testing._networks import LinearClassifier
 
 
-def classes(scales: dict[int, float], size: int = 50, seed: int = 0, **columns) -> Distribution:
+def classes(
+    scales: dict[int, float], size: int = 50, seed: int = 0, **columns: Any
+) -> Distribution:
     """Inputs of several classes, whose radii are a class's scale times log-normal."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(list(scales), size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -213,7 +214,7 @@ def test_one_target_alone_is_not_any_target(
         (lambda: ecdf(small(), "middle"), "lower or upper, not 'middle'"),  # type: ignore[arg-type]
     ],
 )
-def test_bad_input_is_one_sentence(call, message: str) -> None:
+def test_bad_input_is_one_sentence(call: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         call()
 

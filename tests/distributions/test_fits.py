@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ TRUE = {
 }
 
 
-def censored(true, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def censored(true: Any, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Steps of a coarse grid; some exact; some without a witness beyond a random time."""
     rng = np.random.default_rng(seed)
     distances = np.maximum(true.rvs(size, random_state=rng), 1e-4)
@@ -116,7 +117,7 @@ def test_what_carries_no_information_changes_nothing() -> None:
         ([0.0, 0.1], [0.0, 0.2], "1 correctly classified inputs have radius 0"),
     ],
 )
-def test_nothing_to_fit_is_one_sentence(lower, upper, message: str) -> None:
+def test_nothing_to_fit_is_one_sentence(lower: Any, upper: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         fit(Distribution.from_arrays(lower, upper, correct=True))
 

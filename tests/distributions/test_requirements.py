@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ def hundred() -> Distribution:
     return Distribution.from_arrays(lower, upper, network="net", label=np.arange(100) % 2)
 
 
-def outcome(text: str, dist: Distribution | None = None):
+def outcome(text: str, dist: Distribution | None = None) -> Any:
     (found,) = parse_requirement(text).check(dist or hundred())
     return found
 

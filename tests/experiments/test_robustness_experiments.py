@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ RADII = {
 """Of the four points of `points_file`: the third is misclassified, the fourth a tie."""
 
 
-def measured(network: Path, data: Path, out: Path, **options: object) -> Distribution:
+def measured(network: Path, data: Path, out: Path, **options: Any) -> Distribution:
     told = {"networks": [str(network)], "data": str(data), "domain": "0:1", **options}
     with Store.create_or_open(out) as store:
         prepare(Experiment.from_options(told)).run(store, jobs=0)
@@ -101,7 +102,7 @@ def test_comparisons_are_of_inputs_at_which_the_property_holds() -> None:
     ],
 )
 def test_bad_parameters_stop_before_anything_is_loaded(
-    tmp_path: Path, options: dict[str, object], words: str
+    tmp_path: Path, options: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(SpecificationError, match=words):
         measured(tmp_path / "none.onnx", tmp_path / "none.npz", tmp_path / "out", **options)

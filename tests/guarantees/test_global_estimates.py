@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,7 +55,7 @@ def estimated(
     demand: Demand,
     by: str = "both",
     store: Store | None = None,
-):
+) -> Any:
     settings = settings_for(EPS, by)
     with store or Store.in_memory() as kept:
         return estimate_robustness(network, source, settings, demand, kept)
@@ -202,7 +203,7 @@ def test_ranges_of_changes(network: Network) -> None:
         {"eps": 0.1, "within": 0.0},
     ],
 )
-def test_bad_measuring(options: dict[str, object]) -> None:
+def test_bad_measuring(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         ChangeSettings(**options)
 
@@ -224,7 +225,7 @@ def test_bad_eps(eps: str) -> None:
         {"error": 0.1, "method": "guess"},
     ],
 )
-def test_bad_demands(options: dict[str, object]) -> None:
+def test_bad_demands(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         Demand(**options)
 

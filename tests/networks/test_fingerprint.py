@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -25,7 +26,7 @@ def model(*, inline: bool = False, opset: int = 13, slope: float = 0.1) -> onnx.
     return sketch.model(sketch.apply("Add", value, "x"))
 
 
-def fingerprint(changed: onnx.ModelProto, **options: object) -> str:
+def fingerprint(changed: onnx.ModelProto, **options: Any) -> str:
     content = changed.SerializeToString()
     options = {"domain": (0, 1), "name": "n", **options}
     return Network.from_bytes(content, **options).fingerprint

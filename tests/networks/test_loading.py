@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -21,12 +22,12 @@ from radii.testing._graphs import Sketch
 WEIGHT = np.array([[1.0, -2.0], [0.5, 3.0], [-1.0, 0.25]])
 
 
-def doubled(shape: list[int | str], **options: object) -> onnx.ModelProto:
+def doubled(shape: list[int | str], **options: Any) -> onnx.ModelProto:
     sketch = Sketch(shape, **options)
     return sketch.model(sketch.apply("Mul", "x", sketch.constant(2.0)))
 
 
-def load(model: onnx.ModelProto, tmp_path: Path, **options: object) -> Network:
+def load(model: onnx.ModelProto, tmp_path: Path, **options: Any) -> Network:
     path = tmp_path / "net.onnx"
     path.write_bytes(model.SerializeToString())
     return load_network(path, **{"domain": (0, 1), **options})

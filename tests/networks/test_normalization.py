@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -72,7 +74,7 @@ def test_names_of_the_model_are_not_overwritten() -> None:
         ({"std": "one"}, "std one does not fit"),
     ],
 )
-def test_refused(options: dict[str, object], said: str) -> None:
+def test_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(NetworkError, match=said):
         Network.from_bytes(
             flattened(3, 2, 4),

@@ -6,6 +6,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,7 +103,7 @@ def test_a_network_that_is_always_wrong_has_no_box() -> None:
 @pytest.mark.parametrize("draw", [draw_ecdf, draw_robust_accuracy, draw_boxes])
 @pytest.mark.parametrize("suffix", [".pdf", ".png", ".svg"])
 def test_figures_are_written_the_same_twice(
-    draw, suffix: str, distribution: Distribution, tmp_path: Path
+    draw: Any, suffix: str, distribution: Distribution, tmp_path: Path
 ) -> None:
     files = [tmp_path / f"{name}{suffix}" for name in ("once", "twice")]
     for file in files:

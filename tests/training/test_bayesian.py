@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,7 +101,7 @@ def test_chains_that_disagree_did_not_converge() -> None:
     "options",
     [{"kernel": "gibbs"}, {"samples": 1}, {"chains": 0}, {"step": 0.0}, {"prior": float("nan")}],
 )
-def test_bad_settings(options: dict[str, object]) -> None:
+def test_bad_settings(options: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         Hamiltonian(**options)
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ class Branching(Wrapped):
     ],
 )
 def test_what_cannot_be_trained(
-    module: nn.Module | str, options: dict[str, object], said: str, digits: Dataset
+    module: nn.Module | str, options: dict[str, Any], said: str, digits: Dataset
 ) -> None:
     with pytest.raises(InputError, match=said):
         train(module, digits, **{"epochs": 1, **options})

@@ -9,7 +9,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -247,7 +247,7 @@ def test_a_huge_learning_rate_diverges_with_a_sentence(digits: Dataset) -> None:
         ({"module": nn.Sequential(nn.Flatten(), nn.Linear(64, 9))}, "has label 9 but"),
     ],
 )
-def test_bad_input(change: dict[str, object], said: str, digits: Dataset) -> None:
+def test_bad_input(change: dict[str, Any], said: str, digits: Dataset) -> None:
     options = {"module": "dense:4", "epochs": 1, **change}
     with pytest.raises(InputError, match=said):
         train(options.pop("module"), digits, **options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,7 +102,7 @@ def pieces(encoding: Encoding, columns: np.ndarray) -> np.ndarray:
     return np.concatenate(chosen)
 
 
-def assert_feasible(program, values: np.ndarray) -> None:
+def assert_feasible(program: Any, values: np.ndarray) -> None:
     activity = program.rows.matrix @ values
     assert np.all(values >= program.low - 1e-13) and np.all(values <= program.high + 1e-13)
     assert np.all(activity >= program.rows.low) and np.all(activity <= program.rows.high)
