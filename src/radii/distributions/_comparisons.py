@@ -49,7 +49,8 @@ class Pair:
     def solved(self) -> Pair | None:
         """What can be compared by values: without the brackets that have no answer.
 
-        Of matched ones an input goes if either has none for it. None if nothing is left of one.
+        Matched distributions lose an input if either has no answer for it. None if nothing is left
+        of one of them.
         """
         one, two = ~self.first.is_unsolved, ~self.second.is_unsolved
         if self.is_matched:

@@ -143,7 +143,7 @@ class Distribution:
 
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
-        """One an instance, in order."""
+        """One for each instance, in order."""
         return tuple(results.measurements_of(self._columns))
 
     # --- columns
@@ -264,7 +264,7 @@ class Distribution:
         return self.select(self.holds)
 
     def solved(self) -> Distribution:
-        """The brackets with an answer, for statistics of one number a bracket.
+        """The brackets with an answer, for statistics that need one number for each bracket.
 
         Statistics of intervals keep the others, which say nothing and cost nothing there.
         """
@@ -297,7 +297,7 @@ class Distribution:
         return {key[0]: part for key, part in groups.items()} if len(names) == 1 else dict(groups)
 
     def by_network(self) -> dict[str, Distribution]:
-        """One distribution a network, by name."""
+        """One distribution for each network, by name."""
         return self.group_by("network")
 
     # --- first statistics
@@ -348,7 +348,7 @@ class Distribution:
         """Bounds on the mean radius; the upper one is inf if any input has no witness."""
         return float(self.lower.mean()), float(self.upper.mean())
 
-    # --- doors to the statistics
+    # --- further statistics
 
     def turnbull(self) -> Turnbull:
         """The maximum-likelihood distribution of the interval-censored radii."""
@@ -377,7 +377,7 @@ class Distribution:
     # --- out
 
     def to_pandas(self) -> pd.DataFrame:
-        """One row an instance; `upper` is inf without a witness. `from_pandas` takes it back."""
+        """One row per instance; `upper` is inf without a witness. `from_pandas` takes it back."""
         return results.frame_of_columns(self._columns)
 
     # --- figures, whose options `docs/figures.md` lists

@@ -145,12 +145,12 @@ def estimate_mean(
 def scaled_sides(
     lower: npt.ArrayLike, upper: npt.ArrayLike | None, span: Range
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Both sides as parts of the range, one pair an input."""
+    """Both sides as parts of the range, one pair for each input."""
     least = span.scaled(lower)
     most = least if upper is None else span.scaled(upper)
     if least.ndim != 1 or least.shape != most.shape:
         raise DataError(
-            f"lower and upper values need one number an input, not arrays of shapes "
+            f"lower and upper values need one number for each input, not arrays of shapes "
             f"{least.shape} and {most.shape}"
         )
     if (most < least).any():

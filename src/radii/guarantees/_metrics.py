@@ -33,10 +33,10 @@ from radii.distributions import (
 from radii.errors import DataError, ExperimentError, SpecificationError
 from radii.experiments import Observer, Plan, Settings, plan
 from radii.guarantees._estimates import Estimate, mean_estimate, share_estimate
-from radii.guarantees._populations import Float64
 from radii.networks import Network, load_network
 from radii.properties import parse
 from radii.queries import Grid, Instance, Query
+from radii.results import Float64
 from radii.store import Store, StoredSettings
 from radii.verdicts import Array
 from radii.witnesses import check_witness

@@ -13,12 +13,12 @@ from radii.errors import DataError
 from radii.guarantees import _limits as limits
 from radii.guarantees._limits import Method
 from radii.guarantees._populations import (
-    Float64,
     Population,
     Range,
     checked_confidence,
     checked_error,
 )
+from radii.results import Float64
 
 MOST_SAMPLES = 10**15
 """Nobody plans for more; this keeps the search for a number finite."""

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from radii.datasets import Dataset, from_arrays
 from radii.errors import DataError
+from radii.results import Float64
 
-Float64 = npt.NDArray[np.float64]
 InputGenerator = Callable[[np.random.Generator], Any]
 """Given a source of randomness, returns one input, or an input and its label."""
 

@@ -32,8 +32,7 @@ from radii.guarantees import _limits as limits
 from radii.guarantees._estimates import Estimate, estimate_mean, scaled_sides
 from radii.guarantees._plans import SamplePlan, plan_samples
 from radii.guarantees._populations import Population, Range, checked_confidence, checked_error
-
-Float64 = npt.NDArray[np.float64]
+from radii.results import Float64
 
 STAKES: Float64 = np.geomspace(0.004, 0.97, 14)
 """Parts of the capital at stake: neighbours differ by a factor of 1.5, close enough to the best."""

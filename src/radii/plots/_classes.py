@@ -25,7 +25,6 @@ from radii.plots._style import (
     COLOURS,
     LABEL_SIZE,
     TEXT_WIDTH,
-    Float64,
     draw_band,
     finish_curves,
     last_edge,
@@ -36,6 +35,7 @@ from radii.plots._style import (
     show_legend,
     step_edges,
 )
+from radii.results import Float64
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

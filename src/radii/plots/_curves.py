@@ -21,7 +21,6 @@ from radii.plots._style import (
     DASHES,
     TEXT_WIDTH,
     TICK_SIZE,
-    Float64,
     colour_of,
     draw_band,
     draw_line,
@@ -34,6 +33,7 @@ from radii.plots._style import (
     show_legend,
     step_edges,
 )
+from radii.results import Float64
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,7 +16,6 @@ from radii.plots._style import (
     COLOURS,
     SMALL_SIZE,
     TEXT_WIDTH,
-    Float64,
     colour_of,
     dashes_of,
     groups_of,
@@ -24,6 +23,7 @@ from radii.plots._style import (
     new_panels,
     show_legend,
 )
+from radii.results import Float64
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,12 +17,12 @@ from radii.plots._style import (
     SMALL_SIZE,
     TEXT_WIDTH,
     TICK_SIZE,
-    Float64,
     groups_of,
     left_out_text,
     missing_group,
     new_panels,
 )
+from radii.results import Float64
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,12 +21,12 @@ from radii.plots._style import (
     COLOURS,
     LABEL_SIZE,
     TEXT_WIDTH,
-    Float64,
     left_out_text,
     new_figure,
     new_panels,
     show_legend,
 )
+from radii.results import Float64
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

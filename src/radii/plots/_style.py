@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from radii.errors import DataError
+from radii.results import Float64
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,8 +57,6 @@ HOW_TO_GET = {
     "training": "the results do not tell how networks were trained",
 }
 """Why nothing can be grouped by a name, and what to do about it."""
-
-Float64 = npt.NDArray[np.float64]
 
 
 def colour_of(place: int) -> str:
