@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +42,7 @@ def robustness_distribution(
     in this process; with N workers the time limits are hard. `settings` are those of `Settings`,
     such as verifier="milp" or arithmetic="real".
     """
-    unknown = settings.keys() - {f.name for f in dataclasses.fields(Settings)}
-    if unknown:
-        raise ExperimentError(f"option '{min(unknown)}' is not a setting of an experiment")
-    told = Settings(grid=str(grid), **settings)
+    chosen = Settings.from_options({"grid": grid, **settings})
     several = networks if isinstance(networks, list | tuple) else (networks,)
     if not several:
         raise ExperimentError("networks is empty: give at least one")
@@ -64,7 +60,7 @@ def robustness_distribution(
         )
         for each in several
     ]
-    chosen = plan(known, dataset, told, layout=layout)
+    measuring = plan(known, dataset, chosen, layout=layout)
     with Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store:
-        chosen.run(store, jobs=jobs, observer=observer)
+        measuring.run(store, jobs=jobs, observer=observer)
         return Distribution.from_store(store)

@@ -86,6 +86,11 @@ class Domain:
             return cls(low[0], high[0])
         return cls(low[:, None, None], high[:, None, None])
 
+    def __str__(self) -> str:
+        """As `parse` reads it."""
+        sides = (side.ravel().tolist() for side in (self.low, self.high))
+        return ":".join(",".join(repr(v).removesuffix(".0") for v in side) for side in sides)
+
     def box(self, shape: tuple[int, ...]) -> tuple[Float64, Float64]:
         """Low and high, each of the given input shape."""
         try:

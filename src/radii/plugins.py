@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from collections.abc import Mapping
 from enum import Enum, StrEnum
 from functools import cache
 from hashlib import sha256
@@ -141,9 +142,16 @@ def options_from_text(owner: str, text: str) -> dict[str, Any]:
     return options
 
 
+def parameters_of(kind: type) -> Mapping[str, inspect.Parameter]:
+    """What a class can be made with. `Plugin.__new__` takes anything, but only notes it."""
+    if kind.__init__ is object.__init__:  # type: ignore[misc]
+        return {}
+    return dict(list(inspect.signature(kind.__init__).parameters.items())[1:])  # type: ignore[misc]
+
+
 def made_with_options(owner: str, kind: type[T], options: dict[str, Any]) -> T:
     """`kind(**options)`; an option that it does not have, or needs, is named."""
-    parameters = inspect.signature(kind).parameters.values()
+    parameters = parameters_of(kind).values()
     takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
     known = {each.name for each in parameters}
     for option in () if takes_any else options:

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from conftest import parsers
 from radii import search
 from radii.balls import Norm
 from radii.cli import COMMANDS, build_parser, main
-from radii.cli._completion import VALUES, commands_of
 from radii.cli._data import NAMES, VIA
 from radii.datasets import CATALOGUE, DataOrigin
+from radii.experiments import Experiment, options_of
 
 
 @pytest.fixture
@@ -34,7 +35,8 @@ def script(
 def completed(script: Path, folder: Path, *words: str) -> list[str]:
     """What bash would offer for the last of the words."""
     code = (
-        'source "$1"; shift; COMP_WORDS=(radii "$@"); COMP_CWORD=$#; compopt() { :; }; _radii; '
+        'source "$1"; shift; COMP_WORDS=(radii "$@"); COMP_CWORD=$#; compopt() { :; }; '
+        "_shtab_radii; "
         "printf '%s\\n' \"${COMPREPLY[@]}\""
     )
     done = subprocess.run(
@@ -81,28 +83,38 @@ def test_each_shell_can_read_its_script(script: Path, request: pytest.FixtureReq
 def test_everything_is_in_it(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["completion", shell]) == 0
     text = capsys.readouterr().out
-    for command in commands_of(build_parser()):
-        assert f"{command.place}" in text
-        for option in command.options:
-            for name in option.names:
+    for parser in parsers(build_parser()):
+        assert parser.prog.split()[-1] in text
+        for action in parser._actions:
+            for name in action.option_strings if action.help != argparse.SUPPRESS else ():
                 assert (name if shell != "fish" else name.lstrip("-")) in text
 
 
+@pytest.mark.parametrize("script", ["fish"], indirect=True)
+def test_fish(script: Path, tmp_path: Path) -> None:
+    (tmp_path / "my results.toml").touch()
+
+    def offered(line: str) -> list[str]:
+        code = f"source {script}; complete -C '{line}'"
+        done = subprocess.run(
+            ["fish", "--no-config", "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=tmp_path,
+        )
+        return sorted(one.split("\t")[0] for one in done.stdout.splitlines())
+
+    assert offered("radii ser") == ["serve"]
+    assert offered("radii run --norm l") == ["l1", "l2", "linf"]
+    assert offered("radii run --network my") == ["my results.toml"]
+    assert offered("radii run --seed ") == []
+    assert offered("radii data ge") == ["get"]
+
+
 def test_values_are_those_that_are_known() -> None:
-    assert set(VALUES["--norm"]) == {norm.value for norm in Norm}
-    assert set(VALUES["--search"]) <= {kind.name for kind in search.SEARCHES}
-
-
-def test_nested_commands_and_choices_are_found() -> None:
-    parser = argparse.ArgumentParser()
-    below = parser.add_subparsers().add_parser("outer").add_subparsers().add_parser("inner")
-    below.add_argument("--kind", choices=["a", "b"])
-    below.add_argument("place", metavar="DIR")
-    found = {command.words: command for command in commands_of(parser)}
-    inner = found["outer", "inner"]
-    assert inner.takes_files
-    assert inner.options[-1].values == ("a", "b")
-    assert list(found["outer",].commands) == ["inner"]
+    assert set(options_of(Experiment)["norm"].values) == {norm.value for norm in Norm}
+    assert set(options_of(Experiment)["search"].values) <= {kind.name for kind in search.SEARCHES}
 
 
 def test_names_in_help_are_those_of_the_catalogue() -> None:

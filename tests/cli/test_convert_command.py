@@ -17,7 +17,7 @@ from radii.cli import main
 from radii.datasets import load, read
 from radii.distributions import Distribution, read_results, write_verona_folder
 from radii.errors import DataError, ExperimentError, StoreError
-from radii.experiments import Experiment, prepare
+from radii.experiments import Experiment, prepare, values_of_file
 from radii.networks import load_network
 from radii.queries import Grid
 from radii.results import find_experiment
@@ -128,7 +128,7 @@ def test_a_verona_experiment_runs_with_radii(
     assert 'grid = "0.05:0.2:0.05"' in out.read_text()
     results = tmp_path / "results"
     with Store.create_or_open(results) as store:
-        prepare(Experiment.from_options(Experiment.options_of(out))).run(store)
+        prepare(Experiment.from_options(values_of_file(out))).run(store)
         found = Distribution.from_store(store)
     assert found.column("input").tolist() == [7, 26]
     assert found.lower.tolist() == [0.15, 0.05]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import parsers
+from radii.balls import Domain
 from radii.cli import build_parser, main
 from radii.cli.parsing import number, seconds
 
@@ -28,12 +29,15 @@ def test_networks_are_all_kept() -> None:
 
 
 @pytest.mark.parametrize("command", ["run", "init", "attack", "global", "metrics"])
-@pytest.mark.parametrize("value", ["-1:1", "-.5,-1", "-2"])
-def test_values_may_begin_with_a_minus_sign(command: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("flag", "value"), [("domain", "-1:1"), ("mean", "-.5,-1"), ("mean", "-2")]
+)
+def test_values_may_begin_with_a_minus_sign(command: str, flag: str, value: str) -> None:
     given = ["--eps", "1"] if command == "metrics" else []
-    for flag in ("--domain", "--mean"):
-        told = build_parser().parse_args([command, *given, flag, value, "--std", "1"])
-        assert (getattr(told, flag[2:]), told.std) == (value, "1")
+    told = build_parser(command).parse_args([command, *given, f"--{flag}", value, "--std", "1"])
+    read = {"-1:1": Domain.parse("-1:1").key(), "-.5,-1": (-0.5, -1), "-2": (-2,)}[value]
+    assert (told.domain.key() if flag == "domain" else told.mean) == read
+    assert told.std == (1.0,)
 
 
 def test_a_negative_grid_gets_its_own_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +96,7 @@ def test_lengths_of_time_in_every_command(command: list[str], flag: str) -> None
 def test_attack_takes_the_flags_of_a_run_without_listing_those_of_proofs(
     flag: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = build_parser().parse_args(["attack", f"--{flag}", "1"])
+    told = build_parser().parse_args(["attack", f"--{flag}", "golden" if flag == "cuts" else "1"])
     assert getattr(told, flag) is not None
     with pytest.raises(SystemExit):
         build_parser().parse_args(["attack", "--help"])

@@ -18,8 +18,9 @@ import pytest
 
 from conftest import dense_model, make_older
 from radii.api import robustness_distribution
+from radii.balls import Domain
 from radii.errors import DataError, ExperimentError, InputError, SpecificationError
-from radii.experiments import Experiment, Settings, prepare
+from radii.experiments import Experiment, Settings, prepare, values_of_file
 from radii.store import STORE_FILE, Store
 from radii.testing._simulated import Lying
 from radii.verdicts import FLOAT, REAL, Arithmetic, Measurement
@@ -200,7 +201,9 @@ def test_stores_from_before_an_option_existed_go_on(
     ],
 )
 def test_the_arithmetic_of_an_experiment(options: dict[str, Any], arithmetic: str | None) -> None:
-    assert Settings(**options).arithmetic == arithmetic
+    chosen = Settings(**options).resolved()
+    assert chosen.arithmetic == (None if arithmetic is None else Arithmetic.parse(arithmetic))
+    assert chosen.to_json()["arithmetic"] == arithmetic
 
 
 @pytest.mark.parametrize("name", ["native", "milp", "enumeration", "gurobi"])
@@ -279,7 +282,7 @@ def test_an_attack_from_before_arithmetic_goes_on(
 
 def test_k_is_part_of_an_experiment(linear_file: Path, points_file: Path, tmp_path: Path) -> None:
     two = experiment(linear_file, points_file, search="k-binary")
-    assert (two.settings.k, two.settings.cuts) == (2, "equal")
+    assert (two.resolved().k, two.resolved().cuts) == (2, "equal")
     first = measured(two, tmp_path / "out")
     assert measured(experiment(linear_file, points_file, search="k-binary", k=2), tmp_path / "out")
     for change in ({"k": 4}, {"cuts": "golden"}, {"cpu_timeout": 5}):
@@ -354,8 +357,8 @@ def test_toml_paths_are_relative_to_the_file(linear_file: Path, points_file: Pat
     file.write_text(
         'networks = ["linear.onnx"]\ndata = "points.npz[0:2]"\ndomain = "0:1"\ntimeout = 5\n'
     )
-    described = Experiment.from_options(Experiment.options_of(file))
-    assert described.settings.timeout == 5.0
+    described = Experiment.from_options(values_of_file(file))
+    assert described.timeout == 5.0
     assert len(prepare(described).instances) == 2
 
 
@@ -364,7 +367,7 @@ def test_bad_toml(tmp_path: Path, text: str) -> None:
     file = tmp_path / "experiment.toml"
     file.write_text(text)
     with pytest.raises(ExperimentError):
-        Experiment.from_options(Experiment.options_of(file))
+        Experiment.from_options(values_of_file(file))
 
 
 @pytest.mark.parametrize(
@@ -403,31 +406,32 @@ def test_values_of_the_wrong_type(tmp_path: Path, line: str, sentence: str) -> N
     lines[name] = value
     file.write_text("\n".join(f"{name} = {value}" for name, value in lines.items()))
     with pytest.raises(ExperimentError, match=sentence):
-        Experiment.from_options(Experiment.options_of(file))
+        Experiment.from_options(values_of_file(file))
 
 
 @pytest.mark.parametrize(
     ("domain", "text"),
     [
-        ([0, 1], "0.0:1.0"),
-        ([-0.5, 2], "-0.5:2.0"),
-        ([[0, 0, 0], [1, 1, 1]], "0.0,0.0,0.0:1.0,1.0,1.0"),
+        ([0, 1], "0:1"),
+        ([-0.5, 2], "-0.5:2"),
+        ([[0, 0, 0], [1, 1, 1]], "0,0,0:1,1,1"),
     ],
 )
 def test_a_domain_may_be_two_numbers(domain: list[Any], text: str) -> None:
     told = Experiment.from_options({"networks": "a.onnx", "data": "digits", "domain": domain})
-    assert told.domain == text
+    assert str(told.domain) == text
+    assert told.domain.key() == Domain.parse(text).key()
 
 
 def test_lengths_of_time(linear_file: Path, points_file: Path) -> None:
-    assert experiment(linear_file, points_file, timeout="10m").settings.timeout == 600
+    assert experiment(linear_file, points_file, timeout="10m").timeout == 600
 
 
 def test_what_is_no_experiment_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError, match=f"radii show {tmp_path} prints"):
-        Experiment.options_of(tmp_path)
+        values_of_file(tmp_path)
     with pytest.raises(ExperimentError, match=r"write --network net\.onnx"):
-        Experiment.options_of(Path("net.onnx"))
+        values_of_file(Path("net.onnx"))
 
 
 def test_another_experiment_is_told_apart_in_words(
@@ -498,8 +502,8 @@ def test_limits_of_the_machine_reach_the_toolbox(
         f'networks = "{linear_file.name}"\ndata = "{points_file.name}"\ndomain = "0:1"\n'
         'memory = "1.5G"\n'
     )
-    described = Experiment.from_options(Experiment.options_of(file))
-    assert described.settings.memory == 1536 * 2**20
+    described = Experiment.from_options(values_of_file(file))
+    assert described.memory == 1536 * 2**20
     assert prepare(described)._toolbox().memory_bytes == 1536 * 2**20
     for wrong in ("-1G", "1.5.2G", 0, True, [2]):
         with pytest.raises(InputError, match="must be a size"):
@@ -522,5 +526,5 @@ def test_the_device_is_an_option_of_the_verifier(
     assert isinstance(verifier, Movable)
     assert verifier.device == "cuda"
     with pytest.raises(SpecificationError, match="'milp' has no option 'device'"):
-        experiment(linear_file, points_file, verifier="milp", device="cuda")
-    experiment(linear_file, points_file, verifier="milp")
+        experiment(linear_file, points_file, verifier="milp", device="cuda").resolved()
+    experiment(linear_file, points_file, verifier="milp").resolved()

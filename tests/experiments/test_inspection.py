@@ -19,6 +19,7 @@ from radii.experiments import (
     experiment_text,
     inspect,
     prepare,
+    values_of_file,
 )
 from radii.networks import load_network
 
@@ -44,7 +45,7 @@ def retrained(folder: Path, mean: float, std: float, name: str = "net.onnx") -> 
 def test_how_a_network_is_fed_is_found(name: str, tmp_path: Path) -> None:
     path = retrained(tmp_path, *FED[name])
     domain, (found,) = inspect([str(path)], DATA)
-    assert domain == "0:1"
+    assert str(domain) == "0:1"
     assert found.best.preprocessing.name == name
     plain = demo.load_network("mlp-standard")
     images = found.data.images.reshape(-1, *plain.input_shape)
@@ -64,7 +65,7 @@ def test_the_file_is_what_was_found(tmp_path: Path) -> None:
     told = tomllib.loads(file.read_text())
     assert told["networks"] == ["../net.onnx"]
     assert (told["mean"], told["std"]) == ([0.1307], [0.3081])
-    plan = prepare(Experiment.from_options(Experiment.options_of(file)))
+    plan = prepare(Experiment.from_options(values_of_file(file)))
     right = np.mean([instance.correct for instance in plan.instances])
     assert len(plan.instances) == 40
     assert right > 0.8
@@ -94,9 +95,7 @@ def test_the_order_of_flat_colours_is_found(order: str, tmp_path: Path) -> None:
     assert found.best.accuracy == 1
     file = tmp_path / "e.toml"
     file.write_text(experiment_text([found], [str(network)], str(data), domain, file=file))
-    assert all(
-        i.correct for i in prepare(Experiment.from_options(Experiment.options_of(file))).instances
-    )
+    assert all(i.correct for i in prepare(Experiment.from_options(values_of_file(file))).instances)
 
 
 def test_what_cannot_be_told_is_said(tmp_path: Path) -> None:
@@ -119,7 +118,7 @@ def test_guessing_is_called_so(tmp_path: Path) -> None:
     images = rng.normal(0, 30, (200, 6)).astype(np.float32)
     np.savez(tmp_path / "d.npz", images=images, labels=rng.integers(0, 4, 200))
     domain, (found,) = inspect([str(tmp_path / "net.onnx")], str(tmp_path / "d.npz"))
-    low, high = map(int, domain.split(":"))
+    low, high = map(int, str(domain).split(":"))
     assert low <= images.min() < low + 1
     assert high - 1 < images.max() <= high
     assert found.is_doubtful

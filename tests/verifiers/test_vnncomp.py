@@ -19,7 +19,7 @@ import pytest
 
 from radii.cli import main as radii
 from radii.errors import SpecificationError, UnsupportedQuery
-from radii.experiments import Experiment, prepare
+from radii.experiments import Experiment, prepare, values_of_file
 from radii.networks import Network, load_network
 from radii.queries import Instance, Query
 from radii.store import Store
@@ -442,7 +442,7 @@ def test_the_tool_is_part_of_what_an_experiment_is(
         f'networks = ["{linear_file}"]\ndata = "{points_file}[0:1]"\ndomain = "0:1"\n'
         f"grid = '0.01:0.2:0.02'\nverifier = 'vnncomp'\ntool = '{tool}'\n"
     )
-    plan = prepare(Experiment.from_options(Experiment.options_of(tmp_path / "e.toml")))
+    plan = prepare(Experiment.from_options(values_of_file(tmp_path / "e.toml")))
     assert plan.identity()["tool"] == tool
     with pytest.raises(SpecificationError, match="has no option 'tool'"):
         experiment(linear_file, points_file, verifier="milp", tool=tool)

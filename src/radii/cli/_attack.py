@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from radii.cli._run import execute
 from radii.cli.events import add_logging_flags
-from radii.cli.options import add_experiment_flags, add_json_flag
+from radii.cli.options import OF_EXPERIMENT, OUT, add_experiment_flags, add_json_flag
+from radii.experiments import SECONDS, Option
 from radii.terminal import say
 
 DESCRIPTION = "The closest counterexample to each input, replayed on ONNX Runtime."
@@ -18,22 +18,25 @@ EPILOG = """examples:
   radii attack --network net.onnx --data images.npz --domain 0:1 --norm l2 --grid 0.1:5:0.1
 """
 
-PROOF_FLAGS = ("search", "verifier", "k", "cuts", "device", "tool", "arithmetic")
-"""Flags of a run that are taken, since scripts give both commands the same ones."""
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_flags(parser, proves=False)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="keep the results here")
+    OUT.add_to(parser, help="keep the results here")
     add_json_flag(parser)
     add_logging_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    idle = [name for name in PROOF_FLAGS if getattr(args, name) is not None]
-    for name in idle:
-        setattr(args, name, None)
+    idle = [option for option in OF_EXPERIMENT.values() if _is_idle(args, option)]
+    for option in idle:
+        setattr(args, option.name, None)
     if idle:
-        flags = ", ".join(f"--{name}" for name in idle)
+        flags = ", ".join(f"--{option.name}" for option in idle)
         say(f"radii: {flags} changes nothing here: an attack proves nothing", file=sys.stderr)
     return execute(args, args.out, search="attack-only")
+
+
+def _is_idle(args: argparse.Namespace, option: Option) -> bool:
+    """A flag of proofs, which scripts give to both commands; limits of time hold for an attack."""
+    is_given = getattr(args, option.name) is not None
+    return is_given and option.is_of_proofs and option.form is not SECONDS

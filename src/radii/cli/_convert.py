@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from radii.cli._data import add_convert
-from radii.cli.options import add_experiment_flags, experiment_from
+from radii.cli.options import add_experiment_flags, add_options, experiment_from
 from radii.errors import ExperimentError
 from radii.terminal import say
 
@@ -63,8 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     network = _command(commands, "network", "an ONNX file: one file, normalised", NETWORK_EPILOG)
     network.add_argument("network", type=Path, metavar="NET.onnx", help="may be gzipped")
-    network.add_argument("--mean", metavar="M[,M...]", help="subtracted, per channel")
-    network.add_argument("--std", metavar="S[,S...]", help="divided by, per channel")
+    add_options(network, mean="subtracted, per channel", std="divided by, per channel")
     network.add_argument("--out", type=Path, required=True, metavar="FILE.onnx")
     network.set_defaults(run=_convert_network)
 
@@ -99,15 +98,10 @@ def _command(commands: Any, name: str, purpose: str, epilog: str) -> argparse.Ar
 
 
 def _convert_network(args: argparse.Namespace) -> int:
-    from radii.experiments import numbers
     from radii.networks import load_network
 
-    mean, std = (
-        None if text is None else numbers(name, text)
-        for name, text in (("mean", args.mean), ("std", args.std))
-    )
     # The domain is no part of the file; loading compares both runtimes on points of it.
-    network = load_network(args.network, domain=(0, 1), mean=mean, std=std)
+    network = load_network(args.network, domain=(0, 1), mean=args.mean, std=args.std)
     if args.out.resolve() == args.network.resolve():
         raise ExperimentError(f"--out {args.out} is the network itself; name another file")
     _write_file(args.out, network.onnx_bytes)
@@ -136,7 +130,7 @@ def _convert_to_vnnlib(args: argparse.Namespace) -> int:
 
 def _convert_from_verona(args: argparse.Namespace) -> int:
     from radii.balls import Domain
-    from radii.experiments import Experiment
+    from radii.experiments import Experiment, values_of_file
     from radii.results import find_experiment
 
     Domain.parse(args.domain)
@@ -145,7 +139,7 @@ def _convert_from_verona(args: argparse.Namespace) -> int:
     experiment = find_experiment(args.folder)
     text = experiment.as_toml(domain=args.domain, beside=args.out.resolve().parent)
     _write_file(args.out, text.encode())
-    Experiment.from_options(Experiment.options_of(args.out))  # what was written can be read
+    Experiment.from_options(values_of_file(args.out))  # what was written can be read
     say(f"{args.out}: {len(experiment.networks)} networks, images of {experiment.data}")
     say(f"  radii run {args.out} --out results")
     for place in experiment.results:

@@ -89,12 +89,17 @@ def run(args: argparse.Namespace) -> int:
 def _plan(inputs: int) -> Plan:
     from radii import datasets, demo
     from radii.experiments import Settings, plan
+    from radii.queries import Grid
 
     networks = [demo.load_network(name) for name in demo.NETWORKS]
     paths = [str(demo.network_path(name)) for name in demo.NETWORKS]
     data = f"digits:test[0:{inputs}]"
     return plan(
-        networks, datasets.load_spec(data), Settings(grid=DEMO_GRID), paths=paths, data=data
+        networks,
+        datasets.load_spec(data),
+        Settings(grid=Grid.parse(DEMO_GRID)),
+        paths=paths,
+        data=data,
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli._output import print_json, write_rows, writing
 from radii.cli._progress import ProgressBar
-from radii.cli.options import add_arithmetic_flag, add_json_flag, arithmetic_from
+from radii.cli.options import add_arithmetic_flag, add_json_flag, add_options, arithmetic_from
 from radii.cli.parsing import number, seconds
 from radii.errors import ExperimentError
 from radii.terminal import say
@@ -87,9 +87,7 @@ def _add_subject_flags(group: Any) -> None:
         help="speak of the data set itself (default), or of what it was drawn from",
     )
     group.add_argument("--generator", metavar="FILE.py:NAME", help="makes an input, given a rng")
-    group.add_argument("--domain", metavar="LOW:HIGH", help="valid inputs, such as 0:1")
-    group.add_argument("--mean", metavar="M[,M...]", help="normalisation: subtracted, per channel")
-    group.add_argument("--std", metavar="S[,S...]", help="normalisation: divided by, per channel")
+    add_options(group, "mean", "std", domain="valid inputs, such as 0:1")
     group.add_argument("--layout", metavar="ORDER", help="chw or hwc, for flat inputs")
     group.add_argument("--norm", metavar="NAME", default="linf", help="linf (default), l2 or l1")
     group.add_argument("--eps", metavar="E", help="radius of the ball, such as 0.02 or 8/255")
@@ -196,7 +194,6 @@ def _source(args: argparse.Namespace) -> InputSource | None:
 
 
 def _load_network(args: argparse.Namespace) -> Network:
-    from radii.balls import Domain
     from radii.experiments import Experiment
     from radii.networks import load_network
 
@@ -209,7 +206,7 @@ def _load_network(args: argparse.Namespace) -> Network:
     )
     return load_network(
         described.networks[0],
-        domain=Domain.parse(described.domain),
+        domain=described.domain,
         mean=described.mean,
         std=described.std,
     )

@@ -8,15 +8,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from radii.cli.options import add_options
 from radii.errors import ExperimentError
+from radii.experiments import COUNT, Experiment, Option, values_of_file
 from radii.terminal import say
 
 if TYPE_CHECKING:
+    from radii.balls import Domain
     from radii.experiments import Inspection, Preprocessing
 
 
 EXPERIMENT_FILE = Path("experiment.toml")
 SUGGESTED_INPUTS = 100
+INPUTS = Option(
+    name="inputs",
+    form=COUNT,
+    help=f"how many of the data, drawn at random ({SUGGESTED_INPUTS})",
+)
 
 DESCRIPTION = (
     "Look at networks and data: shapes, classes, the range of values, and how "
@@ -33,24 +41,16 @@ EPILOG = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--network", action="append", metavar="FILE", help="an ONNX file; repeat for several"
+    add_options(
+        parser,
+        "networks",
+        data="mnist:test, digits, file.npz, file.csv, or a folder",
+        domain="valid inputs (a guess from the data's values)",
+        mean="subtracted, per channel (a guess)",
+        std="divided by, per channel (a guess)",
+        layout="of flat coloured inputs: chw or hwc",
     )
-    parser.add_argument(
-        "--data", metavar="SPEC", help="mnist:test, digits, file.npz, file.csv, or a folder"
-    )
-    parser.add_argument(
-        "--domain", metavar="LOW:HIGH", help="valid inputs (a guess from the data's values)"
-    )
-    parser.add_argument("--mean", metavar="M[,M...]", help="subtracted, per channel (a guess)")
-    parser.add_argument("--std", metavar="S[,S...]", help="divided by, per channel (a guess)")
-    parser.add_argument("--layout", metavar="ORDER", help="of flat coloured inputs: chw or hwc")
-    parser.add_argument(
-        "--inputs",
-        type=int,
-        metavar="N",
-        help=f"how many of the data, drawn at random ({SUGGESTED_INPUTS})",
-    )
+    INPUTS.add_to(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -66,16 +66,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     _check_flags_of_init(args)
     ask = _silent if args.yes or not sys.stdin.isatty() else _ask
-    networks = args.network or _network_files(ask)
+    networks = args.networks or _network_files(ask)
     data = args.data or ask("Data: a set such as mnist:test, a file, or a folder", "--data", None)
     from radii.experiments import experiment_text, findings_lines, inspect
 
-    domain, found = inspect(
+    domain, inspections = inspect(
         networks, data, domain=args.domain, preprocessing=_given_preprocessing(args)
     )
-    _print_inspection(domain, found, findings_lines)
+    _print_inspection(domain, inspections, findings_lines)
     text = experiment_text(
-        found, networks, _selected(data, args.inputs, ask), domain, file=args.output
+        inspections, networks, _selected(data, args.inputs, ask), domain, file=args.output
     )
     _write_experiment(args.output, text, force=args.force)
     say("", f"{args.output}: written. Next: radii run {args.output} --out results")
@@ -84,8 +84,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_flags_of_init(args: argparse.Namespace) -> None:
     """What can be known to fail is said before anything is looked at."""
-    if args.inputs is not None and args.inputs < 1:
-        raise ExperimentError(f"--inputs {args.inputs} must be at least 1")
     if (args.mean is None) != (args.std is None):
         raise ExperimentError("--mean and --std are given together, or neither")
     if args.output.exists() and not args.force:
@@ -100,10 +98,10 @@ Prompt = Callable[[str, str, str | None], str]
 def _ask(question: str, flag: str, default: str | None) -> str:
     """On a terminal; an empty line is the default."""
     try:
-        told = input(f"{question}{f' [{default}]' if default else ''}: ").strip()
+        answer = input(f"{question}{f' [{default}]' if default else ''}: ").strip()
     except EOFError:
-        told = ""
-    return told or _silent(question, flag, default)
+        answer = ""
+    return answer or _silent(question, flag, default)
 
 
 def _silent(question: str, flag: str, default: str | None) -> str:
@@ -115,10 +113,10 @@ def _silent(question: str, flag: str, default: str | None) -> str:
 def _network_files(ask: Prompt) -> list[str]:
     """The files in this directory, unless others are named."""
     here = sorted(str(path) for path in Path().glob("*.onnx"))
-    told = ask(
+    names = ask(
         "Networks: ONNX files, with commas between them", "--network", ",".join(here) or None
     )
-    return [name.strip() for name in told.split(",") if name.strip()]
+    return [name.strip() for name in names.split(",") if name.strip()]
 
 
 def _selected(data: str, inputs: int | None, ask: Prompt) -> str:
@@ -128,43 +126,40 @@ def _selected(data: str, inputs: int | None, ask: Prompt) -> str:
     if Spec.parse(data).steps and inputs is None:
         return data
     available = len(load_spec(data))
-    told = inputs or ask(f"How many of the {available} inputs", "--inputs", str(SUGGESTED_INPUTS))
+    answer = inputs or ask(f"How many of the {available} inputs", "--inputs", str(SUGGESTED_INPUTS))
     try:
-        count = int(told)
+        count = int(answer)
     except ValueError:
-        raise ExperimentError(f"'{told}' is no number of inputs") from None
+        raise ExperimentError(f"'{answer}' is no number of inputs") from None
     if count < 1:
         raise ExperimentError(f"{count} inputs are too few: name at least 1")
     return data if count >= available else f"{data}[random {count} seed 0]"
 
 
 def _given_preprocessing(args: argparse.Namespace) -> Preprocessing | None:
-    from radii.experiments import Preprocessing, numbers
+    from radii.experiments import Preprocessing
 
     if args.mean is None:
         return None if args.layout is None else Preprocessing("as they are", layout=args.layout)
-    mean, std = numbers("mean", args.mean), numbers("std", args.std)
-    return Preprocessing("as given", mean, std, args.layout)
+    return Preprocessing("as given", args.mean, args.std, args.layout)
 
 
 def _print_inspection(
-    domain: str, found: list[Inspection], lines_of: Callable[[Inspection], list[str]]
+    domain: Domain, inspections: list[Inspection], lines_of: Callable[[Inspection], list[str]]
 ) -> None:
-    data = found[0].data
+    data = inspections[0].data
     shape = "x".join(map(str, data.shape))
     say(
         f"{data.title}: looked at {len(data)} inputs of {shape}, values from "
         f"{data.images.min():g} to {data.images.max():g}; valid inputs: {domain}"
     )
-    for one in found:
+    for one in inspections:
         shape = "x".join(map(str, one.network.input_shape))
         say(f"{one.network.name}: {shape} -> {one.network.output_size} classes, right when fed")
         say(*lines_of(one)[1:])
 
 
 def _write_experiment(path: Path, text: str, *, force: bool) -> None:
-    from radii.experiments import Experiment
-
     try:
         with path.open("w" if force else "x", encoding="utf-8") as stream:
             stream.write(text)
@@ -172,4 +167,4 @@ def _write_experiment(path: Path, text: str, *, force: bool) -> None:
         raise ExperimentError(f"{path} is there already: --force replaces it") from None
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be written ({error.strerror})") from None
-    Experiment.from_options(Experiment.options_of(path))  # a file that cannot be read is our bug
+    Experiment.from_options(values_of_file(path))  # a file that cannot be read is our bug

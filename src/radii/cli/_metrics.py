@@ -86,23 +86,14 @@ def _measure_run(args: argparse.Namespace, eps: Sequence[float], level: float) -
     from radii.distributions import Distribution
     from radii.guarantees import measure_run
 
-    given = [name for name in ("network", "data", "domain", "out") if getattr(args, name)]
+    names = {"networks": "network", "data": "data", "domain": "domain", "out": "out"}
+    given = [flag for name, flag in names.items() if getattr(args, name)]
     if given:
         raise ExperimentError(f"{args.experiment} is a run already: --{given[0]} has no use there")
     refuse_unfinished(Distribution.from_store(args.experiment))
-    numbers = {
-        name: _channel_numbers(name, getattr(args, name))
-        for name in ("mean", "std")
-        if getattr(args, name) is not None
-    }
-    return measure_run(args.experiment, eps, samples=args.samples, level=level, **numbers)
-
-
-def _channel_numbers(name: str, text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ExperimentError(f"--{name} '{text}' must be numbers, one or one a channel") from None
+    feeding = {"mean": args.mean, "std": args.std}
+    feeding = {name: value for name, value in feeding.items() if value is not None}
+    return measure_run(args.experiment, eps, samples=args.samples, level=level, **feeding)
 
 
 def _run_and_measure(args: argparse.Namespace, eps: Sequence[float], level: float) -> list[Metrics]:
@@ -111,10 +102,8 @@ def _run_and_measure(args: argparse.Namespace, eps: Sequence[float], level: floa
     from radii.guarantees import grid_through, measure_plan
     from radii.store import Store
 
-    if args.jobs is not None and args.jobs < 1:
-        raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
     is_free = args.grid is None and args.experiment is None
-    fixed = {"grid": str(grid_through(eps))} if is_free else {}
+    fixed = {"grid": grid_through(eps)} if is_free else {}
     cluster = cluster_from(args)
     plan = prepare(experiment_from(args, **fixed))
     with Store.in_memory() if args.out is None else Store.create_or_open(args.out) as store:

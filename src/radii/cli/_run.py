@@ -11,10 +11,11 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from radii.cli.events import LOG_FORMATS, EventLog, TerminationSignal, add_logging_flags
 from radii.cli.options import (
+    OUT,
     add_experiment_flags,
     add_json_flag,
     cluster_from,
@@ -22,6 +23,7 @@ from radii.cli.options import (
     take_run_budget,
 )
 from radii.errors import ExperimentError
+from radii.experiments import values_of_file
 from radii.terminal import say
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ experiment.toml:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_flags(parser)
-    parser.add_argument("--out", type=Path, metavar="DIR", help="where the results go")
+    OUT.add_to(parser)
     parser.add_argument(
         "--estimate",
         action="store_true",
@@ -64,16 +66,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if args.experiment is not None:  # a directory or a network in its place is told first
-        from radii.experiments import Experiment
-
-        Experiment.options_of(args.experiment)
+        values_of_file(args.experiment)
     if args.out is None:
         raise ExperimentError("--out is missing: name the directory for the results")
     return execute(args, args.out, is_estimate=args.estimate)
 
 
 def execute(
-    args: argparse.Namespace, out: Path | None, *, is_estimate: bool = False, **fixed: str
+    args: argparse.Namespace, out: Path | None, *, is_estimate: bool = False, **fixed: Any
 ) -> int:
     """Run what the arguments describe, then print it; without `out`, nothing is kept."""
     began = time.monotonic()
@@ -81,8 +81,6 @@ def execute(
         raise ExperimentError(
             f"--log-format '{args.log_format}' is not one of {', '.join(LOG_FORMATS)}"
         )
-    if args.jobs is not None and args.jobs < 1:
-        raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
     budget = take_run_budget(args)
     if is_estimate and budget is not None:
         raise ExperimentError("--estimate measures a few inputs and stops: it takes no --budget")
@@ -96,8 +94,11 @@ def execute(
     if (warning := plan.instances[0].property.warning) is not None:
         say(f"radii: {warning}", file=sys.stderr)
     if args.budget is not None and not args.quiet:
-        said = f"--budget {args.budget} is of each input; {args.budget}s would be of the whole run"
-        say(f"radii: {said}", file=sys.stderr)
+        text = f"{args.budget:g}"
+        say(
+            f"radii: --budget {text} is of each input; {text}s would be of the whole run",
+            file=sys.stderr,
+        )
     agenda = _agenda(args, plan, budget, began, is_estimate=is_estimate)
     with Store.in_memory() if out is None else Store.create_or_open(out) as store:
         try:
@@ -126,7 +127,7 @@ def _agenda(
 ) -> Agenda:
     """In which order, and how far. A budget counts from when the command began."""
     from radii.execution import Agenda
-    from radii.experiments import BudgetAgenda, Experiment, SamplingAgenda
+    from radii.experiments import BudgetAgenda, SamplingAgenda
 
     if is_estimate:
         return SamplingAgenda(seed=plan.settings.seed)
@@ -134,7 +135,7 @@ def _agenda(
         return Agenda()
     limit = plan.settings.proof_seconds()
     is_given = getattr(args, "timeout", None) is not None or (
-        args.experiment is not None and "timeout" in Experiment.options_of(args.experiment)
+        args.experiment is not None and "timeout" in values_of_file(args.experiment)
     )
     left = budget - (time.monotonic() - began)
     return BudgetAgenda(left, timeout=limit, longest=limit if is_given else math.inf)
@@ -153,11 +154,7 @@ def _observer(
         "networks": list(names.values()),
         "jobs": jobs or None,
         "budget": budget,
-        "settings": {
-            name: value
-            for name, value in plan.identity().items()
-            if name not in ("networks", "domain", "data")
-        },
+        "settings": plan.settings.to_json(),
     }
     return EventLog(args.log_file, names, context)
 

@@ -10,69 +10,57 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-_HOMES = {
-    "AXIS_ORDERS": "_selection",
-    "check_labels": "_selection",
-    "select": "_selection",
-    "images_for": "_selection",
-    "Audit": "_audit",
-    "Claim": "_audit",
-    "RunEstimate": "_estimates",
-    "Experiment": "_description",
-    "PreprocessingTrial": "_inspection",
-    "Finding": "_audit",
-    "Inspection": "_inspection",
-    "NetworkEstimate": "_estimates",
-    "Observer": "_plan",
-    "Plan": "_plan",
-    "Preprocessing": "_inspection",
-    "PredictionInterval": "_estimates",
-    "SamplingAgenda": "_estimates",
-    "Settings": "_description",
-    "BudgetAgenda": "_spending",
-    "ClaimStatus": "_audit",
-    "AUDIT_FILE": "_audit",
-    "candidates": "_inspection",
-    "claims_of": "_audit",
-    "default_jobs": "_plan",
-    "estimate": "_estimates",
-    "experiment_text": "_suggestion",
-    "findings": "_audit",
-    "findings_frame": "_audit",
-    "findings_lines": "_suggestion",
-    "inspect": "_inspection",
-    "is_closed": "_estimates",
-    "numbers": "_description",
-    "parse_duration": "_durations",
-    "parse_seconds": "_durations",
-    "plan": "_plan",
-    "prepare": "_plan",
-    "prepare_audit": "_audit",
-    "save_witnesses": "_audit",
-    "show_duration": "_durations",
-    "total_width": "_estimates",
-    "width": "_estimates",
+_NAMES = {
+    "_agendas": "BudgetAgenda SamplingAgenda is_closed total_width width",
+    "_audit": (
+        "AUDIT_FILE Audit Claim ClaimStatus Finding claims_of findings findings_frame "
+        "prepare_audit save_witnesses"
+    ),
+    "_description": "Experiment RunBudget Settings values_of_file",
+    "_estimates": "NetworkEstimate PredictionInterval RunEstimate estimate",
+    "_fields": (
+        "COUNT Form NUMBER NUMBERS Option PATH Refusal SECONDS SEED SIZE TEXT add_flags "
+        "given_flags option options_of parse_duration read_fields show_duration to_json whole"
+    ),
+    "_inspection": "Inspection Preprocessing PreprocessingTrial candidates inspect",
+    "_plan": "Observer Plan default_jobs plan prepare",
+    "_selection": "AXIS_ORDERS check_labels images_for select",
+    "_suggestion": "experiment_text findings_lines",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "AUDIT_FILE",
     "AXIS_ORDERS",
+    "COUNT",
+    "NUMBER",
+    "NUMBERS",
+    "PATH",
+    "SECONDS",
+    "SEED",
+    "SIZE",
+    "TEXT",
     "Audit",
     "BudgetAgenda",
     "Claim",
     "ClaimStatus",
     "Experiment",
     "Finding",
+    "Form",
     "Inspection",
     "NetworkEstimate",
     "Observer",
+    "Option",
     "Plan",
     "PredictionInterval",
     "Preprocessing",
     "PreprocessingTrial",
+    "Refusal",
+    "RunBudget",
     "RunEstimate",
     "SamplingAgenda",
     "Settings",
+    "add_flags",
     "candidates",
     "check_labels",
     "claims_of",
@@ -82,23 +70,35 @@ __all__ = [
     "findings",
     "findings_frame",
     "findings_lines",
+    "given_flags",
     "images_for",
     "inspect",
     "is_closed",
-    "numbers",
+    "option",
+    "options_of",
     "parse_duration",
-    "parse_seconds",
     "plan",
     "prepare",
     "prepare_audit",
+    "read_fields",
     "save_witnesses",
     "select",
     "show_duration",
+    "to_json",
     "total_width",
+    "values_of_file",
+    "whole",
     "width",
 ]
 
 if TYPE_CHECKING:
+    from radii.experiments._agendas import (
+        BudgetAgenda,
+        SamplingAgenda,
+        is_closed,
+        total_width,
+        width,
+    )
     from radii.experiments._audit import (
         AUDIT_FILE,
         Audit,
@@ -111,17 +111,39 @@ if TYPE_CHECKING:
         prepare_audit,
         save_witnesses,
     )
-    from radii.experiments._description import Experiment, Settings, numbers
-    from radii.experiments._durations import parse_duration, parse_seconds, show_duration
+    from radii.experiments._description import (
+        Experiment,
+        RunBudget,
+        Settings,
+        values_of_file,
+    )
     from radii.experiments._estimates import (
         NetworkEstimate,
         PredictionInterval,
         RunEstimate,
-        SamplingAgenda,
         estimate,
-        is_closed,
-        total_width,
-        width,
+    )
+    from radii.experiments._fields import (
+        COUNT,
+        NUMBER,
+        NUMBERS,
+        PATH,
+        SECONDS,
+        SEED,
+        SIZE,
+        TEXT,
+        Form,
+        Option,
+        Refusal,
+        add_flags,
+        given_flags,
+        option,
+        options_of,
+        parse_duration,
+        read_fields,
+        show_duration,
+        to_json,
+        whole,
     )
     from radii.experiments._inspection import (
         Inspection,
@@ -130,10 +152,23 @@ if TYPE_CHECKING:
         candidates,
         inspect,
     )
-    from radii.experiments._plan import Observer, Plan, default_jobs, plan, prepare
-    from radii.experiments._selection import AXIS_ORDERS, check_labels, images_for, select
-    from radii.experiments._spending import BudgetAgenda
-    from radii.experiments._suggestion import experiment_text, findings_lines
+    from radii.experiments._plan import (
+        Observer,
+        Plan,
+        default_jobs,
+        plan,
+        prepare,
+    )
+    from radii.experiments._selection import (
+        AXIS_ORDERS,
+        check_labels,
+        images_for,
+        select,
+    )
+    from radii.experiments._suggestion import (
+        experiment_text,
+        findings_lines,
+    )
 
 
 def __getattr__(name: str) -> Any:

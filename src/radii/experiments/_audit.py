@@ -16,7 +16,7 @@ from radii import __version__, datasets
 from radii.balls import Domain, Norm
 from radii.datasets import Dataset
 from radii.errors import DataError, NetworkError, StoreError
-from radii.experiments._description import Experiment, Settings
+from radii.experiments._description import Experiment
 from radii.experiments._plan import Plan
 from radii.experiments._selection import select
 from radii.networks import Network, load_network
@@ -123,11 +123,11 @@ def prepare_audit(
     networks: Sequence[Path],
     data: str,
     *,
-    domain: str,
-    mean: str | None = None,
-    std: str | None = None,
+    domain: Domain | str,
+    mean: Sequence[float] | str | None = None,
+    std: Sequence[float] | str | None = None,
     layout: str | None = None,
-    norm: str = "linf",
+    norm: Norm | str = "linf",
     split: str | None = None,
     attack: str = "minimum-norm",
     seed: int = 0,
@@ -148,29 +148,32 @@ def prepare_audit(
         claims = [claim for claim in claims if claim.network in files]
     if not claims:
         raise DataError(f"nothing to audit: {'; '.join(notes) or 'no row claims a proof'}")
-    # Numbers of one channel or several, as flags and files of experiments spell them.
-    options = {"networks": [str(path) for path in files.values()], "data": data, "domain": domain}
-    numbers = {"mean": mean, "std": std}
-    told = Experiment.from_options({**options, **{k: v for k, v in numbers.items() if v}})
-    bounds = Domain.parse(domain)
+    experiment = Experiment.from_options(
+        {
+            "networks": [str(path) for path in files.values()],
+            "data": data,
+            "domain": domain,
+            "mean": mean or None,
+            "std": std or None,
+            "norm": norm,
+            "grid": _single_value(CLAIM_REACH * max(claim.eps for claim in claims)),
+            "search": "attack-only",
+            "attack": attack,
+            "seed": seed,
+        }
+    ).resolved()
     loaded = {
-        name: load_network(path, domain=bounds, mean=told.mean, std=told.std)
+        name: load_network(path, domain=experiment.domain, mean=experiment.mean, std=experiment.std)
         for name, path in files.items()
     }
-    instances = _instances(claims, loaded, images, Norm.parse(norm), layout)
+    instances = _instances(claims, loaded, images, experiment.norm, layout)
     plan = Plan(
         tuple(loaded.values()),
         tuple(str(path) for path in files.values()),
         data,
         split or images.split or "",
         tuple({instance.key: instance for instance in instances}.values()),
-        Settings(
-            norm=norm,
-            grid=_single_value(CLAIM_REACH * max(claim.eps for claim in claims)),
-            search="attack-only",
-            attack=attack,
-            seed=seed,
-        ),
+        experiment,
     )
     return Audit(plan, tuple(claims), instances, bool(mean or std), tuple(notes))
 

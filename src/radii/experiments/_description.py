@@ -1,239 +1,437 @@
-"""What to measure and how, as flags and TOML files say it: typed, and checked before any work."""
+"""What to measure and how: each option is one field, and everything about it stands there."""
+
+# ruff: noqa: RUF009 (the calls in the records make dataclass fields)
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
-import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
-from radii import attacks, datasets, properties, search, verifiers
-from radii.balls import Norm
-from radii.errors import ExperimentError
-from radii.experiments._durations import parse_seconds
-from radii.processes import parse_size
-from radii.queries import Grid
-from radii.search import Search
-from radii.verdicts import Arithmetic
+from radii.errors import ExperimentError, SpecificationError
+from radii.experiments._fields import (
+    COUNT,
+    NUMBERS,
+    SECONDS,
+    SEED,
+    SIZE,
+    TEXT,
+    Form,
+    Refusal,
+    check_names,
+    numbers_of,
+    option,
+    options_of,
+    read_fields,
+    seconds_of,
+    text_of,
+    to_json,
+)
+
+if TYPE_CHECKING:
+    from radii.attacks import Attack
+    from radii.balls import Domain, Norm
+    from radii.properties import Property, TargetedProperty
+    from radii.queries import Grid
+    from radii.search import Cuts, Search
+    from radii.verdicts import Arithmetic
+    from radii.verifiers import Verifier
+
+# --- how values are read and written; the types load when there is a value to read
+
+
+def _parsed(module: str, name: str, text_of: Callable[[object], str] = text_of) -> Any:
+    """Reads values of a class with `parse`."""
+
+    def read(value: object) -> Any:
+        kind = getattr(import_module(module), name)
+        return value if isinstance(value, kind) else kind.parse(text_of(value))
+
+    return read
+
+
+def _registered(module: str, name: str) -> Form:
+    """A registered name, or in Python an instance or a class of one's own."""
+
+    def read(value: object) -> Any:
+        if not isinstance(value, str):
+            kind = getattr(import_module(module), name)
+            if not isinstance(value, kind) and not (
+                isinstance(value, type) and issubclass(value, kind)
+            ):
+                return text_of(value)
+        return value
+
+    return Form("NAME", read, write=_spec)
+
+
+def _spec(chosen: Any) -> str:
+    """The text that means the same again: a name, that of a class, or an instance's spec."""
+    if isinstance(chosen, str):
+        return chosen
+    has_spec = not isinstance(chosen, type)
+    return str(chosen.spec if has_spec else chosen.name)
+
+
+def _property(value: object) -> Any:
+    from radii import properties
+
+    if isinstance(value, properties.Property):
+        return value
+    if isinstance(value, type) and issubclass(value, properties.TargetedProperty):
+        return value
+    return properties.parse_family(text_of(value))
+
+
+def _cuts(value: object) -> Cuts:
+    from radii.search import Cuts
+
+    try:
+        return Cuts(text_of(value))
+    except ValueError:
+        raise SpecificationError(f"cuts '{value}' are not one of {', '.join(Cuts)}") from None
+
+
+def _domain(value: object) -> Any:
+    """Text, or a list [LOW, HIGH]: of numbers, or of lists with one a channel."""
+    if isinstance(value, list | tuple) and len(value) == 2:
+        value = ":".join(map(_side_text, value))
+    return _parsed("radii.balls", "Domain", _domain_text)(value)
+
+
+def _side_text(side: object) -> str:
+    try:
+        return ",".join(map(repr, numbers_of(side)))
+    except Refusal as refusal:
+        raise ExperimentError(f"domain {side!r} {refusal}") from None
+
+
+def _domain_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise Refusal("must be text such as '0:1', or a list such as [0, 1]")
+    return value
+
+
+def _file_names(value: object) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise Refusal("must be a file name, or a list of them")
+    return tuple(names)
+
+
+@dataclass(frozen=True, slots=True)
+class RunBudget:
+    """Wall seconds of the whole run, as `--budget 2h` gives them: no part of an experiment."""
+
+    seconds: float
+    text: str
+
+
+def _budget(value: object) -> float:
+    if isinstance(value, str):
+        raise Refusal(
+            "must be a number of seconds above 0, for each input; that of the whole run is a "
+            f"flag: --budget {value}"
+        )
+    return seconds_of(value)
+
+
+def _budget_flag(text: str) -> float | RunBudget:
+    try:
+        return seconds_of(float(text))
+    except ValueError:
+        return RunBudget(seconds_of(text), text)
+
+
+PROPERTY = Form("NAME", _property, write=_spec)
+NORM = Form("NAME", _parsed("radii.balls", "Norm"), write=str)
+GRID = Form("START:STOP:STEP", _parsed("radii.queries", "Grid"), write=str)
+ARITHMETIC = Form("NAME", _parsed("radii.verdicts", "Arithmetic", str), write=str)
+DOMAIN = Form("LOW:HIGH", _domain, write=str)
+FILES = Form("FILE", _file_names, parse=str, write=list)
+CUTS = Form("NAME", _cuts, write=str)
+BUDGET = Form("S|2h", _budget, parse=_budget_flag)
+
+_what = partial(option, group="what to measure")
+_source = partial(_what, in_identity=False)
+_how = partial(option, group="how to measure")
+_proof = partial(_how, is_of_proofs=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """How radii are measured. Two runs with equal settings on equal instances are the same.
 
-    `memory` limits each process that decides queries: bytes, or a size such as 2G. `device` is
-    where a verifier computes that can choose, `tool` what verifier `vnncomp` runs. `search` is by
-    default what suits the verifier: the native search where it can certify radii, else
-    attack-guided. `k` is how many queries of an instance run at once, for the searches that leave
-    it open, and `cuts` where k-binary search cuts the grid. `timeout` is wall seconds a query,
-    `cpu_timeout` CPU seconds, `budget` wall seconds an instance. `arithmetic` is what proofs speak
-    of: by default `float`, or `real` where the verifier knows no other; None where nothing is
-    proven. What is None or infinite is as if it did not exist: stores from before it did go on.
+    Each value is read and checked when the record is made; `resolved` settles what depends on
+    several. Verifier, attack and search are registered names, or in Python an instance (of a
+    search: its class). The order of the fields is that of stored settings. What is None or infinite
+    is as if it did not exist: stores from before it did go on.
     """
 
-    property: str = "one-to-any"
-    norm: str = "linf"
-    grid: str = "0.001:0.4:0.002"
-    search: str = ""
-    verifier: str = "native"
-    attack: str = "minimum-norm"
-    k: int | None = None
-    cuts: str | None = None
-    timeout: float = 60.0
-    cpu_timeout: float = math.inf
-    budget: float = math.inf
-    seed: int = 0
-    memory: int | str | None = None
-    device: str | None = None
-    tool: str | None = None
-    arithmetic: str | Arithmetic | None = None
+    property: Property | type[TargetedProperty] = _what(
+        PROPERTY,
+        "one-to-any (default; also cr), one-to-one[:TARGET] (the target's output reaches the "
+        "label's), become[:TARGET] (it is taken for the target), cr:of=prediction, scr:eta=0.52, "
+        "sr:delta=10[,on=probabilities], lr:L=10; docs/properties.md has them all",
+        default="one-to-any",
+        values=("one-to-any", "one-to-one", "become"),
+        comment="\nWhat must stay true: the class (one-to-any), or that it is not a certain other "
+        "one.",
+    )
+    norm: Norm = _what(
+        NORM,
+        "linf (default), l2 or l1",
+        default="linf",
+        values=("linf", "l2", "l1"),
+        comment="How distance is measured: linf (the largest change of a value), l2 or l1.",
+    )
+    grid: Grid = _what(
+        GRID,
+        "eps values, stop excluded (0.001:0.4:0.002); or mnist for these, pixels for 0:0.4:1/255",
+        default="0.001:0.4:0.002",
+        comment="The radii that are asked about: start:stop:step, stop excluded.",
+    )
+    search: type[Search] | str = _proof(
+        _registered("radii.search", "Search"),
+        "native (default with --verifier native), attack-guided (default otherwise), k-binary, "
+        "binary, linear, or attack-only, which proves nothing",
+        default="",
+        values=("native", "attack-guided", "k-binary", "binary", "linear"),
+    )
+    verifier: Verifier | str = _proof(
+        _registered("radii.verifiers", "Verifier"),
+        "native (default), milp, enumeration, marabou, gurobi, vnncomp, portfolio:NAME,NAME",
+        default="native",
+        comment="\nWho proves (radii doctor lists who is here), and for how long: wall seconds an "
+        "input.",
+    )
+    attack: Attack | str = _how(
+        _registered("radii.attacks", "Attack"),
+        "minimum-norm (default), apgd, pgd, fgsm, foolbox:NAME",
+        default="minimum-norm",
+    )
+    k: int | None = _proof(COUNT, "queries of an input at once: k-binary (2), linear (1)")
+    cuts: Cuts | None = _proof(CUTS, "of k-binary: in equal parts (default), or golden")
+    timeout: float = _proof(
+        SECONDS, "wall seconds a query; native: all proofs of an input (60)", default=60.0
+    )
+    cpu_timeout: float = _proof(SECONDS, "CPU seconds a query (no limit)", default=math.inf)
+    budget: float = _how(
+        BUDGET,
+        "a number: wall seconds of each input (none); with a unit (30s, 10m, 2h): of the whole "
+        "run, spent where it narrows the distribution most",
+        default=math.inf,
+    )
+    seed: int = _how(SEED, "of everything random (0)", default=0)
+    memory: int | None = _how(
+        SIZE, "of each worker, such as 500M or 2G (its share of nine tenths of the machine's)"
+    )
+    device: str | None = _proof(
+        TEXT,
+        "where a verifier that can choose computes: cpu, cuda, mps",
+        values=("cpu", "cuda", "mps"),
+    )
+    tool: str | None = _proof(
+        TEXT,
+        "what --verifier vnncomp runs: a command with {onnx} {vnnlib} {out} {timeout}, a "
+        "run_instance.sh, or alpha-beta-crown:FOLDER, nnenum:FOLDER, oval-bab:FOLDER",
+        metavar="COMMAND",
+    )
+    arithmetic: Arithmetic | None = _proof(
+        ARITHMETIC,
+        "what proofs speak of: float (default), the network as it runs, in its own number type and "
+        "any order of summation (float:8 for 8 times the rounding errors); or real, the network "
+        "without rounding",
+        values=("float", "real"),
+        comment="What proofs speak of: the network as it runs (float), or without rounding (real).",
+    )
 
     def __post_init__(self) -> None:
-        for name in ("timeout", "cpu_timeout", "budget"):
-            object.__setattr__(self, name, _seconds(name, getattr(self, name)))
-        if not _is_whole(self.seed) or not 0 <= self.seed < 2**63:
-            raise ExperimentError(f"seed {self.seed!r} must be a whole number from 0 to 2^63 - 1")
-        for name in ("property", "norm", "grid", "search", "verifier", "attack"):
-            _check_text(name, getattr(self, name))
-        for name in ("cuts", "device", "tool"):
-            if getattr(self, name) is not None:
-                _check_text(name, getattr(self, name))
-        object.__setattr__(self, "grid", str(Grid.parse(self.grid)))
-        object.__setattr__(self, "norm", Norm.parse(self.norm).value)
-        if self.property not in properties.TARGETED_FAMILIES:
-            object.__setattr__(self, "property", properties.parse(self.property).spec)
-        if not self.search:
-            climbs = isinstance(self.make_verifier(), verifiers.GridVerifier)
-            object.__setattr__(self, "search", "native" if climbs else "attack-guided")
-        if self.memory is not None:
-            object.__setattr__(self, "memory", parse_size(self.memory))
+        read_fields(self)
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, Any]) -> Self:
+        """From flat options, as flags and TOML files give them. An unknown name raises."""
+        check_names(cls, values)
+        return cls(**values)
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """As a store holds them; what it does not know, or holds as null, is as by default."""
+        known = {one.name for one in dataclasses.fields(cls)}
+        return cls(**{n: v for n, v in stored.items() if n in known and v is not None})
+
+    def to_json(self) -> dict[str, Any]:
+        """What makes results comparable, as a store holds it."""
+        return to_json(self)
+
+    def resolved(self) -> Self:
+        """With search, k, cuts and arithmetic chosen as suits the others. Refuses contradictions.
+
+        Reading stored settings needs none of this: the verifier may not be installed here.
+        """
+        from radii import search, verifiers
+
+        kind = self.search_class()
         if self.device is not None:
-            if not search.get(self.search).needs_verifier:
+            if not kind.needs_verifier:
                 raise ExperimentError(
-                    f"device '{self.device}': search '{self.search}' only attacks, on the CPU"
+                    f"device '{self.device}': search '{kind.name}' only attacks, on the CPU"
                 )
             verifiers.check_device(self.device)
-        self._choose_search_options()
-        self._choose_arithmetic()
-        self.make_verifier()
-        attacks.get(self.attack)
+        has_cuts = "cuts" in inspect.signature(kind).parameters
+        chosen = dataclasses.replace(
+            self,
+            search=self.search or kind.name,
+            k=kind.default_k if self.k is None else self.k,
+            cuts=search.Cuts.EQUAL if self.cuts is None and has_cuts else self.cuts,
+            arithmetic=self._proven_arithmetic() if kind.needs_verifier else None,
+        )
+        chosen.make_search()
+        chosen.make_verifier()
+        chosen.make_attack()
+        return chosen
 
-    def _choose_search_options(self) -> None:
-        if self.k is not None and not _is_whole(self.k):
-            raise ExperimentError(f"k {self.k!r} must be a whole number")
-        kind = search.get(self.search)
-        self.make_search()
-        if self.k is None:
-            object.__setattr__(self, "k", kind.default_k)
-        if self.cuts is None and kind is search.KBinary:
-            object.__setattr__(self, "cuts", str(search.Cuts.EQUAL))
+    def search_class(self) -> type[Search]:
+        """What makes the searches; by default what suits the verifier."""
+        from radii import search, verifiers
 
-    def _choose_arithmetic(self) -> None:
-        """As text; None where nothing is proven."""
-        given = None if self.arithmetic is None else Arithmetic.parse(str(self.arithmetic))
-        is_proven = search.get(self.search).needs_verifier
-        chosen = str(verifiers.arithmetic_of(self.verifier, given)) if is_proven else None
-        object.__setattr__(self, "arithmetic", chosen)
+        if not self.search:
+            climbs = isinstance(self.make_verifier(), verifiers.GridVerifier)
+            return search.Native if climbs else search.AttackGuided
+        return search.get(self.search) if isinstance(self.search, str) else self.search
+
+    def _proven_arithmetic(self) -> Arithmetic:
+        """What is asked for; else what the verifier proves in: float, if it may choose."""
+        from radii import verifiers
+
+        if isinstance(self.verifier, str):
+            return verifiers.arithmetic_of(self.verifier, self.arithmetic)
+        return self.arithmetic or self.verifier.arithmetic
 
     def make_search(self) -> Search:
         """A new search for one instance."""
-        grid = Grid.parse(self.grid)
+        from radii import search
+
+        seconds = self.proof_seconds()
         return search.make(
-            self.search, grid, k=self.k, cuts=self.cuts, seconds=self.proof_seconds()
+            self.search_class(), self.grid, k=self.k, cuts=self.cuts, seconds=seconds
         )
 
     def proof_seconds(self) -> float:
         """Wall seconds that a question may take unless an agenda says otherwise."""
-        if search.get(self.search).needs_radius and self.budget < math.inf:
+        if self.search_class().needs_radius and self.budget < math.inf:
             return self.budget
         return min(self.timeout, self.budget)
 
-    def make_verifier(self) -> verifiers.Verifier:
-        """The verifier, with the options that were chosen for it."""
-        chosen = {"device": self.device, "tool": self.tool}
-        options = {name: value for name, value in chosen.items() if value is not None}
-        asked = None if self.arithmetic is None else Arithmetic.parse(str(self.arithmetic))
-        return verifiers.get(self.verifier, arithmetic=asked, **options)
+    def make_attack(self) -> Attack:
+        """The attack that was given, or the one of that name."""
+        from radii import attacks
+
+        return attacks.get(self.attack) if isinstance(self.attack, str) else self.attack
+
+    def make_verifier(self) -> Verifier:
+        """The verifier that was given, or the one of that name with the options chosen for it."""
+        from radii import verifiers
+
+        options = {"device": self.device, "tool": self.tool}
+        options = {name: value for name, value in options.items() if value is not None}
+        if isinstance(self.verifier, str):
+            return verifiers.get(self.verifier, arithmetic=self.arithmetic, **options)
+        if self.arithmetic not in (None, self.verifier.arithmetic):
+            options["arithmetic"] = str(self.arithmetic)
+        for name, value in options.items():
+            raise ExperimentError(
+                f"{name} '{value}': give it to the verifier '{self.verifier.name}' itself, which "
+                "is an instance"
+            )
+        return self.verifier
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
-    """What to measure: networks, data, the input domain, and how."""
+class Experiment(Settings):
+    """What to measure and how: flat, as in TOML.
 
-    networks: tuple[str, ...]
-    data: str
-    domain: str
-    mean: tuple[float, ...] | None = None
-    std: tuple[float, ...] | None = None
-    layout: str | None = None
-    settings: Settings = field(default_factory=Settings)
+    What it adds to Settings is no part of the identity: a plan writes the networks' fingerprints,
+    their domains and the instances instead, which are the same in every folder.
+    """
 
-    @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> Experiment:
-        """From flat options, as flags and TOML files give them. An unknown name raises."""
-        own = {f.name for f in dataclasses.fields(cls)} - {"settings"}
-        how = {f.name for f in dataclasses.fields(Settings)}
-        for name in options:
-            if name not in own | how:
-                known = ", ".join(sorted(own | how))
-                raise ExperimentError(f"option '{name}' is not one of {known}")
-        for name in ("networks", "data", "domain"):
-            if options.get(name) in (None, "", []):
-                raise ExperimentError(f"{name} is missing: {_ADVICE[name]}")
-        chosen = {name: options[name] for name in own & options.keys()}
-        chosen["networks"] = _file_names(chosen["networks"])
-        chosen["domain"] = _domain_text(chosen["domain"])
-        for name in ("data", "layout"):
-            if chosen.get(name) is not None:
-                _check_text(name, chosen[name])
-        for name in ("mean", "std"):
-            if chosen.get(name) is not None:
-                chosen[name] = numbers(name, chosen[name])
-        settings = Settings(**{name: options[name] for name in how & options.keys()})
-        return cls(**chosen, settings=settings)
-
-    @classmethod
-    def options_of(cls, path: Path) -> dict[str, Any]:
-        """The options in a TOML file; paths in it are relative to the file."""
-        if path.is_dir():
-            raise ExperimentError(
-                f"{path}: a directory, not an experiment in TOML; radii show {path} prints the "
-                "results of a run that are in it"
-            )
-        if path.name.endswith((".onnx", ".onnx.gz")):
-            raise ExperimentError(
-                f"{path}: a network, not an experiment in TOML; write --network {path}"
-            )
-        try:
-            options = tomllib.loads(path.read_text("utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "not a text file"
-            raise ExperimentError(f"{path}: cannot be read ({reason})") from None
-        except tomllib.TOMLDecodeError as error:
-            raise ExperimentError(f"{path}: not valid TOML ({error})") from None
-        here = path.parent
-        if "networks" in options:
-            names = _file_names(options["networks"])
-            options["networks"] = [str(here / network) for network in names]
-        if isinstance(data := options.get("data"), str):
-            beside = str(here / data)
-            if Path(datasets.Spec.parse(beside).location).exists():
-                options["data"] = beside
-        return options
+    networks: tuple[str, ...] = _source(
+        FILES,
+        "an ONNX file; repeat for several",
+        flag="--network",
+        is_repeated=True,
+        comment="\nThe networks, as ONNX files; paths are relative to this file.",
+        advice="name at least one ONNX file",
+    )
+    data: str = _source(
+        TEXT,
+        "digits:test[0:100], mnist:train[0:100], file.npz[0:50], file.csv, or a folder",
+        metavar="SPEC",
+        comment="\nThe inputs. Other selections: [0:100], [stratified 100 seed 1], [per-class 10].",
+        advice="name a data set, such as digits:test[0:100], or a file",
+    )
+    domain: Domain = _source(
+        DOMAIN,
+        "valid inputs, such as 0:1; or 0,0,0:1,1,1 a channel",
+        comment="\nWhich inputs are valid at all; counterexamples outside of it do not count.",
+        advice="say which inputs are valid, such as 0:1 for pixels between 0 and 1",
+    )
+    mean: tuple[float, ...] | None = _source(
+        NUMBERS,
+        "normalisation: subtracted, per channel",
+        metavar="M[,M...]",
+        comment="\nHow the networks are fed: (x - mean) / std. What was tried, on the images "
+        "above:",
+    )
+    std: tuple[float, ...] | None = _source(
+        NUMBERS, "normalisation: divided by, per channel", metavar="S[,S...]"
+    )
+    layout: str | None = _source(
+        TEXT,
+        "chw or hwc: how a network with a flat input lists coloured images",
+        metavar="ORDER",
+        values=("chw", "hwc"),
+    )
 
 
-_ADVICE = {
-    "networks": "name at least one ONNX file",
-    "data": "name a data set, such as digits:test[0:100], or a file",
-    "domain": "say which inputs are valid, such as 0:1 for pixels between 0 and 1",
-}
+def values_of_file(path: Path) -> dict[str, Any]:
+    """The options in a TOML file; paths in it are relative to the file."""
+    import tomllib
 
-
-def _file_names(value: object) -> tuple[str, ...]:
-    names = (value,) if isinstance(value, str) else value
-    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise ExperimentError(f"networks {value!r} must be a file name, or a list of them")
-    return tuple(names)
-
-
-def _domain_text(value: object) -> str:
-    """As text, also where it is a list [LOW, HIGH]: of numbers, or of lists with one a channel."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list | tuple) and len(value) == 2:
-        sides = (numbers("domain", side) for side in value)
-        return ":".join(",".join(map(repr, side)) for side in sides)
-    raise ExperimentError(f"domain {value!r} must be text such as '0:1', or a list such as [0, 1]")
-
-
-def _check_text(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise ExperimentError(f"{name} {value!r} must be text, in quotes where it is TOML")
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _seconds(name: str, value: object) -> float:
-    if name == "budget" and isinstance(value, str):
+    if path.is_dir():
         raise ExperimentError(
-            f"budget '{value}' must be a number of seconds above 0, for each input; that of the "
-            "whole run is a flag: --budget 2h"
+            f"{path}: a directory, not an experiment in TOML; radii show {path} prints the "
+            "results of a run that are in it"
+        )
+    if path.name.endswith((".onnx", ".onnx.gz")):
+        raise ExperimentError(
+            f"{path}: a network, not an experiment in TOML; write --network {path}"
         )
     try:
-        return parse_seconds(value)
-    except ExperimentError as error:
-        raise ExperimentError(f"{name} {error}") from None
+        values = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not a text file"
+        raise ExperimentError(f"{path}: cannot be read ({reason})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ExperimentError(f"{path}: not valid TOML ({error})") from None
+    return _beside(path.parent, values)
 
 
-def numbers(name: str, value: object) -> tuple[float, ...]:
-    """One number or one a channel, from text with commas or from a list."""
-    parts = value.split(",") if isinstance(value, str) else value
-    try:
-        return tuple(float(part) for part in (parts if isinstance(parts, Sequence) else [parts]))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ExperimentError(f"{name} '{value}' must be numbers, one or one a channel") from None
+def _beside(here: Path, values: dict[str, Any]) -> dict[str, Any]:
+    from radii import datasets
+
+    if "networks" in values:
+        names = options_of(Experiment)["networks"].read(values["networks"])
+        values["networks"] = [str(here / name) for name in names]
+    if isinstance(data := values.get("data"), str):
+        beside = str(here / data)
+        if Path(datasets.Spec.parse(beside).location).exists():
+            values["data"] = beside
+    return values

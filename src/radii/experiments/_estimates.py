@@ -1,113 +1,23 @@
-"""How much of an instance's grid its bracket leaves open."""
+"""From instances that are finished to what all of them would take, and how tight they would be.
+
+The instances not yet seen are drawn from those that are finished, with weights that are themselves
+drawn at random (a Bayesian bootstrap), so that few of them leave much open. Two more are added with
+half the weight of one: an instance that is as easy as the easiest, and one that uses its whole time
+and closes nothing, because a few instances may have missed the hard ones.
+"""
 
 from __future__ import annotations
 
 import math
-import random
-import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from radii.errors import ExperimentError
-from radii.execution import Agenda, Case
-from radii.search import Search
-from radii.verdicts import Bracket
-
-
-def width(bracket: Bracket, top: float) -> float:
-    """The bracket's width; without a witness it ends where the grid does, at `top`."""
-    return max(0.0, min(bracket.upper, top) - bracket.lower)
-
-
-def total_width(brackets: Iterable[Bracket], top: float) -> float:
-    """The widths of a distribution, summed: what a budget is spent to narrow."""
-    return sum(width(bracket, top) for bracket in brackets)
-
-
-def is_closed(search: Search) -> bool:
-    """No grid value is left between what is proven and what is witnessed."""
-    first, last = search.open_range()
-    return first >= last
-
-
-# A few instances, drawn at random, to learn from them what all would take.
-
-
-FEWEST_INSTANCES = 5
-"""Of each network, however long they take; what is finished already counts."""
-
-MOST_INSTANCES = 40
-"""Of each network."""
-
-FURTHER_SECONDS = 20.0
-"""So long, instances beyond the fewest are begun: cheap ones tell more of them."""
-
-ATTACK_BATCH = 16
-"""Instances attacked together, as in the whole run: alone, each would cost more."""
-
-
-class SamplingAgenda(Agenda):
-    """Random instances of each network, one of each in turn, until there are enough."""
-
-    def __init__(
-        self,
-        *,
-        seed: int = 0,
-        fewest: int = FEWEST_INSTANCES,
-        most: int = MOST_INSTANCES,
-        seconds: float = FURTHER_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._seed = seed
-        self._fewest = fewest
-        self._most = most
-        self._clock = clock
-        self._end = clock() + seconds
-        self._ranks: dict[int, int] = {}
-        self._begun: set[int] = set()
-
-    def begin(self, cases: Sequence[Case]) -> None:
-        known: Counter[str] = Counter()
-        waiting: dict[str, list[Case]] = defaultdict(list)
-        for case in cases:
-            if case.search.next_question() is not None:
-                waiting[case.instance.network].append(case)
-            elif case.instance.holds:
-                known[case.instance.network] += 1
-        chance = random.Random(self._seed)
-        for network, asking in waiting.items():
-            chance.shuffle(asking)
-            for place, case in enumerate(asking):
-                case.batch = place // ATTACK_BATCH
-                self._ranks[id(case)] = known[network] + place
-
-    def admits(self, case: Case) -> bool:
-        rank = self._ranks.get(id(case))
-        if rank is None or id(case) in self._begun:
-            return True
-        if rank < self._fewest or (rank < self._most and self._clock() < self._end):
-            self._begun.add(id(case))
-            return True
-        return False
-
-    def rank(self, case: Case) -> float:
-        return float(self._ranks.get(id(case), -1))
-
-
-# From instances that are finished to what all of them would take, and how tight they would be.
-#
-# The instances not yet seen are drawn from those that are finished, with weights that are
-# themselves
-# drawn at random (a Bayesian bootstrap), so that few of them leave much open. Two more are added
-# with
-# half the weight of one: an instance that is as easy as the easiest, and one that uses its whole
-# time
-# and closes nothing, because a few instances may have missed the hard ones.
-
+from radii.execution import Case
+from radii.experiments._agendas import is_closed, width
 
 CONFIDENCE = 0.9
 DRAWS = 4000
@@ -203,13 +113,13 @@ def _drawn(
     def is_done(case: Case) -> bool:
         return case.spent >= budget or case.search.next_question() is None
 
-    asked = [case for case in cases if case.instance.holds]
-    done = [case for case in asked if is_done(case)]
-    rest = [case for case in asked if not is_done(case)]
+    correct = [case for case in cases if case.instance.holds]
+    done = [case for case in correct if is_done(case)]
+    rest = [case for case in correct if not is_done(case)]
     closed = np.array([is_closed(case.search) for case in done], float)
     widths = np.array([_width(case) for case in done])
-    known_closed, known_width = closed.sum() + len(cases) - len(asked), widths.sum()
-    shown = len(cases), len(cases) - len(asked), len(done)
+    known_closed, known_width = closed.sum() + len(cases) - len(correct), widths.sum()
+    shown = len(cases), len(cases) - len(correct), len(done)
     if not rest:
         sums = (0.0, float(known_closed) / len(cases), float(known_width) / len(cases))
         seconds, share, mean = (np.full(DRAWS, value) for value in sums)

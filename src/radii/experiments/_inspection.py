@@ -1,4 +1,8 @@
-"""Ways in which networks are commonly fed: (x - mean) / std of the data's own units."""
+"""What a network and data look like together: shapes, classes, and how the network is fed.
+
+Networks are commonly fed (x - mean) / std of the data's own units. Which mean and deviation is
+found by trying the usual ones and comparing how many images are classified correctly.
+"""
 
 from __future__ import annotations
 
@@ -66,24 +70,24 @@ def candidates(
     images: npt.NDArray[np.floating], *, layouts: tuple[str | None, ...] = (None,)
 ) -> list[Preprocessing]:
     """What to try, the simplest first. Images are (N, channels, height, width), or flat."""
-    found: list[tuple[str, ChannelValues | None, ChannelValues | None]] = [
+    ways: list[tuple[str, ChannelValues | None, ChannelValues | None]] = [
         ("as they are", None, None)
     ]
     if images.min() >= 0 and images.max() <= 1:
-        found += [("from 0 to 255", (0.0,), (1 / 255,)), ("from -1 to 1", (0.5,), (0.5,))]
-        found += [("around 0, from -0.5 to 0.5", (0.5,), (1.0,))]
+        ways += [("from 0 to 255", (0.0,), (1 / 255,)), ("from -1 to 1", (0.5,), (0.5,))]
+        ways += [("around 0, from -0.5 to 0.5", (0.5,), (1.0,))]
         channels = images.shape[1] if images.ndim == 4 else 1
-        found += [
+        ways += [
             (name, mean, std)
             for name, count, mean, std in IMAGE_NORMALISATIONS
             if count == channels and images.ndim == 4
         ]
     elif images.min() >= 0 and images.max() <= 255:
-        found += [("from 0 to 1", (0.0,), (255.0,)), ("from -1 to 1", (127.5,), (127.5,))]
+        ways += [("from 0 to 1", (0.0,), (255.0,)), ("from -1 to 1", (127.5,), (127.5,))]
     own = _own(images)
     if own is not None:
-        found.append(("this data's own mean and deviation", *own))
-    return [Preprocessing(*one, layout=layout) for layout in layouts for one in found]
+        ways.append(("this data's own mean and deviation", *own))
+    return [Preprocessing(*one, layout=layout) for layout in layouts for one in ways]
 
 
 def _own(images: npt.NDArray[np.floating]) -> tuple[ChannelValues, ChannelValues] | None:
@@ -94,9 +98,6 @@ def _own(images: npt.NDArray[np.floating]) -> tuple[ChannelValues, ChannelValues
     if not np.all(std > 0):
         return None
     return tuple(round(float(m), 4) for m in mean), tuple(float(f"{s:.4g}") for s in std)
-
-
-# What a network and data look like together: shapes, classes, and accuracy under each guess.
 
 
 INSPECTED_IMAGES = 500
@@ -161,22 +162,21 @@ def inspect(
     paths: Sequence[str],
     spec: str,
     *,
-    domain: str | None = None,
+    domain: Domain | None = None,
     preprocessing: Preprocessing | None = None,
-) -> tuple[str, list[Inspection]]:
+) -> tuple[Domain, list[Inspection]]:
     """The input domain, as given or as the data suggests, and each network with the data.
 
     A `preprocessing` that is given is the only one tried.
     """
     data = datasets.load_spec(spec)
-    looked_at = data if len(data) <= INSPECTED_IMAGES else data.random(INSPECTED_IMAGES)
-    chosen = domain or _usual_domain(looked_at.images)
-    found = [
-        _inspect(load_network(path, domain=Domain.parse(chosen)), looked_at, preprocessing)
-        for path in paths
+    sample = data if len(data) <= INSPECTED_IMAGES else data.random(INSPECTED_IMAGES)
+    chosen = domain or _usual_domain(sample.images)
+    inspections = [
+        _inspect(load_network(path, domain=chosen), sample, preprocessing) for path in paths
     ]
-    _check_agreement(found)
-    return chosen, found
+    _check_agreement(inspections)
+    return chosen, inspections
 
 
 def _inspect(network: Network, data: Dataset, given: Preprocessing | None) -> Inspection:
@@ -204,19 +204,19 @@ def _layouts(network: Network, data: Dataset) -> tuple[str | None, ...]:
     return (None,)
 
 
-def _usual_domain(images: npt.NDArray[np.floating]) -> str:
+def _usual_domain(images: npt.NDArray[np.floating]) -> Domain:
     """The usual range that holds the data most tightly; whole numbers around it otherwise."""
     low, high = float(images.min()), float(images.max())
     for start, stop in ((0, 1), (-1, 1), (0, 255)):
         if start <= low and high <= stop:
-            return f"{start}:{stop}"
-    return f"{math.floor(low)}:{math.ceil(high)}"
+            return Domain.parse(f"{start}:{stop}")
+    return Domain.parse(f"{math.floor(low)}:{math.ceil(high)}")
 
 
-def _check_agreement(found: Sequence[Inspection]) -> None:
+def _check_agreement(inspections: Sequence[Inspection]) -> None:
     """One experiment feeds all its networks alike."""
-    first = found[0]
-    for other in found[1:]:
+    first = inspections[0]
+    for other in inspections[1:]:
         chosen = first.best.preprocessing
         own = next((f for f in other.findings if f.preprocessing == chosen), None)
         if own is None or other.best.is_surely_better_than(own):

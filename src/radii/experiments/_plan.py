@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from radii import __version__, attacks, datasets, search, verifiers
-from radii.balls import Domain, Norm
+from radii import __version__, datasets, verifiers
 from radii.errors import DataError, ExperimentError, UnsupportedQuery
 from radii.execution import (
     Agenda,
@@ -25,9 +22,10 @@ from radii.execution import (
 )
 from radii.experiments import _selection as selection
 from radii.experiments._description import Experiment, Settings
+from radii.experiments._fields import differences
 from radii.networks import Network, distinct_names, load_network
-from radii.processes import check_room, memory_share, parse_size, usable_workers
-from radii.queries import Grid, Instance, Query
+from radii.processes import check_room, memory_share, usable_workers
+from radii.queries import Instance, Query
 from radii.search import Question, QuestionKind
 from radii.store import Store, selection_of
 from radii.verdicts import Arithmetic, Result, Verdict
@@ -80,18 +78,16 @@ class Plan:
             reason = self._attack_refusal(network)
             if reason is None and verifier is not None:
                 reason = self._refusal(verifier, network)
-            if search.get(self.settings.search).needs_radius and not isinstance(
-                verifier, verifiers.GridVerifier
-            ):
-                reason = f"search '{self.settings.search}' needs verifier 'native'"
+            kind = self.settings.search_class()
+            if kind.needs_radius and not isinstance(verifier, verifiers.GridVerifier):
+                reason = f"search '{kind.name}' needs verifier 'native'"
             if reason:
                 raise UnsupportedQuery(f"{name}: {reason}")
 
     def identity(self) -> dict[str, Any]:
         """What makes this experiment this one; the same on every machine and in every folder."""
-        settings = dataclasses.asdict(self.settings)
         return {
-            **{name: None if value == math.inf else value for name, value in settings.items()},
+            **self.settings.to_json(),
             "networks": {network.name: network.fingerprint for network in self.networks},
             "domain": [network.domain.key() for network in self.networks],
             "data": selection_of([instance.key for instance in self.instances]),
@@ -114,11 +110,11 @@ class Plan:
         if jobs < 0:
             raise ExperimentError(f"jobs {jobs} must be a number of workers, or 0 for none")
         observer, flag, agenda = observer or _Silent(), store.pause_flag, agenda or Agenda()
-        check_room(self._memory_bytes())  # a worker will hold as much as this process does now
+        check_room(self.settings.memory)  # a worker will hold as much as this process does now
 
-        def on_results(told: Sequence[tuple[Case, Question, Result]]) -> None:
-            store.record([(case.instance.key, question, r) for case, question, r in told])
-            for case, question, result in told:
+        def on_results(answers: Sequence[tuple[Case, Question, Result]]) -> None:
+            store.record([(case.instance.key, question, r) for case, question, r in answers])
+            for case, question, result in answers:
                 observer.answered(case, question, result)
 
         def on_held(is_held: bool) -> None:
@@ -157,7 +153,7 @@ class Plan:
 
     def default_jobs(self) -> int:
         """As many workers as there are cores and memory for, containers' limits included."""
-        memory = self._memory_bytes()
+        memory = self.settings.memory
         return default_jobs() if memory is None else min(default_jobs(), usable_workers(memory))
 
     def _begin(self, store: Store) -> None:
@@ -176,9 +172,9 @@ class Plan:
         """An input at which the property fails as it stands has radius 0: it is its own witness."""
         networks = {network.fingerprint: network for network in self.networks}
         question, known = Question(QuestionKind.REPLAY, 0.0), store.results()
-        found = []
+        results = []
         for instance in self.instances:
-            is_known = any(asked == question for asked, _ in known.get(instance.key, ()))
+            is_known = any(other == question for other, _ in known.get(instance.key, ()))
             if instance.holds or is_known:
                 continue
             specification = Query(instance, 0.0).specification
@@ -187,8 +183,8 @@ class Plan:
                 result = Result(
                     Verdict.NOT_ROBUST, 0.0, "replay", __version__, 0.0, witness=witness
                 )
-                found.append((instance.key, question, result))
-        store.record(found)
+                results.append((instance.key, question, result))
+        store.record(results)
 
     def cases(self, store: Store) -> list[Case]:
         """Every instance with what the store holds of it told to its search.
@@ -233,43 +229,43 @@ class Plan:
 
     def _attack_refusal(self, network: Network) -> str | None:
         """Why the attack cannot break what is asked of the network; None if it can, or is idle."""
-        if not search.get(self.settings.search).needs_attack:
+        if not self.settings.search_class().needs_attack:
             return None
-        attack = attacks.get(self.settings.attack)
+        attack = self.settings.make_attack()
         own = (case for case in self.instances if case.network == network.fingerprint)
         return next((attack.unsupported(case.kind) for case in own), None)
 
     def _verifier(self) -> verifiers.Verifier | None:
-        is_needed = search.get(self.settings.search).needs_verifier
-        return self.settings.make_verifier() if is_needed else None
+        needs_verifier = self.settings.search_class().needs_verifier
+        return self.settings.make_verifier() if needs_verifier else None
 
     def _toolbox(self) -> Toolbox:
-        needs_attack = search.get(self.settings.search).needs_attack
+        settings = self.settings
+        needs_attack = settings.search_class().needs_attack
         return Toolbox(
             networks={network.fingerprint: network for network in self.networks},
-            attack=attacks.get(self.settings.attack) if needs_attack else None,
+            attack=settings.make_attack() if needs_attack else None,
             verifier=self._verifier(),
-            seed=self.settings.seed,
-            grid=Grid.parse(self.settings.grid),
-            memory_bytes=self._memory_bytes(),
+            seed=settings.seed,
+            grid=settings.grid,
+            memory_bytes=settings.memory,
         )
-
-    def _memory_bytes(self) -> int | None:
-        return None if self.settings.memory is None else parse_size(self.settings.memory)
 
 
 def prepare(experiment: Experiment) -> Plan:
     """Load and check everything an experiment names, before any work starts."""
-    domain = Domain.parse(experiment.domain)
+    experiment = experiment.resolved()
     networks = tuple(
-        load_network(path, domain=domain, mean=experiment.mean, std=experiment.std, name=name)
+        load_network(
+            path, domain=experiment.domain, mean=experiment.mean, std=experiment.std, name=name
+        )
         for path, name in zip(experiment.networks, distinct_names(experiment.networks), strict=True)
     )
     dataset = datasets.load_spec(experiment.data)
     return plan(
         networks,
         dataset,
-        experiment.settings,
+        experiment,
         layout=experiment.layout,
         paths=experiment.networks,
         data=experiment.data,
@@ -286,12 +282,12 @@ def plan(
     data: str = "",
 ) -> Plan:
     """The plan for networks and data that are in memory already."""
-    norm = Norm(settings.norm)
+    settings = settings.resolved()
     instances = [
         instance
         for network in networks
         for instance in selection.select(
-            network, dataset, property=settings.property, norm=norm, layout=layout
+            network, dataset, property=settings.property, norm=settings.norm, layout=layout
         )
     ]
     names = tuple(paths) or tuple(network.name for network in networks)
@@ -302,37 +298,30 @@ def plan(
 def _changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """How two experiments differ, in words."""
     old, new = was.get("networks") or {}, now["networks"]
-    told = [
+    changes = [
         f"the network {name} has changed" for name in new if old.get(name, new[name]) != new[name]
     ]
-    told += [f"the network {name} is new" for name in new if name not in old]
-    told += [f"the network {name} is left out" for name in old if name not in new]
-    for name in now:
-        if name not in ("networks", "domain", "data") and now[name] != was.get(name):
-            told.append(f"{name} was {_value_text(was.get(name))}, is {_value_text(now[name])}")
+    changes += [f"the network {name} is new" for name in new if name not in old]
+    changes += [f"the network {name} is left out" for name in old if name not in new]
+    apart = ("networks", "domain", "data")
+    changes += differences(was, {name: now[name] for name in now if name not in apart})
     domain, other = (" and ".join(dict.fromkeys(each["domain"])) for each in (was, now))
-    if domain != other:
-        told.append(f"domain was {_value_text(domain)}, is {_value_text(other)}")
-    if not told and now["data"] != was.get("data"):  # otherwise that alone changes the instances
-        told.append("other inputs")
-    return told
+    changes += differences({"domain": domain}, {"domain": other})
+    if not changes and now["data"] != was.get("data"):  # every other change alters the instances
+        changes.append("other inputs")
+    return changes
 
 
 def _refusal_text(changes: Sequence[str], was: dict[str, Any], now: dict[str, Any]) -> str:
     """Why a directory is not gone on with. Proofs in two arithmetics are never mixed unasked."""
     old, new = was.get("arithmetic"), now["arithmetic"]
     if len(changes) == 1 and old and new and old != new:
-        held, asked = (Arithmetic.parse(text).scope for text in (old, new))
+        old_scope, new_scope = (Arithmetic.parse(text).scope for text in (old, new))
         return (
-            f"the proofs in this directory hold {held}: go on with --arithmetic {old}, or choose "
-            f"another --out for proofs {asked}"
+            f"the proofs in this directory hold {old_scope}: go on with --arithmetic {old}, or "
+            f"choose another --out for proofs {new_scope}"
         )
     return f"this directory holds another experiment ({'; '.join(changes)}); choose another --out"
-
-
-def _value_text(value: object) -> str:
-    text = "not given" if value in (None, "") else str(value)
-    return text if len(text) <= 60 else f"{text[:60]}..."
 
 
 def default_jobs() -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
@@ -15,51 +14,55 @@ from radii.balls import Domain
 from radii.datasets import Spec, exists, extent
 from radii.datasets import _catalogue as catalogue
 from radii.datasets import _digits as digits
+from radii.experiments._description import Experiment
+from radii.experiments._fields import printable, to_toml
 from radii.experiments._inspection import Inspection
 
 SUGGESTED_GRID = (0.001, 0.4, 0.002)
 """As in the papers, for pixels between 0 and 1: start, stop, step."""
 
+EXAMPLE = (0.5,)
+"""Of a mean or a deviation, commented out where networks are fed the data as they are."""
+
 
 def experiment_text(
-    found: Sequence[Inspection], paths: Sequence[str], data: str, domain: str, *, file: Path
+    inspections: Sequence[Inspection],
+    paths: Sequence[str],
+    data: str,
+    domain: Domain,
+    *,
+    file: Path,
 ) -> str:
     """TOML that `radii run` takes, to be written to `file`; paths in it are relative to that."""
     beside = file.resolve().parent
-    lines = [
-        f"# An experiment for radii {__version__}, written by radii init on {date.today()}.",
-        f"# Run it, and run it again to continue:  radii run {_plain(file.name)} --out results",
-        "",
-        "# The networks, as ONNX files; paths are relative to this file.",
-        *_comments(_network_lines(found)),
-        f"networks = [{', '.join(_quoted(_relative(path, beside)) for path in paths)}]",
-        "",
-        "# The inputs. Other selections: [0:100], [stratified 100 seed 1], [per-class 10].",
-        *_comments(_data_lines(found[0])),
-        f"data = {_quoted(_relative_spec(data, beside))}",
-        "",
-        "# Which inputs are valid at all; counterexamples outside of it do not count.",
-        f"domain = {_quoted(domain)}",
-        "",
-        "# How the networks are fed: (x - mean) / std. What was tried, on the images above:",
-        *_comments(line for one in found for line in findings_lines(one)),
-        *_preprocessing_lines(found[0]),
-        "",
-        "# What must stay true: the class (one-to-any), or that it is not a certain other one.",
-        'property = "one-to-any"',
-        "# How distance is measured: linf (the largest change of a value), l2 or l1.",
-        'norm = "linf"',
-        "# The radii that are asked about: start:stop:step, stop excluded.",
-        f"grid = {_quoted(_grid_text(domain))}",
-        "",
-        "# Who proves (radii doctor lists who is here), and for how long: wall seconds an input.",
-        'verifier = "native"',
-        "# What proofs speak of: the network as it runs (float), or without rounding (real).",
-        'arithmetic = "float"',
-        "timeout = 60",
-        "seed = 0",
-    ]
-    return "\n".join(lines) + "\n"
+    feeding = inspections[0].best.preprocessing
+    is_fed_as_it_is = feeding.mean is None or feeding.std is None
+    values: dict[str, object] = {
+        "networks": [_relative(path, beside) for path in paths],
+        "data": _relative_spec(data, beside),
+        "domain": domain,
+        "mean": EXAMPLE if is_fed_as_it_is else feeding.mean,
+        "std": EXAMPLE if is_fed_as_it_is else feeding.std,
+        **({"layout": feeding.layout} if feeding.layout else {}),
+        "property": "one-to-any",
+        "norm": "linf",
+        "grid": _grid_text(domain),
+        "verifier": "native",
+        "arithmetic": "float",
+        "timeout": 60,
+        "seed": 0,
+    }
+    notes = {
+        "networks": _network_lines(inspections),
+        "data": _data_lines(inspections[0]),
+        "mean": [line for one in inspections for line in findings_lines(one)],
+    }
+    examples = ("mean", "std") if is_fed_as_it_is else ()
+    return (
+        f"# An experiment for radii {__version__}, written by radii init on {date.today()}.\n"
+        f"# Run it, and run it again to continue:  radii run {printable(file.name)} --out results\n"
+        f"{to_toml(Experiment, values, notes, examples)}"
+    )
 
 
 def findings_lines(one: Inspection) -> list[str]:
@@ -82,9 +85,9 @@ def findings_lines(one: Inspection) -> list[str]:
     return lines
 
 
-def _network_lines(found: Sequence[Inspection]) -> list[str]:
+def _network_lines(inspections: Sequence[Inspection]) -> list[str]:
     lines = []
-    for one in found:
+    for one in inspections:
         network = one.network
         kind = "piecewise linear" if network.is_piecewise_linear else "not piecewise linear"
         shape = extent(network.input_shape)
@@ -104,34 +107,11 @@ def _data_lines(one: Inspection) -> list[str]:
     ]
 
 
-def _preprocessing_lines(one: Inspection) -> list[str]:
-    chosen = one.best.preprocessing
-    lines = ["# mean = [0.5]", "# std = [0.5]"]
-    if chosen.mean is not None and chosen.std is not None:
-        lines = [f"mean = {list(chosen.mean)}", f"std = {list(chosen.std)}"]
-    return [*lines, *([f"layout = {_quoted(chosen.layout)}"] if chosen.layout else [])]
-
-
-def _grid_text(domain: str) -> str:
+def _grid_text(domain: Domain) -> str:
     """The usual grid, in proportion where values range over more than 0 to 1."""
-    bounds = Domain.parse(domain)
-    width = float(np.max(np.asarray(bounds.high) - np.asarray(bounds.low)))
+    width = float(np.max(domain.high - domain.low))
     width = width if np.isfinite(width) else 1.0
     return ":".join(f"{width * side:.4g}" for side in SUGGESTED_GRID)
-
-
-def _comments(lines: Iterable[str]) -> list[str]:
-    return [f"#   {_plain(line)}" for line in lines]
-
-
-def _plain(text: str) -> str:
-    """Names of files may hold anything; a comment ends at the end of its line."""
-    return "".join(c if c.isprintable() else "?" for c in text)
-
-
-def _quoted(text: str) -> str:
-    """A basic string of TOML, which is one of JSON but for one character."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def _relative(path: str, beside: Path) -> str:

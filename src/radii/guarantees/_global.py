@@ -22,6 +22,7 @@ from radii.guarantees._estimates import Estimate, estimate_mean
 from radii.guarantees._populations import InputSource
 from radii.guarantees._sequences import Demand, Tally
 from radii.networks import Network
+from radii.properties import family_spec
 from radii.queries import Grid, Instance
 from radii.search import Question, QuestionKind
 from radii.store import Store
@@ -110,7 +111,7 @@ def settings_for(
         options["search"] = "linear"
     else:
         options = {"attack": "apgd", **options}
-    return Settings(property=property, grid=str(one_value_grid(eps)), **options)
+    return Settings.from_options({"property": property, "grid": one_value_grid(eps), **options})
 
 
 def estimate_robustness(
@@ -138,7 +139,8 @@ def estimate_robustness(
     )
     if len(plan.instances) != len(dataset):
         raise ExperimentError(
-            f"property '{settings.property}' asks several things of an input; R needs one"
+            f"property '{family_spec(settings.property)}' asks several things of an input; R needs "
+            "one"
         )
     watch = _SampleObserver(plan, tally, observer)
     with contextlib.suppress(_EnoughInputs):
@@ -148,7 +150,7 @@ def estimate_robustness(
     return GlobalRobustness(
         measure="R",
         network=network.name,
-        asked=settings.property,
+        asked=family_spec(settings.property),
         norm=settings.norm,
         eps=eps,
         by=_settings_text(settings),
@@ -181,7 +183,7 @@ class _SampleObserver:
     """Counts inputs as they are finished, and stops the run once there are enough."""
 
     def __init__(self, plan: Plan, tally: Tally, inner: Observer | None) -> None:
-        self.eps = Grid.parse(plan.settings.grid)[0]
+        self.eps = plan.settings.grid[0]
         self.values: dict[str, tuple[float, float]] = {}
         self._places = {instance.key: place for place, instance in enumerate(plan.instances)}
         self._tally = tally
@@ -242,13 +244,14 @@ def _attack_answers(answers: Sequence[tuple[Question, Result]]) -> list[tuple[Qu
 
 
 def _settings_text(settings: Settings) -> str:
-    match settings.search:
+    names = settings.to_json()
+    match names["search"]:
         case "attack-only":
-            return settings.attack
+            return str(names["attack"])
         case "linear":
-            return settings.verifier
+            return str(names["verifier"])
         case _:
-            return f"{settings.attack}, then {settings.verifier}"
+            return f"{names['attack']}, then {names['verifier']}"
 
 
 def one_value_grid(eps: str | float) -> Grid:

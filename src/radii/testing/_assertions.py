@@ -27,7 +27,8 @@ from radii.guarantees import (
     settings_for,
 )
 from radii.networks import Network, as_network
-from radii.queries import Grid, Instance
+from radii.properties import family_spec
+from radii.queries import Instance
 from radii.search import Question
 from radii.store import Store
 from radii.verdicts import Measurement, Result
@@ -167,13 +168,13 @@ def check_robustness(
         settings = settings_for(eps, "both", **{"property": "one-to-any", **options})
     except TypeError as error:
         raise ExperimentError(f"not an option of a check: {error}") from None
-    at = Grid.parse(settings.grid)[0]
+    at = settings.grid[0]
     requirement = _requirement(at, at_least, confidence, among, len(data))
     sample = data if confidence is None else data.shuffled(settings.seed)
     plan = experiments.plan((network,), sample, settings, layout=layout, data=data.title)
     if len(plan.instances) != len(data):
         raise ExperimentError(
-            f"property '{settings.property}' asks several things of an input; name one"
+            f"property '{family_spec(settings.property)}' asks several things of an input; name one"
         )
     sequential = None
     if confidence is not None and len(data) >= SEQUENTIAL_FROM:

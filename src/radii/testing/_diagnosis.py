@@ -227,10 +227,15 @@ def _bracket_problem(
 ) -> str:
     """What is wrong with the brackets that this way of searching finds; empty if nothing is."""
     from radii.experiments import Settings, plan
+    from radii.queries import Grid
     from radii.store import Store
 
     settings = Settings(
-        grid=SELF_TEST_GRID, search=search, verifier=verifier, timeout=SELF_TEST_SECONDS, seed=SEED
+        grid=Grid.parse(SELF_TEST_GRID),
+        search=search,
+        verifier=verifier,
+        timeout=SELF_TEST_SECONDS,
+        seed=SEED,
     )
     for subject in [_linear()] if jobs else _subjects():  # a worker takes seconds to start
         with Store.in_memory() as store:
