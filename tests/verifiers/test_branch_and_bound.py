@@ -23,11 +23,10 @@ from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVer
 from radii.verifiers.native import _attempts as proving
 from radii.verifiers.native import _verifier as verifier
 from radii.verifiers.native._duals import Multipliers, Rows, evaluate, improve
-from radii.verifiers.native._frontier import Frontier
-from radii.verifiers.native._nodes import Nodes, StoredMultipliers
-from radii.verifiers.native._radius import Patience
+from radii.verifiers.native._nodes import Frontier, Nodes, StoredMultipliers
 from radii.verifiers.native._reduction import PossibleOverflow, reduce
 from radii.verifiers.native._tree import Tree
+from radii.verifiers.native._verifier import Patience
 
 SEEDED = range(100)
 LONG = range(2000)

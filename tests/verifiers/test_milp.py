@@ -27,8 +27,7 @@ from radii.verdicts import REAL, Verdict
 from radii.verifiers import Enumeration, Limits, Milp, Verifier, get
 from radii.verifiers._case import BoundedProblem
 from radii.verifiers.milp._encoding import Encoding
-from radii.verifiers.milp._goals import depth_goal
-from radii.verifiers.milp._programs import exact_program, relaxed_program
+from radii.verifiers.milp._programs import depth_goal, exact_program, relaxed_program
 from radii.verifiers.milp._tightening import MilpOptions
 
 SHARED_DATA = Path(__file__).parents[3] / "shared" / "data"

@@ -22,7 +22,7 @@ from radii.testing._graphs import Sketch
 from radii.testing._networks import instance_at
 from radii.verdicts import FLOAT, Verdict
 from radii.verifiers import BranchAndBound, Limits
-from radii.verifiers._logits import logit_question
+from radii.verifiers._probabilities import logit_question
 
 EPS = 0.05
 INPUTS = 20

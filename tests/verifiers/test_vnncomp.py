@@ -27,8 +27,7 @@ from radii.testing._networks import NetworkFamily, instance_at, random_instance,
 from radii.testing._verifiers import VerifierConformance
 from radii.verdicts import Result, Verdict
 from radii.verifiers import Limits, Verifier, VnnComp
-from radii.verifiers._vnncomp import version_of
-from radii.verifiers._vnncomp_tools import parse_tool
+from radii.verifiers._vnncomp import parse_tool, version_of
 from radii.vnnlib import read_problem
 
 RADII = Path(sys.executable).with_name("radii")

@@ -15,14 +15,13 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-import onnx
 
 from radii.balls import Ball, Domain, Norm
 from radii.bounds import NumberType, crown_bounds, log_softmax_error, softmax_ratio
 from radii.datasets import Dataset
 from radii.errors import NetworkError, SpecificationError
 from radii.experiments import select
-from radii.networks import LogSoftmax, Network, Relu, Softmax
+from radii.networks import LogSoftmax, Network, Relu, Softmax, without_last
 from radii.properties import Anchor, OneToAny
 from radii.queries import Specification
 from radii.verdicts import Arithmetic, Array
@@ -51,10 +50,10 @@ class Classifier:
         node = graph.nodes[graph.output]
         match node.operator:
             case Relu():
-                body = _without_last(network, "Relu")
+                body = without_last(network, "Relu")
                 return cls(network, body or network, has_floor=body is not None)
             case Softmax() | LogSoftmax() if node.shape[node.operator.axis] == node.size:
-                body = _without_last(network, "Softmax", "LogSoftmax")
+                body = without_last(network, "Softmax", "LogSoftmax")
                 return cls(network, body or network, behind=node.operator if body else None)
         return cls(network, network)
 
@@ -86,21 +85,6 @@ class Classifier:
         floor = np.zeros((1, self.scores.output_size))
         floor[0, label] = -1.0
         return np.concatenate([rows, floor])
-
-
-def _without_last(network: Network, *operators: str) -> Network | None:
-    """The network up to what its last node reads; None if that node is not one of these."""
-    model = onnx.load_model_from_string(network.onnx_bytes)
-    output = model.graph.output[0]
-    last = next((node for node in model.graph.node if output.name in node.output), None)
-    if last is None or last.op_type not in operators:
-        return None
-    kind = output.type.tensor_type.elem_type
-    del model.graph.output[:]
-    model.graph.output.append(onnx.helper.make_tensor_value_info(last.input[0], kind, None))
-    return Network.from_bytes(
-        model.SerializeToString(deterministic=True), domain=network.domain, name=network.name
-    )
 
 
 # Sets of classifiers as whole numbers: bit c is set where classifier c is a member.

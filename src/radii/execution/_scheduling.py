@@ -85,12 +85,9 @@ class Agenda:
 
 # Drives many searches at once through one executor.
 #
-# Earlier cases go first, so that a run that is cut off has whole brackets and not a little of
-# each:
-# while there is room, the earliest case that has a question asks it, and then its next one, as
-# many
-# side by side as its search allows; the room that is left goes to the cases after it. An agenda
-# may
+# Earlier cases go first, so that a run that is cut off has whole brackets and not a little of each:
+# while there is room, the earliest case that has a question asks it, and then its next one, as many
+# side by side as its search allows; the room that is left goes to the cases after it. An agenda may
 # change that order, and what questions may take.
 
 

@@ -101,11 +101,12 @@ __all__ = [
     "read_model",
     "signature",
     "sorted_nodes",
+    "without_last",
 ]
 
 if TYPE_CHECKING:
     from radii.networks._building import constant_outputs
-    from radii.networks._loading import compare_with_replay
+    from radii.networks._loading import compare_with_replay, without_last
     from radii.networks._models import node_title, read_model, signature, sorted_nodes
     from radii.networks._normalization import per_channel
 
@@ -116,6 +117,7 @@ _ONNX_HOMES = {
     "read_model": "_models",
     "signature": "_models",
     "sorted_nodes": "_models",
+    "without_last": "_loading",
     "per_channel": "_normalization",
 }
 """What reads ONNX models loads on first use: a network that was loaded needs no onnx package."""

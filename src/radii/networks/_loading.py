@@ -55,6 +55,20 @@ def network_from_bytes(
         return _network(parse_model(content, name), domain=domain, mean=mean, std=std, name=name)
 
 
+def without_last(network: Network, *operators: str) -> Network | None:
+    """The network up to what its last node reads; None if that node is not one of these."""
+    model = onnx.load_model_from_string(network.onnx_bytes)
+    output = model.graph.output[0]
+    last = next((node for node in model.graph.node if output.name in node.output), None)
+    if last is None or last.op_type not in operators:
+        return None
+    kind = output.type.tensor_type.elem_type
+    del model.graph.output[:]
+    model.graph.output.append(onnx.helper.make_tensor_value_info(last.input[0], kind, None))
+    content = model.SerializeToString(deterministic=True)
+    return Network.from_bytes(content, domain=network.domain, name=network.name)
+
+
 def compare_with_replay(network: Network, count: int = 2) -> None:
     """Refuse a network whose graph does not give what ONNX Runtime gives, on random inputs.
 

@@ -311,6 +311,9 @@ def _end(orphans: list[int], seconds: float) -> None:
     for pid in left:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+    end = time.monotonic() + ORPHAN_SECONDS
+    while any(map(is_alive, left)) and time.monotonic() < end:  # so that none is seen after this
+        time.sleep(0.005)
 
 
 @cache

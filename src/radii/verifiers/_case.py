@@ -107,6 +107,15 @@ def replay_depths(error: float) -> list[float]:
     return [factor * step for factor in DEPTH_STEPS]
 
 
+ATTACK_SECONDS, ATTACK_SHARE = 1.0, 0.1
+"""For an attack once the first bounds leave the answer open: at most, and of the time left."""
+
+
+def attack_seconds(limits: Limits) -> float:
+    """How long to look for a counterexample before the long way to a proof."""
+    return min(ATTACK_SECONDS, ATTACK_SHARE * limits.remaining)
+
+
 def farthest(instance: Instance) -> float:
     """The largest distance of any valid input from the instance's."""
     low, high = instance.domain.box(instance.input.shape)

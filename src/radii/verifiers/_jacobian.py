@@ -164,20 +164,15 @@ def _through_softmax(rows: IntervalMatrix, low: Float64, high: Float64) -> Inter
 # Bounds on the Jacobian of a network over a ball, and so on how fast its outputs can move.
 #
 # CROWN encloses what every unit reads on the ball; each unit's slope is then in an interval, most
-# of
-# them in a single point. The gradient graph, outputs to inputs, is evaluated on these intervals.
-# All
-# in float64, with the rounding of every product added to its radius.
+# of them in a single point. The gradient graph, outputs to inputs, is evaluated on these intervals.
+# All in float64, with the rounding of every product added to its radius.
 #
 # At any point x of the ball f(x) - f(x0) is the mean of Jacobians on the segment between them,
-# times
-# x - x0. The ball is convex, clipped or not, so bounds over the ball hold on that segment.
+# times x - x0. The ball is convex, clipped or not, so bounds over the ball hold on that segment.
 #
 # The same rows bound what the network's own rounding does to its outputs: scale all errors from 0
-# to
-# what they are, and each argument's error e moves the outputs by the mean of the slopes on the
-# way,
-# times e. The intervals of arguments hold with any such errors.
+# to what they are, and each argument's error e moves the outputs by the mean of the slopes on the
+# way, times e. The intervals of arguments hold with any such errors.
 
 
 PRODUCT_SLACK = 2.0**-40

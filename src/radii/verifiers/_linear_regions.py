@@ -236,10 +236,8 @@ def _plan_maxima(stage: Stage, bounds: StageBounds) -> StagePlan:
 # Linear regions around an input, nearest first.
 #
 # A region fixes the pieces of the units decided so far; it is a polyhedron on which everything up
-# to
-# there is affine. Regions are divided in the order of their distance, so that the first violation
-# to
-# come up is the nearest of all.
+# to there is affine. Regions are divided in the order of their distance, so that the first
+# violation to come up is the nearest of all.
 
 
 SAME_POINT = 1e-10

@@ -19,7 +19,7 @@ from radii.properties import Anchor, LinearRequirement, LipschitzRequirement, St
 from radii.queries import Specification
 from radii.verdicts import REAL, Arithmetic, Array, Verdict, Witness
 from radii.verifiers._base import Answer, Limits
-from radii.verifiers._case import check_bounded
+from radii.verifiers._case import attack_seconds, check_bounded
 from radii.verifiers._jacobian import steepness
 from radii.witnesses import check_witness
 
@@ -79,8 +79,7 @@ def _directions(network: Network, ball: Ball) -> Tensor:
 # (rate - L) r <= tau. The bounds on the rate get better as the ball shrinks, so some r always
 # works.
 #
-# Shell: an input at a distance between r and R that breaks LR moves an output by L r + tau or
-# more.
+# Shell: an input at a distance between r and R that breaks LR moves an output by L r + tau or more.
 # So LR holds between r and R if SR with that delta holds up to R: a linear query for any verifier.
 # Shells are made thinner until the answer is exact up to THINNEST.
 
@@ -97,9 +96,6 @@ much of the bound, and such a query stays UNKNOWN."""
 
 FIRST_RATIO = 2.0
 """The first shell after the core; the next ones are as thick as the last one that was proven."""
-
-ATTACK_SECONDS, ATTACK_SHARE = 1.0, 0.1
-"""For the attack once slopes leave the answer open, and of the time that is left."""
 
 SHELL_SHARE = 0.25
 """Of the time that is left, for one shell: near the radius of its query a thinner one is easier."""
@@ -159,7 +155,7 @@ class _ShellAttempt:
             return Answer(Verdict.NOT_ROBUST, ahead.input)
         self._prove_core(eps)
         if self.shells.proven < eps:
-            seconds = min(ATTACK_SECONDS, ATTACK_SHARE * self.limits.remaining)
+            seconds = attack_seconds(self.limits)
             witness = attack_specification(self.network, self.specification, seconds=seconds)
             if witness is not None:
                 return Answer(Verdict.NOT_ROBUST, witness.input)

@@ -90,10 +90,8 @@ def _over(layer: csr_array, values: Integers, shift: Float64, inputs: int) -> cs
 
 # The verifier `marabou`: complete for piecewise-linear networks, by Marabou's own procedure.
 #
-# Every violation is a question of its own. Marabou computes in float64 without exact arithmetic,
-# so
-# it is asked for violations up to a margin outside the true ones: only if there is none even
-# there,
+# Every violation is a question of its own. Marabou computes in float64 without exact arithmetic, so
+# it is asked for violations up to a margin outside the true ones: only if there is none even there,
 # the property is taken as proven, and the margin is stated with the proof.
 
 

@@ -1,7 +1,7 @@
-"""Outputs at which a probability rises to a level or above, in outer polyhedra.
+"""Bounds on probabilities, by linear queries about the outputs that a softmax reads.
 
-With d_j = y_j - y_c as in `floors`, that is log sum exp(d) <= t: a convex set, so each of its
-tangents is a halfspace that holds all of it.
+Outputs at which a probability passes a level are put into outer polyhedra, which one and the same
+complete verifier decides; where it shows a point that is no violation, they are refined there.
 """
 
 from __future__ import annotations
@@ -13,16 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.attacks import attack_specification
-from radii.bounds import centre_of, crown_bounds
-from radii.networks import Network
+from radii.bounds import centre_of, crown_bounds, fuse, softmax_error
+from radii.networks import Network, without_last
 from radii.properties import Halfspaces, LinearRequirement, ProbabilityBound, SoftmaxRequirement
 from radii.queries import Specification
 from radii.verdicts import Arithmetic, Array, Verdict
 from radii.verifiers._base import Answer, Limits
-from radii.verifiers._case import check_bounded
+from radii.verifiers._case import attack_seconds, check_bounded
 from radii.witnesses import check_witness
 
 Float64 = npt.NDArray[np.float64]
+
+# Outputs at which a probability rises to a level or above, in outer polyhedra.
+#
+# With d_j = y_j - y_c for the classes j other than c, that is log sum exp(d) <= t: a convex set, so
+# each of its tangents is a halfspace that holds all of it.
+
 
 TANGENT_SLACK = 2.0**-40
 """What the rounding of a tangent may be, relative to the numbers in it."""
@@ -164,10 +170,9 @@ def first_cell(low: Float64, high: Float64, top: float) -> Cell | None:
 # Bounds on probabilities by linear queries to one and the same complete verifier.
 #
 # Bounds on the differences of outputs come first and may be enough. Else the violations are put
-# into
-# polyhedra (`floors`, `ceilings`), and the verifier either proves these out of reach or shows a
-# point
-# in them. If that point is no violation, the polyhedra are refined there and asked about again.
+# into polyhedra, and the verifier either proves these out of reach or shows
+# a point in them. If that point is no violation, the polyhedra are refined there and asked about
+# again.
 
 
 Decide = Callable[[Network, Specification, Limits], Answer]
@@ -181,9 +186,6 @@ MOST_QUERIES = 4096
 """Linear queries for one bound on a probability."""
 
 UNBOUNDED_MESSAGE = "the outputs have no finite bounds"
-
-ATTACK_SECONDS, ATTACK_SHARE = 1.0, 0.1
-"""For the attack once the first query leaves the answer open, and of the time that is left."""
 
 
 def decide_softmax(
@@ -311,7 +313,7 @@ class _Refinement:
         if self.attacked:
             return
         self.attacked = True
-        seconds = min(ATTACK_SECONDS, ATTACK_SHARE * self.limits.remaining)
+        seconds = attack_seconds(self.limits)
         witness = attack_specification(self.network, self.specification, seconds=seconds)
         if witness is not None:
             self.found = witness.input
@@ -334,3 +336,67 @@ class _Refinement:
             message = "the probability comes so near to its bound that rounding decides"
             return Answer(Verdict.UNKNOWN, message=message)
         return Answer(told.verdict, message=told.message)
+
+
+# Networks that end in a softmax: bounds on their outputs become bounds on a softmax of logits.
+#
+# The network is cut in front of its softmax, so that the rest is decided as any network that
+# outputs logits. Levels are moved by what the softmax itself may round.
+
+
+LEVEL_ROUNDING = 2.0**-40
+"""What a level may be off for its own computation in float64."""
+
+NETWORKS_KEPT = 4
+_bare: dict[str, Network | None] = {}
+
+
+def logit_question(
+    network: Network, specification: Specification, arithmetic: Arithmetic
+) -> tuple[Network, Specification] | None:
+    """The same question about the logits, a little stricter; None if it is none of probabilities.
+
+    Only for polyhedra that bound a single probability: comparisons of two need no such detour.
+    """
+    violations = specification.requirement.violations
+    if not violations or not network.outputs_are_probabilities:
+        return None
+    slack = LEVEL_ROUNDING
+    if arithmetic.is_float:
+        rounding = softmax_error(network.output_size, fuse(network).number.unit)
+        slack += rounding * arithmetic.widening
+    reachable = [polyhedron for polyhedron in violations if not _is_out_of_reach(polyhedron, slack)]
+    bounds = [_bound(polyhedron, slack) for polyhedron in reachable]
+    logits = None if None in bounds else _without_softmax(network)
+    if logits is None:
+        return None
+    requirement = SoftmaxRequirement(tuple(bound for bound in bounds if bound is not None))
+    return logits, Specification(specification.region, requirement, specification.inputs)
+
+
+def _is_out_of_reach(polyhedron: Halfspaces, slack: float) -> bool:
+    """Whether no probabilities lie in it, by one of its rows alone: each is between 0 and 1."""
+    least = np.minimum(polyhedron.matrix, 0).sum(axis=1) + polyhedron.offset
+    return bool(np.any(least > slack * (1 + np.abs(polyhedron.matrix).sum(axis=1))))
+
+
+def _bound(polyhedron: Halfspaces, slack: float) -> ProbabilityBound | None:
+    """The bound that a polyhedron y_i <= level or y_i >= level breaks; None if it is another."""
+    row = polyhedron.matrix[0]
+    places = np.flatnonzero(row)
+    if len(polyhedron.matrix) != 1 or len(places) != 1:
+        return None
+    index = int(places[0])
+    is_ceiling = bool(row[index] < 0)
+    level = -float(polyhedron.offset[0]) / float(row[index])
+    level += -slack if is_ceiling else slack
+    return ProbabilityBound(index, level, is_ceiling) if slack < level < 1 - slack else None
+
+
+def _without_softmax(network: Network) -> Network | None:
+    """The network up to the argument of its last node; None if that is no softmax. Remembered."""
+    if network.fingerprint not in _bare:
+        _bare[network.fingerprint] = without_last(network, "Softmax")
+        while len(_bare) > NETWORKS_KEPT:
+            _bare.pop(next(iter(_bare)))
+    return _bare[network.fingerprint]

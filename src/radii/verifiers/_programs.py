@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import highspy
@@ -15,6 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from radii.bounds import SUM_ROUNDING
+from radii.processes import resident_bytes
 from radii.verdicts import Verdict
 from radii.verifiers._base import Limits
 from radii.verifiers._expressions import Affine, Float64, widened_to, with_data
@@ -182,21 +182,9 @@ def run_highs(solver: Any, limits: Limits) -> Any:
 
 def exhausted(limits: Limits) -> Verdict | None:
     """TIMEOUT, CANCELLED or MEMOUT once it is time to stop, else None."""
-    if limits.memory_bytes is not None and _resident_bytes() > limits.memory_bytes:
+    if limits.memory_bytes is not None and (resident_bytes() or 0) > limits.memory_bytes:
         return Verdict.MEMOUT
     return limits.expired
-
-
-_PAGES = Path("/proc/self/statm")
-_PAGE_BYTES = 4096
-
-
-def _resident_bytes() -> int:
-    """Memory this process holds; 0 where the system does not tell, and others must watch it."""
-    try:
-        return int(_PAGES.read_text().split()[1]) * _PAGE_BYTES
-    except (OSError, ValueError, IndexError):
-        return 0
 
 
 # Linear relaxations whose bounds do not rest on the solver.

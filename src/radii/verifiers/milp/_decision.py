@@ -17,11 +17,15 @@ from radii.verifiers._case import BoundedProblem
 from radii.verifiers._expressions import Float64
 from radii.verifiers._lipschitz import steepest_ahead
 from radii.verifiers._programs import LinearRelaxation, exhausted
-from radii.verifiers.milp._branching import Branching, SolverResult
+from radii.verifiers.milp._branching import CUTOFF_ROOM, Branching, SolverResult
 from radii.verifiers.milp._encoding import Encoding
-from radii.verifiers.milp._goals import Goal, depth_goal, slope_goal
-from radii.verifiers.milp._integer import CUTOFF_ROOM
-from radii.verifiers.milp._programs import exact_program, relaxed_program
+from radii.verifiers.milp._programs import (
+    Goal,
+    depth_goal,
+    exact_program,
+    relaxed_program,
+    slope_goal,
+)
 from radii.verifiers.milp._tightening import MilpOptions
 
 

@@ -66,8 +66,8 @@ def region_rows(
 # A network over a region, as columns and the units that tie them together.
 #
 # Columns are the input and, for each unit whose piece is not settled by its bounds, the unit's
-# value.
-# Everything between is affine and eliminated: a unit's input is an expression in earlier columns.
+# value. Everything between is affine and eliminated: a unit's input is an expression in earlier
+# columns.
 
 
 Mask = npt.NDArray[np.bool_]

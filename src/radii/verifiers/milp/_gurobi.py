@@ -79,9 +79,8 @@ def is_limited() -> bool:
 
 # Mixed-integer programs on Gurobi, believed as those on HiGHS are.
 #
-# See `radii.verifiers.milp._integer`: TOLERANCE times the range of all columns and rows is taken
-# off a
-# bound, and branches are dropped only far beyond the value of interest.
+# See `radii.verifiers.milp._branching`: TOLERANCE times the range of all columns and rows is taken
+# off a bound, and branches are dropped only far beyond the value of interest.
 
 
 BYTES_IN_GIGABYTE = 1e9
@@ -100,7 +99,7 @@ def minimise_with_gurobi(
     limits: Limits,
     threads: int,
 ) -> SolverResult:
-    """As `minimise_exactly` of `radii.verifiers.milp._integer`, on Gurobi."""
+    """As `minimise_exactly` of `radii.verifiers.milp._branching`, on Gurobi."""
     import gurobipy
     from gurobipy import GRB
 

@@ -21,12 +21,16 @@ from radii.verifiers._base import Limits, RadiusAnswer
 from radii.verifiers._case import BALL_MARGIN, BoundedProblem, farthest, replay_depths
 from radii.verifiers._expressions import Float64
 from radii.verifiers._programs import LinearRelaxation, exhausted
-from radii.verifiers.milp._branching import Branching, SolverResult
+from radii.verifiers.milp._branching import CUTOFF_ROOM, Branching, SolverResult
 from radii.verifiers.milp._decision import decide
 from radii.verifiers.milp._encoding import Encoding
-from radii.verifiers.milp._goals import distance_goal, violation_depths
-from radii.verifiers.milp._integer import CUTOFF_ROOM
-from radii.verifiers.milp._programs import exact_program, layout_of, relaxed_program
+from radii.verifiers.milp._programs import (
+    distance_goal,
+    exact_program,
+    layout_of,
+    relaxed_program,
+    violation_depths,
+)
 from radii.verifiers.milp._tightening import MilpOptions
 
 FIRST_GUESS = 0.125

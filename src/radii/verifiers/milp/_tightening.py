@@ -14,9 +14,8 @@ from radii.verifiers._base import Limits
 from radii.verifiers._case import BoundedProblem
 from radii.verifiers._expressions import Affine, Float64, widened_to
 from radii.verifiers._programs import HIGHS_TOLERANCE, LinearRelaxation, Program, exhausted
-from radii.verifiers.milp._branching import SolverResult
+from radii.verifiers.milp._branching import SolverResult, minimise_exactly
 from radii.verifiers.milp._encoding import Encoding, encode
-from radii.verifiers.milp._integer import minimise_exactly
 from radii.verifiers.milp._programs import relaxed_program
 
 

@@ -33,11 +33,11 @@ from radii.properties import Halfspaces
 from radii.queries import Specification
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict, Witness
 from radii.verifiers._base import Answer, Limits
-from radii.verifiers._case import check_bounded
+from radii.verifiers._case import attack_seconds, check_bounded
 from radii.verifiers.native._candidates import Candidates
-from radii.verifiers.native._frontier import Frontier
 from radii.verifiers.native._input_splitting import SplitOutcome, split_inputs
-from radii.verifiers.native._reduction import PossibleOverflow, reduce
+from radii.verifiers.native._nodes import Frontier
+from radii.verifiers.native._reduction import PossibleOverflow, Reduction, reduce
 from radii.verifiers.native._tree import Tree
 
 
@@ -109,9 +109,6 @@ def _unit(index: int, size: int) -> npt.NDArray[np.float64]:
 MULTIPLIER_MEMORY_BYTES, MULTIPLIER_MEMORY_SHARE = 512 << 20, 0.25
 """For the multipliers that children start from: at most, and of the memory that is left."""
 
-ATTACK_SECONDS, ATTACK_SHARE = 1.0, 0.1
-"""For the attack between root and branching, and of the time that is left."""
-
 CROWN_FIRST_UNITS = 2000
 """From so many units on, CROWN on the layers as they are is tried first: it takes a fraction of the
 time in which the tree's own form of the network is bounded (0.15 s for 0.5 to 2 s)."""
@@ -179,30 +176,24 @@ def prove_by_units(
     def is_over() -> bool:
         return limits.expired is not None
 
+    region, inputs = specification.region, specification.inputs
     try:
         reduction = reduce(
-            form,
-            specification.region,
-            violations,
-            specification.inputs,
-            is_over,
-            lambda: limits.memory_left,
-            arithmetic,
+            form, region, violations, inputs, is_over, lambda: limits.memory_left, arithmetic
         )
     except MemoryError as error:
         return ProofAttempt(Answer(Verdict.MEMOUT, message=str(error)))
     except PossibleOverflow as error:
         unknown = ProofAttempt(Answer(Verdict.UNKNOWN, message=str(error)))
         return (_attack_first(network, specification, limits) if attacks else None) or unknown
+    memory_bytes = min(MULTIPLIER_MEMORY_BYTES, MULTIPLIER_MEMORY_SHARE * limits.memory_left)
     tree = Tree(
         reduction,
         is_over=is_over,
         check=candidates.try_points,
         is_hopeless=is_hopeless,
         device=device,
-        memory_bytes=int(
-            min(MULTIPLIER_MEMORY_BYTES, MULTIPLIER_MEMORY_SHARE * limits.memory_left)
-        ),
+        memory_bytes=int(memory_bytes),
         begun=None if frontier is None else frontier.within(reduction),
     )
     tree.start()
@@ -212,18 +203,25 @@ def prove_by_units(
             return found
     if branches:
         tree.grow()
+    return _outcome(tree, candidates, reduction, limits)
+
+
+def _outcome(
+    tree: Tree, candidates: Candidates, reduction: Reduction, limits: Limits
+) -> ProofAttempt:
+    """What a tree that has stopped growing says."""
     if candidates.witness is not None:
         return ProofAttempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if tree.is_proven:
         return ProofAttempt(Answer(Verdict.ROBUST))
-    left = Frontier(tree.left, reduction.names, specification.region)
+    left = Frontier(tree.left, reduction.names, reduction.region)
     return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN), frontier=left)
 
 
 def _attack_first(
     network: Network, specification: Specification, limits: Limits
 ) -> ProofAttempt | None:
-    seconds = min(ATTACK_SECONDS, ATTACK_SHARE * limits.remaining)
+    seconds = attack_seconds(limits)
     witness = attack_specification(network, specification, seconds=seconds)
     return (
         None

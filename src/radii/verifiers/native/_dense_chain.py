@@ -236,16 +236,7 @@ class DenseChain:
                 above = torch.minimum(-known_only(values[:, count:]), most.gather(1, places))
                 least, most = least.scatter(1, places, below), most.scatter(1, places, above)
             else:
-                slopes = by_inputs.transpose(1, 2).gather(
-                    1, places[..., None].expand(-1, -1, self.inputs)
-                )
-                inner, outer = (
-                    centre.gather(1, places),
-                    (by_units + slack + drift).gather(1, places),
-                )
-                functions = CentredFunctions(
-                    torch.cat([slopes, -slopes], 1), torch.cat([inner - outer, -inner - outer], 1)
-                )
+                functions = self._by_forms(by_inputs, centre, by_units + slack + drift, places)
             lower, upper, rise = lines(least, most)
             size = (centre.abs() + radius + slack + drift) * upper + rise
             units = ChainUnits(
@@ -259,6 +250,20 @@ class DenseChain:
             influence = influence + torch.bmm(shares, rise[..., None]).squeeze(2)
             forms = self._with_errors(forms * upper[:, None], rise / 2, (least < 0) & (most > 0))
         return layers, torch.where(torch.isfinite(influence), influence, 0.0)
+
+    def _by_forms(
+        self, by_inputs: Tensor, centre: Tensor, radius: Tensor, places: Tensor
+    ) -> CentredFunctions:
+        """The forms of some units as functions of the inputs below them, and below their negative.
+
+        What a form reads besides inputs moves it by at most `radius`.
+        """
+        wanted = places[..., None].expand(-1, -1, self.inputs)
+        slopes = by_inputs.transpose(1, 2).gather(1, wanted)
+        inner, outer = centre.gather(1, places), radius.gather(1, places)
+        return CentredFunctions(
+            torch.cat([slopes, -slopes], 1), torch.cat([inner - outer, -inner - outer], 1)
+        )
 
     def _by_intervals(
         self, number: int, least: Tensor, most: Tensor, error: Tensor

@@ -1,0 +1,228 @@
+"""Children of our own: when their time begins, how they are cancelled, and that none is left."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from radii.processes import (
+    Allowance,
+    Child,
+    Ending,
+    Line,
+    Message,
+    MessageKind,
+    Service,
+    StoppedCall,
+    descendant_pids,
+    is_alive,
+    run_program,
+    watch,
+)
+from radii.processes._usage import Usage, Watch
+from radii.verdicts import Verdict
+from radii.verifiers import Limits
+
+START = Allowance(120.0)
+
+
+def make_slowly(seconds: float) -> Callable[..., Any]:
+    """A service whose requests are expressions, in terms of `line`."""
+    time.sleep(seconds)
+    return evaluate
+
+
+def evaluate(line: Line, expression: str) -> Any:
+    return eval(expression, {"line": line, "time": time, "os": os, "wait_for_cancel": wait_for})
+
+
+def wait_for(line: Line) -> str:
+    while not line.is_cancelled():
+        time.sleep(0.01)
+    return "stopped by itself"
+
+
+def start(seconds: float = 0.0, *, is_counting: bool = False) -> Child:
+    """A child that takes so long to load, and finds this module."""
+    service = Service(make_slowly, (seconds,), has_line=True)
+    path = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    return Child.start(service, START, path, is_counting=is_counting)
+
+
+def next_event(child: Child) -> Message | StoppedCall:
+    while True:
+        for _, event in watch([child], 0.05):
+            return event
+
+
+def test_endings_are_named_as_verdicts() -> None:
+    assert all(Verdict(ending).is_missing for ending in Ending)
+
+
+def test_the_time_of_a_request_begins_when_the_child_is_ready() -> None:
+    child = start(1.5)
+    try:
+        child.ask(("3 + 4",), Allowance(1.0))
+        assert next_event(child) == Message(MessageKind.VALUE, 7)
+        assert not child.is_busy
+    finally:
+        child.kill()
+
+
+def test_a_cancelled_request_ends_soon_and_the_next_one_is_not_cancelled() -> None:
+    child = start()
+    try:
+        child.ask(("wait_for_cancel(line)",), Allowance(60.0))
+        while not child.is_ready:
+            assert not list(watch([child], 0.05))
+        child.cancel(grace=30.0)
+        child.cancel(grace=30.0)  # twice is as good as once
+        assert next_event(child) == Message(MessageKind.VALUE, "stopped by itself")
+        child.ask(("line.is_cancelled()",), Allowance(60.0))
+        assert next_event(child) == Message(MessageKind.VALUE, False)
+    finally:
+        child.kill()
+
+
+def test_a_request_that_has_not_begun_is_taken_back() -> None:
+    child = start(0.5)
+    try:
+        child.ask(("1 // 0",), Allowance(60.0))
+        child.cancel()
+        assert child.is_cancelled and not child.is_busy
+        child.ask(("5",), Allowance(60.0))
+        assert next_event(child) == Message(MessageKind.VALUE, 5)
+    finally:
+        child.kill()
+
+
+def test_what_a_child_reports_comes_before_its_end() -> None:
+    child = start(is_counting=True)
+    try:
+        child.ask(("line.report('half') or time.sleep(60)",), Allowance(1.0))
+        assert next_event(child) == Message(MessageKind.PARTIAL, "half")
+        stopped = next_event(child)
+        assert isinstance(stopped, StoppedCall)
+        assert stopped.ending is Ending.TIMEOUT and not stopped.has_died
+        assert stopped.seconds >= 1.0
+        assert child.is_dead
+    finally:
+        child.kill()
+
+
+def test_one_that_goes_on_after_it_was_cancelled_is_killed_with_what_it_started() -> None:
+    child = start()
+    try:
+        child.ask(("os.system('setsid sleep 600') or os.system('sleep 600')",), Allowance(60.0))
+        while len(family := descendant_pids(child.process.pid)) < 1:
+            assert not list(watch([child], 0.05))
+        child.cancel(grace=0.1)
+        stopped = next_event(child)
+        assert isinstance(stopped, StoppedCall)
+        assert stopped.ending is Ending.CANCELLED
+        end = time.monotonic() + 10
+        while any(map(is_alive, family)) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not any(map(is_alive, family))
+    finally:
+        child.kill()
+
+
+def test_events_that_the_caller_left_are_there_at_the_next_call() -> None:
+    children = [start() for _ in range(2)]
+    try:
+        for place, child in enumerate(children):
+            child.ask((f"{place}",), Allowance(60.0))
+        values: set[int] = set()
+        while len(values) < 2:
+            busy = [child for child in children if child.is_busy]
+            for _, event in watch(busy, 0.5):
+                assert isinstance(event, Message)
+                values.add(event.value)
+                break
+        assert values == {0, 1}
+    finally:
+        for child in children:
+            child.kill()
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, None])
+def test_children_die_with_their_parent(signal_number: int | None, tmp_path: Path) -> None:
+    """Killed, or ended without a word to its children."""
+    code = f"""
+import sys, time
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_children import Allowance, start, watch
+child = start()
+child.ask(("time.sleep(600)",), Allowance(600.0))
+while not child.is_ready:
+    list(watch([child], 0.05))
+print(child.process.pid, flush=True)
+{"time.sleep(600)" if signal_number else ""}
+"""
+    parent = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    if signal_number:
+        parent.send_signal(signal_number)
+    parent.wait(60)
+    parent.stdout.close()
+    end = time.monotonic() + 30
+    while is_alive(pid) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not is_alive(pid)
+
+
+def test_importing_registers_nothing() -> None:
+    code = (
+        "import atexit, multiprocessing.connection; before = atexit._ncallbacks()\n"
+        "import radii.processes._child, radii.processes._pool, radii.processes._programs, sys\n"
+        "assert 'psutil' not in sys.modules and 'numpy' not in sys.modules\n"
+        "print(atexit._ncallbacks() - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == 0
+
+
+@pytest.mark.parametrize(
+    ("allowance", "usage", "ending"),
+    [
+        (Allowance(memory_bytes=10), Usage(11, 0.0), Ending.MEMOUT),
+        (Allowance(memory_bytes=10), Usage(10, 0.0), None),
+        (Allowance(cpu_seconds=1.0), Usage(0, 6.1), Ending.TIMEOUT),
+        (Allowance(cpu_seconds=1.0), Usage(0, 5.9), None),
+        (Allowance(0.0), Usage(99, 99.0), Ending.TIMEOUT),
+        (Allowance(), Usage(99, 99.0), None),
+    ],
+)
+def test_a_watch_counts_from_its_beginning(
+    allowance: Allowance, usage: Usage, ending: Ending | None
+) -> None:
+    measured = iter([Usage(0, 5.0), usage])
+    watching = Watch(allowance, lambda: next(measured))
+    overrun = watching.overrun()
+    assert (None if overrun is None else overrun[0]) is ending
+
+
+def test_a_watch_that_has_nothing_to_measure_waits_for_its_end() -> None:
+    def never() -> Usage:
+        raise AssertionError("nobody asked for it")
+
+    assert Watch(Allowance(), never).pause == math.inf
+    assert 50 < Watch(Allowance(60.0), never).pause <= 60
+
+
+def test_a_program_at_its_cpu_limit(tmp_path: Path) -> None:
+    burning = [sys.executable, "-c", "while True: pass"]
+    ended = run_program(burning, tmp_path, Limits(60.0, cpu_seconds=0.5))
+    assert ended.missing is Ending.TIMEOUT
+    assert ended.peculiarity == "killed: it overran its CPU limit"
