@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from radii.cli import main
-from radii.cli.sources import read_distributions
+from radii.cli._sources import read_distributions
 from radii.errors import StoreError
 
 ROWS = """network,input,label,lower,upper,seconds,split

@@ -37,8 +37,8 @@ EPILOG = """examples:
   radii audit published.csv --networks nets/ --data digits:test --split test --domain 0:1 --json
   radii audit results --networks net.onnx --data digits:test --domain 0:1    the --out of a run
 
-The folder --out then holds audit.csv, a row a claim, and witnesses/*.npz, one a refuted claim;
-docs/audit.md has a plain script that replays them. Run again to continue.
+The folder --out then holds audit.csv with a row for each claim, and witnesses/*.npz with a file for
+each refuted one; docs/audit.md has a plain script that replays them. Run again to continue.
 """
 
 
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--attack", default="minimum-norm", metavar="NAME", help="as of radii attack (minimum-norm)"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the attack (0)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="worker processes (one per core)")
     parser.add_argument(
         "--out", type=Path, default=Path("audit"), metavar="DIR", help="where findings go (./audit)"
     )

@@ -19,9 +19,9 @@ from radii.cli._output import (
     write_csv,
     writing,
 )
+from radii.cli._sources import add_only_flag
 from radii.cli.options import add_json_flag
 from radii.cli.parsing import confidence_level, eps_values
-from radii.cli.sources import add_only_flag
 from radii.errors import DataError
 from radii.terminal import note
 
@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli.sources import note_arithmetics, note_published, read_distributions, selected
+    from radii.cli._sources import note_arithmetics, note_published, read_distributions, selected
     from radii.distributions import ComparisonOptions, compare_groups, fit_rows
 
     options = ComparisonOptions(

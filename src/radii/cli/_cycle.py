@@ -73,14 +73,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--epochs", type=int, default=10, metavar="N", help="of the first round (10)")
     how.add_argument("--later-epochs", type=int, metavar="N", help="of other rounds (the same)")
     how.add_argument("--domain", default="0:1", metavar="LOW:HIGH", help="valid inputs (0:1)")
-    how.add_argument("--batch", type=int, metavar="N", help="images a step (128)")
+    how.add_argument("--batch", type=int, metavar="N", help="images per step (128)")
     how.add_argument("--optimizer", metavar="NAME", help="adam (default) or sgd")
     how.add_argument("--rate", type=float, metavar="R", help="learning rate (0.001)")
     how.add_argument("--weight-decay", type=float, metavar="W", help="L2 penalty (0)")
     how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
     seek = parser.add_argument_group("how to seek counterexamples and to measure")
     seek.add_argument("--eps", type=number, metavar="EPS", help="how far (as the requirements say)")
-    seek.add_argument("--attacked", type=int, metavar="N", help="training images a round (all)")
+    seek.add_argument("--attacked", type=int, metavar="N", help="training images per round (all)")
     seek.add_argument("--verified", type=int, metavar="N", help="of those that withstand (100)")
     seek.add_argument("--property", metavar="NAME", help="one-to-any (default), sr:delta=10, ...")
     seek.add_argument("--norm", metavar="NAME", help="linf (default), l2 or l1")
@@ -88,9 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     seek.add_argument("--verifier", metavar="NAME", help="native (default), milp, ...")
     add_arithmetic_flag(seek)
     seek.add_argument("--attack", metavar="NAME", help="pgd on training images, minimum-norm")
-    seek.add_argument("--timeout", type=seconds, metavar="S", help="wall seconds a query (60)")
+    seek.add_argument("--timeout", type=seconds, metavar="S", help="wall seconds per query (60)")
     seek.add_argument("--memory", metavar="SIZE", help="of each worker (its share of nine tenths)")
-    seek.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    seek.add_argument("--jobs", type=int, metavar="N", help="worker processes (one per core)")
     add_json_flag(parser)
 
 
@@ -199,7 +199,7 @@ def _print_cycle(cycle: Cycle, rounds: Sequence[Round], places: Sequence[Path], 
 
 def _compare(console: Console, places: Sequence[Path]) -> None:
     """The first round against the last, input by input."""
-    from radii.cli.sources import read_distributions
+    from radii.cli._sources import read_distributions
     from radii.distributions import ComparisonOptions, compare_groups
 
     try:

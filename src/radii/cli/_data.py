@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NAMES = ("mnist", "fashion-mnist", "cifar10", "gtsrb")
 VIA = ("auto", "official", "package")
-"""As the catalogue and `Via` have them; written here so that help comes without loading numpy."""
+"""As the catalogue and `DataOrigin` have them: written here so that help loads no numpy."""
 
 DESCRIPTION = "Put published data sets in place, list them, check them."
 
@@ -40,8 +40,8 @@ Sets are kept below $RADII_DATA, or radii/ below $XDG_CACHE_HOME, or ~/.cache/ra
 CONVERT_EPILOG = """examples:
   radii data convert gtsrb --grey --size 48 --classes 1,2,3,4,5,7,8,9,10,12 --out gtsrb10.npz
   radii data convert mnist:test[0:500] --size 14 --out small.npz
-  radii data convert digits:test[0:20] --out pictures          a folder a class, PNG
-  radii data convert digits:test[0:20] --out table.csv         a row an image: label,x0,x1,...
+  radii data convert digits:test[0:20] --out pictures          PNG, a folder for each class
+  radii data convert digits:test[0:20] --out table.csv         a row for each image: label,x0,x1,...
 
 Without a split in SPEC, train and test are both converted. Chosen classes are numbered anew, in
 the order given. In .npz and PNG, values between 0 and 1 are stored in 8 bits; in .csv as they are.

@@ -100,11 +100,11 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--verifier", default="native", metavar="NAME", help="native (default), milp")
     add_arithmetic_flag(how)
     how.add_argument(
-        "--timeout", type=seconds, default=60.0, metavar="S", help="wall seconds a question (60)"
+        "--timeout", type=seconds, default=60.0, metavar="S", help="wall seconds per question (60)"
     )
-    how.add_argument("--budget", type=seconds, metavar="S", help="wall seconds an eps (no limit)")
+    how.add_argument("--budget", type=seconds, metavar="S", help="wall seconds per eps (no limit)")
     how.add_argument("--memory", metavar="SIZE", help="of each worker, such as 2G (no limit)")
-    how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one per core)")
     how.add_argument("--seed", type=int, default=0, metavar="N", help="of the attacks (0)")
     how.add_argument(
         "--out", type=Path, metavar="DIR", help="keep all facts; run again to continue"
@@ -163,7 +163,7 @@ def _load_networks(args: argparse.Namespace) -> list[Network]:
 
 
 def _each(args: argparse.Namespace, name: str) -> Sequence[list[float] | None]:
-    """One normalisation a network: all the same if one was given."""
+    """A normalisation for each network: all the same if one was given."""
     given, count = getattr(args, name), len(args.networks)
     if given is None:
         return [None] * count
@@ -171,7 +171,7 @@ def _each(args: argparse.Namespace, name: str) -> Sequence[list[float] | None]:
         values = [[float(part) for part in text.split(",")] for text in given]
     except ValueError:
         raise SpecificationError(
-            f"--{name} {' '.join(given)} must be numbers, one or one a channel"
+            f"--{name} {' '.join(given)} must be numbers, one, or one for each channel"
         ) from None
     if len(values) not in (1, count):
         raise SpecificationError(

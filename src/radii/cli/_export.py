@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from radii.results import Run
 
 
-DESCRIPTION = "Write one row an instance. Without a witness `upper` is inf (verona: empty)."
+DESCRIPTION = "Write a row for each instance. Without a witness `upper` is inf (verona: empty)."
 
 EPILOG = """examples:
   radii export results --format csv -o brackets.csv

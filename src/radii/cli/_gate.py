@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli.sources import note_published, read_distributions
+    from radii.cli._sources import note_published, read_distributions
     from radii.distributions import check_all, parse_requirement, proof_scope, weakest_arithmetic
 
     requirements = [parse_requirement(text) for text in args.require]

@@ -392,7 +392,7 @@ def _sample_text(estimate: Estimate) -> str:
 
 def _show_curve(args: argparse.Namespace) -> int:
     """R at every eps at once, of each network of a finished run."""
-    from radii.cli.sources import read_distributions
+    from radii.cli._sources import read_distributions
     from radii.distributions import proof_scope, weakest_arithmetic
     from radii.guarantees import robustness_curve
 

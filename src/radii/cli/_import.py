@@ -13,7 +13,7 @@ from radii.terminal import note, say
 TABLE_SUFFIXES = (".csv", ".parquet")
 
 DESCRIPTION = (
-    "Turn published results into a table of brackets, one row an instance, and say "
+    "Turn published results into a table of brackets, a row for each instance, and say "
     "what in them cannot be taken at its word. What is imported are claims: nothing is "
     "replayed (radii audit does that)."
 )

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli._sources import add_only_flag
 from radii.cli.parsing import eps_values
-from radii.cli.sources import add_only_flag
 from radii.errors import DataError, InputError
 from radii.terminal import note, say
 
@@ -340,7 +340,7 @@ def _add_details(group: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli.sources import read_distributions, selected
+    from radii.cli._sources import read_distributions, selected
     from radii.plots import save_figure
 
     kinds = _kinds(args.kind)

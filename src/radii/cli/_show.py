@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 QUARTILES = {"lowest": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
 NARROW_QUARTILES = {name: QUARTILES[name] for name in ("lowest", "median")}
 
-DESCRIPTION = "A summary a network, or every bracket."
+DESCRIPTION = "A summary of each network, or every bracket."
 
 EPILOG = """examples:
   radii show results
-  radii show results --instances         one row an input
+  radii show results --instances         a row for each input
   radii show results --statistics        queries, seconds and missing answers of the search
   radii show results --json
   radii show published.csv               a file in the published (VERONA) columns
@@ -47,7 +47,7 @@ EPILOG = """examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
-    parser.add_argument("--instances", action="store_true", help="one row an input")
+    parser.add_argument("--instances", action="store_true", help="a row for each input")
     parser.add_argument(
         "--statistics", action="store_true", help="what the search cost, as the paper's tables"
     )

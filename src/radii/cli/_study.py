@@ -99,7 +99,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--measure", metavar="NAME", default="R", help="of effects: R (default), 1-D or 'proven R'"
     )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="a line a network")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="a line for each network")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="draw all figures there")
     parser.add_argument("--format", default="png", metavar="SUFFIX", help="png (default), pdf, svg")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")

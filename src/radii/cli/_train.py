@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--out", required=True, type=Path, metavar="DIR", help="where it is kept")
     how = parser.add_argument_group("how to train")
     how.add_argument("--epochs", type=int, metavar="N", help="passes over the data (10)")
-    how.add_argument("--batch", type=int, metavar="N", help="images a step (128)")
+    how.add_argument("--batch", type=int, metavar="N", help="images per step (128)")
     how.add_argument("--optimizer", metavar="NAME", help="adam (default) or sgd")
     how.add_argument("--rate", type=float, metavar="R", help="learning rate (0.001)")
     how.add_argument(

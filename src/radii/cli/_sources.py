@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.errors import DataError
-from radii.terminal import say
+from radii.terminal import note
 
 if TYPE_CHECKING:
     from radii.distributions import Distribution
@@ -48,8 +47,8 @@ def read_distributions(
 
     check_distinct(places)
     runs = [read(place, distrust=distrust) for place in places]
-    for note in (note for run in runs for note in run.notes):
-        say(f"radii: {note}", file=sys.stderr)
+    for sentence in (sentence for run in runs for sentence in run.notes):
+        note(sentence)
     if split:
         splits = ([name or split for name in run.columns["split"].tolist()] for run in runs)
         runs = [run.labelled(split=names) for run, names in zip(runs, splits, strict=True)]
@@ -87,10 +86,9 @@ def note_published(distribution: Distribution) -> None:
         if part.correct.all() and not any(part.column("fingerprint"))
     ]
     if claimed:
-        say(
-            f"radii: {', '.join(claimed)}: published results without misclassified inputs, "
-            "so shares are of correctly classified ones",
-            file=sys.stderr,
+        note(
+            f"{', '.join(claimed)}: published results without misclassified inputs, "
+            "so shares are of correctly classified ones"
         )
 
 
@@ -104,4 +102,4 @@ def note_arithmetics(distribution: Distribution) -> None:
             names.setdefault(weakest.scope, []).append(name)
     if len(names) > 1:
         parts = "; ".join(f"those of {', '.join(those)} {scope}" for scope, those in names.items())
-        say(f"radii: proofs hold in different arithmetics: {parts}", file=sys.stderr)
+        note(f"proofs hold in different arithmetics: {parts}")
