@@ -15,7 +15,13 @@ from radii.processes import show_size
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.testing import DatasetStatus, PackageStatus, SelfTestStep, VerifierStatus
+    from radii.testing import (
+        DatasetStatus,
+        PackageStatus,
+        PluginStatus,
+        SelfTestStep,
+        VerifierStatus,
+    )
 
 
 DESCRIPTION = (
@@ -36,18 +42,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.testing import data_sets, packages, self_test, tools
+    from radii.testing import data_sets, packages, plugins, self_test, tools
 
     here, installed, data = _machine(), packages(), data_sets()
     lacking = [package.name for package in installed if package.is_lacking]
     verifiers: list[VerifierStatus] = []
+    added: list[PluginStatus] = []
     checks: list[SelfTestStep] = []
     if not args.json:
         _print_facts(here, installed, data)
     if not lacking:  # without them nothing below can be tried
-        verifiers = tools()
+        verifiers, added = tools(), plugins()
         if not args.json:
             _print_tools(verifiers)
+            _print_plugins(added)
             say("", "self-test, inputs whose radii are known:")
         checks = self_test(lambda check: None if args.json else _print_check(check))
     is_able = not lacking and all(check.is_passed for check in checks)
@@ -55,6 +63,7 @@ def run(args: argparse.Namespace) -> int:
         lists: dict[str, Sequence[Any]] = {
             "packages": installed,
             "verifiers": verifiers,
+            **({"plugins": added} if added else {}),
             "data_sets": data,
             "self_test": checks,
         }
@@ -114,6 +123,16 @@ def _print_tools(verifiers: list[VerifierStatus]) -> None:
     for tool in verifiers:
         state = "no" if tool.refusal else "yes"
         say(f"  {state:<4} {tool.name:<12} {tool.refusal or tool.version}")
+
+
+def _print_plugins(added: list[PluginStatus]) -> None:
+    """Nothing where no other package adds anything."""
+    if added:
+        say("", "added by other packages:")
+    for plugin in added:
+        state = "no" if plugin.problem else "yes"
+        origin = f"{plugin.family} of {plugin.package}"
+        say(f"  {state:<4} {plugin.name:<12} {plugin.problem or origin}")
 
 
 def _print_check(check: SelfTestStep) -> None:

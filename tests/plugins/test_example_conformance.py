@@ -1,0 +1,51 @@
+"""What the example package adds passes the suites that radii's own families pass."""
+
+from __future__ import annotations
+
+from radii import attacks, properties, search, verifiers
+from radii.attacks import Attack
+from radii.balls import Norm
+from radii.properties import Property
+from radii.queries import Grid, Instance
+from radii.search import Search
+from radii.testing import (
+    AttackConformance,
+    LinearClassifier,
+    PropertyConformance,
+    SearchConformance,
+    VerifierConformance,
+)
+from radii.verifiers import Verifier
+
+
+class TestBoundsAlone(VerifierConformance):
+    def make(self) -> Verifier:
+        return verifiers.get("bounds-alone")
+
+
+class TestRandomCorners(AttackConformance):
+    def make(self) -> Attack:
+        return attacks.get("random-corners")
+
+
+class TestThirds(SearchConformance):
+    def make(self, grid: Grid) -> Search:
+        return search.make("thirds", grid)
+
+    def most_proofs(self) -> float:
+        return 2 * super().most_proofs()
+
+
+class TestAmongTwo(PropertyConformance):
+    def make(self) -> Property:
+        return properties.parse("among-top")
+
+
+class TestAmongOne(PropertyConformance):
+    """The label stays the largest: as one-to-any."""
+
+    def make(self) -> Property:
+        return properties.parse("among-top:k=1")
+
+    def radius(self, classifier: LinearClassifier, instance: Instance) -> float:
+        return classifier.radius(instance.input, instance.label, Norm.LINF)

@@ -1,0 +1,169 @@
+"""Entry points of other packages: found by name alone, and every mistake said in one sentence."""
+
+from __future__ import annotations
+
+import configparser
+import pickle
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from radii import attacks, datasets, plugins, properties, search, verifiers
+from radii.attacks import FoolboxAttack, MinimumNorm, Pgd
+from radii.errors import InputError, SpecificationError
+from radii.plugins import PluginGroup
+from radii.testing import plugins as plugin_statuses
+from radii.verdicts import REAL
+from radii.verifiers import BranchAndBound, Enumeration, Milp, Portfolio
+
+
+def test_what_pip_writes_is_what_the_package_declares(example: Path) -> None:
+    declared = tomllib.loads((example / "pyproject.toml").read_text())["project"]["entry-points"]
+    installed = configparser.ConfigParser(delimiters="=")
+    installed.optionxform = str  # type: ignore[assignment,method-assign]
+    installed.read(example / "radii_example-0.1.dist-info" / "entry_points.txt")
+    assert {group: dict(installed[group]) for group in installed.sections()} == declared
+    assert set(declared) == set(PluginGroup)
+
+
+def test_names_find_them_beside_radiis_own() -> None:
+    assert verifiers.get("bounds-alone").version == "0.1"
+    assert verifiers.verifier_names()[-1] == "bounds-alone"
+    assert attacks.attack_names()[-1] == "random-corners"
+    assert search.get("thirds").name == search.search_names()[-1] == "thirds"
+    assert properties.parse("among-top:k=3").spec == "among-top:k=3"
+    assert datasets.load_spec("blobs:train[0:4]").labels.tolist() == [0, 1, 2, 0]
+    assert "blobs" in datasets.dataset_names()
+
+
+def test_options_are_keyword_arguments() -> None:
+    verifier = verifiers.get("bounds-alone", margin=0.5, arithmetic=REAL)
+    assert (verifier.spec, verifier.arithmetic) == ("bounds-alone:margin=0.5", REAL)
+    again = verifiers.get(verifier.spec)
+    assert vars(again)["margin"] == 0.5
+    for name in ("bounds-alone", "bounds-alone:margin=1e-3"):
+        with pytest.raises(SpecificationError, match=r"bounds-alone.*' has no option 'tool'"):
+            verifiers.get(name, tool="x")
+    race = verifiers.get("portfolio:native,bounds-alone", margin=0.5)
+    assert race.spec == "portfolio:native,bounds-alone:margin=0.5"
+
+
+@pytest.mark.parametrize(
+    ("made", "spec"),
+    [
+        (BranchAndBound(), "native"),
+        (BranchAndBound(device="cuda", arithmetic=REAL), "native:device=cuda"),
+        (Milp(threads=2, branches=0), "milp:threads=2,branches=0"),
+        (Enumeration(max_units=20), "enumeration"),
+        (Portfolio([BranchAndBound(), Milp()]), "portfolio:native,milp"),
+        (MinimumNorm(), "minimum-norm"),
+        (Pgd(steps=100, restarts=5), "pgd:steps=100,restarts=5"),
+        (FoolboxAttack("LinfPGD", steps=3), "foolbox:LinfPGD:steps=3"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_spec_tells_instances_apart_and_is_read_back(made: plugins.Plugin, spec: str) -> None:
+    assert made.spec == spec
+    assert pickle.loads(pickle.dumps(made)).spec == spec
+    registry = attacks if isinstance(made, attacks.Attack) else verifiers
+    assert registry.get(spec).spec == spec
+
+
+def test_options_without_a_text_are_told_apart_as_well() -> None:
+    stages = MinimumNorm().stages
+    first, second = MinimumNorm(stages=stages[:1]), MinimumNorm(stages=stages[1:])
+    assert len({first.spec, second.spec, MinimumNorm().spec}) == 3
+    assert first.spec == MinimumNorm(stages=stages[:1]).spec
+    with pytest.raises(SpecificationError, match="made in Python"):
+        attacks.get(first.spec)
+
+
+@pytest.mark.parametrize(
+    "spec", ["pgd:steps", "pgd:steps=1,steps=2", "pgd:speed=3", "pgd:steps=0", "milp:3=4"]
+)
+def test_bad_options_are_named(spec: str) -> None:
+    registry = verifiers if spec.startswith("milp") else attacks
+    with pytest.raises(SpecificationError, match=spec.partition(":")[0]):
+        registry.get(spec)
+
+
+def declare(folder: Path, points: str, code: str = "") -> None:
+    """Another package, called `other`."""
+    (folder / "other.py").write_text(code)
+    about = folder / "other-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text(points)
+    sys.modules.pop("other", None)
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("import nowhere", "verifier 'mine' of package 'other' cannot be loaded: No module named"),
+        ("raise ValueError('two\\nlines')", "cannot be loaded: two lines"),
+        ("", "cannot be loaded: module 'other' has no attribute 'Mine'"),
+        ("Mine = 3", "must be a subclass of radii's Verifier, not 3"),
+        ("from radii.attacks import Pgd as Mine", "must be a subclass of radii's Verifier"),
+        ("from radii.verifiers import Milp as Mine", "calls itself 'milp'"),
+        ("from radii.verifiers import Verifier as Mine", "does not define run, version"),
+    ],
+)
+def test_plugins_that_cannot_be_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, sentence: str
+) -> None:
+    declare(tmp_path, "[radii.verifiers]\nmine = other:Mine\n", code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError) as raised:
+        verifiers.get("mine")
+    assert sentence in str(raised.value)
+    assert "\n" not in str(raised.value)
+    (problem,) = (status.problem for status in plugin_statuses() if status.name == "mine")
+    assert sentence in problem
+
+
+def test_radiis_own_names_are_never_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = "[radii.verifiers]\nnative = other:Mine\n[radii.properties]\none-to-one = other:Mine\n"
+    declare(tmp_path, points, "raise RuntimeError('it was loaded')")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert isinstance(verifiers.get("native"), BranchAndBound)
+    assert properties.parse("one-to-one:3").target == 3
+    assert verifiers.verifier_names().count("native") == 1
+    hidden = [status for status in plugin_statuses() if "of its own" in status.problem]
+    assert {status.name for status in hidden} == {"native", "one-to-one"}
+
+
+def test_two_packages_with_one_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    declare(tmp_path, "[radii.attacks]\nrandom-corners = other:Mine\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(SpecificationError, match="several packages, other and radii-example"):
+        attacks.get("random-corners")
+
+
+def test_a_data_set_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = "[radii.datasets]\nnumbers = other:NUMBERS\nlists = other:lists\n"
+    declare(tmp_path, points, "NUMBERS = [1, 2]\ndef lists(split): return [[1], [2]]\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"data set 'numbers' .* must be a function of the split"):
+        datasets.load_spec("numbers[0:3]")
+    with pytest.raises(InputError, match="gives list, not a radii Dataset"):
+        datasets.load("lists")
+    with pytest.raises(InputError, match=r"blobs.* has splits train and test, not 'all'"):
+        datasets.load_spec("blobs:all")
+    with pytest.raises(InputError, match=r"neither a data set .*blobs"):
+        datasets.load_spec("spirals:test")
+
+
+def test_radiis_own_names_need_no_look_at_other_packages() -> None:
+    """Which would take as long as there are packages installed."""
+    code = (
+        "import sys; from radii import attacks, properties, search, verifiers\n"
+        "from importlib import metadata; metadata.entry_points = None\n"
+        "verifiers.get('native'); attacks.get('pgd'); search.get('binary')\n"
+        "properties.parse('one-to-one:3'); properties.parse_family('become')\n"
+        "properties.parse_family('sr:delta=1')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
