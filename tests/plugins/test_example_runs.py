@@ -86,7 +86,7 @@ def test_all_of_them_by_name_in_worker_processes(
     check_radii(shown(out, capsys))
     assert main(flags(linear, out, *NAMES, "--jobs", "1")) == 0  # nothing is left to do
     page = tmp_path / "report.html"
-    assert main(["report", str(out), "--out", str(page)]) == 0
+    assert main(["report", str(out), "-o", str(page)]) == 0
     text = page.read_text()
     assert "bounds-alone" in text
     assert "among-top:k=1" in text
