@@ -103,6 +103,25 @@ def test_a_store_tells_options_apart(
     assert "attack was random-corners:tries=64, is random-corners" in capsys.readouterr().err
 
 
+def test_instances_in_python(linear: Path, tmp_path: Path) -> None:
+    from radii_example import AmongTop, BoundsAlone, RandomCorners, Thirds, blobs
+
+    measured = radii.robustness_distribution(
+        str(linear),
+        blobs("test").take(slice(0, 3)),
+        domain=(-1, 1),
+        grid=radii.Grid("0.01", "0.8", "0.01"),
+        verifier=BoundsAlone(margin=1e-5),
+        attack=RandomCorners(tries=128),
+        search=Thirds,
+        property=AmongTop(1),
+        out=tmp_path / "out",
+        jobs=1,
+    )
+    for one, radius in zip(measured, radii_of_blobs(), strict=True):
+        assert radius - 0.02 <= one.bracket.lower <= radius <= one.bracket.upper + 1e-5
+
+
 def test_what_is_added_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
     from radii.testing import plugins, tools
 
