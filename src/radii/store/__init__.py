@@ -5,7 +5,6 @@ A result is on disk when `Store.record` returns. The file can be read while a ru
 
 from __future__ import annotations
 
-from radii.store._connection import explaining_damage
 from radii.store._database import STORE_FILE, Store
 from radii.store._ensembles import (
     ENSEMBLE_FILE,
@@ -16,10 +15,9 @@ from radii.store._ensembles import (
     StoredPlay,
     StoredPoint,
 )
+from radii.store._files import PauseFlag, explaining_damage, written_since
 from radii.store._integrity import selection_of
-from radii.store._locks import PauseFlag, written_since
-from radii.store._rows import PROOF_KINDS, Record, SearchStep, StoredResult
-from radii.store._schema import SCHEMA_VERSION
+from radii.store._rows import PROOF_KINDS, SCHEMA_VERSION, Record, SearchStep, StoredResult
 from radii.store._settings import StoredSettings
 
 __all__ = [

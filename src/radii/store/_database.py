@@ -1,4 +1,4 @@
-"""The database of one experiment."""
+"""The database of one experiment: what was to be measured, and every answer as it was reported."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import re
 import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +19,16 @@ from radii.balls import Domain, Norm
 from radii.errors import StoreError
 from radii.queries import Instance
 from radii.search import Question, QuestionKind
-from radii.store._connection import (
+from radii.store._ensembles import ENSEMBLE_FILE
+from radii.store._files import (
+    LOCK_FILE,
+    PauseFlag,
     copy_in_memory,
     explaining_damage,
     explaining_errors,
+    is_taken,
     read_only_address,
 )
-from radii.store._ensembles import ENSEMBLE_FILE
 from radii.store._integrity import (
     WitnessReference,
     check_bracket,
@@ -35,8 +38,10 @@ from radii.store._integrity import (
     checked_instance,
     selection_of,
 )
-from radii.store._locks import LOCK_FILE, PauseFlag, is_taken
 from radii.store._rows import (
+    MIGRATIONS,
+    SCHEMA,
+    SCHEMA_VERSION,
     AnsweredQuestion,
     Record,
     StoredResult,
@@ -46,7 +51,6 @@ from radii.store._rows import (
     result_of,
     witness_row,
 )
-from radii.store._schema import MIGRATIONS, SCHEMA, SCHEMA_VERSION
 from radii.store._settings import StoredSettings
 from radii.verdicts import Disagreement, Measurement, Result, weigh
 
@@ -267,12 +271,12 @@ class Store:
     def _checked_selection(self, keyed: Sequence[tuple[str, int]]) -> list[str]:
         """The keys of all instances with their positions; a ValueError if not all are there."""
         keys = [key for key, _ in keyed]
-        said = self.settings().selection or ""
-        is_digest = re.fullmatch(r"\d+ instances, [0-9a-f]{16}", said)
+        stored = self.settings().selection or ""
+        is_digest = re.fullmatch(r"\d+ instances, [0-9a-f]{16}", stored)
         if [position for _, position in keyed] != list(range(len(keyed))):
             raise ValueError("some instances are not there")
-        if is_digest and said != selection_of(keys):
-            raise ValueError(f"there were {said}, and there are {selection_of(keys)}")
+        if is_digest and stored != selection_of(keys):
+            raise ValueError(f"there were {stored}, and there are {selection_of(keys)}")
         return keys
 
     def _instances(self, key: str | None = None, *, has_inputs: bool = True) -> Iterator[Record]:
@@ -419,25 +423,24 @@ class Store:
             yield from self._instances(has_inputs=False)
 
     def answers(self, *, after: int = 0) -> Iterator[StoredResult]:
-        """What was reported after the answer of that number; inputs of witnesses are left out."""
+        """What was reported after the answer of that number; inputs of witnesses are left out.
+
+        Afterwards the brackets of these instances are held against all their answers.
+        """
         query = f"SELECT q.id, q.ended_at, {ANSWERS_FROM} WHERE q.id > ? ORDER BY q.id"
-        keys = set()
-        with explaining_damage(self._place):
+        answered: dict[str, list[AnsweredQuestion]] = defaultdict(list)
+        with explaining_damage(self._place), self._snapshot():
             if (self._db.execute("SELECT min(id) FROM queries").fetchone()[0] or 1) < 1:
                 raise ValueError("an answer has a number below 1")
             for number, ended_at, *row in self._db.execute(query, (after,)):
                 check_moment(ended_at)
-                answer = self._decoded(row, has_inputs=False)
-                keys.add(answer[0])
-                yield StoredResult(number, answer[0], ended_at, *answer[1:])
-            self._check_reported(None if after == 0 else keys)
-
-    def _check_reported(self, keys: Collection[str] | None) -> None:
-        """A StoreError if the brackets of these instances, or of all, are not as reported."""
-        is_all = keys is None or len(keys) > MOST_KEYS
-        chosen = None if is_all else tuple(keys or ())
-        with self._snapshot():
-            self._check_brackets(self._answered(chosen, has_inputs=False), chosen)
+                key, question, result = self._decoded(row, has_inputs=False)
+                answered[key].append((question, result))
+                yield StoredResult(number, key, ended_at, question, result)
+            chosen = None if after == 0 or len(answered) > MOST_KEYS else tuple(answered)
+            if after:
+                answered = self._answered(chosen, has_inputs=False)
+            self._check_brackets(answered, chosen)
 
     def first_answer_at(self) -> str:
         """When the first result was reported, in UTC; empty while there is none."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from radii.balls import Norm
 from radii.errors import StoreError
-from radii.store._connection import (
+from radii.store._files import (
     copy_in_memory,
     explaining_damage,
     explaining_errors,
