@@ -171,7 +171,7 @@ class _Limits:
 @dataclass(slots=True, eq=False)
 class _Running:
     task: Task
-    asked: list[tuple[Case, Question]]
+    questions: list[tuple[Case, Question]]
     allowed_seconds: float | None = None
     is_cancelled: bool = False
 
@@ -250,10 +250,10 @@ class _Drive:
             question = self._ask(case)
             if question is None:
                 continue
-            asked = [(case, question)]
+            questions = [(case, question)]
             if question.kind is QuestionKind.ATTACK and not case.search.is_repeated(question):
-                asked.extend(self._companions(case, question))
-            return self._task(asked)
+                questions.extend(self._companions(case, question))
+            return self._task(questions)
         return None
 
     def _has_question(self, case: Case) -> bool:
@@ -290,45 +290,47 @@ class _Drive:
             is_idle = self.position[id(case)] in self.idle
             is_alone = case is first or case.search.is_repeated(question)
             if is_idle and not is_alone and case.search.next_question() == question:
-                asked = self._ask(case)
-                if asked is not None:
-                    yield case, asked
+                own_question = self._ask(case)
+                if own_question is not None:
+                    yield case, own_question
 
-    def _task(self, asked: list[tuple[Case, Question]]) -> Task:
-        first, question = asked[0]
+    def _task(self, questions: list[tuple[Case, Question]]) -> Task:
+        first, question = questions[0]
         allowed = self.agenda.seconds(first, question.kind)
         seconds = self.limits.seconds(first, question.kind, allowed)
         task = Task(
             number=next(self.numbers),
             network=first.instance.network,
             kind=question.kind,
-            queries=tuple(Query(case.instance, q.eps) for case, q in asked),
-            seconds=seconds if question.kind is not QuestionKind.ATTACK else seconds / len(asked),
+            queries=tuple(Query(case.instance, q.eps) for case, q in questions),
+            seconds=seconds
+            if question.kind is not QuestionKind.ATTACK
+            else seconds / len(questions),
             cpu_seconds=self.limits.cpu_seconds(question.kind),
         )
-        self.running[task.number] = _Running(task, asked, None if allowed is None else seconds)
+        self.running[task.number] = _Running(task, questions, None if allowed is None else seconds)
         return task
 
     def _settle(self, task: Task, results: list[Result]) -> None:
         running, now = self.running.pop(task.number), self.clock()
-        asked = running.asked
-        told = []
-        for (case, question), result in zip(asked, results, strict=True):
+        questions = running.questions
+        answers = []
+        for (case, question), result in zip(questions, results, strict=True):
             checked = running.checked(result)
             is_lost = case.search.is_first_loss(question, checked)
-            told.append((case, question, case.spend(checked, now, is_lost=is_lost)))
-        self.on_results(told)
-        for case, question, result in told:
+            answers.append((case, question, case.spend(checked, now, is_lost=is_lost)))
+        self.on_results(answers)
+        for case, question, result in answers:
             case.search.tell(question, result)
             self._wake(case)
-        self._cancel_settled({id(case) for case, _ in asked})
+        self._cancel_settled({id(case) for case, _ in questions})
 
-    def _cancel_settled(self, told: set[int]) -> None:
+    def _cancel_settled(self, changed: set[int]) -> None:
         """Stop the queries of these cases that nobody needs any more."""
         for running in self.running.values():
             needs_nobody = all(
-                id(case) in told and question in case.search.settled()
-                for case, question in running.asked
+                id(case) in changed and question in case.search.settled()
+                for case, question in running.questions
             )
             if needs_nobody and not running.is_cancelled:
                 running.is_cancelled = True

@@ -76,11 +76,11 @@ class BoundedProblem:
 
     def try_input(self, candidate: Float64) -> bool:
         """Replay a flattened input; True if it is a witness."""
-        found = check_witness(self.network, self.specification, candidate)
-        if found is None:
+        witness = check_witness(self.network, self.specification, candidate)
+        if witness is None:
             return False
-        if self.witness is None or found.distance < self.witness.distance:
-            self.witness = found
+        if self.witness is None or witness.distance < self.witness.distance:
+            self.witness = witness
         return True
 
 

@@ -166,9 +166,9 @@ class _ShellAttempt:
         radius = eps
         room = self.requirement.tau - self._offset()
         while radius > self.shells.proven and self.limits.expired is None:
-            found = steepness(self.network, replace(self.ball, eps=radius), self.arithmetic)
-            slack = room - found.error
-            excess = found.rate - self.requirement.constant
+            slopes = steepness(self.network, replace(self.ball, eps=radius), self.arithmetic)
+            slack = room - slopes.error
+            excess = slopes.rate - self.requirement.constant
             if slack > 0 and excess * radius < slack * (1 - 1e-9):
                 self._note(radius)
                 return
@@ -199,16 +199,16 @@ class _ShellAttempt:
             expired = self.limits.expired
             if expired is not None:
                 return Answer(expired)
-            told = self._shell(shells.proven, outer)
-            if told.verdict is Verdict.ROBUST:
+            answer = self._shell(shells.proven, outer)
+            if answer.verdict is Verdict.ROBUST:
                 shells.ratio = max(outer / shells.proven, 1.0) ** 1.5
                 self._note(outer)
                 outer = min(eps, shells.proven * max(shells.ratio, THINNEST_RATIO))
                 continue
-            if self._is_broken(told.candidate):
-                return Answer(Verdict.NOT_ROBUST, told.candidate)
-            if told.verdict in (Verdict.MEMOUT, Verdict.ERROR, Verdict.CANCELLED):
-                return Answer(told.verdict, message=told.message)
+            if self._is_broken(answer.candidate):
+                return Answer(Verdict.NOT_ROBUST, answer.candidate)
+            if answer.verdict in (Verdict.MEMOUT, Verdict.ERROR, Verdict.CANCELLED):
+                return Answer(answer.verdict, message=answer.message)
             if outer <= shells.proven * THINNEST_RATIO:
                 message = f"outputs come within tolerance of the bound at distance {outer:.4g}"
                 return Answer(Verdict.UNKNOWN, message=message)
@@ -222,9 +222,9 @@ class _ShellAttempt:
         delta = (requirement.constant * inner + requirement.tau) * (1 - 1e-12)
         near = StandardRobustness(delta).at(Anchor(0, requirement.reference))
         assert isinstance(near, LinearRequirement)
-        asked = Specification(replace(self.ball, eps=outer), near, self.specification.inputs)
+        question = Specification(replace(self.ball, eps=outer), near, self.specification.inputs)
         share = self.limits.within(SHELL_SHARE * self.limits.remaining)
-        return self.decide(self.network, asked, share)
+        return self.decide(self.network, question, share)
 
     def _is_broken(self, candidate: Array | None) -> bool:
         return check_witness(self.network, self.specification, candidate) is not None

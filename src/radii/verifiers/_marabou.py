@@ -160,8 +160,8 @@ class Marabou(Verifier):
             program = Path(__file__).with_name("_marabou_process.py")
             command = [sys.executable, "-P", str(program), "job.npz", "answers.jsonl"]
             ended = run_program(command, place, limits, scratch=place)
-            told = _read_answers(place / "answers.jsonl")
-        return _combined_answer(case, told, len(polyhedra), MARGIN, ended)
+            answers = _read_answers(place / "answers.jsonl")
+        return _combined_answer(case, answers, len(polyhedra), MARGIN, ended)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,27 +176,27 @@ class _MarabouAnswer:
 
 def _combined_answer(
     case: BoundedProblem,
-    told: Sequence[_MarabouAnswer],
+    answers: Sequence[_MarabouAnswer],
     count: int,
     margin: float,
     ended: ProgramEnd,
 ) -> Answer:
     """What all answers say together; the deepest counterexample that replays comes first."""
-    for answer in reversed(told):
+    for answer in reversed(answers):
         if answer.point is not None and case.try_input(answer.point):
             return Answer(Verdict.NOT_ROBUST, answer.point)
     proven = {
         answer.polyhedron
-        for answer in told
+        for answer in answers
         if answer.verdict is Verdict.ROBUST and answer.depth == DEPTHS[0]
     }
     if len(proven) == count:
         return Answer(Verdict.ROBUST, margin=margin)
     if ended.missing is not None or ended.code != 0:
-        said = f"; it printed: {ended.last_line}" if ended.last_line else ""
+        quote = f"; it printed: {ended.last_line}" if ended.last_line else ""
         verdict = Verdict(ended.missing or Verdict.ERROR)
-        return Answer(verdict, message=f"Marabou: {ended.peculiarity}{said}")
-    verdicts = [answer.verdict for answer in told]
+        return Answer(verdict, message=f"Marabou: {ended.peculiarity}{quote}")
+    verdicts = [answer.verdict for answer in answers]
     for verdict in (Verdict.TIMEOUT, Verdict.CANCELLED, Verdict.ERROR):
         if verdict in verdicts:
             return Answer(verdict, message=f"Marabou says {verdict.value}")
@@ -238,12 +238,12 @@ def _write_job(
 
 def _read_answers(path: Path) -> list[_MarabouAnswer]:
     """Every answer that was written whole."""
-    told = []
+    answers = []
     lines = path.read_text().splitlines(keepends=True) if path.exists() else []
     for line in lines:
         if line.endswith("\n"):
             answer = json.loads(line)
             point = np.array(answer["point"]) if "point" in answer else None
             verdict = MARABOU_STATUS_MAP.get(answer["status"], Verdict.ERROR)
-            told.append(_MarabouAnswer(answer["polyhedron"], answer["depth"], verdict, point))
-    return told
+            answers.append(_MarabouAnswer(answer["polyhedron"], answer["depth"], verdict, point))
+    return answers

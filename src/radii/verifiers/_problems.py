@@ -84,8 +84,8 @@ class _ProblemSearch:
                 break
             runnable = _runnable(specification, self.network.input_dtype)
             witness = attack_specification(self.network, runnable, seed=seed, seconds=seconds)
-            if found := self._solved(specification, witness):
-                return found
+            if result := self._solved(specification, witness):
+                return result
         return None
 
     def prove(
@@ -97,9 +97,9 @@ class _ProblemSearch:
         """Sat or unsat if the verifier can tell, within the limits."""
         is_proven = True
         for specification in closed:
-            answer, found = self._verified(specification, verifier)
-            if found:
-                return found
+            answer, result = self._verified(specification, verifier)
+            if result:
+                return result
             is_proven &= answer is Verdict.ROBUST
             if answer is Verdict.NOT_ROBUST:
                 self.message = "a counterexample replays but misses the file's own constraints"
@@ -107,9 +107,9 @@ class _ProblemSearch:
             weakest = min(self.arithmetics, key=lambda each: each.strength, default=None)
             return ProblemResult(Verification(Outcome.UNSAT), arithmetic=weakest)
         for specification in inner if self.problem.strict else ():
-            _, found = self._verified(specification, verifier)
-            if found:
-                return found
+            _, result = self._verified(specification, verifier)
+            if result:
+                return result
         outcome = Outcome.TIMEOUT if self.timed_out else Outcome.UNKNOWN
         return ProblemResult(Verification(outcome), message=self.message)
 

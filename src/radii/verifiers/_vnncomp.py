@@ -216,8 +216,8 @@ def _widened(specification: Specification) -> Specification:
 def _words(tool: Tool, ended: ProgramEnd, what: str = "") -> str:
     """One sentence: the tool, what went wrong, and its last words."""
     parts = [part for part in (what, ended.peculiarity) if part]
-    said = f"; it printed: {ended.last_line}" if ended.last_line and ended.missing is None else ""
-    return f"{tool.name}: {', '.join(parts) or 'it says error'}{said}"
+    quote = f"; it printed: {ended.last_line}" if ended.last_line and ended.missing is None else ""
+    return f"{tool.name}: {', '.join(parts) or 'it says error'}{quote}"
 
 
 PLACEHOLDERS = ("{onnx}", "{vnnlib}", "{out}", "{timeout}")
