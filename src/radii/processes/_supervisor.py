@@ -96,7 +96,7 @@ def watch_program(
 ) -> tuple[Ending | None, str]:
     """Wait until the command ends, or say why it must end now."""
     assert process.stdout is not None
-    watch = Watch(allowance, _descendants_usage)
+    watch = Watch(allowance, _descendants_usage, is_new=True)
     sources = [0, woken, process.stdout.fileno()]
     while process.poll() is None:
         overrun = watch.overrun()

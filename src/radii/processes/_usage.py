@@ -152,11 +152,16 @@ class Watch:
     """Holds one family of processes to its allowance, from now on.
 
     `measure` says what the family holds now and has used in its life. It is asked only if there is
-    a limit on that, or if `is_counting`.
+    a limit on that, or if `is_counting`; of a family that `is_new`, only after a while.
     """
 
     def __init__(
-        self, allowance: Allowance, measure: Callable[[], Usage], *, is_counting: bool = False
+        self,
+        allowance: Allowance,
+        measure: Callable[[], Usage],
+        *,
+        is_counting: bool = False,
+        is_new: bool = False,
     ) -> None:
         self.allowance = allowance
         self.began = self._next_look = time.monotonic()
@@ -165,7 +170,9 @@ class Watch:
         self._measure = measure
         has_limits = allowance.memory_bytes is not None or allowance.cpu_seconds < math.inf
         self._is_looking = has_limits or is_counting
-        self._cpu_before = measure().cpu_seconds if self._is_looking else 0.0
+        self._cpu_before = measure().cpu_seconds if self._is_looking and not is_new else 0.0
+        if is_new:
+            self._next_look += POLL_SECONDS
 
     @property
     def seconds(self) -> float:
