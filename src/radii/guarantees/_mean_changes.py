@@ -113,7 +113,8 @@ def _check_same(path: Path, was: dict[str, Any], now: dict[str, Any]) -> None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSettings:
     """How g-bar is measured. `within` asks a verifier to narrow it down to that width, in
-    `timeout` seconds per input. `arithmetic` is what proofs speak of.
+    `timeout` seconds per input: by its name, or an instance that proves in `arithmetic`, which is
+    what all proofs speak of.
     """
 
     eps: float
@@ -122,7 +123,7 @@ class ChangeSettings:
     by: str = "both"
     attack: str = "pgd"
     within: float | None = None
-    verifier: str = "native"
+    verifier: Verifier | str = "native"
     timeout: float = 60.0
     arithmetic: Arithmetic = FLOAT
 
@@ -143,7 +144,14 @@ class ChangeSettings:
             self._verifier()
 
     def _verifier(self) -> Verifier:
-        return verifiers.get(self.verifier, arithmetic=self.arithmetic)
+        if isinstance(self.verifier, str):
+            return verifiers.get(self.verifier, arithmetic=self.arithmetic)
+        if self.verifier.arithmetic != self.arithmetic:
+            raise ExperimentError(
+                f"verifier '{self.verifier.spec}' proves {self.verifier.arithmetic.scope}, but "
+                f"arithmetic is '{self.arithmetic}'"
+            )
+        return self.verifier
 
     @property
     def proven_in(self) -> Arithmetic | None:
@@ -164,11 +172,13 @@ class ChangeSettings:
     def identity(self, network: Network, seed: int) -> dict[str, Any]:
         """What must be the same for measured changes to be used again."""
         own = ("eps", "on", "by", "attack", "within", "verifier", "timeout")
+        texts = {} if isinstance(self.verifier, str) else {"verifier": self.verifier.spec}
         return {
             "network": network.fingerprint,
             "norm": self.norm.value,
             "seed": seed,
             **{name: getattr(self, name) for name in own},
+            **texts,
             "arithmetic": None if self.proven_in is None else str(self.proven_in),
         }
 
