@@ -8,7 +8,7 @@ it is the first of the pair [x, 0]; the second is that of [-x, 0], which is chec
 million random values are given again in arrays of 1 to 20 elements, where vectorised kernels take
 another path, and in float64. One operator takes some minutes. A table goes to standard output,
 progress to standard error, and the figures of each block to DIR/NAME.csv. At the end stand the
-errors that `radii.bounds._elementary` states beside those that were measured.
+errors that `radii.networks` states beside those that were measured.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 from scipy import special
 
-from radii.bounds._elementary import MEASURED_ERRORS
+from radii.networks import MEASURED_ERRORS
 
 Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]

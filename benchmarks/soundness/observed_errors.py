@@ -27,7 +27,6 @@ from radii.bounds import (
     Interval,
     Stage,
     StageBounds,
-    enclose,
     fuse,
     stage_bounds,
 )
@@ -165,7 +164,7 @@ class ObservedRegion:
         bounds, shape = self.bounds[stage], (1, *stage.shape)
         sides = (torch.from_numpy(side).reshape(shape) for side in (bounds.low, bounds.high))
         arguments = Interval(*sides)
-        values = enclose(stage.operator, [arguments])
+        values = stage.operator.enclosure(arguments)
         errors = FloatErrors(self.fusion.graph, self.fusion.number, self.arithmetic)
         found = errors.of_values(stage.operator, arguments, values)
         return None if found is None else found.numpy().ravel()
@@ -232,7 +231,7 @@ def _of_values(
         low = high = operator(argument[None])
     else:
         spread = torch.from_numpy(allowed).reshape(argument.shape)
-        held = enclose(operator, [Interval((argument - spread)[None], (argument + spread)[None])])
+        held = operator.enclosure(Interval((argument - spread)[None], (argument + spread)[None]))
         low, high = held.low, held.high
     middle, radius = (low / 2 + high / 2).numpy().ravel(), (high / 2 - low / 2).numpy().ravel()
     error = radius + (0.0 if value_error is None else value_error)

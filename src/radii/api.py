@@ -12,8 +12,8 @@ from radii.datasets import as_dataset
 from radii.distributions import Distribution
 from radii.errors import ExperimentError
 from radii.experiments import Observer, Settings, plan
-from radii.networks import as_network, distinct_names
-from radii.queries import Grid
+from radii.networks import as_network
+from radii.queries import Grid, distinct_names
 from radii.store import Store
 
 

@@ -1,13 +1,17 @@
-"""Instances, queries, the grid of eps values, and the specification a verifier sees."""
+"""Instances, queries, the grid of eps values, and the specification a verifier sees.
+
+`distinct_names` gives networks and experiments names by which every table tells them apart.
+"""
 
 from __future__ import annotations
 
 import builtins
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 
@@ -202,3 +206,23 @@ def _exact(value: str | float | Fraction) -> Fraction:
 def _shortest(value: Fraction) -> str:
     text = repr(float(value)).removesuffix(".0")
     return text if Fraction(text) == value else str(value)
+
+
+def distinct_names(places: Sequence[str | Path]) -> list[str]:
+    """For each file or folder its name, or the end of its path where others are called the same.
+
+    Several networks of one name would be taken for one in every table.
+    """
+    paths = [Path(place).resolve().parts for place in places]
+    own = [Path(place).name or path[-1] for place, path in zip(places, paths, strict=True)]
+    return [
+        name if own.count(name) == 1 else "/".join(path[-_parts_needed(path, paths) :])
+        for name, path in zip(own, paths, strict=True)
+    ]
+
+
+def _parts_needed(path: tuple[str, ...], paths: Sequence[tuple[str, ...]]) -> int:
+    """How long an end of the path tells it from all the others."""
+    others = [other for other in paths if other != path]
+    counts = range(1, len(path) + 1)
+    return next(n for n in counts if all(other[-n:] != path[-n:] for other in others))

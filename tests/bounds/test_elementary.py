@@ -11,7 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from radii.bounds._elementary import MEASURED_ERRORS
+from radii.networks import MEASURED_ERRORS
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "measure_elementary.py"
 

@@ -28,7 +28,7 @@ from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.testing._graphs import Sketch
 from radii.testing._networks import NetworkFamily, random_network
-from radii.testing.operator_models._registry import OPERATOR_MODELS, operator_models
+from radii.testing.operator_models import OPERATOR_MODELS, operator_models
 from radii.verdicts import FLOAT, REAL, Arithmetic
 
 UNIT = 2.0**-24

@@ -43,13 +43,13 @@ def mnist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[catalogue.Pu
 class TestRoot:
     def test_the_environment_decides(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("RADII_DATA", "/some/where")
-        assert cache.root() == Path("/some/where")
+        assert cache.data_root() == Path("/some/where")
         monkeypatch.delenv("RADII_DATA")
         monkeypatch.setenv("XDG_CACHE_HOME", "/else")
-        assert cache.root() == Path("/else/radii")
+        assert cache.data_root() == Path("/else/radii")
         monkeypatch.delenv("XDG_CACHE_HOME")
         monkeypatch.setenv("HOME", "/home/someone")
-        assert cache.root() == Path("/home/someone/.cache/radii")
+        assert cache.data_root() == Path("/home/someone/.cache/radii")
 
 
 class TestPlace:
@@ -144,7 +144,7 @@ class TestPlace:
             ({"y_train": np.array([0, 43, 1])}, "label 43 of image 1 is not below 43"),
             ({"y_train": np.array([0, 256, 1])}, "not integers in 0..255"),
             ({"y_train": np.array([0.5, 0.1, 1])}, "not integers in 0..255"),
-            ({"y_train": np.array([0, 1])}, "one label an image"),
+            ({"y_train": np.array([0, 1])}, "one label for each image"),
         ):
             np.savez(path, **{**arrays, **change})
             with pytest.raises(DataError, match=said):
@@ -263,7 +263,7 @@ class TestAcquireWithoutPath:
 
 def test_the_catalogue_is_consistent() -> None:
     for known in catalogue.CATALOGUE:
-        assert catalogue.find(known.name.upper()) is known
+        assert catalogue.find_published(known.name.upper()) is known
         assert all(url.startswith("http") for remote in known.remotes for url in remote.urls)
         assert all(len(sha256) == 64 for sha256 in known.files.values())
         assert {r.digest.partition(":")[0] for r in known.remotes} <= {"sha256", "md5"}

@@ -17,9 +17,9 @@ from PIL import Image
 
 from radii.datasets import _archives as archives
 from radii.datasets import _archives as gzipped
+from radii.datasets import _files as npz
 from radii.datasets import _images as images
 from radii.datasets import load_spec, read
-from radii.datasets.formats import _npz as npz
 from radii.errors import DataError
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data"
@@ -294,7 +294,7 @@ class TestCsv:
         ("text", "said"),
         [
             ("", "empty"),
-            ("1\n2\n", "at least one value a row"),
+            ("1\n2\n", "at least one value in each row"),
             ("label,a\n", "cannot be read as CSV|holds no images|empty"),
             ("1,2\n1,x\n", "row 2, column 2: the value 'x' is not a finite number"),
             ("label,a\n1,\n", "row 2, column 2: the value is missing"),
@@ -400,11 +400,11 @@ class TestFolder:
         refused(tmp_path, "2x2 pixels are too many")
 
     def test_empty_folders(self, tmp_path: Path) -> None:
-        refused(tmp_path, "no subfolder a class")
+        refused(tmp_path, "no subfolder of pictures")
         (tmp_path / "0").mkdir()
-        refused(tmp_path, "no subfolder a class")
+        refused(tmp_path, "no subfolder of pictures")
         Image.new("L", (2, 2)).save(tmp_path / "a.png")
-        refused(tmp_path, "no subfolder a class")
+        refused(tmp_path, "no subfolder of pictures")
 
     def test_two_folders_for_one_class(self, tmp_path: Path) -> None:
         for name in ("3", "03"):

@@ -52,7 +52,7 @@ class TestSelections:
             ("digits[::0]", "step of a range must not be 0"),
             ("digits[random 501]", "501 images are asked for; it holds 500"),
             ("digits[random 0]", "empty"),
-            ("digits[per-class 400]", "400 images a class are asked for"),
+            ("digits[per-class 400]", "400 images of each class are asked for"),
             ("digits[class 10]", "no image of class 10"),
             ("digits[]", "is not one of"),
             ("digits[random]", "is not one of"),
@@ -96,7 +96,7 @@ class TestLocations:
         monkeypatch.chdir(tmp_path)
         (tmp_path / "digits" / "0").mkdir(parents=True)
         assert len(load_spec("digits")) == 500
-        with pytest.raises(DataError, match="no subfolder a class"):
+        with pytest.raises(DataError, match="no subfolder of pictures"):
             load_spec("./digits")
 
     @pytest.mark.parametrize("name", ["cifar10", "CIFAR-10", "cifar_10"])

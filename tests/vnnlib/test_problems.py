@@ -17,9 +17,9 @@ from radii.queries import Specification
 from radii.vnnlib import Problem, parse_problem, read_problem
 from radii.vnnlib import _expressions as expressions
 from radii.vnnlib import _problems as problems
-from radii.vnnlib._comparisons import Alternatives, Comparisons
 from radii.vnnlib._expressions import ItemRun, read_forms
 from radii.vnnlib._formulas import Conjunction, Constraint, Disjunction, Formula, one_by_one
+from radii.vnnlib._terms import Alternatives, Comparisons
 
 DECLARED = """; two inputs, three outputs
 (declare-const X_0 Real)

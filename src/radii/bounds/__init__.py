@@ -12,30 +12,55 @@ from __future__ import annotations
 from radii.bounds._affine_maps import FUSED_ROUNDING, Layer, LayeredNetwork, Rounding, layered
 from radii.bounds._alpha import alpha_crown_bounds
 from radii.bounds._crown import StageBounds, crown_bounds, linear_bounds, propagate, stage_bounds
-from radii.bounds._elementary import log_softmax_error, softmax_error, softmax_ratio
-from radii.bounds._float_errors import FloatErrors, NumberType, unprovable
+from radii.bounds._float_errors import FloatErrors, unprovable
 from radii.bounds._fusion import Fusion, Stage, fuse
-from radii.bounds._intervals import Interval
+from radii.bounds._intervals import interval_bounds
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, input_influence
-from radii.bounds._magnitudes import EXACT_OPERATORS
 from radii.bounds._maxima import Maxima
-from radii.bounds._pieces import Hinges, Windows, hinges_of, windows_of
-from radii.bounds._regions import SUM_ROUNDING, box_of, centre_of, linear_range
-from radii.bounds._relaxations import Constants, PiecewiseLinear, Relaxation
-from radii.bounds._relu_form import ReluForm, StageUnits, relu_form
-from radii.bounds._rounding import BOUND_EXTRA_TERMS, OFFSET_ROUNDING, ROUND_UP
-from radii.bounds._rules import enclose, interval_bounds
+from radii.bounds._regions import (
+    OFFSET_ROUNDING,
+    ROUND_UP,
+    SUM_ROUNDING,
+    Supports,
+    box_of,
+    centre_of,
+    linear_range,
+)
+from radii.bounds._relaxations import (
+    Constants,
+    FixedLines,
+    Lines,
+    PiecewiseLinear,
+    Relaxation,
+    UnitLines,
+)
+from radii.bounds._relu_form import (
+    ReluForm,
+    StageUnits,
+    Windows,
+    hinges_of,
+    relu_form,
+    windows_of,
+)
 from radii.bounds._softmax import from_differences, pairs_of, without_softmax
-from radii.bounds._supports import Supports
+from radii.networks import (
+    BOUND_EXTRA_TERMS,
+    Hinges,
+    Interval,
+    NumberType,
+    log_softmax_error,
+    softmax_error,
+    softmax_ratio,
+)
 
 __all__ = [
     "BOUND_EXTRA_TERMS",
-    "EXACT_OPERATORS",
     "FUSED_ROUNDING",
     "OFFSET_ROUNDING",
     "ROUND_UP",
     "SUM_ROUNDING",
     "Constants",
+    "FixedLines",
     "FloatErrors",
     "Fusion",
     "Hinges",
@@ -44,6 +69,7 @@ __all__ = [
     "LayeredNetwork",
     "LinearBounds",
     "LinearFunctions",
+    "Lines",
     "Maxima",
     "NumberType",
     "PiecewiseLinear",
@@ -55,13 +81,13 @@ __all__ = [
     "StageUnits",
     "State",
     "Supports",
+    "UnitLines",
     "Windows",
     "alpha_crown_bounds",
     "backward",
     "box_of",
     "centre_of",
     "crown_bounds",
-    "enclose",
     "from_differences",
     "fuse",
     "hinges_of",

@@ -12,10 +12,7 @@ from torch import Tensor
 
 from radii.bounds._float_errors import FloatErrors
 from radii.bounds._fusion import Fusion, Stage
-from radii.bounds._intervals import Interval
-from radii.bounds._pieces import Hinges, hinges_of
-from radii.bounds._rounding import BOUND_EXTRA_TERMS
-from radii.networks import Clip, LeakyRelu, Operator, PRelu, Relu
+from radii.networks import BOUND_EXTRA_TERMS, Hinges, Interval, Operator
 from radii.verdicts import FLOAT, Arithmetic
 
 DENSE_ENTRIES = 1 << 22
@@ -61,7 +58,7 @@ class AffineMap:
         return _sparse_product(self.transposed, rows)
 
     def pushed(self, points: Tensor) -> Tensor:
-        """The map's values, one point a row."""
+        """The map's values, one point in each row."""
         if self.is_dense:
             return points @ self.transposed
         return _sparse_product(self.matrix, points)
@@ -161,10 +158,10 @@ class Rounding:
         the values are in these intervals and their errors are at most these."""
         sizes = {leaf: values[leaf].magnitude for leaf in self.stage.leaves}
         given = {leaf: errors[leaf] for leaf in self.stage.leaves if leaf in errors}
-        found = self.errors.of_arguments(
+        error = self.errors.of_arguments(
             self.stage.source, self.stage.between, sizes, given, self.behind
         )
-        return found if self.places is None else found[:, self.places]
+        return error if self.places is None else error[:, self.places]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -218,11 +215,10 @@ def _layer(
     device: torch.device | str,
     rounding: Rounding,
 ) -> Layer:
-    hinges, shape = None, stage.shape
-    maps, offset = stage.maps, stage.offset
-    if isinstance(stage.operator, Relu | LeakyRelu | PRelu | Clip):
-        hinges, shape = hinges_of(stage.operator, stage.shape, result), result
-        assert hinges is not None
+    maps, offset, shape = stage.maps, stage.offset, stage.shape
+    hinges = stage.operator.hinges(stage.shape, result)
+    if hinges is not None:
+        shape = result
         if shape != stage.shape:
             maps = {i: csr_array(matrix[hinges.sources]) for i, matrix in maps.items()}
             offset = offset[hinges.sources]

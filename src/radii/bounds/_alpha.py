@@ -15,10 +15,9 @@ from radii.balls import Ball, Box
 from radii.bounds._affine_maps import layered
 from radii.bounds._crown import bound_rows, output_rows, propagate
 from radii.bounds._fusion import fuse
-from radii.bounds._intervals import Interval
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, joined_bounds
-from radii.bounds._supports import Supports
-from radii.networks import Network
+from radii.bounds._regions import Supports
+from radii.networks import Interval, Network
 from radii.verdicts import FLOAT, Arithmetic
 
 ADAM_STEP = 0.3
@@ -75,8 +74,8 @@ class Ascent:
         squares = {number: torch.zeros_like(held) for number, held in choices.items()}
         step = ADAM_STEP
         for count in range(1, self.steps + 1) if choices else ():
-            found, gradients = _with_gradients(state, rows, choices)
-            best = _better(best, found)
+            bounds, gradients = _with_gradients(state, rows, choices)
+            best = _better(best, bounds)
             scale = (1 - ADAM_CURVATURE**count) ** 0.5 / (1 - ADAM_MOMENTUM**count)
             for number, gradient in gradients.items():
                 moment, square = moments[number], squares[number]
@@ -105,21 +104,21 @@ def _with_gradients(
     """The bounds of these choices and their derivatives, 0 where there is none."""
     leaves = {number: held.detach().requires_grad_() for number, held in choices.items()}
     with torch.enable_grad():
-        found = backward(state, rows, leaves)
-        total = found.values[torch.isfinite(found.values)].sum()
+        bounds = backward(state, rows, leaves)
+        total = bounds.values[torch.isfinite(bounds.values)].sum()
         if not total.requires_grad:
-            return found, {}
+            return bounds, {}
         gradients = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
     known = zip(leaves, gradients, strict=True)
-    return _detached(found), {n: g.nan_to_num() for n, g in known if g is not None}
+    return _detached(bounds), {n: g.nan_to_num() for n, g in known if g is not None}
 
 
-def _detached(found: LinearBounds) -> LinearBounds:
+def _detached(bounds: LinearBounds) -> LinearBounds:
     return LinearBounds(
-        found.values.detach(),
-        found.slopes.detach(),
-        found.constants.detach(),
-        found.points.detach(),
+        bounds.values.detach(),
+        bounds.slopes.detach(),
+        bounds.constants.detach(),
+        bounds.points.detach(),
     )
 
 

@@ -18,14 +18,12 @@ from radii.balls import Ball, Box
 from radii.bounds._affine_maps import Layer, LayeredNetwork, layered, slack
 from radii.bounds._curves import Curves
 from radii.bounds._fusion import Fusion, fuse
-from radii.bounds._intervals import Interval
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, joined_bounds
 from radii.bounds._maxima import Maxima
+from radii.bounds._regions import Supports
 from radii.bounds._relaxations import Constants, PiecewiseLinear, Relaxation
-from radii.bounds._rules import enclose
 from radii.bounds._softmax import from_differences, is_single_softmax, pairs_of
-from radii.bounds._supports import Supports
-from radii.networks import MaxPool, Network, Sigmoid, Tanh
+from radii.networks import Interval, Network
 from radii.verdicts import FLOAT, Arithmetic
 
 Float64 = npt.NDArray[np.float64]
@@ -202,12 +200,18 @@ def _within_intervals(rows: Tensor, arguments: Interval) -> Interval:
 
 
 def _relaxed(layer: Layer, arguments: Interval) -> Relaxation:
+    """What the operator says of itself; without that, intervals of its values."""
+    operator = layer.operator
+    own: Relaxation | None = operator.relaxation(layer.shape, arguments)
+    if own is not None:
+        return own
     if layer.hinges is not None:
         return PiecewiseLinear.of(layer.hinges, arguments)
-    if isinstance(layer.operator, Sigmoid | Tanh):
-        return Curves.of(layer.operator, arguments)
-    if isinstance(layer.operator, MaxPool):
-        return Maxima.of(layer.operator.candidates(layer.shape), arguments)
+    if operator.curve is not None:
+        return Curves.of(operator, arguments)
+    candidates = operator.candidates(layer.shape)
+    if candidates is not None:
+        return Maxima.of(candidates, arguments)
     values = _values(layer, arguments)
     return Constants(values.low, values.high)
 
@@ -215,9 +219,9 @@ def _relaxed(layer: Layer, arguments: Interval) -> Relaxation:
 def _values(layer: Layer, arguments: Interval) -> Interval:
     shape = (len(arguments.low), *layer.shape)
     held = Interval(arguments.low.reshape(shape), arguments.high.reshape(shape))
-    found = enclose(layer.operator, [held])
+    values = layer.operator.enclosure(held)
     count = len(arguments.low)
-    return Interval(found.low.reshape(count, -1), found.high.reshape(count, -1))
+    return Interval(values.low.reshape(count, -1), values.high.reshape(count, -1))
 
 
 def _tightened(
@@ -260,13 +264,14 @@ def _value_error(
     network: LayeredNetwork, layer: Layer, arguments: Interval, values: Interval
 ) -> Tensor | None:
     """How far the runtime's values may be off, (regions, values); None where they are exact."""
-    if isinstance(layer.operator, MaxPool):
-        return None
-    shape = (len(arguments.low), *layer.shape)
-    held = Interval(arguments.low.reshape(shape), arguments.high.reshape(shape))
-    result = Interval(values.low.reshape(shape), values.high.reshape(shape))
-    found = network.errors.of_values(layer.operator, held, result)
-    return None if found is None else found.reshape(len(found), -1)
+    count = len(arguments.low)
+    shape, result = (count, *layer.shape), (count, *layer.operator.result_shape(layer.shape))
+    error = network.errors.of_values(
+        layer.operator,
+        Interval(arguments.low.reshape(shape), arguments.high.reshape(shape)),
+        Interval(values.low.reshape(result), values.high.reshape(result)),
+    )
+    return None if error is None else error.reshape(count, -1)
 
 
 def _without_overflow(values: Interval, loss: Tensor) -> Interval:

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from radii.bounds._intervals import Interval
 from radii.bounds._relaxations import Lines, Relaxation, UnitLines
-from radii.networks import Operator, Sigmoid, Tanh
+from radii.networks import Interval, Operator
 
 TANGENT_HALVINGS = 14
 """To find the tangent through an end; the offset is corrected, so this is precision only."""
@@ -44,11 +43,17 @@ class Curves(Relaxation):
 
     @classmethod
     def of(cls, operator: Operator, arguments: Interval) -> Curves:
-        assert isinstance(operator, Sigmoid | Tanh)
-        offset, scale, pace = (0.5, 0.5, 0.5) if isinstance(operator, Sigmoid) else (0.0, 1.0, 1.0)
-        low, high = arguments.low * pace, arguments.high * pace
+        curve = operator.curve
+        assert curve is not None
+        low, high = arguments.low * curve.pace, arguments.high * curve.pace
         return cls(
-            offset, scale, pace, low, high, _last_tangent(low, high), _last_tangent(-high, -low)
+            curve.offset,
+            curve.scale,
+            curve.pace,
+            low,
+            high,
+            _last_tangent(low, high),
+            _last_tangent(-high, -low),
         )
 
     @property

@@ -15,8 +15,8 @@ something underflow. S goes on through |W|, operator by operator, and n adds up 
 count everything that was ever added up since the last nonlinear node, so the bound also covers
 runtimes that fuse operators: that fold a batch normalisation into the convolution before it,
 multiply by a factor before or after it, or add the products of a layer one by one to a bias, or to
-the other part of a residual sum. Such a sum is what `_Held.summed` counts: ONNX Runtime makes one
-Gemm of MatMul and Add, which rounds what is added once for every block of products.
+the other part of a residual sum. Such a sum is what `_NodeErrors.summed` counts: ONNX Runtime makes
+one Gemm of MatMul and Add, which rounds what is added once for every block of products.
 
 Such rewriting matters most for what overflows or underflows: (x s) W is fine where s (x W) is not.
 So the largest number on the way, in whatever order factors are applied, is bounded as well (the
@@ -32,39 +32,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from radii.bounds._elementary import FLOAT32_ROUNDOFF, curve_error, log_softmax_error, softmax_error
-from radii.bounds._intervals import Interval
-from radii.bounds._magnitudes import (
-    EXACT_OPERATORS,
-    largest_weight,
-    linear_part_of,
-    magnitude_of,
-    reach_of,
-    single_factor_of,
-    term_count,
-)
 from radii.errors import UnsupportedQuery
 from radii.networks import (
-    Add,
-    AddConstant,
-    BatchNorm,
-    Cast,
-    DivideByConstant,
+    FLOAT32_ROUNDOFF,
     Graph,
-    LeakyRelu,
+    Interval,
     LogSoftmax,
+    NumberType,
     Operator,
-    PRelu,
-    Reciprocal,
-    Scale,
-    Sigmoid,
-    Softmax,
-    Subtract,
-    Tanh,
+    log_softmax_error,
 )
 from radii.verdicts import Arithmetic
 
@@ -85,21 +64,6 @@ files of float64 too, is inverted in that type, and multiplied with another one.
 
 SINGLE_FACTORS = 2.0**-40, 2.0**40
 """Between these, three such factors together are still normal numbers of float32."""
-
-
-@dataclass(frozen=True, slots=True)
-class NumberType:
-    """The unit roundoff, the smallest normal and the largest number of a floating-point type."""
-
-    unit: float
-    smallest: float
-    largest: float
-
-    @classmethod
-    def of(cls, dtype: np.dtype[np.floating]) -> NumberType:
-        numbers = np.finfo(dtype)
-        # 1 % below the largest: a sum that rounds up must not overflow either.
-        return cls(float(numbers.eps) / 2, float(numbers.tiny), 0.99 * float(numbers.max))
 
 
 def unprovable(graph: Graph, arithmetic: Arithmetic) -> str | None:
@@ -157,10 +121,10 @@ class FloatErrors:
             node = self.graph.nodes[index]
             held[index] = self._through(node.operator, [held[i] for i in node.inputs])
             is_safe &= self._is_safe(held[index])
-        found = held[source]
-        error = self._total(found)
+        arguments = held[source]
+        error = self._total(arguments)
         if isinstance(behind, LogSoftmax):
-            reached = found.size + error
+            reached = arguments.size + error
             error = error + self.of_logarithms(reached)
             # Differences to the largest entry must not overflow: two that do are equal.
             is_safe &= (2 * _flat(reached) < self._largest).all(1)
@@ -183,47 +147,27 @@ class FloatErrors:
         """
         if not self.arithmetic.is_float:
             return None
-        unit, widening = self.unit, self.arithmetic.widening
-        match operator:
-            case LeakyRelu() | PRelu():  # one product
-                return values.magnitude * (2 * unit) + self.smallest
-            case Sigmoid() | Tanh():
-                error = curve_error(operator, self.number.unit) * widening
-                return torch.full_like(arguments.low, error)
-            case Softmax():
-                length = arguments.low.shape[operator.axis + 1]
-                error = softmax_error(length, self.number.unit) * widening
-                return torch.full_like(arguments.low, error)
-            case LogSoftmax():
-                axis = operator.axis + 1
-                largest = arguments.magnitude.amax(axis, keepdim=True).expand_as(arguments.low)
-                count = arguments.low.shape[axis]
-                of_sum = softmax_error(count, self.number.unit) * widening
-                return log_softmax_error(largest, count, unit) + of_sum
-            case Reciprocal():
-                return values.magnitude * (2 * unit) + self.smallest
-            case _:
-                return None
+        return operator.value_error(arguments, values, self.number, self.arithmetic.widening)
 
     def _through(self, operator: Operator, inputs: list[_NodeErrors]) -> _NodeErrors:
         sizes = [held.size for held in inputs]
-        size = magnitude_of(operator)(*sizes)
+        size = operator.magnitude(*sizes)
         error = None
         if any(held.error is not None for held in inputs):
             given = [h.size * 0 if h.error is None else h.error for h in inputs]
-            error = linear_part_of(operator)(*given) * (1 + OWN_ROUNDING)
+            error = operator.linear_part(*given) * (1 + OWN_ROUNDING)
         largest = torch.stack([_flat(held.peak).amax(1) for held in inputs]).amax(0)
         largest = largest.reshape(-1, *(1,) * (size.dim() - 1))
         # A factor that is below 1 may come later, or one that follows may come earlier.
-        peak = torch.maximum(reach_of(operator, *(held.peak for held in inputs)), largest)
+        peak = torch.maximum(operator.reach(*(held.peak for held in inputs)), largest)
         peak, gain = peak * operator.gain, max(held.gain for held in inputs)
         roundings, summed = _joined(operator, inputs)
         narrowing = self._narrowing(operator)
         if narrowing == math.inf:
             peak = torch.full_like(peak, torch.inf)
-        if not isinstance(operator, EXACT_OPERATORS):
-            terms = term_count(operator, sizes, size) + OPERATOR_EXTRA_TERMS
-            gain *= largest_weight(operator) * operator.gain
+        if not operator.is_exact:
+            terms = operator.terms(sizes, size) + OPERATOR_EXTRA_TERMS
+            gain *= _largest_factor(operator) * operator.gain
             if self.smallest:
                 # The operator's own constants too: a factor that underflows may meet a mean.
                 met = _flat(peak).amax(1).reshape(largest.shape)
@@ -236,7 +180,7 @@ class FloatErrors:
 
     def _narrowing(self, operator: Operator) -> float:
         """What a factor loses in becoming a float32, relative; inf where it does not fit."""
-        factor = single_factor_of(operator)
+        factor = operator.single_factor()
         if not factor or not self.arithmetic.is_float or self.number.unit == FLOAT32_ROUNDOFF:
             return 0.0
         smallest, largest = SINGLE_FACTORS
@@ -285,7 +229,7 @@ class FloatErrors:
 
 
 def _flat(values: Tensor) -> Tensor:
-    """One row a region; values may be single numbers."""
+    """One row for each region; values may be single numbers."""
     return values.reshape(len(values), -1)
 
 
@@ -309,14 +253,20 @@ class _NodeErrors:
     narrowing: float = 0.0
 
 
+def _largest_factor(operator: Operator) -> float:
+    """The largest absolute value of the numbers that an operator multiplies with; at least 1."""
+    factors = operator.factors()
+    if factors is None or factors.numel() == 0:
+        return 1.0
+    return max(1.0, float(factors.abs().max()))
+
+
 def _joined(operator: Operator, inputs: list[_NodeErrors]) -> tuple[int, int]:
     """`roundings` and `summed` of a value, before its own operator rounds."""
-    if isinstance(operator, Add | Subtract):
-        summed = sum(held.summed for held in inputs)
-        return max(held.roundings + summed - held.summed for held in inputs), summed
     roundings = max(held.roundings for held in inputs)
-    if isinstance(
-        operator, (*EXACT_OPERATORS, AddConstant, BatchNorm, Cast, DivideByConstant, Scale)
-    ):
+    if operator.is_exact:
         return roundings, max(held.summed for held in inputs)
-    return roundings, 0
+    if operator.starts_sum:
+        return roundings, 0
+    summed = sum(held.summed for held in inputs)
+    return max(held.roundings + summed - held.summed for held in inputs), summed

@@ -16,9 +16,8 @@ import torch
 from scipy.sparse import csr_array, vstack
 from torch import Tensor
 
-from radii.bounds._float_errors import NumberType
 from radii.errors import UnsupportedQuery
-from radii.networks import Graph, Network, Operator, OperatorKind
+from radii.networks import Graph, Network, NumberType, Operator, OperatorKind
 
 Float64 = npt.NDArray[np.float64]
 
@@ -68,16 +67,16 @@ class Fusion:
         return sum(self.graph.nodes[stage.node].size for stage in self.stages)
 
 
-_fusions: dict[str, Fusion] = {}
+_fusions: dict[tuple[object, ...], Fusion] = {}
 
 
 def fuse(network: Network) -> Fusion:
-    """The fusion of a network; the last few are remembered by fingerprint."""
-    known = _fusions.pop(network.fingerprint, None)
+    """The fusion of a network; the last few are remembered."""
+    known = _fusions.pop(network.cache_key, None)
     fusion = known or _fuse(
         network.graph.in_dtype(torch.float64), NumberType.of(network.computed_in)
     )
-    _fusions[network.fingerprint] = fusion
+    _fusions[network.cache_key] = fusion
     while len(_fusions) > FUSIONS_KEPT:
         _fusions.pop(next(iter(_fusions)))
     return fusion
@@ -160,9 +159,9 @@ def _gradients(
             values[index] = node.operator(*(values[i] for i in node.inputs))
         flat = values[source].reshape(count, -1)
         chosen = flat[torch.arange(count), torch.arange(rows.start, rows.stop)]
-        found = torch.autograd.grad(chosen.sum(), inputs, allow_unused=True)
+        slopes = torch.autograd.grad(chosen.sum(), inputs, allow_unused=True)
     gradients = {}
-    for leaf, tensor, gradient in zip(leaves, inputs, found, strict=True):
+    for leaf, tensor, gradient in zip(leaves, inputs, slopes, strict=True):
         filled = torch.zeros_like(tensor) if gradient is None else gradient
         gradients[leaf] = filled.detach().reshape(count, -1).numpy()
     return chosen.detach().numpy(), gradients

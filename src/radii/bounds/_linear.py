@@ -19,9 +19,9 @@ import torch
 from torch import Tensor
 
 from radii.bounds._affine_maps import Layer, LayeredNetwork, slack
-from radii.bounds._intervals import Interval
+from radii.bounds._regions import Supports
 from radii.bounds._relaxations import Constants, Lines, Relaxation
-from radii.bounds._supports import Supports
+from radii.networks import Interval
 
 LOSS_ROUND_UP = 1 + 2.0**-7
 """Sums of losses are rounded themselves, here in float32 too: by less than this."""
@@ -51,9 +51,9 @@ class State:
 
     `values` holds an interval for each value by its node, the input included, and `all_errors` how
     far the values are off from what the operator should give, where they are; `errors` are those of
-    them that lines do not include. The lists have an entry a layer: what the units read, what a
-    coefficient of 1 on each of those loses to rounding, all lines that may be chosen, and those
-    that CROWN chooses.
+    them that lines do not include. The lists have an entry for each layer: what the units read,
+    what a coefficient of 1 on each of those loses to rounding, all lines that may be chosen, and
+    those that CROWN chooses.
     """
 
     network: LayeredNetwork
@@ -197,9 +197,8 @@ def joined_bounds(parts: list[LinearBounds], axis: int) -> LinearBounds:
 # Which inputs the looseness of a relaxation comes from.
 #
 # A unit's lines are apart because its argument varies; how much of that each input causes is read
-# off
-# the derivative of the argument, taken along the middle of all lines on the way. Cutting the input
-# with the largest share shrinks the gaps most.
+# off the derivative of the argument, taken along the middle of all lines on the way. Cutting the
+# input with the largest share shrinks the gaps most.
 
 
 def input_influence(state: State) -> Tensor:

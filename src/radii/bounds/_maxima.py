@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from radii.bounds._intervals import Interval
 from radii.bounds._relaxations import Lines, PulledRows, Relaxation, along
+from radii.networks import Interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)

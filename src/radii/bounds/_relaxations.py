@@ -14,8 +14,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from radii.bounds._intervals import Interval
-from radii.bounds._pieces import Hinges
+from radii.networks import Hinges, Interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,6 +139,34 @@ class Constants(Relaxation):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FixedLines(Relaxation):
+    """One line below and one above each unit, slope * argument + offset, with nothing to choose.
+
+    All are (regions, units). For operators of other packages.
+    """
+
+    lower_slope: Tensor
+    lower_offset: Tensor
+    upper_slope: Tensor
+    upper_offset: Tensor
+
+    @property
+    def start(self) -> None:
+        return None
+
+    @property
+    def is_loose(self) -> Tensor:
+        is_one = (self.lower_slope == self.upper_slope) & (self.lower_offset == self.upper_offset)
+        return ~is_one
+
+    def taken(self, index: Tensor) -> FixedLines:
+        return FixedLines(*(getattr(self, f.name)[index] for f in fields(self)))
+
+    def lines(self, choices: Tensor | None = None) -> Lines:
+        return UnitLines(*(getattr(self, f.name)[:, None] for f in fields(self)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _ConstantLines(Lines):
     low: Tensor
     high: Tensor
@@ -203,8 +230,8 @@ class PiecewiseLinear(Relaxation):
     def of(cls, hinges: Hinges, arguments: Interval) -> PiecewiseLinear:
         pieces = _Pieces.of(hinges, arguments)
         lower, upper, choices, is_bent = _one_bend(pieces, arguments)
-        found = cls(lower, upper, choices, is_bent)
-        return found if len(hinges.knee) < 2 else _with_both(found, hinges, arguments)
+        one_bend = cls(lower, upper, choices, is_bent)
+        return one_bend if len(hinges.knee) < 2 else _with_both(one_bend, hinges, arguments)
 
     @property
     def start(self) -> Tensor:
@@ -276,7 +303,7 @@ def _one_bend(pieces: _Pieces, z: Interval) -> tuple[Pencil, Pencil, Tensor, Ten
     return lower, upper, torch.stack([choice, choice]), is_bent
 
 
-def _with_both(found: PiecewiseLinear, hinges: Hinges, z: Interval) -> PiecewiseLinear:
+def _with_both(one_bend: PiecewiseLinear, hinges: Hinges, z: Interval) -> PiecewiseLinear:
     """Where a clip may bend twice: lines through the bend on either side, up to the far end."""
     low, high = (torch.as_tensor(knee).to(z.low).expand_as(z.low) for knee in hinges.knee)
     is_both = (z.low < low) & (z.high > high)
@@ -286,8 +313,8 @@ def _with_both(found: PiecewiseLinear, hinges: Hinges, z: Interval) -> Piecewise
     above = rise / torch.where(is_both, high - z.low, 1.0)
     starts = torch.stack([(z.high - low > low - z.low), (high - z.low > z.high - high)])
     return PiecewiseLinear(
-        found.lower.where(is_both, Pencil.through(low, low, zero, below)),
-        found.upper.where(is_both, Pencil.through(high, high, zero, above)),
-        torch.where(is_both, starts.to(z.low), found.choices),
-        found.is_bent | is_both,
+        one_bend.lower.where(is_both, Pencil.through(low, low, zero, below)),
+        one_bend.upper.where(is_both, Pencil.through(high, high, zero, above)),
+        torch.where(is_both, starts.to(z.low), one_bend.choices),
+        one_bend.is_bent | is_both,
     )

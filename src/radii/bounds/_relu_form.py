@@ -21,11 +21,38 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, hstack, identity
 
 from radii.bounds._fusion import Fusion, Stage
-from radii.bounds._pieces import hinges_of, windows_of
-from radii.networks import MaxPool
+from radii.errors import UnsupportedQuery
+from radii.networks import Hinges, Operator, OperatorKind
 
 Float64 = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """Entry i of the result is the largest of the input's entries `candidates[i]`."""
+
+    candidates: tuple[npt.NDArray[np.int64], ...]
+
+
+def hinges_of(operator: Operator, shape: tuple[int, ...], result: tuple[int, ...]) -> Hinges | None:
+    """The operator as hinges, from the shapes of its input and its result; None if it is a maximum.
+
+    Raises UnsupportedQuery for an operator that is not piecewise linear.
+    """
+    if operator.kind is not OperatorKind.PIECEWISE_LINEAR:
+        raise UnsupportedQuery(f"operator '{type(operator).__name__}' is not piecewise linear")
+    return operator.hinges(shape, result)
+
+
+def windows_of(operator: Operator, shape: tuple[int, ...]) -> Windows:
+    """For each entry of the result the entries of the flattened input it is the largest of."""
+    candidates = operator.candidates(shape)
+    if candidates is None:
+        raise UnsupportedQuery(
+            f"operator '{type(operator).__name__}' states neither its hinges nor its windows"
+        )
+    return Windows(tuple(np.unique(place[place >= 0]) for place in candidates.numpy()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,8 +110,12 @@ class _Builder:
         stages = []
         for stage in self.fusion.stages:
             argument = self.affine(stage)
-            made = self.maxima if isinstance(stage.operator, MaxPool) else self.hinges
-            units = made(stage, argument)
+            result = self.fusion.graph.nodes[stage.node].shape
+            hinges = hinges_of(stage.operator, stage.shape, result)
+            if hinges is None:
+                units = self.maxima(stage, argument)
+            else:
+                units = self.hinges(stage, hinges, argument)
             self.values[stage.node] = units.value
             stages.append(units)
         last = self.fusion.output
@@ -104,10 +135,7 @@ class _Builder:
             rows = rows + matrix @ self.padded(self.values[source])
         return csr_array(rows)
 
-    def hinges(self, stage: Stage, argument: csr_array) -> StageUnits:
-        result = self.fusion.graph.nodes[stage.node].shape
-        hinges = hinges_of(stage.operator, stage.shape, result)
-        assert hinges is not None
+    def hinges(self, stage: Stage, hinges: Hinges, argument: csr_array) -> StageUnits:
         read = argument[hinges.sources]
         value = _scaled(read, hinges.slope) + self.constant(hinges.offset)
         first, reads = len(self.layers), []
@@ -125,7 +153,6 @@ class _Builder:
         return StageUnits(stage, layers, tuple(reads), rows, passed, abs(hinges.slope))
 
     def maxima(self, stage: Stage, argument: csr_array) -> StageUnits:
-        assert isinstance(stage.operator, MaxPool)
         windows = windows_of(stage.operator, stage.shape).candidates
         winner = np.array([window[0] for window in windows])
         value = csr_array(argument[winner])

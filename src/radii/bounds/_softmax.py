@@ -24,13 +24,18 @@ import torch
 from scipy.sparse import identity
 from torch import Tensor
 
-from radii.bounds._elementary import smallest_exponent, softmax_ratio
-from radii.bounds._float_errors import NumberType
 from radii.bounds._fusion import Fusion
-from radii.bounds._intervals import Interval
-from radii.bounds._magnitudes import EXACT_OPERATORS
-from radii.bounds._rounding import ELEMENTARY_ULPS, sum_slack, widened
-from radii.networks import LogSoftmax, Operator, Softmax
+from radii.networks import (
+    ELEMENTARY_ULPS,
+    Interval,
+    LogSoftmax,
+    NumberType,
+    Operator,
+    Softmax,
+    smallest_exponent,
+    softmax_ratio,
+    sum_slack,
+)
 from radii.properties import Halfspaces
 from radii.verdicts import FLOAT, Arithmetic
 
@@ -54,7 +59,7 @@ def pairs_of(count: int) -> Tensor:
 
 
 def from_differences(operator: Operator, least: Tensor, count: int) -> Interval:
-    """Bounds of the (log-)softmax from lower bounds of the rows of `pairs_of`, a row a region."""
+    """Bounds of the (log-)softmax, one row for each region, from lower bounds of `pairs_of`."""
     is_other = ~torch.eye(count, dtype=torch.bool, device=least.device)
     of_pairs = least.new_full((len(least), count, count), 0.0)
     of_pairs[:, is_other] = least
@@ -67,8 +72,7 @@ def from_differences(operator: Operator, least: Tensor, count: int) -> Interval:
     high = torch.where(torch.isnan(high), 0.0, high).clamp(max=0)
     if isinstance(operator, LogSoftmax):
         return Interval(low, high)
-    low, high = widened(low.exp(), high.exp(), ELEMENTARY_ULPS)
-    return Interval(low.clamp(min=0), high.clamp(max=1))
+    return Interval(low.exp(), high.exp()).widened(ELEMENTARY_ULPS).clamped(0.0, 1.0)
 
 
 def without_softmax(
@@ -89,11 +93,11 @@ def without_softmax(
     if last.shape[last.operator.axis] != int(np.prod(last.shape)):
         return unchanged
     if isinstance(last.operator, Softmax):
-        found = _on_arguments(violations, fusion.number, arithmetic)
+        moved = _on_arguments(violations, fusion.number, arithmetic)
     else:
         rows = [row for polyhedron in violations for row in polyhedron.matrix]
-        found = tuple(violations) if all(_is_difference(row) for row in rows) else None
-    if found is None:
+        moved = tuple(violations) if all(_is_difference(row) for row in rows) else None
+    if moved is None:
         return unchanged
     output = replace(
         fusion.output,
@@ -105,7 +109,7 @@ def without_softmax(
         between=last.between,
     )
     bare = replace(fusion, stages=fusion.stages[:-1], output=output, behind=last.operator)
-    return bare, found
+    return bare, moved
 
 
 def _on_arguments(
@@ -160,7 +164,7 @@ def _difference(first: int, second: int, outputs: int) -> npt.NDArray[np.float64
 def _is_output(fusion: Fusion) -> bool:
     """The output is the last nonlinear node's value, entry by entry, and nothing rounds it."""
     last, output = fusion.stages[-1], fusion.output
-    if not all(isinstance(fusion.graph.nodes[i].operator, EXACT_OPERATORS) for i in output.between):
+    if not all(fusion.graph.nodes[i].operator.is_exact for i in output.between):
         return False
     matrix = output.maps.get(last.node)
     if set(output.maps) != {last.node} or matrix is None or np.any(output.offset != 0):

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from radii.datasets._acquisition import DataOrigin, ProgressCallback, acquire
 from radii.datasets._archives import gunzip
-from radii.datasets._cache import changed_files, manifest_of
-from radii.datasets._cache import root as data_root
-from radii.datasets._catalogue import CATALOGUE, PublishedSet, published_set
+from radii.datasets._cache import changed_files, data_root, manifest_of
+from radii.datasets._catalogue import CATALOGUE, PublishedSet, find_published, published_set
 from radii.datasets._conversion import convert, save
 from radii.datasets._dataset import Dataset, from_arrays
-from radii.datasets._digits import DIGITS_SPLITS
-from radii.datasets._digits import NAME as DIGITS
+from radii.datasets._files import is_verona
 from radii.datasets._images import extent
-from radii.datasets._sources import as_dataset, dataset_names, load, load_spec, read
+from radii.datasets._sources import (
+    DIGITS,
+    DIGITS_SPLITS,
+    as_dataset,
+    dataset_names,
+    load,
+    load_spec,
+    read,
+)
 from radii.datasets._specs import Spec, exists
-from radii.datasets.formats._verona import is_verona
 
 __all__ = [
-    "AXIS_ORDERS",
     "CATALOGUE",
     "DIGITS",
     "DIGITS_SPLITS",
@@ -34,6 +38,7 @@ __all__ = [
     "dataset_names",
     "exists",
     "extent",
+    "find_published",
     "from_arrays",
     "gunzip",
     "is_verona",

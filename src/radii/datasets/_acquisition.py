@@ -16,7 +16,7 @@ from pathlib import Path
 from radii import __version__
 from radii.datasets._cache import Manifest, place
 from radii.datasets._catalogue import Package, PublishedSet, Remote
-from radii.datasets.formats._gtsrb import GtsrbFolders
+from radii.datasets._layouts import GtsrbFolders
 from radii.errors import DataError
 
 IDLE_DOWNLOAD_SECONDS = 30.0
@@ -95,8 +95,8 @@ def fetch_package(package: Package, directory: Path) -> None:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DataError(f"package {package.name}: {package.tool} failed ({error})") from None
     if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
-        raise DataError(f"package {package.name}: {package.tool} failed ({said})")
+        message = (done.stderr.strip() or done.stdout.strip() or "no message").splitlines()[-1]
+        raise DataError(f"package {package.name}: {package.tool} failed ({message})")
 
 
 # Putting a published set in place: from files at hand, its official location, or a package.

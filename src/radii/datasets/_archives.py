@@ -65,9 +65,9 @@ class FileTree:
 
     def find(self, file_name: str) -> str | None:
         """The name of the file called `file_name` in the topmost directory that has one."""
-        found = self._called.get(file_name, [])
-        depths = [name.count("/") for name in found]
-        top = [n for n, depth in zip(found, depths, strict=True) if depth == min(depths)]
+        paths = self._called.get(file_name, [])
+        depths = [name.count("/") for name in paths]
+        top = [n for n, depth in zip(paths, depths, strict=True) if depth == min(depths)]
         if len(top) > 1:
             raise DataError(
                 f"{self.title}: '{top[0]}' and '{top[1]}' both fit; name one of their directories"

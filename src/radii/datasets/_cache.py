@@ -15,11 +15,9 @@ from pathlib import Path
 
 from radii.datasets._archives import FileTree, open_tree
 from radii.datasets._catalogue import PublishedSet
+from radii.datasets._files import read_npz, splits_of
 from radii.datasets._images import channels_first, extent
-from radii.datasets.formats._base import Split
-from radii.datasets.formats._gtsrb import GtsrbFolders
-from radii.datasets.formats._npz import read_npz, splits_of
-from radii.datasets.formats._registry import recognise
+from radii.datasets._layouts import GtsrbFolders, Split, recognise
 from radii.errors import DataError
 
 MANIFEST = "manifest.json"
@@ -48,7 +46,7 @@ class Manifest:
     version: int = MANIFEST_VERSION
 
 
-def root() -> Path:
+def data_root() -> Path:
     """$RADII_DATA, or radii's directory below $XDG_CACHE_HOME, or ~/.cache/radii."""
     if chosen := os.environ.get("RADII_DATA"):
         return Path(chosen).expanduser()
@@ -58,7 +56,7 @@ def root() -> Path:
 
 def manifest_of(known: PublishedSet) -> Manifest | None:
     """The manifest of a set that is in place; None if it is not."""
-    path = root() / known.name / MANIFEST
+    path = data_root() / known.name / MANIFEST
     try:
         record = json.loads(path.read_bytes())
         if record["version"] != MANIFEST_VERSION:
@@ -84,7 +82,7 @@ def read_placed(known: PublishedSet, split: str) -> Split:
     if split not in manifest.counts:
         have = " and ".join(manifest.counts)
         raise DataError(f"data set '{known.name}' was put in place with {have} only, not '{split}'")
-    directory = root() / known.name
+    directory = data_root() / known.name
     expected = {f.name: known.files.get(f.name, f.sha256) for f in manifest.files}
 
     def checked(name: str) -> bytes:
@@ -104,7 +102,7 @@ def changed_files(known: PublishedSet) -> tuple[str, ...]:
         raise DataError(
             f"data set '{known.name}' is not in place; run: radii data get {known.name}"
         )
-    directory = root() / known.name
+    directory = data_root() / known.name
     return tuple(f.name for f in manifest.files if _stored(directory / f.name) != f)
 
 
@@ -127,7 +125,7 @@ def place(known: PublishedSet, path: Path, *, source: str, side: int | None = No
         _check_official(known, files, shape, path)
         manifest = Manifest(known.name, source, bool(known.files), shape, counts, files)
         (directory / MANIFEST).write_text(json.dumps(asdict(manifest), indent=2) + "\n")
-        _replace(root() / known.name, directory)
+        _replace(data_root() / known.name, directory)
     return manifest
 
 
@@ -150,7 +148,7 @@ def _npz_split(path: Path, split: str) -> Split:
     if images.dtype != "uint8" or images.ndim != 4 or labels.shape != images.shape[:1]:
         raise DataError(
             f"{path}: {split} images are {images.dtype} {images.shape} with labels {labels.shape}; "
-            "expected are uint8 pixels (N, H, W) or (N, H, W, C) and one label an image"
+            "expected are uint8 pixels (N, H, W) or (N, H, W, C) and one label for each image"
         )
     if labels.dtype.kind not in "iu" or (
         labels.size and not 0 <= labels.min() <= labels.max() < 256
@@ -171,14 +169,14 @@ def _check_official(
                 f"{path}: its images are {extent(shape)}, those of '{known.name}' "
                 f"are {extent(known.shape)}"
             )
-        found = {file.name: file.sha256 for file in files}
+        stored = {file.name: file.sha256 for file in files}
         for name, sha256 in known.files.items():
-            if name not in found:
+            if name not in stored:
                 raise DataError(f"{path}: '{name}' of '{known.name}' is missing")
-            if found[name] != sha256:
+            if stored[name] != sha256:
                 raise DataError(
                     f"{path}: '{name}' is not that of the official '{known.name}' (its sha256 is "
-                    f"{found[name][:16]}..., not {sha256[:16]}...); use other data by its path"
+                    f"{stored[name][:16]}..., not {sha256[:16]}...); use other data by its path"
                 )
 
 
@@ -196,11 +194,12 @@ def _stored(path: Path) -> StoredFile | None:
 def _new_directory(name: str) -> Iterator[Path]:
     """A directory beside the final one, removed unless it was moved away."""
     try:
-        root().mkdir(parents=True, exist_ok=True)
-        directory = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=root()))
+        data_root().mkdir(parents=True, exist_ok=True)
+        directory = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=data_root()))
     except OSError as error:
         raise DataError(
-            f"{root()}: cannot be written ({error.strerror}); set RADII_DATA to another directory"
+            f"{data_root()}: cannot be written ({error.strerror}); "
+            "set RADII_DATA to another directory"
         ) from None
     try:
         yield directory

@@ -9,10 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from radii.datasets.formats._base import Layout
-from radii.datasets.formats._cifar10 import CifarBatches, CifarStrips
-from radii.datasets.formats._gtsrb import GtsrbFolders
-from radii.datasets.formats._idx import Idx
+from radii.datasets._layouts import CifarBatches, CifarStrips, GtsrbFolders, Idx, Layout
 from radii.errors import DataError
 
 
@@ -52,25 +49,37 @@ class PublishedSet:
     files: dict[str, str] = field(default_factory=dict)
 
 
-def find(name: str) -> PublishedSet | None:
+def find_published(name: str) -> PublishedSet | None:
     """The set of that name; `CIFAR-10`, `cifar_10` and `cifar10` are the same one."""
     plain = re.sub(r"[-_ ]", "", name.lower())
     return next((s for s in CATALOGUE if s.name.replace("-", "") == plain), None)
 
 
 def published_set(name: str) -> PublishedSet:
-    """Like `find`, or a DataError that lists the names."""
-    known = find(name)
+    """Like `find_published`, or a DataError that lists the names."""
+    known = find_published(name)
     if known is None:
         names = ", ".join(s.name for s in CATALOGUE)
         raise DataError(f"data set '{name}' is not one that can be put in place: {names}")
     return known
 
 
-def _idx_remotes(bases: tuple[str, ...], digests: dict[str, str]) -> tuple[Remote, ...]:
+IDX_FILES = (
+    "train-images-idx3-ubyte",
+    "train-labels-idx1-ubyte",
+    "t10k-images-idx3-ubyte",
+    "t10k-labels-idx1-ubyte",
+)
+"""The files of MNIST and of sets in its form."""
+
+
+def _idx_remotes(bases: tuple[str, ...], digests: tuple[str, ...]) -> tuple[Remote, ...]:
+    """The four files, packed, on each of several servers."""
     return tuple(
-        Remote(tuple(base + name for base in bases), name, 64 << 20, f"sha256:{digest}")
-        for name, digest in digests.items()
+        Remote(
+            tuple(f"{base}{name}.gz" for base in bases), f"{name}.gz", 64 << 20, f"sha256:{digest}"
+        )
+        for name, digest in zip(IDX_FILES, digests, strict=True)
     )
 
 
@@ -90,35 +99,25 @@ MNIST = PublishedSet(
             "https://ossci-datasets.s3.amazonaws.com/mnist/",
             "http://yann.lecun.com/exdb/mnist/",
         ),
-        {
-            "train-images-idx3-ubyte.gz": (
-                "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"
-            ),
-            "train-labels-idx1-ubyte.gz": (
-                "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"
-            ),
-            "t10k-images-idx3-ubyte.gz": (
-                "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"
-            ),
-            "t10k-labels-idx1-ubyte.gz": (
-                "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"
-            ),
-        },
+        (
+            "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+            "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+            "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+            "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+        ),
     ),
-    files={
-        "train-images-idx3-ubyte": (
-            "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
-        ),
-        "train-labels-idx1-ubyte": (
-            "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
-        ),
-        "t10k-images-idx3-ubyte": (
-            "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"
-        ),
-        "t10k-labels-idx1-ubyte": (
-            "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"
-        ),
-    },
+    files=dict(
+        zip(
+            IDX_FILES,
+            (
+                "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+                "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+                "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+                "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+            ),
+            strict=True,
+        )
+    ),
 )
 
 FASHION_MNIST = PublishedSet(
@@ -144,35 +143,25 @@ FASHION_MNIST = PublishedSet(
     package=Package("apt-get", "dataset-fashion-mnist", "/usr/share/datasets/fashion-mnist"),
     remotes=_idx_remotes(
         ("http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",),
-        {
-            "train-images-idx3-ubyte.gz": (
-                "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84"
-            ),
-            "train-labels-idx1-ubyte.gz": (
-                "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845"
-            ),
-            "t10k-images-idx3-ubyte.gz": (
-                "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073"
-            ),
-            "t10k-labels-idx1-ubyte.gz": (
-                "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5"
-            ),
-        },
+        (
+            "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+            "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+            "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+            "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+        ),
     ),
-    files={
-        "train-images-idx3-ubyte": (
-            "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"
-        ),
-        "train-labels-idx1-ubyte": (
-            "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9"
-        ),
-        "t10k-images-idx3-ubyte": (
-            "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b"
-        ),
-        "t10k-labels-idx1-ubyte": (
-            "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"
-        ),
-    },
+    files=dict(
+        zip(
+            IDX_FILES,
+            (
+                "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+                "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+                "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+                "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+            ),
+            strict=True,
+        )
+    ),
 )
 
 CIFAR10 = PublishedSet(

@@ -77,7 +77,7 @@ def save(path: Path, parts: Sequence[Dataset]) -> None:
 
 
 def save_csv(path: Path, parts: Sequence[Dataset]) -> None:
-    """One row an image: its label, and then its values, flat, as float32 reads them back."""
+    """One row for each image: its label, and then its values, flat, as float32 reads them back."""
     import pandas as pd
 
     if len(parts) > 1:

@@ -125,7 +125,7 @@ class Dataset:
         short = sizes < count
         if short.any():
             raise self._too_few(
-                f"{count} images a class are asked for, but class {labels[short][0]} "
+                f"{count} images of each class are asked for, but class {labels[short][0]} "
                 f"has {sizes[short][0]}"
             )
         return self._quotas(dict.fromkeys(labels.tolist(), count), seed)
@@ -176,8 +176,8 @@ class Dataset:
                 raise self._too_few(f"range bound {bound} is beyond the end")
         return which
 
-    def _too_few(self, asked: str) -> DataError:
-        return DataError(f"{self.title}: {asked}; it holds {len(self)}")
+    def _too_few(self, request: str) -> DataError:
+        return DataError(f"{self.title}: {request}; it holds {len(self)}")
 
     def _at(self, positions: Int64) -> Dataset:
         if not positions.size:
@@ -203,7 +203,7 @@ def from_arrays(
     split: str | None = None,
     classes: Sequence[str] | None = None,
 ) -> Dataset:
-    """A data set of arrays: `images` (N, ...) and one integer label an image.
+    """A data set of arrays: `images` (N, ...) and one integer label for each image.
 
     uint8 images are divided by 255; others are taken as they are. (N, H, W) gets a channel axis and
     (N, H, W, C) is turned to channels first; (N, features) stays flat.
@@ -212,7 +212,7 @@ def from_arrays(
     if array.dtype.kind not in "biuf":
         raise DataError(f"{name}: images of type {array.dtype} are not numbers")
     if array.ndim < 2:
-        raise DataError(f"{name}: images of shape {array.shape} need one row an image")
+        raise DataError(f"{name}: images of shape {array.shape} need one row for each image")
     if 0 in array.shape:
         raise DataError(f"{name}: images of shape {array.shape} are empty")
     if array.dtype.kind == "f":
@@ -228,12 +228,12 @@ def from_arrays(
 
 
 def whole_labels(labels: npt.ArrayLike, name: str) -> Int64:
-    """The labels as int64, one an image; a DataError if they are not whole numbers >= 0."""
+    """The labels as int64, one for each image; a DataError if they are not whole numbers >= 0."""
     array = np.asarray(labels)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise DataError(f"{name}: labels of shape {array.shape} are not one number an image")
+        raise DataError(f"{name}: labels of shape {array.shape} are not one number for each image")
     if array.dtype.kind not in "biuf":
         raise DataError(f"{name}: labels of type {array.dtype} are not integers")
     if array.dtype.kind == "f":

@@ -62,7 +62,7 @@ class Stack(Images):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Files(Images):
-    """One picture a file, decoded when asked for; all must have the shape of the first."""
+    """One picture in each file, decoded when asked for; all must have the shape of the first."""
 
     paths: tuple[Path, ...]
     shape: tuple[int, ...]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.resources import files as resource_files
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.datasets import _catalogue as catalogue
-from radii.datasets import _digits as digits
 from radii.datasets._archives import open_tree
 from radii.datasets._cache import read_placed
 from radii.datasets._dataset import Dataset, from_arrays
+from radii.datasets._files import is_verona, read_csv, read_folder, read_npz, read_verona
 from radii.datasets._images import Stack
+from radii.datasets._layouts import recognise
 from radii.datasets._specs import Spec, exists
-from radii.datasets.formats._npz import read_npz
-from radii.datasets.formats._registry import recognise
-from radii.datasets.formats._tables import read_csv, read_folder
-from radii.datasets.formats._verona import is_verona, read_verona
 from radii.errors import DataError
 from radii.plugins import PluginGroup, load_plugin, package_of, plugin_names
 
@@ -29,9 +27,9 @@ ARCHIVE_SUFFIXES = (".zip", ".tar", ".tgz", ".gz", ".xz", ".bz2", ".deb")
 def load(name: str, split: str = "test") -> Dataset:
     """A split of the embedded digits, of a published set that is in place, or of a set that another
     package declares."""
-    if name.lower() == digits.NAME:
-        return digits.load_digits(split)
-    known = catalogue.find(name)
+    if name.lower() == DIGITS:
+        return _load_digits(split)
+    known = catalogue.find_published(name)
     if known is None:
         declared = _load_declared(name, split)
         if declared is None:
@@ -51,7 +49,7 @@ def load(name: str, split: str = "test") -> Dataset:
 
 def dataset_names() -> tuple[str, ...]:
     """Radii's own and those of other packages."""
-    own = (digits.NAME, *(published.name for published in catalogue.CATALOGUE))
+    own = (DIGITS, *(published.name for published in catalogue.CATALOGUE))
     return (*own, *(name for name in plugin_names(PluginGroup.DATASETS) if name not in own))
 
 
@@ -72,7 +70,7 @@ def _load_declared(name: str, split: str) -> Dataset | None:
 def load_spec(spec: str | Spec) -> Dataset:
     """The images that a spec asks for; `radii.datasets._specs` shows how it is written."""
     parsed = Spec.parse(spec) if isinstance(spec, str) else spec
-    is_name = parsed.location.lower() == digits.NAME or catalogue.find(parsed.location)
+    is_name = parsed.location.lower() == DIGITS or catalogue.find_published(parsed.location)
     if is_name:
         return parsed.select(load(parsed.location, parsed.split or "test"))
     path = Path(parsed.location)
@@ -93,8 +91,8 @@ def read(path: str | Path, split: str | None = None) -> Dataset:
         names = ", ".join(dataset_names())
         raise DataError(f"data '{path}' is neither a data set ({names}) nor a file or folder")
     if path.suffix.lower() == ".npz":
-        images, labels, found = read_npz(path, split)
-        return from_arrays(images, labels, name=path.name, split=found)
+        images, labels, stored_split = read_npz(path, split)
+        return from_arrays(images, labels, name=path.name, split=stored_split)
     if path.suffix.lower() == ".csv":
         _refuse_split(path, split)
         features, labels = read_csv(path)
@@ -127,7 +125,8 @@ def _read_layout(path: Path, split: str | None) -> Dataset | None:
 
 
 def _read_pictures(path: Path, split: str | None) -> Dataset:
-    """A folder a class; where `split` names a subfolder, as in folder/train/3/x.png, that one."""
+    """One folder for each class, below the subfolder that `split` names, if there is one: as in
+    folder/train/3/x.png."""
     root = path
     if split is not None:
         root = path / split
@@ -194,3 +193,41 @@ def _as_array(values: Any) -> npt.NDArray[Any]:
     if hasattr(values, "detach"):
         values = values.detach().cpu()
     return np.asarray(values)
+
+
+# The embedded data set: 1797 handwritten digits of 8x8 pixels.
+#
+# Source: the test set of "Optical Recognition of Handwritten Digits" (E. Alpaydin and C. Kaynak,
+# 1998, UCI Machine Learning Repository, licence CC BY 4.0), in the order in which scikit-learn
+# ships it (BSD-3-Clause). A pixel counts the inked ones of a 4x4 block, 0 to 16, and is divided by
+# 16. `scripts/embed_digits.py` makes the file.
+#
+# The first 1297 images are `train`, the last 500 are `test`. Nothing is shuffled, because
+# neighbours in the file tend to come from the same writer, and shuffling would put a writer on both
+# sides.
+
+
+DIGITS = "digits"
+DIGITS_SPLITS = {"train": slice(0, 1297), "test": slice(1297, 1797)}
+LARGEST_PIXEL = 16.0
+
+
+def _load_digits(split: str) -> Dataset:
+    """The embedded digits; images in [0, 1] of shape (1, 8, 8)."""
+    if split not in DIGITS_SPLITS:
+        raise DataError(f"data set '{DIGITS}' has splits train and test, not '{split}'")
+    with (
+        resource_files("radii.datasets").joinpath("digits.npz").open("rb") as stream,
+        np.load(stream, allow_pickle=False) as arrays,
+    ):
+        images, labels = (
+            arrays["images"][DIGITS_SPLITS[split]],
+            arrays["labels"][DIGITS_SPLITS[split]],
+        )
+    return Dataset(
+        Stack(images[:, None], LARGEST_PIXEL),
+        labels.astype(np.int64),
+        name=DIGITS,
+        split=split,
+        classes=tuple("0123456789"),
+    )

@@ -45,16 +45,16 @@ class SelectionStep:
     @classmethod
     def parse(cls, text: str, spec: str) -> SelectionStep:
         body = " ".join(text.split())
-        if found := _SLICE.fullmatch(body):
-            return cls("slice", tuple(None if g is None else int(g) for g in found.groups()))
+        if match := _SLICE.fullmatch(body):
+            return cls("slice", tuple(None if g is None else int(g) for g in match.groups()))
         if _LIST.fullmatch(body):
             return cls("indices", _numbers(body))
-        if found := _CLASSES.fullmatch(body):
-            return cls("class", _numbers(found[1]))
-        found = _DRAW.fullmatch(body)
-        if found is None or (found[1] == "first" and found[3]):
+        if match := _CLASSES.fullmatch(body):
+            return cls("class", _numbers(match[1]))
+        match = _DRAW.fullmatch(body)
+        if match is None or (match[1] == "first" and match[3]):
             raise DataError(f"data '{spec}': selection [{text}] is not one of {GRAMMAR}")
-        return cls(found[1], (int(found[2]),), None if found[3] is None else int(found[3]))
+        return cls(match[1], (int(match[2]),), None if match[3] is None else int(match[3]))
 
     def apply(self, data: Dataset) -> Dataset:
         whole = [number for number in self.numbers if number is not None]
@@ -87,8 +87,8 @@ class Spec:
     def parse(cls, text: str) -> Spec:
         """A DataError explains what cannot be read; nothing is loaded."""
         stripped = text.strip()
-        found = _BRACKETS.fullmatch(stripped)
-        location, brackets = (found["location"], found["steps"]) if found else (stripped, "")
+        match = _BRACKETS.fullmatch(stripped)
+        location, brackets = (match["location"], match["steps"]) if match else (stripped, "")
         if brackets and exists(stripped):
             location, brackets = stripped, ""
         steps = tuple(

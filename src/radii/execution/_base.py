@@ -131,21 +131,13 @@ class SealedToolbox:
 
     @classmethod
     def pack(cls, toolbox: Toolbox) -> SealedToolbox:
-        networks = tuple(
-            (network.onnx_bytes, network.domain, network.name)
-            for network in toolbox.networks.values()
-        )
+        networks = tuple(toolbox.networks.values())
         tools = (toolbox.attack, toolbox.verifier, toolbox.seed, toolbox.grid)
         names = {kind: toolbox.name_of(kind) for kind in QuestionKind}
         return cls(pickle.dumps((networks, tools)), names, toolbox.memory_bytes)
 
     def unpack(self) -> Toolbox:
-        from radii.networks import Network
-
-        models, (attack, verifier, seed, grid) = pickle.loads(self.sealed)
-        networks = (
-            Network.from_bytes(model, domain=domain, name=name) for model, domain, name in models
-        )
+        networks, (attack, verifier, seed, grid) = pickle.loads(self.sealed)
         by_fingerprint = {network.fingerprint: network for network in networks}
         return Toolbox(by_fingerprint, attack, verifier, seed, grid, self.memory_bytes)
 

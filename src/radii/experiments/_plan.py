@@ -23,9 +23,9 @@ from radii.execution import (
 from radii.experiments import _selection as selection
 from radii.experiments._description import Experiment, Settings
 from radii.experiments._fields import differences
-from radii.networks import Network, distinct_names, load_network
+from radii.networks import Network, load_network
 from radii.processes import check_room, memory_share, usable_workers
-from radii.queries import Instance, Query
+from radii.queries import Instance, Query, distinct_names
 from radii.search import Question, QuestionKind
 from radii.store import Store, selection_of
 from radii.verdicts import Arithmetic, Result, Verdict

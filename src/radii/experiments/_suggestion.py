@@ -11,9 +11,7 @@ import numpy as np
 
 from radii import __version__
 from radii.balls import Domain
-from radii.datasets import Spec, exists, extent
-from radii.datasets import _catalogue as catalogue
-from radii.datasets import _digits as digits
+from radii.datasets import DIGITS, Spec, exists, extent, find_published
 from radii.experiments._description import Experiment
 from radii.experiments._fields import printable, to_toml
 from radii.experiments._inspection import Inspection
@@ -121,7 +119,7 @@ def _relative(path: str, beside: Path) -> str:
 def _relative_spec(data: str, beside: Path) -> str:
     """A spec of a file, with the file's path relative; names of data sets stay."""
     location = Spec.parse(data).location
-    is_name = location.lower() == digits.NAME or catalogue.find(location)
+    is_name = location.lower() == DIGITS or find_published(location)
     if is_name or not exists(location):
         return data
     return data.replace(location, _relative(location, beside), 1)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from radii.networks._exchange import as_network, distinct_names, from_foolbox, from_torch
+from radii.networks._exchange import as_network, from_foolbox, from_torch
 from radii.networks._graph import Graph, Node
-from radii.networks._network import Network, load_network
+from radii.networks._network import DomainLike, Network, load_network
 from radii.networks.operators._activations import (
+    FLOAT32_ROUNDOFF,
+    MEASURED_ERRORS,
     Clip,
     LeakyRelu,
     LogSoftmax,
@@ -17,19 +19,12 @@ from radii.networks.operators._activations import (
     Sigmoid,
     Softmax,
     Tanh,
+    log_softmax_error,
+    smallest_exponent,
+    softmax_error,
+    softmax_ratio,
 )
-from radii.networks.operators._arrangement import (
-    Concat,
-    Expand,
-    Pad,
-    Reshape,
-    Select,
-    Slice,
-    Transpose,
-)
-from radii.networks.operators._base import Input, Operator, OperatorKind
-from radii.networks.operators._convolution import Convolution, TransposedConvolution
-from radii.networks.operators._elementwise import (
+from radii.networks.operators._arithmetic import (
     Add,
     AddConstant,
     Cast,
@@ -40,13 +35,48 @@ from radii.networks.operators._elementwise import (
     Scale,
     Subtract,
 )
-from radii.networks.operators._normalization import BatchNorm
-from radii.networks.operators._pooling import AveragePool, MaxPool
+from radii.networks.operators._arrangement import (
+    Concat,
+    Expand,
+    Pad,
+    Reshape,
+    Select,
+    Slice,
+    Transpose,
+)
+from radii.networks.operators._base import (
+    Hinges,
+    Input,
+    NumberType,
+    OnnxNode,
+    Operator,
+    OperatorKind,
+    OperatorLike,
+    SumOfProducts,
+    TanhCurve,
+    WeightedSum,
+)
+from radii.networks.operators._convolution import (
+    BatchNorm,
+    Convolution,
+    TransposedConvolution,
+    Window,
+)
+from radii.networks.operators._intervals import (
+    BOUND_EXTRA_TERMS,
+    ELEMENTARY_ULPS,
+    Interval,
+    next_above,
+    sum_slack,
+)
+from radii.networks.operators._pooling import AveragePool, MaxPool, ReduceMean, ReduceSum
 from radii.networks.operators._products import Dense, MatMul, ProductFromLeft, ProductFromRight
-from radii.networks.operators._reductions import ReduceMean, ReduceSum
-from radii.networks.operators._windows import Window
 
 __all__ = [
+    "BOUND_EXTRA_TERMS",
+    "ELEMENTARY_ULPS",
+    "FLOAT32_ROUNDOFF",
+    "MEASURED_ERRORS",
     "Add",
     "AddConstant",
     "AveragePool",
@@ -58,9 +88,12 @@ __all__ = [
     "Dense",
     "Divide",
     "DivideByConstant",
+    "DomainLike",
     "Expand",
     "Graph",
+    "Hinges",
     "Input",
+    "Interval",
     "LeakyRelu",
     "LogSoftmax",
     "MatMul",
@@ -68,8 +101,11 @@ __all__ = [
     "Multiply",
     "Network",
     "Node",
+    "NumberType",
+    "OnnxNode",
     "Operator",
     "OperatorKind",
+    "OperatorLike",
     "PRelu",
     "Pad",
     "ProductFromLeft",
@@ -85,30 +121,37 @@ __all__ = [
     "Slice",
     "Softmax",
     "Subtract",
+    "SumOfProducts",
     "Tanh",
+    "TanhCurve",
     "Transpose",
     "TransposedConvolution",
+    "WeightedSum",
     "Window",
     "as_network",
     "compare_with_replay",
     "constant_outputs",
-    "distinct_names",
     "from_foolbox",
     "from_torch",
     "load_network",
+    "log_softmax_error",
+    "next_above",
     "node_title",
     "per_channel",
     "read_model",
     "signature",
+    "smallest_exponent",
+    "softmax_error",
+    "softmax_ratio",
     "sorted_nodes",
+    "sum_slack",
     "without_last",
 ]
 
 if TYPE_CHECKING:
     from radii.networks._building import constant_outputs
-    from radii.networks._loading import compare_with_replay, without_last
+    from radii.networks._loading import compare_with_replay, per_channel, without_last
     from radii.networks._models import node_title, read_model, signature, sorted_nodes
-    from radii.networks._normalization import per_channel
 
 _ONNX_HOMES = {
     "constant_outputs": "_building",
@@ -118,7 +161,7 @@ _ONNX_HOMES = {
     "signature": "_models",
     "sorted_nodes": "_models",
     "without_last": "_loading",
-    "per_channel": "_normalization",
+    "per_channel": "_loading",
 }
 """What reads ONNX models loads on first use: a network that was loaded needs no onnx package."""
 

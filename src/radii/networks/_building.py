@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -22,23 +23,92 @@ from radii.networks._models import (
     sorted_nodes,
     type_name,
 )
-from radii.networks.operators._elementwise import AddConstant, Cast
+from radii.networks.operators._arithmetic import AddConstant, Cast
+from radii.networks.operators._base import (
+    MAX_VALUES,
+    TRANSLATORS,
+    Array,
+    Input,
+    OnnxNode,
+    Operator,
+    OperatorLike,
+    Translator,
+    translator_of,
+)
 from radii.networks.operators._products import Dense
-from radii.networks.translation._base import MAX_VALUES, OnnxNode, Translation
-from radii.networks.translation._registry import TRANSLATORS
+from radii.plugins import PluginGroup, load_plugin
+
+STANDARD_DOMAINS = ("", "ai.onnx")
+"""The domains of ONNX itself."""
 
 PASSED_THROUGH = ("Identity", "Dropout", "Cast")
 """Operators that change nothing in inference between real numbers, and so leave no node, unless
 they round: a cast from float64 to float32."""
 
 
-def build_graph(model: onnx.ModelProto, signature: Signature, network: str) -> Graph:
+@dataclass(slots=True)
+class Translation:
+    """A graph under construction.
+
+    `operators` are translated as they say, before those that radii knows: see `load_network`.
+    `values` maps ONNX names to node indices or constants; `unavailable` those of outputs that are
+    not computed to the operator and node that would have to. `has_doubles` says that some value
+    may be in float64; `rounded_constants` names the first node whose constants runtimes may round
+    differently.
+    """
+
+    network: str
+    opset: int
+    operators: Mapping[str, OperatorLike] = field(default_factory=dict)
+    has_doubles: bool = False
+    rounded_constants: str | None = None
+    nodes: list[Node] = field(default_factory=list)
+    values: dict[str, int | Array] = field(default_factory=dict)
+    unavailable: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _names: set[str] = field(default_factory=set)
+
+    def add_input(self, name: str, shape: tuple[int, ...]) -> None:
+        self.values[name] = len(self.nodes)
+        self.nodes.append(Node(self._unique(name), Input(), (), shape))
+
+    def add(self, name: str, operator: Operator, inputs: Sequence[int]) -> int:
+        """Append a node; its shape is what the operator gives for the inputs' shapes."""
+        shapes = [self.nodes[i].shape for i in inputs]
+        try:
+            shape = operator.result_shape(*shapes)
+        except ValueError as error:
+            raise NetworkError(
+                f"{self.network}: node '{name}' does not fit its inputs: {error}"
+            ) from None
+        if np.prod(shape, dtype=float) > MAX_VALUES:
+            raise NetworkError(
+                f"{self.network}: node '{name}' gives values of shape {shape}, which is too large"
+            )
+        self.nodes.append(Node(self._unique(name), operator, tuple(inputs), shape))
+        return len(self.nodes) - 1
+
+    def _unique(self, name: str) -> str:
+        candidate, count = name, 1
+        while candidate in self._names:
+            count += 1
+            candidate = f"{name}_{count}"
+        self._names.add(candidate)
+        return candidate
+
+
+def build_graph(
+    model: onnx.ModelProto,
+    signature: Signature,
+    network: str,
+    operators: Mapping[str, OperatorLike] | None = None,
+) -> Graph:
     """The graph, with everything folded that does not depend on the network's input."""
     if np.prod(signature.shape, dtype=float) > MAX_VALUES:
         raise NetworkError(f"{network}: inputs of shape {signature.input_shape} are too large")
     nodes = sorted_nodes(model, signature.output, network)
     used = {name for node in nodes for name in node.input}
-    translation = Translation(network, signature.opset, has_doubles=signature.dtype == np.float64)
+    has_doubles = signature.dtype == np.float64
+    translation = Translation(network, signature.opset, operators or {}, has_doubles)
     for tensor in model.graph.initializer:
         if tensor.name in used:
             translation.values[tensor.name] = array(tensor, network)
@@ -67,28 +137,38 @@ def _translate(translation: Translation, node: onnx.NodeProto) -> None:
             raise NetworkError(
                 f"{network}: node '{node_title(node)}' reads '{source}', which nothing defines"
             )
-    if node.domain not in ("", "ai.onnx"):
-        raise UnsupportedOperator(f"{node.domain}.{node.op_type}", node_title(node), network)
-    known = {s: v for s in filter(None, node.input) if not isinstance(v := values[s], int)}
+    inputs = set(filter(None, node.input))
+    known = {name: value for name in inputs if not isinstance(value := values[name], int)}
     call = OnnxNode(translation, node, node_title(node))
-    if node.op_type in ("Shape", "Size") and node.input:
+    is_standard = node.domain in STANDARD_DOMAINS
+    if is_standard and node.op_type in ("Shape", "Size") and node.input:
         values[node.output[0]] = _extent(call)
-    elif len(known) == len(set(filter(None, node.input))):
+    elif is_standard and len(known) == len(inputs):
         outputs = constant_outputs(node, known, translation.opset, network)
         if translation.rounded_constants is None and rounds_freely(node, outputs):
             translation.rounded_constants = f"{node_title(node)} ({node.op_type})"
         values.update(zip(filter(None, node.output), outputs, strict=True))
-    elif node.op_type in PASSED_THROUGH:
+    elif is_standard and node.op_type in PASSED_THROUGH:
         _bind(call, [_passed_through(call)])
-    elif node.op_type in TRANSLATORS:
-        _bind(call, _nodes_for(call))
     else:
+        _bind(call, _nodes_for(call, _translator(call)))
+
+
+def _translator(call: OnnxNode) -> Translator:
+    """What is handed in comes first, then what radii knows, then what is installed."""
+    name = call.operator
+    for known in (call.translation.operators, TRANSLATORS):
+        if name in known:
+            return translator_of(known[name])
+    operator: OperatorLike | None = load_plugin(PluginGroup.OPERATORS, name)
+    if operator is None:
         raise call.unsupported()
+    return translator_of(operator)
 
 
-def _nodes_for(call: OnnxNode) -> list[int]:
+def _nodes_for(call: OnnxNode, translator: Translator) -> list[int]:
     try:
-        results = TRANSLATORS[call.proto.op_type](call)
+        results = translator(call)
     except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
         raise NetworkError(
             f"{call.translation.network}: node '{call.name}' ({call.proto.op_type}) "
@@ -169,8 +249,6 @@ def _bias(product: Node, addition: Node) -> Tensor | None:
 # Evaluating, once and at load time, the nodes that do not depend on the network's input.
 
 
-Array = npt.NDArray[np.generic]
-
 _RANDOM = {
     "Bernoulli",
     "Multinomial",
@@ -213,13 +291,13 @@ def constant_outputs(
     feeds = {name: inputs[name] for name in node.input if name}
     outputs = [name for name in node.output if name]
     try:
-        found = _evaluated(node, feeds, outputs, opset)
+        computed = _evaluated(node, feeds, outputs, opset)
     except Exception as error:
         raise NetworkError(
             f"{network}: node '{node_title(node)}' ({node.op_type}) cannot be evaluated: "
             f"{str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__}"
         ) from None
-    return [np.asarray(value) for value in found]
+    return [np.asarray(value) for value in computed]
 
 
 def rounds_freely(node: onnx.NodeProto, outputs: Sequence[Array]) -> bool:

@@ -1,38 +1,36 @@
-"""torch modules enter by export to ONNX, and must then give what the module gave."""
+"""Models as people have them in Python: networks, ONNX files, torch modules, foolbox models.
+
+torch modules enter by export to ONNX, and must then give what the module gave.
+"""
 
 from __future__ import annotations
 
 import inspect
 import tempfile
 import warnings
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from radii.balls import Domain
 from radii.errors import NetworkError
-from radii.networks._network import Network, load_network
-
-if TYPE_CHECKING:
-    from torch import nn
-
+from radii.networks._network import DomainLike, Network, load_network
 
 EXPORT_CHECK_INPUTS = 4
+"""On how many random inputs an export is compared with the module."""
 
 
 def from_torch(
     module: nn.Module,
     *,
     input_shape: tuple[int, ...],
-    domain: Domain | tuple[npt.ArrayLike, npt.ArrayLike],
+    domain: DomainLike,
     mean: npt.ArrayLike | None = None,
     std: npt.ArrayLike | None = None,
     name: str = "torch",
@@ -41,8 +39,7 @@ def from_torch(
 
     The module itself is left as it was. `domain`, `mean` and `std` are those of `load_network`.
     """
-    from radii.networks._loading import REPLAY_TOLERANCE, compare_with_replay
-    from radii.networks._normalization import Normalization
+    from radii.networks._loading import REPLAY_TOLERANCE, Normalization, compare_with_replay
 
     if not isinstance(module, nn.Module):
         raise NetworkError(
@@ -134,14 +131,10 @@ def from_foolbox(model: Any, *, input_shape: tuple[int, ...], name: str = "foolb
     points = np.random.default_rng(1).uniform(*bounds, (EXPORT_CHECK_INPUTS, *input_shape))
     inputs = points.astype(network.input_dtype)
     with torch.no_grad():
-        told = (
-            model(torch.from_numpy(inputs).to(module.device))
-            .reshape(EXPORT_CHECK_INPUTS, -1)
-            .cpu()
-            .numpy()
-        )
-    limit = REPLAY_TOLERANCE * max(1.0, float(np.abs(told).max()))
-    if not np.abs(network.replay(inputs) - told).max() <= limit:
+        outputs = model(torch.from_numpy(inputs).to(module.device))
+    expected = outputs.reshape(EXPORT_CHECK_INPUTS, -1).cpu().numpy()
+    limit = REPLAY_TOLERANCE * max(1.0, float(np.abs(expected).max()))
+    if not np.abs(network.replay(inputs) - expected).max() <= limit:
         raise NetworkError(f"{name}: does not compute what the foolbox model does")
     return network
 
@@ -194,10 +187,7 @@ def _module_of(model: Any) -> nn.Module | None:
     return next((each for each in held if isinstance(each, nn.Module)), None)
 
 
-# Models as people have them in Python: networks, ONNX files, torch modules, foolbox models.
-
-
-DomainLike = Domain | tuple[npt.ArrayLike, npt.ArrayLike]
+# Whatever a caller has.
 
 
 def as_network(
@@ -214,8 +204,6 @@ def as_network(
     `input_shape` is that of one input of the data, for modules. `domain` is needed for files and
     modules, which do not say which inputs are valid; `mean` and `std` are theirs, too.
     """
-    from torch import nn
-
     is_complete = isinstance(model, Network) or is_foolbox_model(model)
     if is_complete and any(each is not None for each in (domain, mean, std)):
         raise NetworkError(
@@ -242,23 +230,3 @@ def as_network(
             model, input_shape=input_shape, domain=domain, mean=mean, std=std, name=called
         )
     return load_network(model, domain=domain, mean=mean, std=std, name=name)
-
-
-def distinct_names(files: Sequence[str | Path]) -> list[str | None]:
-    """Names for files whose own would be the same: the ends of their paths. None: its own will do.
-
-    Several networks of one name would be taken for one in every table.
-    """
-    paths = [Path(file).resolve() for file in files]
-    own = Counter(path.name for path in paths)
-    return [
-        None if own[path.name] == 1 else "/".join(path.parts[-_parts_needed(path, paths) :])
-        for path in paths
-    ]
-
-
-def _parts_needed(path: Path, paths: Sequence[Path]) -> int:
-    """How much of its end tells a path from all the others."""
-    others = [other.parts for other in paths if other != path]
-    counts = range(1, len(path.parts) + 1)
-    return next(n for n in counts if all(other[-n:] != path.parts[-n:] for other in others))

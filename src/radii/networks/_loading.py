@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,16 +12,25 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import torch
+from onnx import AttributeProto, helper, numpy_helper
 
 from radii.balls import Domain
 from radii.errors import InputError, NetworkError, SpecificationError
 from radii.networks._building import build_graph
-from radii.networks._fingerprint import fingerprint
-from radii.networks._models import parse_model, read_model, signature
-from radii.networks._network import Network
-from radii.networks._normalization import Normalization, per_channel
+from radii.networks._models import (
+    Signature,
+    array,
+    constant_value,
+    defined_since,
+    parse_model,
+    read_model,
+    signature,
+    sorted_nodes,
+)
+from radii.networks._network import DomainLike, Network
+from radii.networks.operators._base import Array, OperatorLike
 
-DomainLike = Domain | tuple[npt.ArrayLike, npt.ArrayLike]
+Float64 = npt.NDArray[np.float64]
 
 REPLAY_TOLERANCE = 1e-3
 """Relative to the largest output: far above rounding, far below what a wrong operator causes."""
@@ -33,11 +43,19 @@ def network_from_file(
     mean: npt.ArrayLike | None,
     std: npt.ArrayLike | None,
     name: str | None,
+    operators: Mapping[str, OperatorLike] | None,
 ) -> Network:
     """See `radii.networks.load_network`."""
     with _one_sentence(path.name):
         model = read_model(path)
-        network = _network(model, domain=domain, mean=mean, std=std, name=name or path.name)
+        network = _network(
+            model,
+            domain=domain,
+            mean=mean,
+            std=std,
+            name=name or path.name,
+            operators=operators,
+        )
         compare_with_replay(network)
     return network
 
@@ -49,10 +67,18 @@ def network_from_bytes(
     mean: npt.ArrayLike | None,
     std: npt.ArrayLike | None,
     name: str,
+    operators: Mapping[str, OperatorLike] | None,
 ) -> Network:
     """See `radii.networks.Network.from_bytes`."""
     with _one_sentence(name):
-        return _network(parse_model(content, name), domain=domain, mean=mean, std=std, name=name)
+        return _network(
+            parse_model(content, name),
+            domain=domain,
+            mean=mean,
+            std=std,
+            name=name,
+            operators=operators,
+        )
 
 
 def without_last(network: Network, *operators: str) -> Network | None:
@@ -66,7 +92,9 @@ def without_last(network: Network, *operators: str) -> Network | None:
     del model.graph.output[:]
     model.graph.output.append(onnx.helper.make_tensor_value_info(last.input[0], kind, None))
     content = model.SerializeToString(deterministic=True)
-    return Network.from_bytes(content, domain=network.domain, name=network.name)
+    return Network.from_bytes(
+        content, domain=network.domain, name=network.name, operators=network.operators
+    )
 
 
 def compare_with_replay(network: Network, count: int = 2) -> None:
@@ -105,12 +133,13 @@ def _network(
     mean: npt.ArrayLike | None,
     std: npt.ArrayLike | None,
     name: str,
+    operators: Mapping[str, OperatorLike] | None,
 ) -> Network:
     given = signature(model, name)
     shape = given.input_shape
     normalization = Normalization(mean, std, input_shape=shape, network=name)
     model = normalization.ahead_of(model, given)
-    graph = build_graph(model, given, name)
+    graph = build_graph(model, given, name, operators)
     return Network(
         name=name,
         domain=_domain(domain, shape, name),
@@ -119,6 +148,7 @@ def _network(
         input_shape=shape,
         input_dtype=given.dtype,
         onnx_bytes=model.SerializeToString(deterministic=True),
+        operators=operators,
     )
 
 
@@ -130,7 +160,7 @@ def _domain(bounds: DomainLike, shape: tuple[int, ...], network: str) -> Domain:
         spelled = f"{np.asarray(low).tolist()}:{np.asarray(high).tolist()}"
         raise SpecificationError(
             f"{network}: domain {spelled} does not fit inputs of shape {shape}; "
-            "give one number a side, or one for each channel"
+            "give one number for each side, or one for each channel"
         ) from None
 
 
@@ -152,3 +182,160 @@ def _one_sentence(name: str) -> Iterator[None]:
 
 def _printable(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+# Normalisation as the first nodes of the model, so that every reader of the graph sees it.
+
+
+def per_channel(value: npt.ArrayLike, shape: Sequence[int]) -> Float64:
+    """One number, or one for each channel, in a shape that broadcasts to inputs of `shape`.
+
+    Channels are the first axis; in images of three axes they are the last one if that is where 3
+    or 4 colours can only be. Arrays that broadcast by themselves stay as they are; what does not
+    fit raises a ValueError.
+    """
+    array = np.asarray(value, dtype=np.float64)
+    if array.size == 1:
+        return array.reshape(())
+    is_vector = array.ndim == 1 or max(array.shape, default=0) == array.size
+    if is_vector and array.size == shape[0]:
+        return array.reshape(-1, *(1,) * (len(shape) - 1))
+    if is_vector and len(shape) == 3 and array.size == shape[2] and array.size in (3, 4):
+        return array.reshape(-1)
+    if array.ndim == 1 or np.broadcast_shapes(array.shape, tuple(shape)) != tuple(shape):
+        raise ValueError(f"shape {array.shape} does not broadcast to {tuple(shape)}")
+    return array
+
+
+class Normalization:
+    """x -> (x - mean) / std, with one number each or one for each channel."""
+
+    def __init__(
+        self,
+        mean: npt.ArrayLike | None,
+        std: npt.ArrayLike | None,
+        *,
+        input_shape: tuple[int, ...],
+        network: str,
+    ) -> None:
+        self.is_identity = mean is None and std is None
+        self.mean = _checked(0.0 if mean is None else mean, input_shape, "mean", network)
+        self.std = _checked(1.0 if std is None else std, input_shape, "std", network)
+        if not np.all(self.std > 0):
+            raise NetworkError(f"{network}: std {self.std.ravel().tolist()} must be positive")
+
+    def __call__(self, x: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
+        """A batch of inputs, normalised as the model's first nodes do it."""
+        return (x - self.mean.astype(x.dtype)) / self.std.astype(x.dtype)
+
+    def ahead_of(self, model: onnx.ModelProto, signature: Signature) -> onnx.ModelProto:
+        """The model of x -> model((x - mean) / std)."""
+        if self.is_identity:
+            return model
+        result = onnx.ModelProto()
+        result.CopyFrom(model)
+        graph = result.graph
+        taken = _names(graph)
+        centered, scaled, mean, std = (
+            _fresh(name, taken) for name in ("centered", "normalized", "mean", "std")
+        )
+        for node in graph.node:
+            for position, source in enumerate(node.input):
+                if source == signature.input:
+                    node.input[position] = scaled
+        for name, value in ((mean, self.mean), (std, self.std)):
+            graph.initializer.append(numpy_helper.from_array(value.astype(signature.dtype), name))
+        rest = list(graph.node)
+        del graph.node[:]
+        graph.node.append(helper.make_node("Sub", [signature.input, mean], [centered], centered))
+        graph.node.append(helper.make_node("Div", [centered, std], [scaled], scaled))
+        graph.node.extend(rest)
+        return result
+
+
+def _checked(
+    value: npt.ArrayLike, input_shape: tuple[int, ...], what: str, network: str
+) -> Float64:
+    try:
+        array = per_channel(value, input_shape)
+    except (ValueError, TypeError):
+        array = np.array(np.nan)
+    if not np.isfinite(array).all():
+        raise NetworkError(
+            f"{network}: {what} {np.asarray(value).tolist()} does not fit inputs of shape "
+            f"{input_shape}; give one finite number, or one for each channel"
+        )
+    return array
+
+
+def _names(graph: onnx.GraphProto) -> set[str]:
+    names = {tensor.name for tensor in graph.initializer} | {value.name for value in graph.input}
+    for node in graph.node:
+        names.update(node.output, node.input, [node.name])
+    return names
+
+
+def _fresh(base: str, taken: set[str]) -> str:
+    name, count = base, 0
+    while name in taken:
+        count += 1
+        name = f"{base}_{count}"
+    taken.add(name)
+    return name
+
+
+# A name for what a model computes, which does not change with what the file calls things.
+
+
+def fingerprint(model: onnx.ModelProto, signature: Signature, network: str) -> str:
+    """64 hexadecimal digits over operators, attributes, weights and topology.
+
+    Each value's digest covers the digests of what it is computed from, so that names, the order of
+    nodes, unused nodes and the place where a weight is stored have no influence.
+    """
+    nodes = sorted_nodes(model, signature.output, network)
+    used = {name for node in nodes for name in node.input}
+    stored = [tensor for tensor in model.graph.initializer if tensor.name in used]
+    digests = {tensor.name: _tensor(array(tensor, network)) for tensor in stored}
+    digests[signature.input] = _hash("input", str(signature.dtype), str(signature.shape))
+    for node in nodes:
+        constant = constant_value(node, network)
+        if constant is not None:
+            digests[node.output[0]] = _tensor(constant)
+            continue
+        inputs = [digests.get(name, "") for name in node.input]
+        digest = _node(node, inputs, signature.opset, network)
+        for position, name in enumerate(node.output):
+            digests[name] = _hash("output", digest, str(position))
+    return _hash("network", digests[signature.output])
+
+
+def _node(node: onnx.NodeProto, inputs: list[str], opset: int, network: str) -> str:
+    attributes = sorted(node.attribute, key=lambda attribute: attribute.name)
+    described = [f"{a.name}={_attribute(a, network)}" for a in attributes]
+    return _hash(
+        "node", node.domain, node.op_type, str(defined_since(node, opset)), *described, *inputs
+    )
+
+
+def _attribute(attribute: AttributeProto, network: str) -> str:
+    if attribute.type == AttributeProto.TENSOR:
+        return _tensor(array(attribute.t, network))
+    if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
+        return hashlib.sha256(attribute.SerializeToString(deterministic=True)).hexdigest()
+    value = onnx.helper.get_attribute_value(attribute)
+    return repr(list(value) if attribute.type in _LISTS else value)
+
+
+_LISTS = {AttributeProto.INTS, AttributeProto.FLOATS, AttributeProto.STRINGS}
+
+
+def _tensor(value: Array) -> str:
+    little_endian = value.astype(value.dtype.newbyteorder("<"), copy=False)
+    digest = hashlib.sha256(f"tensor\n{value.dtype.name}\n{value.shape}\n".encode())
+    digest.update(np.ascontiguousarray(little_endian).tobytes())
+    return digest.hexdigest()
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()

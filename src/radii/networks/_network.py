@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,20 @@ from radii.balls import Domain
 from radii.errors import DataError, NetworkError
 from radii.networks._graph import Graph
 from radii.networks.operators._activations import Softmax
+from radii.networks.operators._arithmetic import Cast
 from radii.networks.operators._arrangement import Reshape
-from radii.networks.operators._elementwise import Cast
+from radii.networks.operators._base import OperatorLike
+
+DomainLike = Domain | tuple[npt.ArrayLike, npt.ArrayLike]
+"""A domain, or its lowest and highest values: one number each, or one for each channel."""
 
 
 class Network:
     """A classifier or any other function of one tensor; made by `load_network` or `from_torch`.
 
     `onnx_bytes` is self-contained and includes the normalisation, so that eps is in the data's own
-    units everywhere. Pickling keeps these bytes and rebuilds the rest.
+    units everywhere. Pickling keeps these bytes and `operators`, those of ONNX that were handed in
+    with the model, and rebuilds the rest.
     """
 
     def __init__(
@@ -37,6 +43,7 @@ class Network:
         input_shape: tuple[int, ...],
         input_dtype: np.dtype[np.floating],
         onnx_bytes: bytes,
+        operators: Mapping[str, OperatorLike] | None = None,
     ) -> None:
         domain.box(input_shape)
         self.name = name
@@ -46,6 +53,7 @@ class Network:
         self.input_shape = input_shape
         self.input_dtype = input_dtype
         self.onnx_bytes = onnx_bytes
+        self.operators = dict(operators or {})
         self.output_size = graph.nodes[graph.output].size
 
     @classmethod
@@ -53,15 +61,18 @@ class Network:
         cls,
         model: bytes,
         *,
-        domain: Domain | tuple[npt.ArrayLike, npt.ArrayLike],
+        domain: DomainLike,
         name: str,
         mean: npt.ArrayLike | None = None,
         std: npt.ArrayLike | None = None,
+        operators: Mapping[str, OperatorLike] | None = None,
     ) -> Network:
         """The network of a serialised ONNX model without external weights."""
         from radii.networks._loading import network_from_bytes
 
-        return network_from_bytes(model, domain=domain, name=name, mean=mean, std=std)
+        return network_from_bytes(
+            model, domain=domain, name=name, mean=mean, std=std, operators=operators
+        )
 
     def __call__(self, x: Tensor) -> Tensor:
         """Outputs (B, output_size) of inputs (B, *input_shape), in x's dtype and on its device."""
@@ -77,6 +88,12 @@ class Network:
             return np.empty((0, self.output_size), self.input_dtype)
         batch = np.ascontiguousarray(x, dtype=self.input_dtype)
         return self._replay.run(batch.reshape(len(x), *self.graph.nodes[0].shape))
+
+    @property
+    def cache_key(self) -> tuple[object, ...]:
+        """For what is remembered of networks in one process: operators that were handed in may give
+        the same file another graph."""
+        return self.fingerprint, frozenset(self.operators.items())
 
     @property
     def replayed_on(self) -> str:
@@ -113,7 +130,8 @@ class Network:
         return f"Network({self.name!r}, {shape} -> {self.output_size}, {self.fingerprint[:12]})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _rebuild, (self.onnx_bytes, self.domain.low, self.domain.high, self.name)
+        domain = (self.domain.low, self.domain.high)
+        return _rebuild, (self.onnx_bytes, domain, self.name, self.operators)
 
     @cached_property
     def _replay(self) -> Replay:
@@ -126,26 +144,35 @@ class Network:
         )
 
 
-def _rebuild(model: bytes, low: npt.ArrayLike, high: npt.ArrayLike, name: str) -> Network:
-    return Network.from_bytes(model, domain=(low, high), name=name)
+def _rebuild(
+    model: bytes, domain: DomainLike, name: str, operators: Mapping[str, OperatorLike]
+) -> Network:
+    return Network.from_bytes(model, domain=domain, name=name, operators=operators)
 
 
 def load_network(
     path: str | Path,
     *,
-    domain: Domain | tuple[npt.ArrayLike, npt.ArrayLike],
+    domain: DomainLike,
     mean: npt.ArrayLike | None = None,
     std: npt.ArrayLike | None = None,
     name: str | None = None,
+    operators: Mapping[str, OperatorLike] | None = None,
 ) -> Network:
     """The network in an ONNX file, called like the file unless `name` is given.
 
     `domain` is the box of valid inputs, in the data's own units. With `mean` and `std` the network
     is fed (x - mean) / std; both are one number or one for each channel.
+
+    `operators` says what ONNX operators become that radii does not know, by type, or by domain and
+    type (`com.microsoft.Gelu`): a subclass of `Operator`, or a function of an `OnnxNode`. They
+    travel with the network to other processes by pickle, so that they must be importable there.
     """
     from radii.networks._loading import network_from_file
 
-    return network_from_file(Path(path), domain=domain, mean=mean, std=std, name=name)
+    return network_from_file(
+        Path(path), domain=domain, mean=mean, std=std, name=name, operators=operators
+    )
 
 
 # Running a model on ONNX Runtime: the reference that every witness is checked against.

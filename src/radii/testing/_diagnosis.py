@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.datasets import CATALOGUE
-from radii.datasets import _cache as cache
-from radii.datasets import _digits as digits
+from radii.datasets import CATALOGUE, DIGITS, manifest_of
 from radii.errors import InputError, RadiiError
 from radii.plugins import (
     PluginGroup,
@@ -119,7 +117,7 @@ def plugins() -> list[PluginStatus]:
         PluginGroup.ATTACKS: [kind.name for kind in attacks.ATTACKS],
         PluginGroup.SEARCHES: [kind.name for kind in search.SEARCHES],
         PluginGroup.PROPERTIES: [form.partition(":")[0] for form in properties.FORMS],
-        PluginGroup.DATASETS: [digits.NAME, *(published.name for published in CATALOGUE)],
+        PluginGroup.DATASETS: [DIGITS, *(published.name for published in CATALOGUE)],
     }
     bases: dict[PluginGroup, type[Any]] = {
         PluginGroup.VERIFIERS: verifiers.Verifier,
@@ -146,10 +144,10 @@ def plugins() -> list[PluginStatus]:
 
 def data_sets() -> list[DatasetStatus]:
     """The embedded digits, and those that can be put in place."""
-    found = [DatasetStatus(digits.NAME, True)]
+    found = [DatasetStatus(DIGITS, True)]
     for known in CATALOGUE:
         try:
-            found.append(DatasetStatus(known.name, cache.manifest_of(known) is not None))
+            found.append(DatasetStatus(known.name, manifest_of(known) is not None))
         except InputError as error:
             found.append(DatasetStatus(known.name, False, str(error)))
     return found

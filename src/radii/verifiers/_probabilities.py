@@ -348,7 +348,7 @@ LEVEL_ROUNDING = 2.0**-40
 """What a level may be off for its own computation in float64."""
 
 NETWORKS_KEPT = 4
-_bare: dict[str, Network | None] = {}
+_bare: dict[tuple[object, ...], Network | None] = {}
 
 
 def logit_question(
@@ -395,8 +395,8 @@ def _bound(polyhedron: Halfspaces, slack: float) -> ProbabilityBound | None:
 
 def _without_softmax(network: Network) -> Network | None:
     """The network up to the argument of its last node; None if that is no softmax. Remembered."""
-    if network.fingerprint not in _bare:
-        _bare[network.fingerprint] = without_last(network, "Softmax")
+    if network.cache_key not in _bare:
+        _bare[network.cache_key] = without_last(network, "Softmax")
         while len(_bare) > NETWORKS_KEPT:
             _bare.pop(next(iter(_bare)))
-    return _bare[network.fingerprint]
+    return _bare[network.cache_key]

@@ -21,9 +21,9 @@ from radii.balls import Box
 from radii.errors import SpecificationError
 from radii.properties import Halfspaces, LinearRequirement
 from radii.queries import Specification
-from radii.vnnlib._comparisons import Alternatives, Comparisons
-from radii.vnnlib._declarations import Variables
+from radii.vnnlib._expressions import Variables
 from radii.vnnlib._formulas import Conjunction, Constraint, Disjunction, Formula, Number, one_by_one
+from radii.vnnlib._terms import Alternatives, Comparisons
 
 MAX_DISJUNCTS = 100_000
 
@@ -50,12 +50,12 @@ def specifications(
             shared.append(branch)
         polyhedron = _polyhedron(branch.outputs, variables.inputs.size, variables.outputs.size)
         groups.setdefault((box, tuple(branch.inputs)), []).append(polyhedron)
-    found = []
+    stated = []
     for (box, cuts), polyhedra in groups.items():
         low, high = np.frombuffer(box).reshape(2, *shape).copy()
         inputs = _polyhedron(cuts, 0, variables.inputs.size) if cuts else None
-        found.append(Specification(Box(low, high), LinearRequirement(tuple(polyhedra)), inputs))
-    return tuple(found)
+        stated.append(Specification(Box(low, high), LinearRequirement(tuple(polyhedra)), inputs))
+    return tuple(stated)
 
 
 @dataclass(slots=True)
@@ -173,10 +173,10 @@ def _parts(choice: Disjunction | Alternatives) -> list[Formula]:
     """What there is to choose from; alternatives in columns count one by one."""
     if isinstance(choice, Alternatives):
         return list(choice)
-    found: list[Formula] = []
+    parts: list[Formula] = []
     for part in choice.parts:
-        found.extend(part if isinstance(part, Alternatives) else [part])
-    return found
+        parts.extend(part if isinstance(part, Alternatives) else [part])
+    return parts
 
 
 def _rounded_quotient(constant: Number, coefficient: Number, *, upward: bool) -> float:

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import SpecificationError
-from radii.vnnlib._comparisons import Alternatives, Comparisons, read_comparisons
 from radii.vnnlib._expressions import Expression, ItemRun, show
-from radii.vnnlib._terms import affine, number
+from radii.vnnlib._terms import Alternatives, Comparisons, affine, number, read_comparisons
 
 Number: TypeAlias = float | Fraction
 
@@ -116,14 +115,14 @@ def _take_run(
     run: ItemRun, positive: bool, junction: _Junction, variables: Mapping[str, int], inputs: int
 ) -> None:
     """Read a run in columns if that can be, and else leave its items to be read one by one."""
-    found = read_comparisons(run, variables, inputs) if positive else None
-    if found is None:
+    comparisons = read_comparisons(run, variables, inputs) if positive else None
+    if comparisons is None:
         items = [(form.parts, positive) for form in run.forms()]
         junction.remaining.extend(reversed(items))
-    elif junction.kind is Conjunction or len(found.starts) == 1:
-        junction.parts.append(found.rows)
+    elif junction.kind is Conjunction or len(comparisons.starts) == 1:
+        junction.parts.append(comparisons.rows)
     else:
-        junction.parts.append(found)
+        junction.parts.append(comparisons)
 
 
 def _open_junction(expression: str | list[Expression], positive: bool) -> _Junction | None:

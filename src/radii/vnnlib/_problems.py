@@ -13,11 +13,19 @@ import numpy.typing as npt
 from radii.datasets import gunzip
 from radii.errors import SpecificationError
 from radii.queries import Specification
-from radii.vnnlib._comparisons import read_comparisons
-from radii.vnnlib._declarations import Variables, declared_scalars, declared_tensors
 from radii.vnnlib._disjuncts import specifications
-from radii.vnnlib._expressions import Form, ItemRun, ItemShape, read_pieces, show
+from radii.vnnlib._expressions import (
+    Form,
+    ItemRun,
+    ItemShape,
+    Variables,
+    declared_scalars,
+    declared_tensors,
+    read_pieces,
+    show,
+)
 from radii.vnnlib._formulas import Conjunction, Formula, is_strict, read_formula, satisfied
+from radii.vnnlib._terms import read_comparisons
 
 _GZIP_MAGIC = b"\x1f\x8b"
 # Commands of SMT-LIB that state nothing.
@@ -152,9 +160,9 @@ def _asserted(pieces: list[Form | ItemRun], variables: Variables) -> Formula:
     numbers = variables.numbers()
     parts: list[Formula] = []
     for piece in pieces:
-        found = _in_columns(piece, numbers, variables.inputs.size)
-        if found is not None:
-            parts.append(found)
+        rows = _in_columns(piece, numbers, variables.inputs.size)
+        if rows is not None:
+            parts.append(rows)
             continue
         for form in piece.forms() if isinstance(piece, ItemRun) else [piece]:
             try:
@@ -166,5 +174,5 @@ def _asserted(pieces: list[Form | ItemRun], variables: Variables) -> Formula:
 
 def _in_columns(piece: Form | ItemRun, numbers: Mapping[str, int], inputs: int) -> Formula | None:
     """What a run asserts, if it can be read as a whole."""
-    found = read_comparisons(piece, numbers, inputs) if isinstance(piece, ItemRun) else None
-    return None if found is None else found.rows
+    comparisons = read_comparisons(piece, numbers, inputs) if isinstance(piece, ItemRun) else None
+    return None if comparisons is None else comparisons.rows

@@ -1,1 +1,1 @@
-"""The operators a graph is made of: torch modules from batches of values to a batch of values."""
+"""The operators that a graph is made of, one file for each family."""

@@ -1,18 +1,39 @@
-"""Operators that move, copy or drop entries of a value and compute nothing."""
+"""Operators that move, copy or drop entries of a value and compute nothing.
+
+Shapes are static, so that many ONNX operators are a Reshape.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from radii.networks.operators._base import Operator, Shape, broadcast, with_rank
+from radii.errors import NetworkError
+from radii.networks.operators._base import (
+    MAX_VALUES,
+    OnnxNode,
+    Operator,
+    Shape,
+    broadcast,
+    translates,
+    with_rank,
+)
 
 
-class Reshape(Operator):
+class _Movement(Operator):
+    """Entries of the input alone, at other places."""
+
+    is_exact = True
+    inserts_constants = False
+
+
+class Reshape(_Movement):
     """The same entries in the same order under another shape; also Flatten, Squeeze, Unsqueeze."""
 
     def __init__(self, shape: Shape) -> None:
@@ -28,7 +49,7 @@ class Reshape(Operator):
         return x.reshape(x.shape[0], *self.shape)
 
 
-class Transpose(Operator):
+class Transpose(_Movement):
     """Axes in another order."""
 
     def __init__(self, order: Sequence[int]) -> None:
@@ -44,7 +65,7 @@ class Transpose(Operator):
         return x.permute(0, *(axis + 1 for axis in self.order))
 
 
-class Slice(Operator):
+class Slice(_Movement):
     """x[..., start:stop:step, ...] along one axis, for 0 <= start <= stop and step > 0."""
 
     def __init__(self, axis: int, start: int, stop: int, step: int = 1) -> None:
@@ -60,7 +81,7 @@ class Slice(Operator):
         return x[tuple(index)]
 
 
-class Select(Operator):
+class Select(_Movement):
     """The entries of one axis at the given positions, in their order; none is negative."""
 
     positions: Tensor
@@ -71,14 +92,8 @@ class Select(Operator):
         self._constant("positions", positions)
 
     def result_shape(self, *shapes: Shape) -> Shape:
-        length = len(self.positions)
-        if (
-            length
-            and not 0
-            <= int(self.positions.min())
-            <= int(self.positions.max())
-            < (shapes[0][self.axis])
-        ):
+        length, positions = len(self.positions), self.positions
+        if length and not 0 <= int(positions.min()) <= int(positions.max()) < shapes[0][self.axis]:
             raise ValueError(f"a position is outside axis {self.axis} of {shapes[0]}")
         return (*shapes[0][: self.axis], length, *shapes[0][self.axis + 1 :])
 
@@ -86,7 +101,7 @@ class Select(Operator):
         return torch.index_select(x, self.axis + 1, self.positions)
 
 
-class Expand(Operator):
+class Expand(_Movement):
     """Broadcast against a shape."""
 
     def __init__(self, shape: Shape) -> None:
@@ -104,6 +119,8 @@ class Expand(Operator):
 class Pad(Operator):
     """A constant around the value; `pads` holds (before, after) for each axis, negative to crop."""
 
+    is_exact = True
+
     def __init__(self, pads: Sequence[tuple[int, int]], fill: float = 0.0) -> None:
         super().__init__()
         self.pads = tuple(pads)
@@ -120,12 +137,20 @@ class Pad(Operator):
     def forward(self, x: Tensor) -> Tensor:
         return F.pad(x, self._innermost_first, value=self.fill)
 
+    def make_magnitude(self) -> Pad:
+        return Pad(self.pads, abs(self.fill))
+
+    def make_linear_part(self) -> Pad:
+        return Pad(self.pads)
+
 
 class Concat(Operator):
     """Values, and constants between them, one after another along an axis.
 
-    `constants` has one entry a part, None where the part is the next of the inputs.
+    `constants` has one entry for each part, None where the part is the next of the inputs.
     """
+
+    is_exact = True
 
     def __init__(self, axis: int, constants: Sequence[Tensor | None]) -> None:
         super().__init__()
@@ -158,3 +183,182 @@ class Concat(Operator):
                 constant: Tensor = getattr(self, name)
                 parts.append(constant.expand(batch, *constant.shape))
         return torch.cat(parts, self.axis + 1)
+
+    def make_linear_part(self) -> Operator:
+        linear = self._with_absolute_constants()
+        for name, part in dict(linear.named_buffers()).items():
+            setattr(linear, name, torch.zeros_like(part))
+        return linear
+
+
+# Translators.
+
+
+@translates("Flatten")
+def _flatten(call: OnnxNode) -> int:
+    shape = call.shape(0)
+    axis = call.int_attribute("axis", 1)
+    axis = axis + len(shape) if axis < 0 else axis
+    return call.emit(Reshape((math.prod(shape[:axis]), math.prod(shape[axis:]))), call.node(0))
+
+
+@translates("Reshape")
+def _reshape(call: OnnxNode) -> int:
+    """Zeros copy the input's axis unless `allowzero`; one -1 takes what is left."""
+    shape = call.shape(0)
+    wanted = call.integers(1)
+    if not call.int_attribute("allowzero", 0):
+        wanted = [
+            shape[i] if size == 0 and i < len(shape) else size for i, size in enumerate(wanted)
+        ]
+    known = math.prod(size for size in wanted if size != -1)
+    if wanted.count(-1) == 1 and known > 0:
+        wanted[wanted.index(-1)] = math.prod(shape) // known
+    if math.prod(wanted) != math.prod(shape) or min(wanted, default=0) < 0:
+        raise NetworkError(
+            f"{call.translation.network}: node '{call.name}' reshapes {shape} "
+            f"to {tuple(call.integers(1))}, which holds another number of entries"
+        )
+    return call.emit(Reshape(tuple(wanted)), call.node(0))
+
+
+@translates("Squeeze")
+def _squeeze(call: OnnxNode) -> int:
+    shape = call.shape(0)
+    given = call.axes(1, rank=len(shape))
+    axes = [i for i, size in enumerate(shape) if size == 1] if given is None else given
+    if any(shape[axis] != 1 for axis in axes):
+        raise call.unsupported(f"of axes {axes} of a value of shape {shape}")
+    kept = tuple(size for i, size in enumerate(shape) if i not in axes)
+    return call.emit(Reshape(kept), call.node(0))
+
+
+@translates("Unsqueeze")
+def _unsqueeze(call: OnnxNode) -> int:
+    shape = call.shape(0)
+    count = len(call.integers(1) if call.has(1) else call.ints_attribute("axes") or [])
+    axes = call.axes(1, rank=len(shape) + count) or []
+    sizes = iter(shape)
+    result = [1 if i in axes else next(sizes) for i in range(len(shape) + len(axes))]
+    return call.emit(Reshape(tuple(result)), call.node(0))
+
+
+@translates("Transpose")
+def _transpose(call: OnnxNode) -> int:
+    order = call.ints_attribute("perm") or list(reversed(range(call.rank(0))))
+    return call.emit(Transpose(order), call.node(0))
+
+
+@translates("Expand")
+def _expand(call: OnnxNode) -> int:
+    return call.emit(Expand(tuple(call.integers(1))), call.node(0))
+
+
+@translates("Concat")
+def _concat(call: OnnxNode) -> int:
+    positions = [p for p in range(len(call.proto.input)) if call.has(p)]
+    axis = call.axis(call.int_attribute("axis", 1), call.rank(positions[0]))
+    constants = [call.weight(p) if call.is_constant(p) else None for p in positions]
+    variables = [call.node(p) for p in positions if not call.is_constant(p)]
+    return call.emit(Concat(axis, constants), *variables)
+
+
+@translates("Split")
+def _split(call: OnnxNode) -> list[int]:
+    """Sizes are an attribute before opset 13, then an input; without them, parts are equal."""
+    axis = call.axis(call.int_attribute("axis", 0), call.rank(0))
+    length = call.shape(0)[axis]
+    sizes = call.integers(1) if call.has(1) else call.ints_attribute("split")
+    if sizes is None:
+        count = len(call.proto.output)
+        part = -(-length // count)
+        sizes = [part] * (count - 1) + [length - part * (count - 1)]
+    if sum(sizes) != length or min(sizes) < 0:
+        raise NetworkError(
+            f"{call.translation.network}: node '{call.name}' splits {length} entries into {sizes}"
+        )
+    starts = np.cumsum([0, *sizes])
+    source = call.node(0)
+    return [
+        call.emit(Slice(axis, int(start), int(start) + size), source)
+        for start, size in zip(starts, sizes, strict=False)
+    ]
+
+
+@translates("Slice")
+def _slice_axes(call: OnnxNode) -> int:
+    """Bounds are attributes before opset 10, inputs since."""
+    shape = call.shape(0)
+    if call.has(1):
+        starts, stops = call.integers(1), call.integers(2)
+        steps = call.integers(4) if call.has(4) else [1] * len(starts)
+    else:
+        starts = call.ints_attribute("starts") or []
+        stops = call.ints_attribute("ends") or []
+        steps = [1] * len(starts)
+    axes = call.axes(3, rank=len(shape))
+    axes = list(range(len(starts))) if axes is None else axes
+    result = call.node(0)
+    for axis, start, stop, step in zip(axes, starts, stops, steps, strict=True):
+        if step < 0:  # ONNX begins at the first entry where Python would take none
+            start = max(start, -shape[axis])
+        chosen = range(shape[axis])[slice(start, stop, step)]
+        if step > 0:
+            bounds = (chosen.start, max(chosen.start, chosen.stop), step)
+            result = call.emit(Slice(axis, *bounds), result)
+        else:
+            result = call.emit(Select(axis, torch.tensor(list(chosen), dtype=torch.long)), result)
+    return result
+
+
+@translates("Gather")
+def _gather(call: OnnxNode) -> int:
+    shape = call.shape(0)
+    axis = call.axis(call.int_attribute("axis", 0), len(shape))
+    indices = np.asarray(call.constant(1), dtype=np.int64)
+    positions = np.where(indices < 0, indices + shape[axis], indices)
+    picked = call.emit(Select(axis, torch.from_numpy(positions.ravel().copy())), call.node(0))
+    if indices.ndim == 1:
+        return picked
+    return call.emit(Reshape((*shape[:axis], *indices.shape, *shape[axis + 1 :])), picked)
+
+
+@translates("Pad")
+def _pad(call: OnnxNode) -> int:
+    """Pads and the value are attributes before opset 11, inputs since."""
+    shape = call.shape(0)
+    flat = call.integers(1) if call.has(1) else call.ints_attribute("pads") or []
+    axes = call.axes(3, rank=len(shape))
+    axes = list(range(len(shape))) if axes is None else axes
+    if len(flat) != 2 * len(axes) or max(flat, default=0) > MAX_VALUES:
+        raise NetworkError(
+            f"{call.translation.network}: node '{call.name}' has pads {flat} for {len(axes)} axes"
+        )
+    pads = [(0, 0)] * len(shape)
+    for axis, before, after in zip(axes, flat[: len(axes)], flat[len(axes) :], strict=True):
+        pads[axis] = (before, after)
+    mode = call.text_attribute("mode", "constant")
+    if mode == "constant":
+        fill = float(call.weight(2)) if call.has(2) else call.float_attribute("value", 0.0)
+        return call.emit(Pad(pads, fill), call.node(0))
+    if mode not in ("reflect", "edge", "wrap"):
+        raise call.unsupported(f"with mode {mode}")
+    result = call.node(0)
+    for axis, (before, after) in enumerate(pads):
+        if (before, after) != (0, 0):
+            positions = _padded_positions(shape[axis], before, after, mode)
+            result = call.emit(Select(axis, torch.from_numpy(positions)), result)
+    return result
+
+
+def _padded_positions(length: int, before: int, after: int, mode: str) -> npt.NDArray[np.int64]:
+    """Which entries of an axis a padded axis holds; negative pads crop."""
+    positions = np.arange(length, dtype=np.int64)[max(0, -before) : length - max(0, -after)]
+    widths = (max(0, before), max(0, after))
+    match mode:
+        case "reflect":
+            return np.pad(positions, widths, mode="reflect")
+        case "edge":
+            return np.pad(positions, widths, mode="edge")
+        case _:
+            return np.pad(positions, widths, mode="wrap")

@@ -1,15 +1,24 @@
-"""Maxima and means over sliding windows."""
+"""Maxima and means over sliding windows, and sums and means over axes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from radii.networks.operators._base import Operator, OperatorKind, Shape
-from radii.networks.operators._windows import Window
+from radii.networks.operators._base import (
+    OnnxNode,
+    Operator,
+    OperatorKind,
+    Shape,
+    SumOfProducts,
+    translates,
+)
+from radii.networks.operators._convolution import Window, spatial_window
+from radii.networks.operators._intervals import Interval
 
 _MAXIMA = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 _MEANS = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
@@ -20,6 +29,7 @@ class MaxPool(Operator):
     """The largest entry of each window of values (N, C, *spatial); padding never wins."""
 
     kind = OperatorKind.PIECEWISE_LINEAR
+    inserts_constants = False
 
     def __init__(self, window: Window) -> None:
         super().__init__()
@@ -43,12 +53,14 @@ class MaxPool(Operator):
         )
         return result.view(*x.shape[:2], *result.shape[1:])
 
-    def candidates(self, shape: Shape) -> Tensor:
-        """For each entry of the result the entries of the flattened input it is the maximum of.
+    def enclosure(self, *inputs: Interval) -> Interval:
+        return self._monotone_enclosure(*inputs)
 
-        Integers (result size, window size), both row-major; -1 stands for padding. `shape` is the
-        input's, without the batch axis.
-        """
+    def value_error(self, *_: object) -> None:
+        return None
+
+    def candidates(self, shape: Shape) -> Tensor:
+        """Integers (result size, window size), both row-major; -1 stands for padding."""
         positions = torch.arange(math.prod(shape)).reshape(shape)
         padded = F.pad(positions, self.window.innermost_first, value=-1)
         window = self.window
@@ -58,13 +70,14 @@ class MaxPool(Operator):
         return padded.reshape(math.prod(self.result_shape(shape)), math.prod(window.kernel))
 
 
-class AveragePool(Operator):
+class AveragePool(SumOfProducts):
     """The mean of each window of values (N, C, *spatial), padded with zeros.
 
     `weights` has one factor for each place of the window, where not all of its entries count; a
     result is the sum over the window, divided by the window's size, times this factor.
     """
 
+    starts_sum = True
     weights: Tensor | None
     ones: Tensor | None
 
@@ -102,3 +115,143 @@ class AveragePool(Operator):
         planes = images.reshape(-1, 1, *images.shape[2:])
         result = _SUMS[self._axes](planes, self.ones, None, window.strides, 0, window.dilations)
         return result.view(*images.shape[:2], *result.shape[2:])
+
+    def terms(self, inputs: Sequence[Tensor], result: Tensor) -> int:
+        return math.prod(self.window.kernel)
+
+    def reach(self, *largest: Tensor) -> Tensor:
+        """Not less than the sum where only a part of the window counts: that mean is larger."""
+        return super().reach(*largest) * math.prod(self.window.kernel)
+
+    def factors(self) -> None:
+        return None
+
+
+class _OverAxes(SumOfProducts):
+    """`axes` are non-negative and do not count the batch axis."""
+
+    starts_sum = True
+
+    def __init__(self, axes: Sequence[int], *, keep: bool) -> None:
+        super().__init__()
+        self.axes = tuple(axes)
+        self.keep = keep
+        self._behind_batch = [axis + 1 for axis in self.axes]
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        sizes = [(1 if axis in self.axes else size) for axis, size in enumerate(shapes[0])]
+        return tuple(size for axis, size in enumerate(sizes) if self.keep or axis not in self.axes)
+
+    def terms(self, inputs: Sequence[Tensor], result: Tensor) -> int:
+        return max(1, inputs[0].numel() // max(1, result.numel()))
+
+
+class ReduceMean(_OverAxes):
+    """The mean over some axes."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mean(self._behind_batch, keepdim=self.keep)
+
+    def reach(self, *largest: Tensor) -> Tensor:
+        """The sum."""
+        result: Tensor = ReduceSum(self.axes, keep=self.keep)(*largest)
+        return result
+
+
+class ReduceSum(_OverAxes):
+    """The sum over some axes."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.sum(self._behind_batch, keepdim=self.keep)
+
+
+# Translators.
+
+
+@translates("MaxPool")
+def _max_pool(call: OnnxNode) -> int:
+    window = _rounded(call, spatial_window(call, call.ints_attribute("kernel_shape")))
+    _refuse_empty(call, window)
+    return call.emit(MaxPool(window), call.node(0))
+
+
+@translates("AveragePool")
+def _average_pool(call: OnnxNode) -> int:
+    given = spatial_window(call, call.ints_attribute("kernel_shape"))
+    window = _rounded(call, given)
+    _refuse_empty(call, window)
+    sizes = call.shape(0)[2:]
+    counted = given.pads if call.int_attribute("count_include_pad", 0) else ((0, 0),) * len(sizes)
+    factors = _factors(window, sizes, counted)
+    needed = bool((factors != 1).any())
+    return call.emit(AveragePool(window, factors if needed else None), call.node(0))
+
+
+@translates("GlobalAveragePool")
+def _global_average_pool(call: OnnxNode) -> int:
+    return call.emit(ReduceMean(range(2, call.rank(0)), keep=True), call.node(0))
+
+
+@translates("GlobalMaxPool")
+def _global_max_pool(call: OnnxNode) -> int:
+    sizes = call.shape(0)[2:]
+    if not 1 <= len(sizes) <= 3:
+        raise call.unsupported(f"of a value of shape {call.shape(0)}")
+    ones = (1,) * len(sizes)
+    return call.emit(MaxPool(Window(sizes, ones, ones, ((0, 0),) * len(sizes))), call.node(0))
+
+
+def _rounded(call: OnnxNode, window: Window) -> Window:
+    """With `ceil_mode`, the padding at the end that makes room for the last, partial window.
+
+    A window that would start behind the input and its padding before it is left out.
+    """
+    if not call.int_attribute("ceil_mode", 0):
+        return window
+    pads = []
+    rows = zip(call.shape(0)[2:], window.pads, window.reach, window.strides, strict=True)
+    for size, (before, after), reach, stride in rows:
+        places = math.ceil((size + before + after - reach) / stride) + 1
+        if (places - 1) * stride >= size + before:
+            places -= 1
+        needed = (places - 1) * stride + reach - size - before
+        pads.append((before, max(after, needed)))
+    return Window(window.kernel, window.strides, window.dilations, tuple(pads))
+
+
+def _refuse_empty(call: OnnxNode, window: Window) -> None:
+    """Windows that hold padding only: what they give is not defined."""
+    sizes = call.shape(0)[2:]
+    for axis, places in enumerate(window.result_size(sizes)):
+        inside = F.pad(torch.ones(sizes[axis]), window.pads[axis])
+        windows = inside.unfold(0, window.reach[axis], window.strides[axis])
+        if bool((windows[:places, :: window.dilations[axis]].sum(1) == 0).any()):
+            raise call.unsupported("with a window that holds padding only")
+
+
+def _factors(window: Window, sizes: Sequence[int], counted: Sequence[tuple[int, int]]) -> Tensor:
+    """For each place of the window its size divided by how many of its entries count."""
+    factors = torch.ones((), dtype=torch.float64)
+    places = window.result_size(sizes)
+    for axis, size in enumerate(sizes):
+        (before, after), (inside, behind) = window.pads[axis], counted[axis]
+        counts = torch.ones(size + inside + behind, dtype=torch.float64)
+        counts = F.pad(counts, (before - inside, after - behind))
+        windows = counts.unfold(0, window.reach[axis], window.strides[axis])
+        per_place = windows[: places[axis], :: window.dilations[axis]].sum(1)
+        along = [1] * len(sizes)
+        along[axis] = -1
+        factors = factors * (window.kernel[axis] / per_place).reshape(along)
+    return factors
+
+
+@translates("ReduceMean", "ReduceSum")
+def _reduce_axes(call: OnnxNode) -> int:
+    """No axes at all mean every axis, or none with `noop_with_empty_axes`."""
+    axes = call.axes(1, rank=call.rank(0))
+    if not axes:
+        if call.int_attribute("noop_with_empty_axes", 0):
+            return call.node(0)
+        axes = list(range(call.rank(0)))
+    make = ReduceMean if call.proto.op_type == "ReduceMean" else ReduceSum
+    return call.emit(make(axes, keep=bool(call.int_attribute("keepdims", 1))), call.node(0))

@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import math
+
+import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from radii.networks.operators._base import Operator, OperatorKind, Shape, broadcast, with_rank
+from radii.networks.operators._arithmetic import Add, AddConstant, scaled
+from radii.networks.operators._arrangement import Transpose
+from radii.networks.operators._base import (
+    OnnxNode,
+    Operator,
+    OperatorKind,
+    Shape,
+    WeightedSum,
+    broadcast,
+    translates,
+    with_rank,
+)
+from radii.networks.operators._intervals import Interval, sum_slack
 
 
-class Dense(Operator):
+class Dense(WeightedSum):
     """x @ weight + bias along the last axis: weight is (n, m), bias (m,) or None."""
 
-    weight: Tensor
     bias: Tensor | None
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
@@ -27,11 +41,15 @@ class Dense(Operator):
         # One matrix product however many axes lead: (B, 1, n) costs as little as (B, n).
         return F.linear(x, self.weight.T, self.bias)
 
+    def make_linear_part(self) -> Dense:
+        return Dense(self.weight.abs())
 
-class ProductFromRight(Operator):
+    def _counts(self) -> Tensor:
+        return self.weight.ne(0).sum(0)
+
+
+class ProductFromRight(WeightedSum):
     """x @ weight for a weight that is a vector or a stack of matrices."""
-
-    weight: Tensor
 
     def __init__(self, weight: Tensor) -> None:
         super().__init__()
@@ -46,11 +64,13 @@ class ProductFromRight(Operator):
         row = with_rank(x.unsqueeze(1), self.weight.dim())  # values are vectors, not a matrix
         return (row @ self.weight).squeeze(-2)
 
+    def _counts(self) -> Tensor:
+        used: Tensor = self.weight.ne(0)
+        return used.sum(0 if used.dim() == 1 else -2)
 
-class ProductFromLeft(Operator):
+
+class ProductFromLeft(WeightedSum):
     """weight @ x for a weight of any rank."""
-
-    weight: Tensor
 
     def __init__(self, weight: Tensor) -> None:
         super().__init__()
@@ -65,6 +85,9 @@ class ProductFromLeft(Operator):
             return (self.weight @ column).squeeze(-1)
         return self.weight @ with_rank(x, self.weight.dim())
 
+    def _counts(self) -> Tensor:
+        return self.weight.ne(0).sum(-1)
+
 
 class MatMul(Operator):
     """x @ y of two values that both depend on the input, each of at least two axes."""
@@ -77,6 +100,15 @@ class MatMul(Operator):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return with_rank(x, y.dim() - 1) @ with_rank(y, x.dim() - 1)
 
+    def enclosure(self, *inputs: Interval) -> Interval:
+        """With centres a, b and radii r, s: a b, off by |a| s + r |b| + r s and by the rounding."""
+        (a, r), (b, s) = (x.centred() for x in inputs)
+        centre = self(a, b)
+        spread = self(a.abs(), s) + self(r, b.abs()) + self(r, s)
+        size = self(a.abs() + r, b.abs() + s)
+        spread = spread + sum_slack(size, 4 * a.shape[-1])
+        return Interval(centre - spread, centre + spread).without_nan()
+
 
 def _product_shape(left: Shape, right: Shape) -> Shape:
     """The shape of left @ right; a vector counts as a row on the left, as a column on the right."""
@@ -86,3 +118,63 @@ def _product_shape(left: Shape, right: Shape) -> Shape:
         raise ValueError(f"shapes {left} and {right} cannot be multiplied")
     stack = broadcast(rows[:-2], columns[:-2])
     return stack + (rows[-2],) * (len(left) > 1) + (columns[-1],) * (len(right) > 1)
+
+
+# Translators.
+
+
+@translates("MatMul")
+def _matrix_product(call: OnnxNode) -> int:
+    if call.is_constant(1):
+        weight = call.weight(1)
+        operator = Dense(weight) if weight.dim() == 2 else ProductFromRight(weight)
+        return call.emit(operator, call.node(0))
+    if call.is_constant(0):
+        return call.emit(ProductFromLeft(call.weight(0)), call.node(1))
+    if min(call.rank(0), call.rank(1)) < 2:
+        raise call.unsupported("of two values that depend on the input, one of them a vector")
+    return call.emit(MatMul(), call.node(0), call.node(1))
+
+
+@translates("Gemm")
+def _gemm(call: OnnxNode) -> int:
+    """Alpha and beta are factors of the constants here, where those are constants."""
+    alpha, beta = call.float_attribute("alpha", 1.0), call.float_attribute("beta", 1.0)
+    bias = beta * call.weight(2) if call.has(2) and call.is_constant(2) else None
+    if call.is_constant(1):
+        weight = alpha * _transposed_if(call.weight(1), call.int_attribute("transB", 0))
+        columns = weight.shape[1]
+        fits = bias is not None and bias.dim() <= 2 and bias.shape[:-1] in ((), (1,))
+        inside = bias.expand(1, columns).reshape(-1) if bias is not None and fits else None
+        dense = Dense(weight, inside)
+        dense.gain = _gain(alpha, beta)
+        product = call.emit(dense, _matrix(call, 0, "transA"))
+        bias = None if fits else bias
+    elif call.is_constant(0):
+        weight = alpha * _transposed_if(call.weight(0), call.int_attribute("transA", 0))
+        left = ProductFromLeft(weight.contiguous())
+        left.gain = _gain(alpha, beta)
+        product = call.emit(left, _matrix(call, 1, "transB"))
+    else:
+        product = call.emit(MatMul(), _matrix(call, 0, "transA"), _matrix(call, 1, "transB"))
+        product = scaled(call, product, alpha)
+    if bias is not None:
+        product = call.emit(AddConstant(bias), product)
+    elif call.has(2) and not call.is_constant(2):
+        product = call.emit(Add(), product, scaled(call, call.node(2), beta))
+    return product
+
+
+def _gain(*factors: float) -> float:
+    """The largest of the factors and of their inverses; a factor of 0 hides anything."""
+    sizes = [abs(factor) for factor in factors]
+    return max(1.0, *sizes, *(1 / size if size else math.inf for size in sizes))
+
+
+def _transposed_if(weight: torch.Tensor, flag: int) -> torch.Tensor:
+    return weight.T if flag else weight
+
+
+def _matrix(call: OnnxNode, position: int, flag: str) -> int:
+    node = call.node(position)
+    return call.emit(Transpose((1, 0)), node) if call.int_attribute(flag, 0) else node

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import onnx
 from hypothesis import assume
 
-from radii.testing.operator_models._base import Draw, any_shape, values, with_axes
+from radii.testing.operator_models._base import Draw, any_shape, models_of, values, with_axes
 
 
-def flatten(draw: Draw) -> onnx.ModelProto:
+@models_of("Flatten")
+def _flatten(draw: Draw) -> onnx.ModelProto:
     shape = any_shape(draw)
     sketch, value = values(draw, shape)
     lowest = 0 if sketch.opset < 11 else -len(shape)
@@ -20,7 +20,8 @@ def flatten(draw: Draw) -> onnx.ModelProto:
     return sketch.model(sketch.apply("Flatten", value, **axis))
 
 
-def reshape(draw: Draw) -> onnx.ModelProto:
+@models_of("Reshape")
+def _reshape(draw: Draw) -> onnx.ModelProto:
     shape = any_shape(draw, 2)
     sketch, value = values(draw, shape)
     order = draw.order(len(shape))
@@ -31,14 +32,16 @@ def reshape(draw: Draw) -> onnx.ModelProto:
     return sketch.model(sketch.apply("Reshape", value, sketch.constant(np.array(wanted))))
 
 
-def transpose(draw: Draw) -> onnx.ModelProto:
+@models_of("Transpose")
+def _transpose(draw: Draw) -> onnx.ModelProto:
     shape = any_shape(draw)
     sketch, value = values(draw, shape)
     order = {"perm": draw.order(len(shape))} if draw.flag() else {}
     return sketch.model(sketch.apply("Transpose", value, **order))
 
 
-def squeeze(draw: Draw) -> onnx.ModelProto:
+@models_of("Squeeze")
+def _squeeze(draw: Draw) -> onnx.ModelProto:
     shape = [draw.choice(1, 2, 3) for _ in range(draw.integer(2, 4))]
     sketch, value = values(draw, shape)
     ones = [i for i, size in enumerate(shape) if size == 1]
@@ -46,7 +49,8 @@ def squeeze(draw: Draw) -> onnx.ModelProto:
     return with_axes(sketch, "Squeeze", value, axes if axes and draw.flag() else None, 13)
 
 
-def unsqueeze(draw: Draw) -> onnx.ModelProto:
+@models_of("Unsqueeze")
+def _unsqueeze(draw: Draw) -> onnx.ModelProto:
     shape = any_shape(draw, 1, 3)
     sketch, value = values(draw, shape)
     rank = len(shape) + draw.integer(1, 2)
@@ -55,23 +59,23 @@ def unsqueeze(draw: Draw) -> onnx.ModelProto:
     return with_axes(sketch, "Unsqueeze", value, axes, 13)
 
 
-def reduce(operator: str, since: int) -> Callable[[Draw], onnx.ModelProto]:
-    def build(draw: Draw) -> onnx.ModelProto:
-        shape = any_shape(draw)
-        sketch, value = values(draw, shape)
-        axes = draw.axes(len(shape))
-        if sketch.opset < 11:
-            axes = [axis % len(shape) for axis in axes]
-        attributes: dict[str, Any] = {"keepdims": draw.integer(0, 1)} if draw.flag() else {}
-        if sketch.opset >= since and draw.flag():
-            attributes["noop_with_empty_axes"] = draw.integer(0, 1)
-        chosen = axes if draw.flag() else None
-        return with_axes(sketch, operator, value, chosen, since, **attributes)
+@models_of("ReduceMean", "ReduceSum")
+def _reduce(draw: Draw) -> onnx.ModelProto:
+    since = 18 if draw.operator == "ReduceMean" else 13
+    shape = any_shape(draw)
+    sketch, value = values(draw, shape)
+    axes = draw.axes(len(shape))
+    if sketch.opset < 11:
+        axes = [axis % len(shape) for axis in axes]
+    attributes: dict[str, Any] = {"keepdims": draw.integer(0, 1)} if draw.flag() else {}
+    if sketch.opset >= since and draw.flag():
+        attributes["noop_with_empty_axes"] = draw.integer(0, 1)
+    chosen = axes if draw.flag() else None
+    return with_axes(sketch, draw.operator, value, chosen, since, **attributes)
 
-    return build
 
-
-def expand(draw: Draw) -> onnx.ModelProto:
+@models_of("Expand")
+def _expand(draw: Draw) -> onnx.ModelProto:
     shape = any_shape(draw)
     sketch, value = values(draw, shape)
     wanted = [draw.integer(2, 3) if size == 1 else draw.choice(1, size) for size in shape]
@@ -79,7 +83,8 @@ def expand(draw: Draw) -> onnx.ModelProto:
     return sketch.model(sketch.apply("Expand", value, sketch.constant(np.array(wanted, np.int64))))
 
 
-def concat(draw: Draw) -> onnx.ModelProto:
+@models_of("Concat")
+def _concat(draw: Draw) -> onnx.ModelProto:
     shape = any_shape(draw)
     sketch, value = values(draw, shape)
     axis = draw.integer(0, len(shape) - 1)
@@ -91,7 +96,8 @@ def concat(draw: Draw) -> onnx.ModelProto:
     return sketch.model(sketch.apply("Concat", *(parts[i] for i in order), axis=spelled))
 
 
-def split(draw: Draw) -> onnx.ModelProto:
+@models_of("Split")
+def _split(draw: Draw) -> onnx.ModelProto:
     sizes = [draw.integer(1, 3) for _ in range(draw.integer(1, 3))]
     even = draw.flag()
     sizes = [sizes[0]] * len(sizes) if even else sizes
@@ -113,7 +119,8 @@ def split(draw: Draw) -> onnx.ModelProto:
     return sketch.model(sketch.apply("Concat", *chosen, axis=axis))
 
 
-def slice_axes(draw: Draw) -> onnx.ModelProto:
+@models_of("Slice")
+def _slice_axes(draw: Draw) -> onnx.ModelProto:
     shape = any_shape(draw)
     sketch, value = values(draw, shape)
     old = sketch.opset < 10
@@ -139,7 +146,8 @@ def slice_axes(draw: Draw) -> onnx.ModelProto:
     return sketch.model(sketch.apply("Slice", value, *names))
 
 
-def gather(draw: Draw) -> onnx.ModelProto:
+@models_of("Gather")
+def _gather(draw: Draw) -> onnx.ModelProto:
     shape = any_shape(draw)
     sketch, value = values(draw, shape)
     axis = draw.integer(0, len(shape) - 1)
@@ -152,7 +160,8 @@ def gather(draw: Draw) -> onnx.ModelProto:
     )
 
 
-def pad(draw: Draw) -> onnx.ModelProto:
+@models_of("Pad")
+def _pad(draw: Draw) -> onnx.ModelProto:
     shape = any_shape(draw, 2)
     rank = len(shape)
     sketch, value = values(draw, shape)
@@ -177,13 +186,15 @@ def pad(draw: Draw) -> onnx.ModelProto:
     return sketch.model(sketch.apply("Pad", value, *names, **attributes))
 
 
-def cast(draw: Draw) -> onnx.ModelProto:
+@models_of("Cast")
+def _cast(draw: Draw) -> onnx.ModelProto:
     sketch, value = values(draw, any_shape(draw), double=False)
     wide = sketch.apply("Cast", value, to=onnx.TensorProto.DOUBLE)
     return sketch.model(sketch.apply("Cast", wide, to=onnx.TensorProto.FLOAT))
 
 
-def dropout(draw: Draw) -> onnx.ModelProto:
+@models_of("Dropout")
+def _dropout(draw: Draw) -> onnx.ModelProto:
     sketch, value = values(draw, any_shape(draw), double=False)
     if sketch.opset < 12:
         return sketch.model(sketch.apply("Dropout", value, ratio=0.5))
@@ -191,7 +202,8 @@ def dropout(draw: Draw) -> onnx.ModelProto:
     return sketch.model(sketch.apply("Dropout", value, *inputs))
 
 
-def shape_arithmetic(draw: Draw) -> onnx.ModelProto:
+@models_of("Shape")
+def _shape_arithmetic(draw: Draw) -> onnx.ModelProto:
     """The flattening that exporters write: Shape, Gather, Unsqueeze, Concat, Reshape."""
     shape = any_shape(draw, 2)
     sketch, value = values(draw, shape, oldest=9)

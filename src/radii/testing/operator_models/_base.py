@@ -1,7 +1,8 @@
-"""What the author of a random model asks hypothesis for, and values to apply operators to."""
+"""Builders of random models: what they ask hypothesis for, and which operator they are for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ NEWEST_OPSET = 26
 
 
 class Draw:
-    """What a model's author asks hypothesis for."""
+    """What the builder of a model of one ONNX operator asks hypothesis for."""
 
-    def __init__(self, draw: st.DrawFn) -> None:
+    def __init__(self, draw: st.DrawFn, operator: str) -> None:
         self._draw = draw
+        self.operator = operator
         self.rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
 
     def integer(self, low: int, high: int) -> int:
@@ -85,3 +87,26 @@ def with_axes(
         return sketch.model(sketch.apply(operator, value, axes=axes, **attributes))
     given = sketch.constant(np.array(axes, dtype=np.int64))
     return sketch.model(sketch.apply(operator, value, given, **attributes))
+
+
+Builder = Callable[[Draw], onnx.ModelProto]
+"""Draws a model that applies the operator."""
+
+OPERATOR_MODELS: dict[str, Builder] = {}
+"""For every operator that networks may use, what draws models of it."""
+
+
+def models_of(*operators: str) -> Callable[[Builder], Builder]:
+    """Makes a function the builder of models of these ONNX operators."""
+
+    def register(builder: Builder) -> Builder:
+        OPERATOR_MODELS.update(dict.fromkeys(operators, builder))
+        return builder
+
+    return register
+
+
+@st.composite
+def operator_models(draw: st.DrawFn, operator: str) -> onnx.ModelProto:
+    """Models that use the operator on a value which depends on the input."""
+    return OPERATOR_MODELS[operator](Draw(draw, operator))

@@ -20,7 +20,6 @@ from radii.bounds import (
     linear_range,
     windows_of,
 )
-from radii.networks import MaxPool
 from radii.properties import Halfspaces
 from radii.verifiers._expressions import Affine, Float64, Integers, combined, stacked, unit_rows
 from radii.verifiers._programs import LinearConstraints, at_most, joined_constraints
@@ -248,7 +247,6 @@ class _Encoder:
         return result.spread(np.flatnonzero(used), hinges.offset)
 
     def add_maxima(self, stage: Stage, bounds: StageBounds) -> None:
-        assert isinstance(stage.operator, MaxPool)
         inputs = self.expressions(stage, bounds)
         low, high = self._bounds(stage, bounds, np.arange(len(bounds.low)), inputs)
         windows = windows_of(stage.operator, stage.shape).candidates

@@ -17,7 +17,6 @@ from scipy.sparse import csr_array
 
 from radii.attacks import attack_specification
 from radii.bounds import (
-    EXACT_OPERATORS,
     OFFSET_ROUNDING,
     Fusion,
     ReluForm,
@@ -83,9 +82,7 @@ def _ends_in_relu(form: ReluForm) -> bool:
     if not form.layers or form.layers[-1].shape[0] != form.output.shape[0]:
         return False
     between = (form.fusion.graph.nodes[node].operator for node in form.end.between)
-    if form.fusion.behind is not None or not all(
-        isinstance(each, EXACT_OPERATORS) for each in between
-    ):
+    if form.fusion.behind is not None or not all(each.is_exact for each in between):
         return False  # what is rounded behind the ReLU has no place in front of it
     if not isinstance(form.stages[-1].stage.operator, Relu):
         return False

@@ -1,0 +1,224 @@
+"""Arithmetic between values, and between a value and a constant, with ONNX broadcasting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from radii.networks.operators._base import (
+    NumberType,
+    OnnxNode,
+    Operator,
+    OperatorKind,
+    Shape,
+    SumOfProducts,
+    broadcast,
+    translates,
+    with_rank,
+)
+from radii.networks.operators._intervals import Interval
+
+
+class _Elementwise(SumOfProducts):
+    """One sum or product for each entry."""
+
+    def terms(self, inputs: Sequence[Tensor], result: Tensor) -> int:
+        return len(inputs) + 1
+
+
+class _WithConstant(_Elementwise):
+    constant: Tensor
+
+    def __init__(self, constant: Tensor) -> None:
+        super().__init__()
+        self._constant("constant", constant)
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return broadcast(shapes[0], tuple(self.constant.shape))
+
+
+class AddConstant(_WithConstant):
+    """x + constant."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return with_rank(x, self.constant.dim()) + self.constant
+
+    def make_linear_part(self) -> AddConstant:
+        return AddConstant(torch.zeros_like(self.constant))
+
+    def factors(self) -> None:
+        return None
+
+
+class _WithFactor(_WithConstant):
+    def single_factor(self) -> float | None:
+        return abs(float(self.constant)) if self.constant.numel() == 1 else None
+
+
+class Scale(_WithFactor):
+    """x * constant, elementwise."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return with_rank(x, self.constant.dim()) * self.constant
+
+
+class DivideByConstant(_WithFactor):
+    """x / constant, elementwise; a division, to round as ONNX Runtime does."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return with_rank(x, self.constant.dim()) / self.constant
+
+    def factors(self) -> Tensor:
+        return self.constant.abs().reciprocal()
+
+
+class Cast(SumOfProducts):
+    """x in a narrower number type: x itself but for one rounding, which the graph leaves out."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+    def terms(self, inputs: Sequence[Tensor], result: Tensor) -> int:
+        return 1
+
+
+class Add(_Elementwise):
+    """x + y of two values."""
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return broadcast(*shapes)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return with_rank(x, y.dim() - 1) + with_rank(y, x.dim() - 1)
+
+
+class Subtract(_Elementwise):
+    """x - y of two values."""
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return broadcast(*shapes)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return with_rank(x, y.dim() - 1) - with_rank(y, x.dim() - 1)
+
+    def make_magnitude(self) -> Add:
+        return Add()
+
+
+class Multiply(Operator):
+    """x * y of two values that both depend on the input."""
+
+    kind = OperatorKind.SMOOTH
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return broadcast(*shapes)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return with_rank(x, y.dim() - 1) * with_rank(y, x.dim() - 1)
+
+    def enclosure(self, *inputs: Interval) -> Interval:
+        x, y = inputs
+        corners = torch.stack([self(a, b) for a in (x.low, x.high) for b in (y.low, y.high)])
+        # 0 times an unbounded side is taken as unbounded: more than is needed, but never less.
+        return Interval(corners.amin(0), corners.amax(0)).widened(1).without_nan()
+
+
+class Divide(Operator):
+    """x / y where y depends on the input."""
+
+    kind = OperatorKind.SMOOTH
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return broadcast(*shapes)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return with_rank(x, y.dim() - 1) / with_rank(y, x.dim() - 1)
+
+    def enclosure(self, *inputs: Interval) -> Interval:
+        x, y = inputs
+        return Multiply().enclosure(x, Reciprocal().enclosure(y))
+
+
+@translates("Reciprocal")
+class Reciprocal(Operator):
+    """1 / x."""
+
+    kind = OperatorKind.SMOOTH
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.reciprocal()
+
+    def enclosure(self, *inputs: Interval) -> Interval:
+        (x,) = inputs
+        sides = Interval(x.high.reciprocal(), x.low.reciprocal()).widened(1)
+        crosses = (x.low <= 0) & (x.high >= 0)
+        infinite = torch.full_like(sides.low, torch.inf)
+        low = torch.where(crosses, -infinite, sides.low)
+        return Interval(low, torch.where(crosses, infinite, sides.high))
+
+    def value_error(
+        self, arguments: Interval, values: Interval, number: NumberType, widening: float
+    ) -> Tensor:
+        unit, smallest = number.unit * widening, number.smallest * widening
+        return values.magnitude * (2 * unit) + smallest
+
+
+# Translators.
+
+
+@translates("Add", "Sum")
+def _add(call: OnnxNode) -> int:
+    positions = range(len(call.proto.input))
+    total = next(call.node(p) for p in positions if not call.is_constant(p))
+    first = True
+    for position in positions:
+        if call.is_constant(position):
+            total = call.emit(AddConstant(call.weight(position)), total)
+        elif first:
+            first = False
+        else:
+            total = call.emit(Add(), total, call.node(position))
+    return total
+
+
+@translates("Sub")
+def _subtract(call: OnnxNode) -> int:
+    if call.is_constant(1):
+        return call.emit(AddConstant(-call.weight(1)), call.node(0))
+    if call.is_constant(0):
+        negative = scaled(call, call.node(1), -1.0)
+        return call.emit(AddConstant(call.weight(0)), negative)
+    return call.emit(Subtract(), call.node(0), call.node(1))
+
+
+@translates("Mul")
+def _multiply(call: OnnxNode) -> int:
+    for constant, variable in ((0, 1), (1, 0)):
+        if call.is_constant(constant):
+            return call.emit(Scale(call.weight(constant)), call.node(variable))
+    return call.emit(Multiply(), call.node(0), call.node(1))
+
+
+@translates("Div")
+def _divide(call: OnnxNode) -> int:
+    if call.is_constant(1):
+        divisor = call.weight(1)
+        if not divisor.all():
+            raise call.unsupported("by zero")
+        return call.emit(DivideByConstant(divisor), call.node(0))
+    if call.is_constant(0):
+        return call.emit(Scale(call.weight(0)), call.emit(Reciprocal(), call.node(1)))
+    return call.emit(Divide(), call.node(0), call.node(1))
+
+
+@translates("Neg")
+def _negate(call: OnnxNode) -> int:
+    return scaled(call, call.node(0), -1.0)
+
+
+def scaled(call: OnnxNode, node: int, factor: float) -> int:
+    if factor == 1.0:
+        return node
+    return call.emit(Scale(torch.tensor(factor, dtype=torch.float64)), node)

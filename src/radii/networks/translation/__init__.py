@@ -1,1 +1,0 @@
-"""From ONNX nodes to operators: one translator for each ONNX operator."""
