@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import radii
+import radii.networks
 from radii.cli import main
 from radii.testing import Sketch
 
@@ -120,6 +121,21 @@ def test_instances_in_python(linear: Path, tmp_path: Path) -> None:
     )
     for one, radius in zip(measured, radii_of_blobs(), strict=True):
         assert radius - 0.02 <= one.bracket.lower <= radius <= one.bracket.upper + 1e-5
+
+
+@pytest.mark.skipif(
+    not hasattr(radii.networks, "OnnxNode"), reason="operators by entry points are under way"
+)
+def test_an_operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """|x| > |y| holds at (0.8, -0.2) within 0.3."""
+    sketch = Sketch([1, 2])
+    path, points = tmp_path / "absolute.onnx", tmp_path / "points.npz"
+    path.write_bytes(sketch.model(sketch.apply("Abs", "x")).SerializeToString())
+    np.savez(points, images=np.float32([[0.8, -0.2]]), labels=np.array([0]))
+    out = tmp_path / "out"
+    assert main(flags(path, out, "--data", str(points), "--jobs", "1")) == 0
+    (one,) = shown(out, capsys)
+    assert 0.28 <= one["lower"] <= 0.3 <= one["upper"] + 1e-5 < 0.31
 
 
 def test_what_is_added_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
