@@ -220,7 +220,7 @@ def test_a_bad_network_is_one_sentence(
         (["--search", "attack-only", "--device", "cpu"], "only attacks"),
         (["--property", "one-to-one:9"], "target 9"),
         (["--arithmetic", "octal"], "arithmetic 'octal' is not one of float, real"),
-        (["--arithmetic", "float:0"], "a widening of 0 is not possible"),
+        (["--arithmetic", "float:0"], "roundings 0 times as large are not possible"),
         (["--arithmetic", "float", "--verifier", "marabou"], "'marabou' proves in real arithmetic"),
         (["--out", "/proc/nowhere"], "/proc/nowhere"),
     ],

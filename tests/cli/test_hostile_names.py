@@ -308,7 +308,7 @@ def test_lines_are_said_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 SOURCE = Path(radii.__file__).parent
-PROTOCOLS = {"verifiers/programs/supervisor.py", "verifiers/marabou/solving.py"}
+PROTOCOLS = {"processes/_supervisor.py", "verifiers/_marabou_process.py"}
 """They print JSON for the process that started them."""
 DOORS = {"terminal.py", "cli/_output.py"}
 

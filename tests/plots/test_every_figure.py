@@ -119,7 +119,7 @@ def test_measured_results(kind: str, options: FigureOptions) -> None:
 @pytest.mark.parametrize("kind", ["targets", "ecdf", "box", "scatter", "correlations"])
 def test_one_to_one_results(kind: str, options: FigureOptions) -> None:
     if kind == "ecdf" and options.confidence:
-        with pytest.raises(InputError, match="one bracket an input"):
+        with pytest.raises(InputError, match="one bracket for each input"):
             figure_of(kind, one_to_one(), options)
         options = dataclasses.replace(options, confidence=None)
     check_nothing_is_cut_or_covered(figure_of(kind, one_to_one(), options))
