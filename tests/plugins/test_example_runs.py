@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import radii
-import radii.networks
 from radii.cli import main
 from radii.testing import Sketch
 
@@ -123,9 +122,6 @@ def test_instances_in_python(linear: Path, tmp_path: Path) -> None:
         assert radius - 0.02 <= one.bracket.lower <= radius <= one.bracket.upper + 1e-5
 
 
-@pytest.mark.skipif(
-    not hasattr(radii.networks, "OnnxNode"), reason="operators by entry points are under way"
-)
 def test_an_operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """|x| > |y| holds at (0.8, -0.2) within 0.3."""
     sketch = Sketch([1, 2])
