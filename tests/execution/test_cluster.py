@@ -21,7 +21,7 @@ from radii import datasets
 from radii.balls import Norm
 from radii.errors import ExperimentError, InputError
 from radii.execution import Case, Cluster, Executor, RayWorkers, Task, Toolbox, drive
-from radii.execution import _cluster as cluster
+from radii.execution import _ray_workers as ray_workers
 from radii.experiments import select
 from radii.networks import Network, load_network
 from radii.processes import descendant_pids
@@ -267,7 +267,7 @@ def test_what_no_node_has(machines: Machines, network: Network) -> None:
 def test_another_radii_on_the_nodes(
     machines: Machines, network: Network, instance: Instance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cluster, "__version__", "0.0")
+    monkeypatch.setattr(ray_workers, "__version__", "0.0")
     with workers_of(machines, network) as executor:
         executor.submit(task_of(instance, ROBUST))
         with pytest.raises(ExperimentError, match=f"it has radii {radii.__version__}, and this is"):
