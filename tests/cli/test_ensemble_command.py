@@ -144,7 +144,7 @@ def test_arithmetic(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixt
         (["--timeout", "0"], "timeout 0"),
         (["--budget", "0"], "--budget 0"),
         (["--mean", "0", "--mean", "0", "--mean", "0"], "--mean was given 3 times"),
-        (["--mean", "x"], "--mean x"),
+        (["--mean", "x"], "--mean 'x'"),
         (["--norm", "l2", "--verifier", "milp"], "l2"),
         (["--data", "nothing.npz"], "nothing.npz"),
         (["--networks", "nothing.onnx"], "nothing.onnx"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 
@@ -11,8 +10,11 @@ import pytest
 from conftest import parsers
 from radii.balls import Domain
 from radii.cli import build_parser, main
-from radii.cli.parsing import number, seconds
+from radii.cli._options import EPS
+from radii.errors import ExperimentError
+from radii.experiments import SECONDS, Option
 
+TIMEOUT = Option(name="timeout", form=SECONDS, help="")
 AUDIT = ["audit", "r.csv", "--data", "digits", "--domain", "-1:1"]
 
 
@@ -50,21 +52,21 @@ def test_a_negative_grid_gets_its_own_sentence(capsys: pytest.CaptureFixture[str
     ("text", "value"), [("0.02", 0.02), ("8/255", 8 / 255), (" 1 / 4", 0.25), ("1e-3", 0.001)]
 )
 def test_numbers(text: str, value: float) -> None:
-    assert number(text) == value
+    assert EPS.parse(text) == value
 
 
 @pytest.mark.parametrize(
     ("text", "value"), [("90", 90), ("1.5", 1.5), ("10m", 600), ("1h5s", 3605)]
 )
 def test_seconds(text: str, value: float) -> None:
-    assert seconds(text) == value
+    assert TIMEOUT.parse(text) == value
 
 
 @pytest.mark.parametrize("text", ["", "many", "1/0", "1/2/3", "10 parsecs"])
 def test_what_is_no_number(text: str) -> None:
-    for kind in (number, seconds):
-        with pytest.raises(argparse.ArgumentTypeError):
-            kind(text)
+    for option in (EPS, TIMEOUT):
+        with pytest.raises(ExperimentError, match=rf"--{option.name} '{text}' (is not|must be) a"):
+            option.parse(text)
 
 
 ENSEMBLE = ["--network", "a", "--data", "digits", "--domain", "0:1"]

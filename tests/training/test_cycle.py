@@ -168,5 +168,5 @@ def test_bad_descriptions(changes: dict[str, object], told: str) -> None:
 def test_the_grid_holds_the_eps_of_the_requirements() -> None:
     cycle = described(requirements=("robust_accuracy(0.02) >= 0.9", "median >= 0.04"), measuring={})
     assert cycle.eps == 0.04
-    assert cycle.judging.grid == "0.005:0.065:0.005"
-    assert cycle.verifying.grid == "0.04:0.08:0.04"
+    assert str(cycle.judging.grid) == "0.005:0.065:0.005"
+    assert str(cycle.verifying.grid) == "0.04:0.08:0.04"

@@ -48,7 +48,7 @@ def test_own_arrays_without_a_test_split(
     [
         (["--arch", "vgg"], "architecture 'vgg' is not one of"),
         (["--regime", "pgd:eps=-1"], "eps -1 must be above 0"),
-        (["--eps", "wide"], "--eps wide is not a number"),
+        (["--eps", "wide"], "--eps 'wide' is not a number"),
         (["--std", "0"], "all above 0"),
         (["--threads", "0"], "--threads 0"),
         (["--device", "abacus"], "device 'abacus' is not one of cpu"),

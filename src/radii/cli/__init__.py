@@ -6,16 +6,18 @@ Exit codes: 0 done, 1 a check is negative, 2 bad input, 3 internal error, 130 in
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any, NoReturn
 
 from radii import __version__
-from radii.cli.parsing import Parser
 from radii.errors import InputError
-from radii.terminal import note
+from radii.terminal import note, plain
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
@@ -58,6 +60,27 @@ EPILOG = """examples:
   radii report results
   radii run --help      every command has examples
 """
+
+
+NEGATIVE_NUMBER = re.compile(r"-\.?\d")
+
+
+class Parser(argparse.ArgumentParser):
+    """Parses the command line; those of its commands are of this class, too.
+
+    Flags are never shortened: `--network` must not mean `--networks` where that is the flag. What
+    begins as a negative number is a value and no flag, as in `--domain -1:1` or `--mean -0.5,-1`.
+    Epilogs are shown as they are written.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        formatter = argparse.RawDescriptionHelpFormatter
+        super().__init__(*args, **{"allow_abbrev": False, "formatter_class": formatter, **options})
+        self._negative_number_matcher = NEGATIVE_NUMBER
+
+    def error(self, message: str) -> NoReturn:
+        """Arguments may be names of files, which a shell put there."""
+        super().error(plain(message))
 
 
 def build_parser(only: str | None = None) -> Parser:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from radii.cli._options import JOBS, OUT, add_json_flag, add_options
 from radii.cli._output import Console, interruptible, print_json, table, write_csv, writing
 from radii.cli._progress import ProgressBar
-from radii.cli.options import add_json_flag
-from radii.errors import ExperimentError, StoreError
+from radii.errors import StoreError
 from radii.terminal import note
 
 if TYPE_CHECKING:
@@ -56,23 +56,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where the ONNX files are, or the files (may be repeated); named as in the results",
     )
-    parser.add_argument(
-        "--data", required=True, metavar="SPEC", help="the published images: mnist:train, file.npz"
+    add_options(
+        parser,
+        "mean",
+        "std",
+        data={"required": True, "help": "the published images: mnist:train, file.npz"},
+        domain={"required": True, "help": "valid inputs: 0:1"},
+        layout="chw or hwc, for flat coloured inputs",
+        norm={"default": "linf"},
+        attack={"default": "minimum-norm", "help": "as of radii attack (minimum-norm)"},
+        seed={"default": 0, "help": "of the attack (0)"},
     )
-    parser.add_argument("--domain", required=True, metavar="LOW:HIGH", help="valid inputs: 0:1")
-    parser.add_argument("--mean", metavar="M[,M...]", help="normalisation: subtracted, per channel")
-    parser.add_argument("--std", metavar="S[,S...]", help="normalisation: divided by, per channel")
-    parser.add_argument("--layout", metavar="ORDER", help="chw or hwc, for flat coloured inputs")
-    parser.add_argument("--norm", default="linf", metavar="NAME", help="linf (default), l2 or l1")
     parser.add_argument("--split", metavar="NAME", help="audit the results' rows of this split")
-    parser.add_argument(
-        "--attack", default="minimum-norm", metavar="NAME", help="as of radii attack (minimum-norm)"
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the attack (0)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="worker processes (one per core)")
-    parser.add_argument(
-        "--out", type=Path, default=Path("audit"), metavar="DIR", help="where findings go (./audit)"
-    )
+    JOBS.add_to(parser)
+    OUT.add_to(parser, default=Path("audit"), help="where findings go (./audit)")
     add_json_flag(parser)
 
 
@@ -81,8 +78,6 @@ def run(args: argparse.Namespace) -> int:
     from radii.results import read
     from radii.store import Store
 
-    if args.jobs is not None and args.jobs < 1:
-        raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
     if not args.results.exists():
         raise StoreError(f"{args.results}: no such file or directory")
     published = read(args.results)

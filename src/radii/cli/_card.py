@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from radii.cli._options import confidence_level, eps_values
 from radii.cli._output import writing
-from radii.cli.parsing import confidence_level, eps_values
 from radii.errors import DataError, StoreError
 from radii.terminal import say
 

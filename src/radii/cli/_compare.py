@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli._options import add_json_flag, confidence_level, eps_values
 from radii.cli._output import (
     Cell,
     Console,
@@ -20,8 +21,6 @@ from radii.cli._output import (
     writing,
 )
 from radii.cli._sources import add_only_flag
-from radii.cli.options import add_json_flag
-from radii.cli.parsing import confidence_level, eps_values
 from radii.errors import DataError
 from radii.terminal import note
 

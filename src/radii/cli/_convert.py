@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from radii.cli._data import add_convert
-from radii.cli.options import add_experiment_flags, add_options, experiment_from
+from radii.cli._options import add_experiment_flags, add_options, experiment_from
 from radii.errors import ExperimentError
 from radii.terminal import say
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
+from radii.cli._options import EPS, JOBS, add_json_flag, add_options
 from radii.cli._output import Console, interruptible, print_json
 from radii.cli._progress import ProgressBar, TrainingProgress
-from radii.cli.options import add_arithmetic_flag, add_json_flag
-from radii.cli.parsing import number, seconds
 from radii.errors import ExperimentError, InputError
+from radii.experiments import SECONDS, Option
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ exit codes:
 """
 
 _TRAINING = ("batch", "optimizer", "rate", "weight_decay", "seed")
+LATEST = Option(name="seconds", form=SECONDS, help="no round begins later (none)")
 _MEASURING = ("property", "norm", "grid", "verifier", "arithmetic", "attack", "timeout", "memory")
 
 
@@ -60,13 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--out", required=True, type=Path, metavar="DIR", help="where it is kept")
     what.add_argument("--rounds", type=int, default=5, metavar="N", help="at most (5)")
-    what.add_argument(
-        "--seconds",
-        type=seconds,
-        default=math.inf,
-        metavar="S",
-        help="no round begins later (none)",
-    )
+    LATEST.add_to(what, default=math.inf)
     how = parser.add_argument_group("how to train")
     how.add_argument("--regime", default="standard", metavar="NAME", help="first round (standard)")
     how.add_argument("--later-regime", metavar="NAME", help="other rounds (the same)")
@@ -79,18 +74,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--weight-decay", type=float, metavar="W", help="L2 penalty (0)")
     how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
     seek = parser.add_argument_group("how to seek counterexamples and to measure")
-    seek.add_argument("--eps", type=number, metavar="EPS", help="how far (as the requirements say)")
+    EPS.add_to(seek, metavar="EPS", help="how far (as the requirements say)")
     seek.add_argument("--attacked", type=int, metavar="N", help="training images per round (all)")
     seek.add_argument("--verified", type=int, metavar="N", help="of those that withstand (100)")
-    seek.add_argument("--property", metavar="NAME", help="one-to-any (default), sr:delta=10, ...")
-    seek.add_argument("--norm", metavar="NAME", help="linf (default), l2 or l1")
-    seek.add_argument("--grid", metavar="START:STOP:STEP", help="for test images (around eps)")
-    seek.add_argument("--verifier", metavar="NAME", help="native (default), milp, ...")
-    add_arithmetic_flag(seek)
-    seek.add_argument("--attack", metavar="NAME", help="pgd on training images, minimum-norm")
-    seek.add_argument("--timeout", type=seconds, metavar="S", help="wall seconds per query (60)")
-    seek.add_argument("--memory", metavar="SIZE", help="of each worker (its share of nine tenths)")
-    seek.add_argument("--jobs", type=int, metavar="N", help="worker processes (one per core)")
+    add_options(
+        seek,
+        "norm",
+        "arithmetic",
+        property="one-to-any (default), sr:delta=10, ...",
+        grid="for test images (around eps)",
+        verifier="native (default), milp, ...",
+        attack="pgd on training images, minimum-norm",
+        timeout="wall seconds per query (60)",
+        memory="of each worker (its share of nine tenths)",
+    )
+    JOBS.add_to(seek)
     add_json_flag(parser)
 
 
@@ -100,8 +98,6 @@ def run(args: argparse.Namespace) -> int:
     from radii.experiments import default_jobs
     from radii.training import run_cycle
 
-    if args.jobs is not None and args.jobs < 1:
-        raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
     cycle = _cycle_from(args)
     torch.set_num_threads(1)
     with interruptible(f"{args.out} keeps it"):

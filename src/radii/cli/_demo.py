@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from radii.cli._options import JOBS, add_json_flag
 from radii.cli._output import Console, interruptible
 from radii.cli._progress import ProgressBar
-from radii.cli.options import add_json_flag
-from radii.errors import ExperimentError
+from radii.experiments import COUNT, Option
 from radii.terminal import say
 
 if TYPE_CHECKING:
@@ -52,14 +52,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where results, figures and report go (./radii-demo); run again to continue there",
     )
-    parser.add_argument(
-        "--inputs",
-        type=int,
-        default=DEMO_INPUTS,
-        metavar="N",
-        help=f"how many of the 500 test digits ({DEMO_INPUTS})",
-    )
-    parser.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
+    Option(
+        name="inputs", form=COUNT, help=f"how many of the 500 test digits ({DEMO_INPUTS})"
+    ).add_to(parser, default=DEMO_INPUTS)
+    JOBS.add_to(parser)
     add_json_flag(parser)
 
 
@@ -69,10 +65,6 @@ def run(args: argparse.Namespace) -> int:
     from radii.experiments import default_jobs
     from radii.store import Store
 
-    for name in ("inputs", "jobs"):
-        value = getattr(args, name)
-        if value is not None and value < 1:
-            raise ExperimentError(f"--{name} {value} must be at least 1")
     plan = _plan(args.inputs)
     with Store.create_or_open(args.out) as store:
         with interruptible(f"what was found is in {args.out}"), ProgressBar() as bar:

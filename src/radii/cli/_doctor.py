@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from radii import __version__
+from radii.cli._options import add_json_flag
 from radii.cli._output import print_json
-from radii.cli.options import add_json_flag
 from radii.processes import show_size
 from radii.terminal import say
 

@@ -11,11 +11,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli._options import EPS, JOBS, OUT, add_json_flag, add_options
 from radii.cli._output import Console, print_json, table, text_table
 from radii.cli._progress import EnsembleProgress
-from radii.cli.options import add_arithmetic_flag, add_json_flag, arithmetic_from
-from radii.cli.parsing import number, seconds
 from radii.errors import ExperimentError, SpecificationError
+from radii.experiments import SECONDS
 
 if TYPE_CHECKING:
     from radii.ensembles import CriticalEps, EnsembleStudy, GameValue, RandomizedAttack
@@ -51,7 +51,8 @@ _VERBS = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(metavar="VERB", required=True)
-    for name, purpose in _VERBS.items():
+    works = (_verify, _attack, _curve)
+    for (name, purpose), work in zip(_VERBS.items(), works, strict=True):
         verb = verbs.add_parser(
             name,
             help=purpose,
@@ -60,9 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
         _add_flags(verb)
         if name == "curve":
-            verb.add_argument("--grid", required=True, metavar="START:STOP:STEP", help="eps values")
+            add_options(verb, grid={"required": True, "help": "eps values"})
         else:
-            verb.add_argument("--eps", required=True, type=number, metavar="E", help="the radius")
+            EPS.add_to(verb, required=True)
         if name != "attack":
             verb.add_argument(
                 "--alpha", type=float, metavar="A", help="robust: the value is below it, in (0, 1]"
@@ -71,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             verb.add_argument(
                 "--save", type=Path, metavar="FILE.npz", help="keep the perturbed points"
             )
-        verb.set_defaults(run=globals()[f"_{name}"])
+        verb.set_defaults(run=work)
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
@@ -85,30 +86,28 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="ONNX files; may be repeated",
     )
-    what.add_argument("--data", required=True, metavar="SPEC", help="as for radii run")
-    what.add_argument("--domain", required=True, metavar="LOW:HIGH", help="valid inputs")
-    what.add_argument(
-        "--mean",
-        action="append",
-        metavar="M[,M...]",
-        help="normalisation; once for all networks, or once for each",
+    once_or_each = "normalisation; once for all networks, or once for each"
+    add_options(
+        what,
+        data={"required": True, "help": "as for radii run"},
+        domain={"required": True, "help": "valid inputs"},
+        mean={"is_repeated": True, "help": once_or_each},
+        std={"is_repeated": True, "help": "as --mean"},
+        layout="chw or hwc, for flat coloured inputs",
+        norm={"default": "linf"},
     )
-    what.add_argument("--std", action="append", metavar="S[,S...]", help="as --mean")
-    what.add_argument("--layout", metavar="ORDER", help="chw or hwc, for flat coloured inputs")
-    what.add_argument("--norm", default="linf", metavar="NAME", help="linf (default), l2 or l1")
     how = parser.add_argument_group("how")
-    how.add_argument("--verifier", default="native", metavar="NAME", help="native (default), milp")
-    add_arithmetic_flag(how)
-    how.add_argument(
-        "--timeout", type=seconds, default=60.0, metavar="S", help="wall seconds per question (60)"
+    add_options(
+        how,
+        "arithmetic",
+        verifier={"default": "native", "help": "native (default), milp"},
+        timeout={"default": 60.0, "help": "wall seconds per question (60)"},
+        budget={"form": SECONDS, "help": "wall seconds per eps (no limit)"},
+        memory="of each worker, such as 2G (no limit)",
+        seed={"default": 0, "help": "of the attacks (0)"},
     )
-    how.add_argument("--budget", type=seconds, metavar="S", help="wall seconds per eps (no limit)")
-    how.add_argument("--memory", metavar="SIZE", help="of each worker, such as 2G (no limit)")
-    how.add_argument("--jobs", type=int, metavar="N", help="worker processes (one per core)")
-    how.add_argument("--seed", type=int, default=0, metavar="N", help="of the attacks (0)")
-    how.add_argument(
-        "--out", type=Path, metavar="DIR", help="keep all facts; run again to continue"
-    )
+    JOBS.add_to(how)
+    OUT.add_to(how, help="keep all facts; run again to continue")
     parser.add_argument(
         "--report",
         type=Path,
@@ -124,12 +123,7 @@ def _study(args: argparse.Namespace) -> Iterator[tuple[EnsembleStudy, EnsemblePr
     from radii import datasets
     from radii.ensembles import EnsembleStudy, check_alpha
     from radii.experiments import default_jobs
-    from radii.processes import parse_size
 
-    if args.jobs is not None and args.jobs < 1:
-        raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
-    if args.budget is not None and not args.budget > 0:
-        raise ExperimentError(f"--budget {args.budget:g} must be a number of seconds above 0")
     if getattr(args, "alpha", None) is not None:
         check_alpha(args.alpha)
     bar = EnsembleProgress()
@@ -138,10 +132,10 @@ def _study(args: argparse.Namespace) -> Iterator[tuple[EnsembleStudy, EnsemblePr
         datasets.load_spec(args.data),
         norm=args.norm,
         verifier=args.verifier,
-        arithmetic=arithmetic_from(args),
+        arithmetic=args.arithmetic,
         timeout=args.timeout,
         jobs=args.jobs or default_jobs(),
-        memory_bytes=None if args.memory is None else parse_size(args.memory),
+        memory_bytes=args.memory,
         out=args.out,
         layout=args.layout,
         seed=args.seed,
@@ -151,34 +145,27 @@ def _study(args: argparse.Namespace) -> Iterator[tuple[EnsembleStudy, EnsemblePr
 
 
 def _load_networks(args: argparse.Namespace) -> list[Network]:
-    from radii.balls import Domain
     from radii.networks import load_network
 
-    domain = Domain.parse(args.domain)
     means, stds = (_each(args, name) for name in ("mean", "std"))
     return [
-        load_network(path, domain=domain, mean=mean, std=std)
+        load_network(path, domain=args.domain, mean=mean, std=std)
         for path, mean, std in zip(args.networks, means, stds, strict=True)
     ]
 
 
-def _each(args: argparse.Namespace, name: str) -> Sequence[list[float] | None]:
+def _each(args: argparse.Namespace, name: str) -> Sequence[tuple[float, ...] | None]:
     """A normalisation for each network: all the same if one was given."""
     given, count = getattr(args, name), len(args.networks)
     if given is None:
         return [None] * count
-    try:
-        values = [[float(part) for part in text.split(",")] for text in given]
-    except ValueError:
+    if len(given) not in (1, count):
         raise SpecificationError(
-            f"--{name} {' '.join(given)} must be numbers, one, or one for each channel"
-        ) from None
-    if len(values) not in (1, count):
-        raise SpecificationError(
-            f"--{name} was given {len(values)} times for {count} networks: once for all, or once "
+            f"--{name} was given {len(given)} times for {count} networks: once for all, or once "
             "for each"
         )
-    return values * count if len(values) == 1 else values
+    values: Sequence[tuple[float, ...]] = given * count if len(given) == 1 else given
+    return values
 
 
 def _budget(args: argparse.Namespace) -> float:
@@ -238,9 +225,8 @@ def _save(path: Path, study: EnsembleStudy, attack: RandomizedAttack) -> None:
 
 
 def _curve(args: argparse.Namespace) -> int:
-    from radii.queries import Grid
 
-    values = Grid.parse(args.grid).values
+    values = args.grid.values
     with _study(args) as (study, bar):
         critical = None
         with bar:

@@ -7,8 +7,8 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli._options import add_json_flag
 from radii.cli._output import print_json
-from radii.cli.options import add_json_flag
 from radii.errors import DataError
 from radii.terminal import say
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli._options import JOBS, OUT, add_json_flag, add_options
 from radii.cli._output import print_json, write_rows, writing
 from radii.cli._progress import ProgressBar
-from radii.cli.options import add_arithmetic_flag, add_json_flag, add_options, arithmetic_from
-from radii.cli.parsing import number, seconds
 from radii.errors import ExperimentError
+from radii.experiments import NUMBER, Option
 from radii.terminal import say
 
 if TYPE_CHECKING:
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     )
     from radii.networks import Network
 
+
+ERROR = Option(name="error", form=NUMBER, metavar="E", help="tolerance of the estimate (0.05)")
+DECIDE = Option(name="decide", form=NUMBER, metavar="X", help="is the measure at least X?")
+WITHIN = Option(name="within", form=NUMBER, metavar="W", help="of D: narrow changes to this")
 
 DESCRIPTION = (
     "Estimate R, the share of inputs that are robust within eps, or D, the mean of "
@@ -63,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_statistics_flags(group: Any) -> None:
     group.add_argument("--plan", action="store_true", help="only say how many inputs it needs")
-    group.add_argument("--error", type=number, metavar="E", help="tolerance of the estimate (0.05)")
+    ERROR.add_to(group)
     group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="(0.95)")
     group.add_argument(
         "--method",
@@ -74,12 +78,11 @@ def _add_statistics_flags(group: Any) -> None:
     group.add_argument("--range", metavar="A:B", help="all values that a change can have")
     group.add_argument("--samples", type=int, metavar="N", help="so many inputs, without a plan")
     group.add_argument("--sequential", action="store_true", help="stop as soon as it is enough")
-    group.add_argument("--decide", type=number, metavar="X", help="is the measure at least X?")
+    DECIDE.add_to(group)
 
 
 def _add_subject_flags(group: Any) -> None:
-    group.add_argument("--network", action="append", metavar="FILE", help="an ONNX file")
-    group.add_argument("--data", metavar="SPEC", help="sampled without replacement")
+    add_options(group, networks="an ONNX file", data="sampled without replacement")
     group.add_argument(
         "--about",
         choices=("set", "source"),
@@ -88,8 +91,7 @@ def _add_subject_flags(group: Any) -> None:
     )
     group.add_argument("--generator", metavar="FILE.py:NAME", help="makes an input, given a rng")
     add_options(group, "mean", "std", domain="valid inputs, such as 0:1")
-    group.add_argument("--layout", metavar="ORDER", help="chw or hwc, for flat inputs")
-    group.add_argument("--norm", metavar="NAME", default="linf", help="linf (default), l2 or l1")
+    add_options(group, layout="chw or hwc, for flat inputs", norm={"default": "linf"})
     group.add_argument("--eps", metavar="E", help="radius of the ball, such as 0.02 or 8/255")
     group.add_argument(
         "--measure", choices=("robustness", "change"), default="robustness", help="R, or D"
@@ -111,14 +113,17 @@ def _add_work_flags(group: Any) -> None:
     group.add_argument("--by", choices=("attack", "proof", "both"), default="both")
     group.add_argument("--attack", metavar="NAME", help="of R: apgd (default), pgd, fgsm, ...; of "
                        "D: pgd (default), fgsm")  # fmt: skip
-    group.add_argument("--verifier", metavar="NAME", help="native (default), milp, ...")
-    add_arithmetic_flag(group)
-    group.add_argument("--within", type=number, metavar="W", help="of D: narrow changes to this")
-    group.add_argument("--timeout", type=seconds, metavar="S", help="seconds an input's proof (60)")
-    group.add_argument("--memory", metavar="SIZE", help="of each worker (its share of nine tenths)")
-    group.add_argument("--jobs", type=int, metavar="N", help="worker processes (one a core)")
-    group.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample (0)")
-    group.add_argument("--out", type=Path, metavar="DIR", help="keep results; run again: continue")
+    WITHIN.add_to(group)
+    add_options(
+        group,
+        "arithmetic",
+        verifier="native (default), milp, ...",
+        timeout="seconds for the proof of an input (60)",
+        memory="of each worker (its share of nine tenths)",
+        seed={"default": 0, "help": "of the sample (0)"},
+    )
+    JOBS.add_to(group)
+    OUT.add_to(group, help="keep results; run again: continue")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -141,9 +146,9 @@ def _check_reachable(args: argparse.Namespace) -> None:
     """What no amount of work could answer is said before any."""
     from radii.guarantees import Range
 
-    if len(args.network or ()) > 1:
+    if len(args.networks or ()) > 1:
         raise ExperimentError(
-            f"--network is given {len(args.network)} times: an estimate is of one network, so run "
+            f"--network is given {len(args.networks)} times: an estimate is of one network, so run "
             "the command once for each"
         )
     span = _range(args) or Range()
@@ -202,7 +207,7 @@ def _load_network(args: argparse.Namespace) -> Network:
     names = ("domain", "mean", "std")
     options = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     described = Experiment.from_options(
-        {"networks": args.network, "data": args.data or args.generator, **options}
+        {"networks": args.networks, "data": args.data or args.generator, **options}
     )
     return load_network(
         described.networks[0],
@@ -245,8 +250,6 @@ def _robustness(
         seed=args.seed,
         **options,
     )
-    if args.jobs is not None and args.jobs < 1:
-        raise ExperimentError(f"--jobs {args.jobs} must be at least 1")
     with Store.in_memory() if args.out is None else Store.create_or_open(args.out) as store:
         return estimate_robustness(
             network,
@@ -255,7 +258,7 @@ def _robustness(
             demand,
             store,
             layout=args.layout,
-            path=args.network[0],
+            path=args.networks[0],
             jobs=args.jobs or default_jobs(),
             observer=bar,
         )
@@ -268,20 +271,19 @@ def _change(
     demand: Demand,
     bar: ProgressBar,
 ) -> GlobalRobustness:
-    from radii.balls import Norm
     from radii.guarantees import ChangeSettings, estimate_change, one_value_grid
     from radii.verifiers import arithmetic_of
 
     if args.property is not None:
         raise ExperimentError("--property is for R; D measures the change of --on")
     chosen = {name: getattr(args, name) for name in ("attack", "verifier", "timeout", "within")}
-    chosen["arithmetic"] = arithmetic_from(args)
+    chosen["arithmetic"] = args.arithmetic
     if args.within is not None:  # all proofs hold in one arithmetic: what the verifier can prove in
         chosen["arithmetic"] = arithmetic_of(args.verifier or "native", chosen["arithmetic"])
     settings = ChangeSettings(
         eps=one_value_grid(args.eps)[0],
         on=args.on,
-        norm=Norm.parse(args.norm),
+        norm=args.norm,
         by=args.by,
         **{name: value for name, value in chosen.items() if value is not None},
     )

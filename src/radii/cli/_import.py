@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from radii.cli._output import Console, write_csv, writing
-from radii.cli.parsing import number
 from radii.errors import DataError, StoreError
+from radii.experiments import NUMBER, Option
 from radii.terminal import note, say
 
 TABLE_SUFFIXES = (".csv", ".parquet")
@@ -43,12 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="drop proofs that their own row refutes, instead of keeping them as published",
     )
-    parser.add_argument(
-        "--largest-eps",
-        type=number,
+    Option(
+        name="largest_eps",
+        form=NUMBER,
         metavar="E",
         help="the end of the grid, which VERONA writes where it found no counterexample",
-    )
+    ).add_to(parser)
     parser.add_argument("--split", default="", help="train or test, where the file does not say it")
     parser.add_argument("--training", default="", help="how the networks were trained, likewise")
 

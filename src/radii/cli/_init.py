@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from radii.cli.options import add_options
+from radii.cli._options import add_options
 from radii.errors import ExperimentError
 from radii.experiments import COUNT, Experiment, Option, values_of_file
 from radii.terminal import say

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from radii.cli._options import (
+    add_experiment_flags,
+    add_json_flag,
+    cluster_from,
+    confidence_level,
+    eps_values,
+    experiment_from,
+)
 from radii.cli._output import Console, print_json, table, write_rows, writing
 from radii.cli._progress import ProgressBar
-from radii.cli.options import add_experiment_flags, add_json_flag, cluster_from, experiment_from
-from radii.cli.parsing import confidence_level, eps_values
 from radii.errors import DataError, ExperimentError
 from radii.terminal import note
 

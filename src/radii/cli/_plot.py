@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli._options import eps_values
 from radii.cli._sources import add_only_flag
-from radii.cli.parsing import eps_values
 from radii.errors import DataError, InputError
 from radii.terminal import note, say
 

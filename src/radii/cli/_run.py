@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli.events import LOG_FORMATS, EventLog, TerminationSignal, add_logging_flags
-from radii.cli.options import (
+from radii.cli._events import LOG_FORMATS, EventLog, TerminationSignal, add_logging_flags
+from radii.cli._options import (
     OUT,
     add_experiment_flags,
     add_json_flag,
@@ -112,7 +112,7 @@ def execute(
             say(f"radii: {'terminated' if is_terminated else 'interrupted'}{kept}", file=sys.stderr)
             return 143 if is_terminated else 130
         if is_estimate:
-            from radii.cli.estimating import print_estimate
+            from radii.cli._estimating import print_estimate
 
             print_estimate(plan, store, jobs=jobs or 1, as_json=args.json)
             return 0

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli._options import add_json_flag
 from radii.cli._output import (
     Console,
     has_room,
@@ -18,7 +19,6 @@ from radii.cli._output import (
     stacked,
     table,
 )
-from radii.cli.options import add_json_flag
 from radii.errors import ExperimentError
 from radii.terminal import note
 

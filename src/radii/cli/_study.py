@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli._output import interruptible, print_json
 from radii.cli._progress import ProgressBar
-from radii.cli.parsing import seconds
 from radii.errors import DataError, ExperimentError, StoreError
+from radii.experiments import SECONDS, Option
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ grids:    deterministic, pruned, bayesian, each with depth, width, activation (r
           (pruned); step, steps and samples (bayesian); all combinations, or count=N of them
 """
 
+_PROOF_TIMEOUT = Option(
+    name="proof_timeout", form=SECONDS, help="seconds of the verifier an input (1)"
+)
 _STUDY_SETTINGS: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "data": (str, "SPEC", "images to train on, such as mnist:train[0:5000]"),
     "test": (str, "SPEC", "images to measure on, such as mnist:test"),
@@ -51,7 +54,7 @@ _STUDY_SETTINGS: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "confidence": (float, "C", "of all intervals (0.95)"),
     "attack": (str, "NAME", "fgsm (default) or pgd"),
     "proof_inputs": (int, "N", "inputs given to the verifier (50); 0: no proofs"),
-    "proof_timeout": (seconds, "S", "seconds of the verifier an input (1)"),
+    "proof_timeout": (_PROOF_TIMEOUT.parse, "S", _PROOF_TIMEOUT.help),
     "verifier": (str, "NAME", "native"),
     "seed": (int, "N", "of all that is drawn (0)"),
 }

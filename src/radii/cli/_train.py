@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli._options import EPS, OUT, add_options
 from radii.cli._output import interruptible, print_json
 from radii.cli._progress import ProgressBar, TrainingProgress
-from radii.cli.parsing import number
 from radii.errors import DataError, TrainingError
 from radii.terminal import note, say
 
@@ -74,10 +74,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     what.add_argument("--arch", required=True, metavar="NAME", help="see below")
     what.add_argument("--regime", default="standard", metavar="NAME", help="see below (standard)")
-    what.add_argument("--domain", default="0:1", metavar="LOW:HIGH", help="valid inputs (0:1)")
-    what.add_argument("--mean", metavar="M[,M...]", help="normalisation inside the network")
-    what.add_argument("--std", metavar="S[,S...]", help="normalisation inside the network")
-    what.add_argument("--out", required=True, type=Path, metavar="DIR", help="where it is kept")
+    add_options(
+        what,
+        domain={"default": "0:1", "help": "valid inputs (0:1)"},
+        mean="normalisation inside the network",
+        std="normalisation inside the network",
+    )
+    OUT.add_to(what, required=True, help="where it is kept")
     how = parser.add_argument_group("how to train")
     how.add_argument("--epochs", type=int, metavar="N", help="passes over the data (10)")
     how.add_argument("--batch", type=int, metavar="N", help="images per step (128)")
@@ -91,8 +94,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument("--momentum", type=float, metavar="M", help="of sgd (0.9)")
     how.add_argument("--weight-decay", type=float, metavar="W", help="L2 penalty (0)")
-    how.add_argument(
-        "--eps",
+    EPS.add_to(
+        how,
         metavar="EPS",
         help="radius of the robust accuracy shown (the regime's; 0.1 for grey, 8/255 for colour)",
     )
@@ -146,7 +149,6 @@ def run(args: argparse.Namespace) -> int:
 def _train_network(args: argparse.Namespace) -> int:
     import torch
 
-    from radii.balls import Domain
     from radii.training import prune, train
 
     _check_flags(args)
@@ -167,10 +169,10 @@ def _train_network(args: argparse.Namespace) -> int:
             "regime": regime,
             "test": test,
             "out": args.out,
-            "domain": Domain.parse(args.domain),
-            "mean": _parse_numbers("mean", args.mean),
-            "std": _parse_numbers("std", args.std),
-            "eps": None if args.eps is None else _parse_number("eps", args.eps),
+            "domain": args.domain,
+            "mean": args.mean,
+            "std": args.std,
+            "eps": args.eps,
             "observer": progress,
             "device": args.device,
             **given,
@@ -214,7 +216,6 @@ def _tune_regime(
     args: argparse.Namespace, data: Dataset, given: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
     """The best regime and rates that a search finds; flags that it searches over are refused."""
-    from radii.balls import Domain
     from radii.training import Trial, tune
 
     searched = [name for name in ("rate", "rate_step", "rate_factor") if name in given]
@@ -233,10 +234,10 @@ def _tune_regime(
         trials=args.tune,
         regime=args.regime,
         objective=args.objective or "pgd",
-        eps=None if args.eps is None else _parse_number("eps", args.eps),
-        domain=Domain.parse(args.domain),
-        mean=_parse_numbers("mean", args.mean),
-        std=_parse_numbers("std", args.std),
+        eps=args.eps,
+        domain=args.domain,
+        mean=args.mean,
+        std=args.std,
         on_trial=show,
         device=args.device,
         **given,
@@ -260,17 +261,6 @@ def _data(spec: str, test: str | None) -> tuple[Dataset, Dataset | None]:
         return data, None
 
 
-def _parse_number(name: str, text: str) -> float:
-    try:
-        return number(text)
-    except argparse.ArgumentTypeError as error:
-        raise TrainingError(f"--{name} {error}") from None
-
-
-def _parse_numbers(name: str, text: str | None) -> list[float] | None:
-    return None if text is None else [_parse_number(name, part) for part in text.split(",")]
-
-
 def _training_summary(trained: TrainedNetwork, out: Path) -> str:
     card = trained.card
     where = card.tested.title + (f", {card.overlap}" if card.overlap else "")
@@ -283,7 +273,6 @@ def _training_summary(trained: TrainedNetwork, out: Path) -> str:
 
 def _train_bayesian(args: argparse.Namespace, data: Dataset, test: Dataset | None) -> int:
     """Sample, write, and say whether the chains converged."""
-    from radii.balls import Domain
     from radii.training import Hamiltonian, train_bayesian
 
     for name in (*_UNUSED, "weight_decay", "mean", "std", "eps", "prune", "tune"):
@@ -308,7 +297,7 @@ def _train_bayesian(args: argparse.Namespace, data: Dataset, test: Dataset | Non
             how=how,
             members=args.members,
             out=args.out,
-            domain=Domain.parse(args.domain),
+            domain=args.domain,
             seed=args.seed or 0,
             advanced=advanced,
         )

@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli.options import add_arithmetic_flag, add_machine_flags, arithmetic_from
-from radii.cli.parsing import seconds
+from radii.cli._options import OUT, add_options
 from radii.errors import InputError, NetworkError, RadiiError, SpecificationError
-from radii.processes import parse_size
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
@@ -62,28 +60,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--category", metavar="NAME", help="of the results of a list (the name of its folder)"
     )
-    parser.add_argument(
-        "--timeout",
-        type=seconds,
-        metavar="S",
-        help="wall seconds for all, reading included (none); of a list, at most",
+    add_options(
+        parser,
+        "device",
+        "tool",
+        "arithmetic",
+        timeout="wall seconds for all, reading included (none); of a list, at most",
+        verifier={"default": "native", "help": "what proves (native)"},
+        memory="of each process that proves, such as 500M or 2G (no limit)",
+        seed={"default": 0, "help": "of the attack (0)"},
     )
-    parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="write the answer here too; of a list: results.csv"
-    )
-    parser.add_argument("--verifier", default="native", metavar="NAME", help="what proves (native)")
-    add_machine_flags(parser)
-    add_arithmetic_flag(parser)
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the attack (0)")
+    OUT.add_to(parser, metavar="FILE", help="write the answer here too; of a list: results.csv")
     parser.add_argument("--json", action="store_true", help="print JSON instead")
 
 
 def run(args: argparse.Namespace) -> int:
     started = time.monotonic()
     allowed = math.inf if args.timeout is None else args.timeout
-    if not allowed > 0:
-        raise InputError(f"--timeout {args.timeout} must be a number of seconds above 0")
-    arithmetic_from(args)  # a bad one is told before any work
     if args.instances is not None:
         if args.network is not None:
             raise InputError(f"give {args.network} or --instances, not both")
@@ -91,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if args.property is None or args.category is not None:
         missing = "--category is for --instances" if args.category else "a property is missing"
         raise InputError(f"{missing}: radii verify NET.onnx PROP.vnnlib, or --instances LIST.csv")
-    memory = None if args.memory is None else parse_size(args.memory)
+    memory = args.memory
     if args.out is not None:
         _check_writable(args.out)
 
@@ -139,7 +132,7 @@ def decide(
     options = {name: value for name, value in chosen.items() if value is not None}
     if args.device is not None:
         verifiers.check_device(args.device)
-    verifier = verifiers.get(args.verifier, arithmetic=arithmetic_from(args), **options)
+    verifier = verifiers.get(args.verifier, arithmetic=args.arithmetic, **options)
     network = _network_of_problem(args.network, problem)
     limits = verifiers.Limits(seconds, memory, started=started)
     decision = decide_problem(network, problem, verifier=verifier, limits=limits, seed=args.seed)
@@ -231,7 +224,7 @@ def _run_instances(args: argparse.Namespace) -> int:
     """Exit code 2 if a line of the list could not be used: its result is `error`."""
     from radii.vnnlib import ResultTable, counterexample_names, read_instances
 
-    memory = None if args.memory is None else parse_size(args.memory)
+    memory = args.memory
     listed = read_instances(args.instances, args.timeout)
     category = args.category or args.instances.resolve().parent.name
     rows = ResultTable(

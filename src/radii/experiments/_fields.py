@@ -308,9 +308,8 @@ def numbers_of(value: object) -> tuple[float, ...]:
     """One number or one a channel, from text with commas or from a list."""
     parts = value.split(",") if isinstance(value, str) else value
     try:
-        several: Any = parts if isinstance(parts, list | tuple) else [parts]
-        return tuple(float(part) for part in several)
-    except (TypeError, ValueError):
+        return tuple(map(_number, parts if isinstance(parts, list | tuple) else [parts]))
+    except Refusal:
         raise Refusal("must be numbers, one or one a channel") from None
 
 

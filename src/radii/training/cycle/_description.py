@@ -14,7 +14,7 @@ from typing import Any
 from radii import experiments, training
 from radii.balls import Domain
 from radii.distributions import RobustnessRequirement, parse_requirement
-from radii.errors import ExperimentError
+from radii.errors import ExperimentError, InputError
 from radii.queries import Grid
 from radii.search import AttackOnly
 from radii.training._checkpoints import replacing
@@ -70,12 +70,10 @@ class Cycle:
             "later_regime": training.parse_regime(self.later_regime or self.regime).spec,
             "later_epochs": self.later_epochs or self.epochs,
             "eps": eps,
-            "measuring": (
-                self.measuring
-                if "grid" in self.measuring
-                else {"grid": _grid(required, eps), **self.measuring}
-            ),
+            "measuring": _typed(self.measuring),
         }
+        if "grid" not in self.measuring:
+            settings["measuring"] = {"grid": _grid(required, eps), **settings["measuring"]}
         _check_reach(required, settings["measuring"]["grid"])
         for name, value in settings.items():
             object.__setattr__(self, name, value)
@@ -118,18 +116,16 @@ class Cycle:
         return self._settings({"grid": self._only_eps})
 
     @property
-    def _only_eps(self) -> str:
+    def _only_eps(self) -> Grid:
         eps = Fraction(repr(self.eps))
-        return f"{eps}:{2 * eps}:{eps}"
+        return Grid(eps, 2 * eps, eps)
 
     def _settings(self, fixed: Mapping[str, Any]) -> experiments.Settings:
-        try:
-            return experiments.Settings(**{**self.measuring, **fixed})
-        except TypeError as error:
-            raise ExperimentError(f"measuring takes no such setting ({error})") from None
+        return experiments.Settings.from_options({**self.measuring, **fixed}).resolved()
 
     def as_json(self) -> str:
-        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+        values = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        return json.dumps({**values, "measuring": _written(self.measuring)}, indent=2) + "\n"
 
     def claim(self, directory: Path) -> None:
         """Write the description where the cycle is kept; refuse a directory of another one."""
@@ -142,7 +138,8 @@ class Cycle:
             known = json.loads(path.read_text("utf-8"))
             if not isinstance(known, dict):
                 raise ValueError("it is no object")
-        except (OSError, ValueError) as error:
+            known["measuring"] = _written(_typed(known.get("measuring", {})))
+        except (OSError, ValueError, InputError) as error:
             raise ExperimentError(f"{path}: cannot be read as a cycle ({error})") from None
         mine = json.loads(self.as_json())
         different = [name for name in mine if mine[name] != known.get(name)]
@@ -155,15 +152,30 @@ class Cycle:
             )
 
 
+def _typed(measuring: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of an experiment as typed values, whether they were given as such or as text."""
+    known = experiments.options_of(experiments.Settings)
+    for name in measuring:
+        if name not in known:
+            raise ExperimentError(f"measuring takes no such setting ('{name}')")
+    return {name: known[name].read(value) for name, value in measuring.items()}
+
+
+def _written(measuring: Mapping[str, Any]) -> dict[str, Any]:
+    """As cycle.json holds them: those that were given, and the grid."""
+    known = experiments.options_of(experiments.Settings)
+    return {name: known[name].form.write(value) for name, value in measuring.items()}
+
+
 def _required_eps(required: Sequence[RobustnessRequirement]) -> list[float]:
     """Every eps that the requirements speak about."""
     spoken = [one.arguments["eps"] for one in required if "eps" in one.arguments]
     return spoken + [one.limit for one in required if one.measure in RADIUS_MEASURES]
 
 
-def _check_reach(required: Sequence[RobustnessRequirement], grid: str) -> None:
+def _check_reach(required: Sequence[RobustnessRequirement], grid: Grid) -> None:
     """Nothing is proven above the grid: no round could meet what is asked there."""
-    furthest = Grid.parse(grid).values[-1]
+    furthest = grid.values[-1]
     proven = [one for one in required if one.is_proven and one.relation in (">", ">=")]
     beyond = [eps for eps in _required_eps(proven) if eps > furthest]
     if beyond:
@@ -183,7 +195,7 @@ def _implied_eps(required: Sequence[RobustnessRequirement]) -> float:
     return max(spoken)
 
 
-def _grid(required: Sequence[RobustnessRequirement], eps: float) -> str:
+def _grid(required: Sequence[RobustnessRequirement], eps: float) -> Grid:
     """A quarter of the least eps as the step, to one and a half times the largest.
 
     Every eps of a requirement must be on it: what is proven below it says nothing of it.
@@ -196,4 +208,4 @@ def _grid(required: Sequence[RobustnessRequirement], eps: float) -> str:
             f"the requirements speak about eps {', '.join(f'{value:g}' for value in spoken)}: "
             "give a --grid that holds each of them"
         )
-    return str(Grid(step, max(exact) * 3 / 2 + step, step))
+    return Grid(step, max(exact) * 3 / 2 + step, step)

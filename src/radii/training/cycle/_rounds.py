@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from radii import experiments, report, training
+from radii import experiments, report, results, training
 from radii.balls import Domain
 from radii.datasets import Dataset
 from radii.distributions import Distribution, RequirementOutcome, check_all
@@ -167,7 +167,7 @@ def judge(
     with Store.create_or_open(directory / RESULTS_FOLDER) as store:
         asked.run(store, jobs=jobs, observer=observer)
         distribution = Distribution.from_store(store)
-    text = report.card([report.read_evidence(directory / RESULTS_FOLDER)], eps=(cycle.eps,))
+    text = report.card([results.read(directory / RESULTS_FOLDER)], eps=(cycle.eps,))
     with replacing(directory / "card.md") as partial:
         partial.write_text(text + "\n", "utf-8")
     share = distribution.robust_accuracy(cycle.eps)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.errors import ExperimentError
+from radii.errors import DataError, ExperimentError
 from radii.experiments import (
     COUNT,
     NUMBER,
@@ -22,12 +22,11 @@ from radii.experiments import (
 
 if TYPE_CHECKING:
     from radii.execution import Cluster
-    from radii.verdicts import Arithmetic
 
 OF_EXPERIMENT = options_of(Experiment)
 """Options of an experiment by name; a command that has some of them adds them with `add_to`."""
 
-JOBS = Option(name="jobs", form=COUNT, help="worker processes (one a core)")
+JOBS = Option(name="jobs", form=COUNT, help="worker processes (one per core)")
 OUT = Option(name="out", form=PATH, metavar="DIR", help="where the results go")
 EPS = Option(name="eps", form=NUMBER, metavar="E", help="the radius")
 RAY = (
@@ -47,27 +46,11 @@ RAY = (
 )
 
 
-def add_options(group: Any, *names: str, **helps: str) -> None:
-    """Options of an experiment, by name; for those given as keywords help says this instead."""
-    for name in (*names, *helps):
-        option = OF_EXPERIMENT[name]
-        option.add_to(group, help=helps.get(name, option.help))
-
-
-def add_machine_flags(group: Any) -> None:
-    """What a process that decides queries may use of the machine."""
-    add_options(group, memory="of each process that proves, such as 500M or 2G (no limit)")
-    add_options(group, "device", "tool")
-
-
-def add_arithmetic_flag(group: Any) -> None:
-    add_options(group, "arithmetic")
-
-
-def arithmetic_from(args: argparse.Namespace) -> Arithmetic | None:
-    """The arithmetic that the flag names; None without it: what suits the verifier."""
-    chosen: Arithmetic | None = args.arithmetic
-    return chosen
+def add_options(group: Any, *names: str, **changed: str | dict[str, Any]) -> None:
+    """Options of an experiment, by name; those given as keywords have another help, or default."""
+    for name in (*names, *changed):
+        more = changed.get(name, {})
+        OF_EXPERIMENT[name].add_to(group, **({"help": more} if isinstance(more, str) else more))
 
 
 def add_json_flag(parser: argparse.ArgumentParser) -> None:
@@ -128,3 +111,23 @@ def take_run_budget(args: argparse.Namespace) -> float | None:
     seconds: float = args.budget.seconds
     args.budget = None
     return seconds
+
+
+def eps_values(text: str | None) -> tuple[float, ...]:
+    """Radii from a flag such as 0.01,0.02 or 8/255."""
+    values = []
+    for part in (text or "").split(","):
+        if not part.strip():
+            continue
+        value = EPS.parse(part.strip())
+        if not 0 <= value < float("inf"):
+            raise DataError(f"--eps {part.strip()} must be a finite number >= 0")
+        values.append(value)
+    return tuple(values)
+
+
+def confidence_level(level: float) -> float:
+    """A level from a flag, checked."""
+    if not 0.5 <= level < 1:
+        raise DataError(f"--level {level:g} is a confidence of at least 0.5 and below 1")
+    return level
