@@ -9,40 +9,37 @@ imported before pytest started; this keeps it from doing so.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Bracket": "radii.verdicts",
-    "Dataset": "radii.datasets",
-    "Distribution": "radii.distributions",
-    "Domain": "radii.balls",
-    "Grid": "radii.queries",
-    "Instance": "radii.queries",
-    "Network": "radii.networks",
-    "Norm": "radii.balls",
-    "Query": "radii.queries",
-    "Verdict": "radii.verdicts",
-    "from_foolbox": "radii.networks",
-    "from_torch": "radii.networks",
-    "load_network": "radii.networks",
-    "robustness_distribution": "radii.api",
+    "Bracket": "verdicts",
+    "Dataset": "datasets",
+    "Distribution": "distributions",
+    "Domain": "balls",
+    "Grid": "queries",
+    "Instance": "queries",
+    "Network": "networks",
+    "Norm": "balls",
+    "Query": "queries",
+    "Verdict": "verdicts",
+    "from_foolbox": "networks",
+    "from_torch": "networks",
+    "load_network": "networks",
+    "robustness_distribution": "api",
+    "attacks": "",
+    "datasets": "",
+    "distributions": "",
+    "ensembles": "",
+    "guarantees": "",
+    "plots": "",
+    "properties": "",
+    "training": "",
+    "verifiers": "",
 }
-_MODULES = frozenset(
-    {
-        "attacks",
-        "datasets",
-        "distributions",
-        "ensembles",
-        "guarantees",
-        "plots",
-        "properties",
-        "training",
-        "verifiers",
-    }
-)
 
 __all__ = [
     "Bracket",
@@ -92,12 +89,24 @@ if TYPE_CHECKING:
     from radii.verdicts import Bracket, Verdict
 
 
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return import_module(f"radii.{name}")
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    raise AttributeError(f"module 'radii' has no attribute '{name}'")
+def load_on_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package whose names load their modules when they are asked for.
+
+    `homes` gives the module of the package in which each name is defined, and "" for a name that is
+    itself a module of the package.
+    """
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module '{package}' has no attribute '{name}'")
+        if not homes[name]:
+            return import_module(f"{package}.{name}")
+        return getattr(import_module(f"{package}.{homes[name]}"), name)
+
+    return load
+
+
+__getattr__ = load_on_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

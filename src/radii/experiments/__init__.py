@@ -7,8 +7,9 @@ stores every result before the search learns of it. Running again starts from wh
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from radii import load_on_use
 
 _NAMES = {
     "_agendas": "BudgetAgenda SamplingAgenda is_closed total_width width",
@@ -171,7 +172,4 @@ if TYPE_CHECKING:
     )
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = load_on_use(__name__, _HOMES)

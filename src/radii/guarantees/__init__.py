@@ -6,9 +6,9 @@ what loads torch is imported on first use.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from radii import load_on_use
 from radii.guarantees._estimates import (
     CurvePoint,
     Estimate,
@@ -146,7 +146,4 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LOADED_ON_USE:
-        return getattr(import_module(f"{__name__}.{_LOADED_ON_USE[name]}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = load_on_use(__name__, _LOADED_ON_USE)

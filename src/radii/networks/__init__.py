@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from radii import load_on_use
 from radii.networks._exchange import as_network, from_foolbox, from_torch
 from radii.networks._graph import Graph, Node
 from radii.networks._network import DomainLike, Network, load_network
@@ -166,7 +166,4 @@ _ONNX_HOMES = {
 """What reads ONNX models loads on first use: a network that was loaded needs no onnx package."""
 
 
-def __getattr__(name: str) -> Any:
-    if name in _ONNX_HOMES:
-        return getattr(import_module(f"{__name__}.{_ONNX_HOMES[name]}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = load_on_use(__name__, _ONNX_HOMES)

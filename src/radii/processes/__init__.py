@@ -8,8 +8,9 @@ cheap: psutil comes with the first look at a process.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from radii import load_on_use
 
 _HOMES = {
     "_child": (
@@ -122,8 +123,6 @@ if TYPE_CHECKING:
     from radii.processes._worker import Line
 
 
-def __getattr__(name: str) -> Any:
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{home}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = load_on_use(
+    __name__, {name: home for home, names in _HOMES.items() for name in names}
+)

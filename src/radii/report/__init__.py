@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from radii import load_on_use
 
 _HOMES = {
     "Gate": "_access",
@@ -44,7 +45,4 @@ if TYPE_CHECKING:
     from radii.report._server import LiveServer
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = load_on_use(__name__, _HOMES)

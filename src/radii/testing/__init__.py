@@ -7,8 +7,9 @@ here as well, with radii that are known in closed form. Everything loads on firs
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from radii import load_on_use
 
 _HOMES = {
     "AttackConformance": "_attacks",
@@ -107,7 +108,4 @@ if TYPE_CHECKING:
     from radii.testing._verifiers import VerifierConformance
 
 
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+__getattr__ = load_on_use(__name__, _HOMES)
