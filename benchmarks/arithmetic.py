@@ -25,7 +25,8 @@ def main(options: Options) -> None:
     if not published.is_here():
         return
     images, budget = options.images or IMAGES, options.budget or BUDGET
-    rows, every = [], ([], [])
+    rows: list[tuple[object, ...]] = []
+    every: tuple[list[Record], list[Record]] = ([], [])
     for network in NETWORKS:
         both = [measured(method, network, images, budget, options) for method in METHODS]
         rows.append((network, *_compared(*both)))

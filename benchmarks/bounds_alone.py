@@ -31,7 +31,7 @@ class Upwards(Search):
     needs_radius: ClassVar[bool] = True
 
     def next_question(self) -> Question | None:
-        if self.told or self.outstanding:
+        if self.answers or self.outstanding:
             return None
         return Question(QuestionKind.RADIUS, self.grid[len(self.grid) - 1])
 
@@ -40,7 +40,7 @@ class Crown(GridVerifier):
     """CROWN: bisects the values, since its bounds are fast and loosen with eps."""
 
     name: ClassVar[str] = "CROWN alone"
-    norms: ClassVar[frozenset[Norm]] = frozenset(Norm)
+    norms = frozenset(Norm)
 
     @property
     def version(self) -> str:

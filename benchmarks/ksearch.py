@@ -11,13 +11,14 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from benchmarks import published
 from benchmarks.measuring import GRID, QUERY_SHARE, progress
 from benchmarks.records import Options, Record
 from benchmarks.tables import show
 from radii.attacks import MinimumNorm
-from radii.execution import Case, LocalWorkers, Toolbox, drive
+from radii.execution import Case, CaseAnswers, LocalWorkers, Toolbox, drive
 from radii.networks import Network
 from radii.queries import Instance
 from radii.results import Effort, effort_of, theoretical_maximum
@@ -39,7 +40,7 @@ class Method:
 
 
 METHODS = (
-    *(Method(f"k = {k}", lambda k=k: KBinary(GRID, k=k), k) for k in PARALLEL),
+    *(Method(f"k = {k}", partial(KBinary, GRID, k=k), k) for k in PARALLEL),
     Method("attack-guided", lambda: AttackGuided(GRID)),
     Method("native", lambda: Native(GRID)),
 )
@@ -77,12 +78,16 @@ def measured(
                 timeout=math.inf,
                 cpu_timeout=budget if method.name == "native" else QUERY_SHARE * budget,
                 budget=math.inf,
-                on_results=lambda ended, told=told: told.extend((q, r) for _, q, r in ended),
+                on_results=partial(_keep, told),
                 on_finished=lambda _: None,
             )
             progress(log.add(_record(name, case, told, budget)))
     found = (log.find(NETWORK, i.index, name, budget) for i in asked)
     return [record for record in found if record is not None]
+
+
+def _keep(told: list[tuple[Question, Result]], ended: CaseAnswers) -> None:
+    told.extend((question, result) for _, question, result in ended)
 
 
 def _record(name: str, case: Case, told: list[tuple[Question, Result]], budget: float) -> Record:

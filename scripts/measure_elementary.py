@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -81,8 +82,9 @@ class Operator:
 
 def _session(operator: Operator, dtype: type[np.floating]) -> onnxruntime.InferenceSession:
     element = TensorProto.FLOAT if dtype is np.float32 else TensorProto.DOUBLE
-    shape = ["n", 2] if operator.is_pair else ["n"]
-    node = helper.make_node(operator.node, ["x"], ["y"], **dict(operator.attributes))
+    shape: list[str | int] = ["n", 2] if operator.is_pair else ["n"]
+    attributes: dict[str, Any] = dict(operator.attributes)
+    node = helper.make_node(operator.node, ["x"], ["y"], **attributes)
     graph = helper.make_graph(
         [node],
         "elementary",
@@ -248,10 +250,10 @@ def _largest(error: Float64, x: Float32) -> tuple[float, float]:
 def blocks(stride: int) -> Iterator[Float32]:
     """All finite float32 values in increasing order, from the lowest negative one."""
     for start in range(FINITE - BLOCK, -1, -BLOCK):
-        codes = np.arange(start, start + BLOCK, stride, np.uint32)[::-1]
+        codes = np.arange(start, start + BLOCK, stride, dtype=np.uint32)[::-1]
         yield np.ascontiguousarray(codes | np.uint32(1 << 31)).view(np.float32)
     for start in range(0, FINITE, BLOCK):
-        yield np.arange(start, start + BLOCK, stride, np.uint32).view(np.float32)
+        yield np.arange(start, start + BLOCK, stride, dtype=np.uint32).view(np.float32)
 
 
 def measured(operator: Operator, stride: int) -> list[Figures]:

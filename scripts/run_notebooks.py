@@ -16,7 +16,7 @@ NOTEBOOKS = Path(__file__).parents[1] / "docs" / "notebooks"
 
 def executed(path: Path) -> nbformat.NotebookNode:
     """The notebook with the outputs of a fresh run; the first error in a cell is raised."""
-    notebook = nbformat.read(path, as_version=4)
+    notebook: nbformat.NotebookNode = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # times of day

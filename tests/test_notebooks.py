@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ print(json.dumps(executed(Path(sys.argv[1]))))
 """
 
 
-def printed(cells: list[dict]) -> list[list[str]]:
+def printed(cells: list[dict[str, Any]]) -> list[list[str]]:
     """Of each cell: the shapes of its printed lines, and the kinds of what it shows."""
     found = []
     for cell in cells:

@@ -110,10 +110,10 @@ def test_the_wheel_runs_outside_the_repository(built: Path, tmp_path: Path) -> N
     (own / "shared.pth").write_text(sysconfig.get_path("purelib") + "\n")
     python, outside = environment / "bin" / "python", tmp_path / "elsewhere"
     outside.mkdir()
-    install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", wheel_of(built)]
+    install = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel_of(built))]
     subprocess.run([python, *install], check=True)
 
-    def run(*command: object) -> str:
+    def run(*command: str | Path) -> str:
         clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run(command, cwd=outside, env=clean, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

@@ -61,15 +61,13 @@ class Domain:
     low: Float64
     high: Float64
 
-    def __post_init__(self) -> None:
-        low = np.asarray(self.low, dtype=np.float64)
-        high = np.asarray(self.high, dtype=np.float64)
-        if not (np.isfinite(low).all() and np.isfinite(high).all() and np.all(low <= high)):
-            raise SpecificationError(
-                f"domain {low.tolist()}:{high.tolist()} must be finite with low <= high everywhere"
-            )
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
+    def __init__(self, low: npt.ArrayLike, high: npt.ArrayLike) -> None:
+        lower, upper = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+        if not (np.isfinite(lower).all() and np.isfinite(upper).all() and np.all(lower <= upper)):
+            sides = f"{lower.tolist()}:{upper.tolist()}"
+            raise SpecificationError(f"domain {sides} must be finite with low <= high everywhere")
+        object.__setattr__(self, "low", lower)
+        object.__setattr__(self, "high", upper)
 
     @classmethod
     def parse(cls, text: str) -> Domain:

@@ -44,7 +44,8 @@ def grid_of(ball: Ball) -> np.ndarray:
 
 def distances_of(ball: Ball, points: np.ndarray) -> np.ndarray:
     order = {Norm.LINF: np.inf, Norm.L2: 2, Norm.L1: 1}[ball.norm]
-    return np.linalg.norm(points.astype(np.float64) - ball.center, order, axis=1)
+    distances: np.ndarray = np.linalg.norm(points.astype(np.float64) - ball.center, order, axis=1)
+    return distances
 
 
 def closest_on_grid(network: Network, instance: Instance, eps: float) -> tuple[float, float]:
@@ -60,7 +61,8 @@ def closest_on_grid(network: Network, instance: Instance, eps: float) -> tuple[f
 
 def cases(spec: str, norm: Norm, count: int = 2) -> list[tuple[Network, Instance]]:
     """Tiny networks with an input at which the property holds."""
-    found, seed = [], 0
+    found: list[tuple[Network, Instance]] = []
+    seed = 0
     while len(found) < count:
         network = random_network(NetworkFamily.DENSE, seed, units=16, inputs=2)
         point = np.random.default_rng(seed).uniform(0, 1, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -60,12 +61,9 @@ def broadcasting_network(seed: int) -> Network:
 
 
 MAKERS: dict[str, Callable[[int], Network]] = {
-    **{str(f): (lambda seed, f=f: random_network(f, seed)) for f in NetworkFamily},
-    **{a: (lambda seed, a=a: smooth_network(seed, a)) for a in ("Sigmoid", "Tanh")},
-    **{
-        f: (lambda seed, f=f: smooth_network(seed, "Tanh", final=f))
-        for f in ("Softmax", "LogSoftmax")
-    },
+    **{str(f): partial(random_network, f) for f in NetworkFamily},
+    **{a: partial(smooth_network, activation=a) for a in ("Sigmoid", "Tanh")},
+    **{f: partial(smooth_network, activation="Tanh", final=f) for f in ("Softmax", "LogSoftmax")},
     "broadcasting": broadcasting_network,
 }
 
@@ -118,9 +116,9 @@ def test_no_point_leaves_the_bounds(name: str, kind: Norm | None) -> None:
     regions = regions_of(network, seed, kind)
     with torch.no_grad():
         values = [network(points_of(region, seed)) for region in regions]
-    sides = [np.stack(side) for side in zip(*(box_of(r) for r in regions), strict=True)]
+    low, high = (np.stack(side) for side in zip(*(box_of(r) for r in regions), strict=True))
     for dtype in DTYPES:
-        interval = interval_bounds(network.graph, Interval.around(*sides, dtype=dtype))
+        interval = interval_bounds(network.graph, Interval.around(low, high, dtype=dtype))
         outputs = interval[network.graph.output]
         outputs = Interval(outputs.low.flatten(1), outputs.high.flatten(1))
         crown = crown_bounds(network, regions, dtype=dtype, arithmetic=REAL)

@@ -111,8 +111,8 @@ def test_what_exceeds_is_told() -> None:
 
 
 def bounds_of(network: Network, low: npt.ArrayLike, high: npt.ArrayLike) -> list[StageBounds]:
-    sides = (np.asarray(side, np.float64).ravel() for side in (low, high))
-    return stage_bounds(fuse(network), *sides)
+    lows, highs = (np.asarray(side, np.float64).ravel() for side in (low, high))
+    return stage_bounds(fuse(network), lows, highs)
 
 
 def product(weights: npt.ArrayLike, dtype: npt.DTypeLike = np.float32) -> Network:
@@ -268,7 +268,7 @@ def test_a_batch_normalisation_in_any_order(factor: float, variance: float, size
     value = sketch.apply("BatchNormalization", "x", *parts, epsilon=0.0)
     network = sketch.network(value, domain=(-1e25, 1e25))
     x = np.array([size, 0.77 * size], np.float32)
-    region = ObservedRegion(network, -x, x)
+    region = ObservedRegion(network, -x.astype(np.float64), x.astype(np.float64))
     for order in SummationOrder:
         (compared,) = region.compared(execute(network, x, order).nodes)
         assert compared.exceeded == compared.outside == 0

@@ -8,7 +8,7 @@ import torch
 
 from radii.bounds import Fusion, fuse, hinges_of, windows_of
 from radii.errors import UnsupportedQuery
-from radii.networks import Network
+from radii.networks import MaxPool, Network
 from radii.testing._graphs import Sketch
 from radii.testing._networks import NetworkFamily, random_network
 
@@ -17,12 +17,15 @@ def run_fused(fusion: Fusion, x: np.ndarray) -> np.ndarray:
     """The output for one flattened input, from the stages alone."""
     values = {0: x}
     for stage in (*fusion.stages, fusion.output):
-        read = stage.offset + sum(matrix @ values[i] for i, matrix in stage.maps.items())
+        read: np.ndarray = stage.offset + sum(
+            matrix @ values[i] for i, matrix in stage.maps.items()
+        )
         if stage is fusion.output:
             return read
         result = fusion.graph.nodes[stage.node].shape
         hinges = hinges_of(stage.operator, stage.shape, result)
         if hinges is None:
+            assert isinstance(stage.operator, MaxPool)
             windows = windows_of(stage.operator, stage.shape).candidates
             values[stage.node] = np.array([read[window].max() for window in windows])
         else:

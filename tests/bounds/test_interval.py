@@ -22,7 +22,9 @@ RELAXED = settings(
 )
 
 
-def sampled_values(network: Network, low: np.ndarray, high: np.ndarray, count: int) -> list:
+def sampled_values(
+    network: Network, low: np.ndarray, high: np.ndarray, count: int
+) -> list[torch.Tensor]:
     """All node values, in float64, at random points and corners of a box."""
     rng = np.random.default_rng(0)
     shares = rng.uniform(size=(count, *low.shape))

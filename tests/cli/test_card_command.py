@@ -13,6 +13,8 @@ from radii import __version__, datasets, load_network
 from radii.cli import main
 from radii.distributions import Distribution
 from radii.experiments import Settings, plan
+from radii.properties import parse
+from radii.queries import Grid
 from radii.store import Store
 from radii.testing._graphs import Sketch
 
@@ -23,7 +25,7 @@ def run(linear_file: Path, points_file: Path, tmp_path: Path) -> Path:
     planned = plan(
         [load_network(linear_file, domain=(0, 1))],
         datasets.load_spec(str(points_file)),
-        Settings(grid="0.01:0.5:0.02"),
+        Settings(grid=Grid.parse("0.01:0.5:0.02")),
         data="points.npz",
     )
     with Store.create_or_open(tmp_path / "out") as store:
@@ -64,7 +66,7 @@ def test_answers_are_of_one_network_and_the_end_of_the_search_is_told(
     planned = plan(
         [load_network(linear_file, domain=(0, 1)), other],
         datasets.load_spec(str(points_file)),
-        Settings(grid="0.01:0.03:0.01", search="attack-only"),
+        Settings(grid=Grid.parse("0.01:0.03:0.01"), search="attack-only"),
         data="points.npz",
     )
     with Store.create_or_open(tmp_path / "out") as store:
@@ -90,7 +92,7 @@ def test_other_properties_are_not_called_answers(
     planned = plan(
         [load_network(linear_file, domain=(0, 1))],
         datasets.load_spec(str(points_file)),
-        Settings(grid="0.01:0.5:0.02", property="sr:delta=0.2"),
+        Settings(grid=Grid.parse("0.01:0.5:0.02"), property=parse("sr:delta=0.2")),
     )
     with Store.create_or_open(tmp_path / "out") as store:
         planned.run(store)

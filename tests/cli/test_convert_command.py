@@ -39,7 +39,7 @@ def test_a_network_with_its_normalisation(
     printed = told(capsys, "network", packed, "--mean", "0.5", "--std", "0.25", "--out", out)
     network = load_network(out, domain=(0, 1))
     assert network.fingerprint[:12] in printed
-    x = np.float32([[0.75, 0.25]])
+    x = np.array([[0.75, 0.25]], np.float32)
     np.testing.assert_allclose(network.replay(x), (x - 0.5) / 0.25)
     content = out.read_bytes()
     assert main(["convert", "network", str(out), "--mean", "0.5", "--out", str(out)]) == 2
@@ -83,7 +83,9 @@ def test_vnnlib_states_the_queries(
     for row in rows:
         problem = read_problem(out / row[1])
         low, high = problem.specifications((2,))[0].region.box()
-        corners = np.float32([[a, b] for a in (low[0], high[0]) for b in (low[1], high[1])])
+        corners = np.array(
+            [[a, b] for a in (low[0], high[0]) for b in (low[1], high[1])], np.float32
+        )
         broken.append(
             any(problem.is_solved_by(x, network.replay(x[None])[0]) for x in corners.astype(float))
         )

@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -45,9 +46,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     return Finished(directory, printed.getvalue())
 
 
-def shown(finished: Finished, capsys: pytest.CaptureFixture[str]) -> dict:
+def shown(finished: Finished, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     assert main(["show", str(finished.directory), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return printed
 
 
 def test_it_is_an_ordinary_experiment(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -137,7 +138,7 @@ def test_no_results_are_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert "nothing: no such file" in capsys.readouterr().err
 
 
-def planned_run(network: Path, points: Path, **settings: str) -> Plan:
+def planned_run(network: Path, points: Path, **settings: Any) -> Plan:
     return plan(
         [load_network(network, domain=(0, 1))],
         datasets.load_spec(str(points)),

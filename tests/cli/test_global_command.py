@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,8 +31,9 @@ def subject(tmp_path: Path) -> list[str]:
 CHANGE_WITHIN = ["--measure", "change", "--within", "0.1"]
 
 
-def told(capsys: pytest.CaptureFixture[str]) -> dict:
-    return json.loads(capsys.readouterr().out)
+def told(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return printed
 
 
 def test_plan(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from _pytest.mark import ParameterSet
 
 from conftest import dense_model, parsers, work_in_this_process
 from radii import datasets
@@ -78,7 +79,7 @@ def examples(parser: argparse.ArgumentParser) -> list[str]:
 ALL = sorted({example for parser in parsers(build_parser()) for example in examples(parser)})
 
 
-def marked(example: str) -> pytest.param:
+def marked(example: str) -> ParameterSet:
     is_slow = any(part in example for part in SLOW)
     return pytest.param(example, id=example, marks=[pytest.mark.slow] if is_slow else [])
 
@@ -104,7 +105,7 @@ def enlarged(name: str, split: str, count: int) -> tuple[np.ndarray, np.ndarray]
     factor = size // 8
     large = np.kron(images, np.ones((1, channels, factor, factor)))
     large = np.pad(large, ((0, 0), (0, 0), *[((size - 8 * factor) // 2,) * 2] * 2))
-    return np.uint8(255 * large), labels
+    return (255 * large).astype(np.uint8), labels
 
 
 def write_classifier(path: Path, images: np.ndarray, labels: np.ndarray) -> None:

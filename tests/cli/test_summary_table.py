@@ -5,8 +5,7 @@ from __future__ import annotations
 import io
 import math
 
-from rich.console import Console
-
+from radii.cli._output import Console
 from radii.cli._show import instance_table, summary_table
 from radii.distributions import Distribution, quality
 

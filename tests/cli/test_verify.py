@@ -53,7 +53,10 @@ def folded(tmp_path: Path) -> Path:
         helper.make_node("Relu", ["z"], ["a"]),
         helper.make_node("MatMul", ["a", "w"], ["y"]),
     ]
-    weights = {"v": [[1, -1, 0, 0], [0, 0, 1, -1]], "w": [[1, 1], [1, 1], [1, -1], [1, -1]]}
+    weights: dict[str, list[list[float]]] = {
+        "v": [[1, -1, 0, 0], [0, 0, 1, -1]],
+        "w": [[1, 1], [1, 1], [1, -1], [1, -1]],
+    }
     return saved(tmp_path / "folded.onnx", nodes, weights)
 
 

@@ -15,11 +15,15 @@ def idx(array: np.ndarray) -> bytes:
     return struct.pack(f">HBB{array.ndim}I", 0, 8, array.ndim, *array.shape) + array.tobytes()
 
 
+Held = dict[str, tuple[np.ndarray, np.ndarray]]
+"""Images and labels of each split."""
+
+
 def pixels(count: int, *shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(0, 256, (count, *shape), dtype=np.uint8)
 
 
-def write_mnist(root: Path, train: int = 20, test: int = 10, packed: bool = False) -> dict:
+def write_mnist(root: Path, train: int = 20, test: int = 10, packed: bool = False) -> Held:
     """The four IDX files; returns what they hold."""
     root.mkdir(parents=True, exist_ok=True)
     held = {}
@@ -33,7 +37,7 @@ def write_mnist(root: Path, train: int = 20, test: int = 10, packed: bool = Fals
     return held
 
 
-def write_cifar_batches(root: Path, each: int = 4) -> dict:
+def write_cifar_batches(root: Path, each: int = 4) -> Held:
     """The six .bin files with `each` images; returns what they hold."""
     root.mkdir(parents=True, exist_ok=True)
     images, labels = pixels(6 * each, 3, 32, 32), np.arange(6 * each, dtype=np.uint8) % 10
@@ -46,7 +50,7 @@ def write_cifar_batches(root: Path, each: int = 4) -> dict:
     return {"train": (images[:cut], labels[:cut]), "test": (images[cut:], labels[cut:])}
 
 
-def write_cifar_strips(root: Path, each: int = 3) -> dict:
+def write_cifar_strips(root: Path, each: int = 3) -> Held:
     """PNG strips, a row an image, and the labels in JSON; returns what they hold."""
     root.mkdir(parents=True, exist_ok=True)
     images, labels = pixels(6 * each, 3, 32, 32, seed=1), np.arange(6 * each, dtype=np.uint8) % 10

@@ -139,7 +139,7 @@ class TestTake:
             def __len__(self) -> Any:
                 return 4000
 
-            def read(self, positions: Any) -> None:
+            def read(self, positions: Any) -> np.ndarray:
                 raise MemoryError
 
         data = Dataset(Endless(), np.zeros(4000, np.int64), name="endless")

@@ -28,7 +28,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def mnist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[catalogue.PublishedSet, dict]:
+def mnist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[catalogue.PublishedSet, made.Held]:
     """A small set that is official: its checksums are in the catalogue. Its files are in `set`."""
     held = made.write_mnist(tmp_path / "set")
     files = {
@@ -101,7 +103,8 @@ class TestPlace:
         assert (manifest.shape, manifest.official) == ((3, 48, 48), False)
         assert load("gtsrb", "train").shape == (3, 48, 48)
         assert load("gtsrb").labels.tolist() == [42, 0, 1]
-        assert load("gtsrb").classes[42] == "end of no passing over 3.5 t"
+        classes = load("gtsrb").classes
+        assert classes is not None and classes[42] == "end of no passing over 3.5 t"
         assert [path.name for path in root.iterdir()] == ["gtsrb"]
 
     def test_gtsrb_from_its_three_archives(self, tmp_path: Path) -> None:
@@ -133,7 +136,10 @@ class TestPlace:
 
     def test_npz(self, tmp_path: Path) -> None:
         path = tmp_path / "a.npz"
-        arrays = {"x_train": made.pixels(3, 8, 9, 3), "y_train": np.array([0, 42, 1])}
+        arrays: dict[str, Any] = {
+            "x_train": made.pixels(3, 8, 9, 3),
+            "y_train": np.array([0, 42, 1]),
+        }
         np.savez(path, **arrays)
         acquire(catalogue.GTSRB, path=path)
         assert load("gtsrb", "train").images.shape == (3, 3, 8, 9)
@@ -158,7 +164,9 @@ class TestPlace:
             (catalogue.GTSRB, 10**9, "from 8 to 256"),
         ],
     )
-    def test_sizes(self, tmp_path: Path, known: str, side: int, said: str) -> None:
+    def test_sizes(
+        self, tmp_path: Path, known: catalogue.PublishedSet, side: int, said: str
+    ) -> None:
         with pytest.raises(DataError, match=said):
             acquire(known, path=tmp_path, side=side)
 
@@ -268,7 +276,7 @@ def test_the_catalogue_is_consistent() -> None:
         assert all(len(sha256) == 64 for sha256 in known.files.values())
         assert {r.digest.partition(":")[0] for r in known.remotes} <= {"sha256", "md5"}
     assert [len(known.classes) for known in catalogue.CATALOGUE] == [10, 10, 10, 43]
-    assert sources.catalogue is catalogue
+    assert sources.catalogue is catalogue  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion-mnist", "cifar10"])

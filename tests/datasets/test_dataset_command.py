@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import official_files as made
 import pytest
@@ -22,7 +23,7 @@ def run(*arguments: str) -> int:
     return int(args.run(args))
 
 
-def listed(capsys: pytest.CaptureFixture[str]) -> dict:
+def listed(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     capsys.readouterr()
     assert run("list", "--json") == 0
     return {row["name"]: row for row in json.loads(capsys.readouterr().out)["datasets"]}

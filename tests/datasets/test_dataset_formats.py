@@ -31,7 +31,7 @@ def refused(path: Path | str, said: str, split: str | None = None) -> None:
     assert "\n" not in str(caught.value)
 
 
-def check_split(path: Path, split: str, held: dict) -> None:
+def check_split(path: Path, split: str, held: made.Held) -> None:
     data = read(path, split)
     pixels, labels = held[split]
     pixels = pixels if pixels.ndim == 4 else pixels[:, None]

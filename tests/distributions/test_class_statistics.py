@@ -294,7 +294,7 @@ def test_quality_by_hand() -> None:
     found = quality(dist)
     assert (found.inputs, found.correct, found.missing, found.timeouts) == (4, 3, 3, 2)
     assert found.mean_gap == pytest.approx(0.1)
-    assert (found.critical, found.unsolved) == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+    assert (found.critical, found.unsolved) == pytest.approx((2 / 3, 1 / 3))
     assert found.without_witness == pytest.approx(2 / 3)
     assert (found.total_seconds, found.mean_seconds) == (6.0, 1.5)
     assert found.is_critical_exact

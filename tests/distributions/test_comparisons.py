@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -212,10 +213,11 @@ def test_a_difference_that_may_be_one_of_widths_is_said_to_rest_on_them() -> Non
 
 def test_two_targets_of_the_same_inputs_are_matched() -> None:
     """Inputs of either target's own class have only one of the two brackets."""
-    columns = {"input": np.arange(30), "label": np.arange(30) % 10}
+    columns: dict[str, Any] = {"input": np.arange(30), "label": np.arange(30) % 10}
     one = lognormal_brackets(30, 1, target=1, property="one-to-one:1", **columns)
     two = lognormal_brackets(30, 2, target=2, property="one-to-one:2", **columns)
-    pair = paired_on(*(part.select(part.label != part.column("target")) for part in (one, two)))
+    first, second = (part.select(part.label != part.column("target")) for part in (one, two))
+    pair = paired_on(first, second)
     assert pair.is_matched
     assert len(pair.first) == 24
     assert pair.first.column("input").tolist() == pair.second.column("input").tolist()

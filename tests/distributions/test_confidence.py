@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -55,7 +57,7 @@ def test_one_sided_bands_cover() -> None:
 
 
 @pytest.mark.parametrize(("tail", "level"), [("both", 0.9), ("lower", 0.9), ("upper", 0.9)])
-def test_clopper_pearson_covers(tail: str, level: float) -> None:
+def test_clopper_pearson_covers(tail: Literal["both", "lower", "upper"], level: float) -> None:
     for share in (0.03, 0.5, 0.95):
         chances = stats.binom(40, share).pmf(np.arange(41))
         limits = [clopper_pearson(k, 40, level, tail=tail) for k in range(41)]

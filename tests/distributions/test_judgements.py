@@ -66,7 +66,7 @@ def test_each_statement_is_tested_with_its_part_of_the_error() -> None:
     assert found.statements == 4  # 'min' has no confidence
     assert found.together == pytest.approx(1 - (0.05 + 0.05 + 0.01 + 0.01) / 4)
     first = found.outcomes[0]
-    assert (first.level, first.tested_at) == (0.95, pytest.approx(1 - 0.05 / 4))
+    assert first.level == 0.95 and first.tested_at == pytest.approx(1 - 0.05 / 4)
     assert first.figure == clopper_pearson(95, 100, 1 - 0.05 / 4, tail="lower")[0]
     assert "with 95 % confidence, together with 3 other statements, it is" in first.reason
     assert found.outcomes[-1].tested_at is None

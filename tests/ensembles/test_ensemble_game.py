@@ -24,7 +24,8 @@ def reference(families: list[tuple[int, ...]], classifiers: int) -> float:
     sums = [[float(at == p) for at, _ in masks] + [0.0] for p in range(len(families))]
     cost = [0.0] * len(masks) + [-1.0]
     found = linprog(cost, above, np.zeros(classifiers), sums, np.ones(len(families)))
-    return -found.fun / len(families)
+    value: float = -found.fun / len(families)
+    return value
 
 
 @pytest.mark.parametrize("count", range(2, 7))

@@ -183,7 +183,7 @@ def test_an_observer_sees_the_bracket_close() -> None:
         networks, data, norm="l1", verifier="milp", observer=told.append
     ) as study:
         found = study.value(0.3)
-    assert (told[0].lower, told[0].upper) == (0, 1)
+    assert told[0].lower == 0 and told[0].upper == 1
     assert all(a.lower <= b.lower and b.upper <= a.upper for a, b in pairwise(told))
     assert (told[-1].lower, told[-1].upper) == (found.lower, found.upper)
 

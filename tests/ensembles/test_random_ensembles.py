@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,7 +101,7 @@ def test_exact_value(seed: int) -> None:
         if low == high:  # no subset was within tolerance of a tie
             assert found.lower == found.upper == low
         assert replayed(study, eps) >= found.lower
-    arguments = {"norm": norm, "eps": eps, "seconds": 30.0}
+    arguments: dict[str, Any] = {"norm": norm, "eps": eps, "seconds": 30.0}
     for outcome in (
         uniform_attacker(ensemble, points, **arguments),
         best_deterministic_attacker(ensemble, points, **arguments),
@@ -117,7 +118,12 @@ def test_the_papers_program_agrees(seed: int) -> None:
     ensemble, points, norm, eps = random_ensemble(seed)
     with EnsembleStudy.open(ensemble.networks, points, norm=norm, verifier="milp") as study:
         found = study.value(eps)
-    arguments = {"norm": norm, "eps": eps, "attacks": len(ensemble), "seconds": 60.0}
+    arguments: dict[str, Any] = {
+        "norm": norm,
+        "eps": eps,
+        "attacks": len(ensemble),
+        "seconds": 60.0,
+    }
     below, above = float(found.lower) - 1e-3, float(found.upper) + 1e-3
     if below > 0:
         outcome = solve_milp(ensemble, points, alpha=below, **arguments)
@@ -137,7 +143,7 @@ def test_summing_over_classifiers_misses_the_optimum() -> None:
     ensemble, points = Ensemble(networks), [point([0, 0])]
     with EnsembleStudy.open(networks, points, norm="l1") as study:
         assert study.value(2.0).lower == Fraction(1, 2)
-    arguments = {"norm": Norm.L1, "eps": 2.0, "attacks": 2, "seconds": 30.0}
+    arguments: dict[str, Any] = {"norm": Norm.L1, "eps": 2.0, "attacks": 2, "seconds": 30.0}
     found = solve_milp(ensemble, points, alpha=0.1, maximise=True, **arguments)
     assert found.is_optimal
     assert found.played is not None
@@ -163,7 +169,7 @@ def test_smt() -> None:
     pytest.importorskip("z3", reason="the SMT encoding needs z3-solver")
     networks = [half_plane([-1.0, 0.0], 1.0), half_plane([1.0, 0.0], 1.0)]
     ensemble, points = Ensemble(networks), [point([0, 0])]
-    arguments = {"norm": Norm.L1, "eps": 2.0, "seconds": 60.0}
+    arguments: dict[str, Any] = {"norm": Norm.L1, "eps": 2.0, "seconds": 60.0}
     found = solve_smt(ensemble, points, alpha=0.5, attacks=2, **arguments)
     assert found.reply is BaselineReply.ATTACK
     more = solve_smt(ensemble, points, alpha=0.6, attacks=2, **arguments)

@@ -15,7 +15,7 @@ import pytest
 from radii import datasets
 from radii.attacks import Attack
 from radii.balls import Norm
-from radii.execution import Executor, Inline, LocalWorkers, Task, Toolbox
+from radii.execution import Inline, LocalWorkers, Task, Toolbox
 from radii.execution._local import _with_partial_result
 from radii.experiments import select
 from radii.networks import Network, load_network
@@ -64,7 +64,7 @@ def proof_task(instance: Instance, eps: float = 0.05, seconds: float = 60.0) -> 
     return Task(0, instance.network, QuestionKind.PROVE, (Query(instance, eps),), seconds)
 
 
-def executors(tools: Toolbox) -> list[Executor]:
+def executors(tools: Toolbox) -> list[Inline | LocalWorkers]:
     return [Inline(tools), LocalWorkers(tools, jobs=1)]
 
 
@@ -183,7 +183,7 @@ def test_what_was_proven_before_torch_ran_out_of_memory_counts(
 
 
 def test_a_climb_tells_how_far_it_has_come(network: Network, instance: Instance) -> None:
-    said = []
+    said: list[Result] = []
     values = list(Grid(0.02, 0.2, 0.02))
     result = BranchAndBound().certify(network, instance, values, on_progress=said.append)
     proofs = [found.proof.eps for found in said if found.proof is not None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 from virtual_runs import GRID, Hardness, Run, instance
@@ -16,7 +17,7 @@ from radii.search import Linear, Native, Question, QuestionKind
 from radii.verdicts import Proof, Result, Verdict, Witness
 
 
-def sampled(run: Run, **options: float) -> None:
+def sampled(run: Run, **options: Any) -> None:
     run.go(lambda clock: SamplingAgenda(clock=clock, **options))
 
 

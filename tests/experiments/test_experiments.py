@@ -208,13 +208,13 @@ def test_the_arithmetic_of_an_experiment(options: dict[str, Any], arithmetic: st
 
 @pytest.mark.parametrize("name", ["native", "milp", "enumeration", "gurobi"])
 def test_the_arithmetic_reaches_the_verifier(name: str) -> None:
-    verifier = Settings(verifier=name, arithmetic="float:8").make_verifier()
+    verifier = Settings(verifier=name, arithmetic=Arithmetic.parse("float:8")).make_verifier()
     assert verifier.arithmetic == Arithmetic.parse("float:8")
     assert Settings(verifier=name).make_verifier().arithmetic == FLOAT
 
 
 def test_a_portfolio_hands_the_arithmetic_to_those_that_have_it() -> None:
-    made = Settings(verifier="portfolio:native,marabou", arithmetic="float").make_verifier()
+    made = Settings(verifier="portfolio:native,marabou", arithmetic=FLOAT).make_verifier()
     assert isinstance(made, Portfolio)
     assert [member.arithmetic for member in made.members] == [FLOAT, REAL]
 

@@ -61,7 +61,11 @@ def test_a_misclassified_input_can_be_robust(
 
 
 def test_what_holds_is_told_apart_from_what_is_correct() -> None:
-    told = {"lower": [0.1, 0.2, 0.0], "upper": [0.2, 0.3, 0.0], "correct": [True, False, True]}
+    told: dict[str, Any] = {
+        "lower": [0.1, 0.2, 0.0],
+        "upper": [0.2, 0.3, 0.0],
+        "correct": [True, False, True],
+    }
     about_class = Distribution.from_arrays(**told)
     assert about_class.holds.tolist() == [True, False, True]
     about_change = Distribution.from_arrays(**told, property="scr:eta=0.52")

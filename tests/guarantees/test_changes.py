@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -54,7 +55,9 @@ def test_softmax_of_two_outputs_has_a_closed_form() -> None:
 
 @pytest.mark.parametrize("on", ["outputs", "probabilities"])
 @pytest.mark.parametrize("seed", range(3))
-def test_no_point_of_the_ball_is_outside(on: str, seed: int) -> None:
+def test_no_point_of_the_ball_is_outside(
+    on: Literal["outputs", "probabilities"], seed: int
+) -> None:
     """Corners and random points never move more than is proven, and a verifier closes the gap."""
     network = random_network(NetworkFamily.DENSE, seed, units=12, inputs=3)
     low, high = network.domain.box(network.input_shape)

@@ -41,12 +41,13 @@ def points() -> np.ndarray:
 
 def is_robust(images: np.ndarray) -> np.ndarray:
     """y0 - y1 = x0 - x1: the prediction stays as long as eps is below half of that."""
-    return np.abs(images[:, 0] - images[:, 1]) / 2 > EPS
+    robust: np.ndarray = np.abs(images[:, 0] - images[:, 1]) / 2 > EPS
+    return robust
 
 
-def point_set(**options: bool) -> DataSource:
+def point_set(*, beyond: bool = False) -> DataSource:
     """Labels are all wrong half of the time: R is about predictions."""
-    return DataSource(datasets.from_arrays(points(), np.zeros(INPUTS, int)), **options)
+    return DataSource(datasets.from_arrays(points(), np.zeros(INPUTS, int)), beyond=beyond)
 
 
 def estimated(
@@ -153,7 +154,7 @@ def test_generators_of_mixed_shapes() -> None:
 def test_changes_of_outputs(network: Network, tmp_path: Path) -> None:
     """Each output is one input: it moves by eps, except where the domain ends."""
     measuring = ChangeSettings(eps=EPS, on="outputs")
-    options = {"values": Range(0, 1), "out": tmp_path / "d"}
+    options: dict[str, Any] = {"values": Range(0, 1), "out": tmp_path / "d"}
     found = estimate_change(network, point_set(), measuring, Demand(samples=30), **options)
     assert found.estimate.least == pytest.approx(EPS, rel=1e-3)
     assert found.estimate.most == pytest.approx(EPS, abs=3e-4)

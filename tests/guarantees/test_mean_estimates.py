@@ -38,8 +38,8 @@ def populations(rng: np.random.Generator, kind: str, samples: int) -> tuple[Valu
     if kind == "share":
         means = rng.choice([0.5, 0.02, 0.98, 0.9, 0.3], POPULATIONS)
         return means, (rng.random((POPULATIONS, samples)) < means[:, None]).astype(float)
-    shape = rng.choice([0.05, 0.3, 1.0, 8.0], (2, POPULATIONS, 1))
-    return (shape[0] / shape.sum(0))[:, 0], rng.beta(*shape, (POPULATIONS, samples))
+    a, b = rng.choice([0.05, 0.3, 1.0, 8.0], (2, POPULATIONS, 1))
+    return (a / (a + b))[:, 0], rng.beta(a, b, (POPULATIONS, samples))
 
 
 @pytest.mark.parametrize("kind", ["share", "change"])

@@ -38,7 +38,7 @@ def test_the_figure(tmp_path: Path) -> None:
     figure = draw_repetition(series)
     axes, sizes = figure.axes
     assert len(axes.collections) == 2 * 2 * len(ERRORS)
-    assert list(sizes.lines[0].get_ydata()) == [47, 185, 738]
+    assert np.asarray(sizes.lines[0].get_ydata()).tolist() == [47, 185, 738]
     save_figure(figure, tmp_path / "figure.pdf")
     assert (tmp_path / "figure.pdf").stat().st_size > 0
 

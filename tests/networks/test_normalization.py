@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import torch
 
@@ -15,7 +16,8 @@ from radii.testing._graphs import Sketch
 
 def flattened(*shape: int, dtype: type = np.float32) -> bytes:
     sketch = Sketch(["b", *shape], dtype=dtype)
-    return sketch.model(sketch.apply("Flatten", "x")).SerializeToString()
+    content: bytes = sketch.model(sketch.apply("Flatten", "x")).SerializeToString()
+    return content
 
 
 @pytest.mark.parametrize(
@@ -30,7 +32,9 @@ def flattened(*shape: int, dtype: type = np.float32) -> bytes:
         ((4,), 0.1307, 0.3081),
     ],
 )
-def test_same_as_by_hand(shape: tuple[int, ...], mean: object, std: object) -> None:
+def test_same_as_by_hand(
+    shape: tuple[int, ...], mean: npt.ArrayLike | None, std: npt.ArrayLike | None
+) -> None:
     network = Network.from_bytes(
         flattened(*shape),
         domain=(0, 1),

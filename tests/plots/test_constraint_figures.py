@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from radii.distributions import Distribution
-from radii.plots import COLUMN_WIDTH, TEXT_WIDTH, constraint_curves, draw_constraints, save_figure
+from radii.plots import (
+    COLUMN_WIDTH,
+    TEXT_WIDTH,
+    ConstraintCurve,
+    constraint_curves,
+    draw_constraints,
+    save_figure,
+)
 
 
 def two_properties() -> Distribution:
@@ -35,7 +42,7 @@ def two_properties() -> Distribution:
     )
 
 
-def at(curves: list, name: str, spec: str, eps: float) -> float:
+def at(curves: list[ConstraintCurve], name: str, spec: str, eps: float) -> float:
     (curve,) = [c for c in curves if (c.name, c.property) == (name, spec)]
     return float(curve.share[np.searchsorted(curve.edges, eps, side="right") - 1])
 

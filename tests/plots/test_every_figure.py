@@ -39,7 +39,7 @@ def check_nothing_is_cut_or_covered(figure: Figure) -> None:
     """Lay out; all is on the page, no legend lies on axes, no two names of an axis overlap."""
     figure.draw_without_rendering()
     page = figure.bbox.padded(3)
-    titles = [t for t in (figure._suptitle, figure._supxlabel, figure._supylabel) if t]
+    titles = [t for t in map(vars(figure).get, ("_suptitle", "_supxlabel", "_supylabel")) if t]
     around = [axes.get_tightbbox() for axes in figure.axes]
     for box in [*around, *(t.get_window_extent() for t in [*titles, *figure.legends])]:
         assert page.x0 <= box.x0 and box.x1 <= page.x1, "cut off at a side"

@@ -70,6 +70,7 @@ def test_groups_need_what_they_are_by() -> None:
 def test_confidence_widens_both_sides() -> None:
     (curve,) = ecdf_curves(three_networks().only(network="a"), confidence=0.95)
     half = math.sqrt(math.log(2 / 0.05) / (2 * 4))
+    assert curve.low is not None and curve.high is not None
     np.testing.assert_allclose(curve.low, np.maximum(curve.refuted - half, 0))
     np.testing.assert_allclose(curve.high, np.minimum(curve.not_proven + half, 1))
 
@@ -104,7 +105,7 @@ def test_class_table_by_hand() -> None:
     assert (table.rows, table.columns) == (("0", "1"), ("a", "b", "c"))
     np.testing.assert_allclose(table.values, [[0.1, 0.2, 0.3], [0.3, 0.5, 0.2]])
     recall = class_table(three_networks(), eps=0.25)
-    np.testing.assert_allclose(recall.values, [[0, 0.5, 1], [1, 1, 0]])
+    np.testing.assert_allclose(recall.values, [[0.0, 0.5, 1.0], [1.0, 1.0, 0.0]])
 
 
 def test_target_tables_leave_the_diagonal_empty() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -81,7 +82,7 @@ def test_medians_quantiles_points_and_claims_are_of_what_was_solved() -> None:
     [draw_boxes, draw_classes, draw_correlations, draw_ks_matrix, draw_qq, draw_scatter],
     ids=lambda draw: draw.__name__,
 )
-def test_figures_say_how_many_are_left_out(draw: type[Figure]) -> None:
+def test_figures_say_how_many_are_left_out(draw: Callable[[Distribution], Figure]) -> None:
     assert "left out: 7 results without an answer" in words(draw(half_unsolved()))
     radii = 0.1 + np.arange(24) / 100
     solved = half_unsolved().labelled(lower=radii, upper=radii + 0.01)

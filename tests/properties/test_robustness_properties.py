@@ -96,11 +96,8 @@ def test_sr_counts_probabilities_that_float32_rounds_to_0_and_1() -> None:
 def test_sr_on_probabilities_of_a_confident_network() -> None:
     reference = np.array([800.0, 0.0, 1.0])
     requirement = parse("sr:delta=1e-12,on=probabilities").at(Anchor(0, reference))
-    assert requirement.holds([reference, [30.0, 0.0, 1.0], [20.0, 0.0, 1.0]], 0.0).tolist() == [
-        True,
-        True,
-        False,
-    ]
+    outputs = np.array([[800.0, 0.0, 1.0], [30.0, 0.0, 1.0], [20.0, 0.0, 1.0]])
+    assert requirement.holds(outputs, 0.0).tolist() == [True, True, False]
 
 
 def test_scr_of_probabilities_is_linear() -> None:

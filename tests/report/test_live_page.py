@@ -51,13 +51,17 @@ def open_live(browser: Any) -> Iterator[Callable[..., Any]]:
     wrong: list[str] = []
     contexts = []
 
+    def dismiss(box: Any) -> None:
+        wrong.append(f"dialog {box.message}")
+        box.dismiss()
+
     def opening(served: Served, **options: Any) -> Any:
         context = browser.new_context(**{"viewport": DESKTOP, **options})
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("dialog", lambda box: (wrong.append(f"dialog {box.message}"), box.dismiss()))
+        page.on("dialog", dismiss)
         page.goto(served.server.address)
         return page
 

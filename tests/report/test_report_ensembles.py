@@ -143,7 +143,7 @@ def test_choosing_eps_and_alpha(alone: Opened) -> None:
 
 @needs_browser
 def test_beside_experiments_on_a_phone(browser: Any, pages: dict[str, Path]) -> None:
-    options = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
+    options: dict[str, Any] = {"viewport": PHONE, "has_touch": True, "is_mobile": True}
     for opened in open_page(browser, pages["both"], **options):
         page = opened.page
         assert page.locator("#accuracy").count() == page.locator("#ensembles").count() == 1

@@ -108,10 +108,14 @@ def open_page(browser: Any, path: Path, *, at: str = "", **options: Any) -> Iter
             found.wrong.append(f"request for {route.request.url}")
             route.abort()
 
+    def dismiss(box: Any) -> None:
+        found.wrong.append(f"dialog {box.message}")
+        box.dismiss()
+
     context.route(lambda url: not url.startswith(("data:", "blob:")), decide)
     page.on("console", found.hear)
     page.on("pageerror", lambda error: found.wrong.append(str(error)))
-    page.on("dialog", lambda box: (found.wrong.append(f"dialog {box.message}"), box.dismiss()))
+    page.on("dialog", dismiss)
     page.goto(address + at)
     page.wait_for_selector("html[data-ready]", timeout=60_000)
     yield found
@@ -124,7 +128,8 @@ def table(opened: Opened, name: str) -> list[list[str]]:
     place = opened.page.locator(f'[data-table="{name}"]')
     place.scroll_into_view_if_needed()
     opened.page.evaluate(TWO_FRAMES)
-    return place.locator("tbody tr").evaluate_all(CELLS)
+    cells: list[list[str]] = place.locator("tbody tr").evaluate_all(CELLS)
+    return cells
 
 
 CELLS = """rows => rows.map((row) => [...row.cells].map((cell) =>
@@ -321,7 +326,12 @@ def test_networks_can_be_hidden(opened: Opened) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_phone(browser: Any, files: dict[str, Path], scheme: str) -> None:
-    options = {"viewport": PHONE, "color_scheme": scheme, "has_touch": True, "is_mobile": True}
+    options: dict[str, Any] = {
+        "viewport": PHONE,
+        "color_scheme": scheme,
+        "has_touch": True,
+        "is_mobile": True,
+    }
     for opened in open_page(browser, files["run"], **options):
         page = opened.page
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -315,7 +316,7 @@ def columns_of(directory: Path) -> list[tuple[object, ...]]:
     return _asked(directory, "PRAGMA table_info(queries)")
 
 
-def _asked(directory: Path, query: str) -> list[tuple[object, ...]]:
+def _asked(directory: Path, query: str) -> list[tuple[Any, ...]]:
     db = sqlite3.connect(directory / STORE_FILE)
     try:
         return db.execute(query).fetchall()

@@ -30,7 +30,7 @@ def network(linear_file: Path) -> Network:
 
 def with_radii(*radii: float) -> Dataset:
     """One point of label 0 for each radius; a negative one is misclassified."""
-    images = np.float32([[0.5 + radius, 0.5 - radius] for radius in radii])
+    images = np.array([[0.5 + radius, 0.5 - radius] for radius in radii], np.float32)
     return from_arrays(images, [0] * len(radii), name="points")
 
 
@@ -191,7 +191,7 @@ def test_models_and_data_in_other_forms(linear_file: Path) -> None:
     module = nn.Linear(2, 2, bias=False)
     with torch.no_grad():
         module.weight.copy_(torch.eye(2))
-    images = np.float32([[0.7, 0.3], [0.8, 0.2]])
+    images = np.array([[0.7, 0.3], [0.8, 0.2]], np.float32)
     for model in (linear_file, str(linear_file), module):
         check = assert_robust(model, (images, [0, 0]), eps="1/10", domain=(0, 1))
         assert isinstance(check, Check)

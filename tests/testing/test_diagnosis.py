@@ -24,8 +24,10 @@ from radii.verifiers import BranchAndBound, Limits, Milp
 def test_the_known_radii_are_those_that_milp_measures(name: str) -> None:
     network = demo.load_network(name)
     data = datasets.load_spec("digits:test").take(list(KNOWN_RADII[name]))
+    milp = verifiers.get("milp")
+    assert isinstance(milp, Milp)
     for instance in selection.select(network, data, property="one-to-any", norm=Norm.LINF):
-        answer = verifiers.get("milp").radius(network, instance, Limits(60))
+        answer = milp.radius(network, instance, Limits(60))
         radius = KNOWN_RADII[name][instance.index]
         assert answer.lower - BRACKET_ROUNDING <= radius <= answer.upper + BRACKET_ROUNDING
         assert answer.upper - answer.lower < 1e-3 * radius  # what float32 may round

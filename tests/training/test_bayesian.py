@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def few(
 
 
 @pytest.mark.parametrize("kernel", ["hmc", "nuts"])
-def test_without_data_the_posterior_is_the_prior(kernel: str) -> None:
+def test_without_data_the_posterior_is_the_prior(kernel: Literal["hmc", "nuts"]) -> None:
     """Weights of a layer with four inputs have half the standard deviation of the prior."""
     module = architecture("dense:2", (4,), 2, seed=0)
     posterior = Posterior(module, torch.zeros(0, 4), torch.zeros(0, dtype=torch.long), prior=1.0)

@@ -15,16 +15,16 @@ from torch import nn
 from radii.errors import InputError
 from radii.training import RobustnessLog
 
-IMAGES = np.float32([[0.5 + r, 0.5 - r] for r in (0.052, 0.102, 0.202, 0.302, -0.1)])
+IMAGES = np.array([[0.5 + r, 0.5 - r] for r in (0.052, 0.102, 0.202, 0.302, -0.1)], np.float32)
 DATA = (IMAGES, [0] * 5)
 
 
 def linear() -> nn.Module:
     """The Linf radius of (x0, x1), label 0, is (x0 - x1) / 2; with dropout, in training mode."""
-    module = nn.Sequential(nn.Dropout(0.5), nn.Linear(2, 2, bias=False))
+    layer = nn.Linear(2, 2, bias=False)
     with torch.no_grad():
-        module[1].weight.copy_(torch.eye(2))
-    return module.train()
+        layer.weight.copy_(torch.eye(2))
+    return nn.Sequential(nn.Dropout(0.5), layer).train()
 
 
 def test_a_row_is_the_distribution_of_the_inputs() -> None:

@@ -86,7 +86,7 @@ def trained(module: nn.Module, regime: Regime) -> nn.Module:
             for parameter, moved, gradient in zip(
                 module.parameters(), velocity, gradients, strict=True
             ):
-                parameter -= 0.1 * moved.mul_(0.9).add_(gradient)
+                parameter.sub_(0.1 * moved.mul_(0.9).add_(gradient))
     return module
 
 

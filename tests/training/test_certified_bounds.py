@@ -68,6 +68,8 @@ def residual() -> nn.Module:
 class Written(nn.Module):
     """Functions, methods and arithmetic instead of layers."""
 
+    centre: Tensor
+
     def __init__(self) -> None:
         super().__init__()
         self.first = nn.Linear(72, 12)
@@ -80,7 +82,8 @@ class Written(nn.Module):
         z = torch.relu(self.first(z))
         z = z + nn.functional.leaky_relu(self.second(z), 0.05) / 3
         z = 1 - torch.clamp(z, max=0.8)
-        return self.last(torch.tanh(z) - z)
+        outputs: Tensor = self.last(torch.tanh(z) - z)
+        return outputs
 
 
 def one_hidden_layer() -> nn.Module:
@@ -198,7 +201,7 @@ def test_margins_pass_gradients_to_every_parameter() -> None:
 
 def test_gradients_are_those_of_finite_differences() -> None:
     _, exact, inputs, labels = made(residual)
-    weight = exact[1].weight
+    weight: Tensor = exact.get_parameter("1.weight")
     step = torch.randn_like(weight)
 
     def total() -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from radii.errors import InputError
 from radii.training import architecture, prune
 from radii.training._pruning import smaller_masks
 
-OPTIONS = {"epochs": 2, "batch": 64, "seed": 3}
+OPTIONS: dict[str, Any] = {"epochs": 2, "batch": 64, "seed": 3}
 
 
 @pytest.fixture(scope="module")

@@ -138,7 +138,7 @@ def test_killed_and_run_again_ends_with_the_same_weights(digits: Dataset, tmp_pa
     assert (0, 0) < (saved["epoch"], saved["batches"]) < (20, 0)
     torch.set_num_threads(1)
     try:
-        options = {"regime": "fgsm", "epochs": 20, "batch": 20}
+        options: dict[str, Any] = {"regime": "fgsm", "epochs": 20, "batch": 20}
         resumed = train("dense:20", digits, out=tmp_path, **options)
         whole = train("dense:20", digits, **options)
     finally:
@@ -208,7 +208,7 @@ class Diverging(Regime):
     name: ClassVar[str] = "diverging"
 
     def loss(self, step: Step) -> Tensor:
-        value = step.module(step.images).square().mean()
+        value: Tensor = step.module(step.images).square().mean()
         return value if step.progress < 0.5 else value * float("nan")
 
 
@@ -263,8 +263,9 @@ def test_masked_weights_stay_zero(digits: Dataset) -> None:
     module = architecture("dense:8", (1, 8, 8), 10)
     mask = (torch.arange(8 * 64).reshape(8, 64) % 3 == 0).float()
     trained = train(module, digits, epochs=2, masks={"1.weight": mask})
-    assert bool((trained.module[1].weight[mask == 0] == 0).all())
-    assert bool((trained.module[1].weight[mask == 1] != 0).any())
+    weight = trained.module.get_parameter("1.weight")
+    assert bool((weight[mask == 0] == 0).all())
+    assert bool((weight[mask == 1] != 0).any())
 
 
 def test_what_a_run_leaves(digits: Dataset, digits_test: Dataset, tmp_path: Path) -> None:
@@ -304,7 +305,7 @@ def test_a_last_batch_of_one_image_is_left_out(digits: Dataset) -> None:
     """Batch normalisation could not take it."""
     layers = (nn.Flatten(), nn.Linear(64, 8), nn.BatchNorm1d(8), nn.Linear(8, 10))
     trained = train(nn.Sequential(*layers), digits.first(33), epochs=1, batch=16)
-    assert int(trained.module[2].num_batches_tracked) == 2
+    assert int(trained.module.get_buffer("2.num_batches_tracked")) == 2
 
 
 class Unusual(nn.Module):

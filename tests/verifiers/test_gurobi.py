@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def test_a_model_beyond_the_licence_is_refused(monkeypatch: pytest.MonkeyPatch) 
     assert "2000 columns" in str(Gurobi().unsupported(wide, Norm.LINF))
     many = np.ones(2001)
     too_large = program(0 * many, many, [], many, integers=[0])
-    options = {"cutoff": 0.0, "room": 1.0, "limits": Limits(), "threads": 1}
+    options: dict[str, Any] = {"cutoff": 0.0, "room": 1.0, "limits": Limits(), "threads": 1}
     with pytest.raises(TooLarge, match="the model has 2001 columns and 0 rows"):
         minimise_with_gurobi(too_large, visit=lambda _: False, **options)
 

@@ -231,7 +231,7 @@ def test_what_cannot_be_stated_is_refused_and_nothing_to_violate_is_proven() -> 
 
     class Curved(LinearRequirement):
         @property
-        def violations(self) -> None:
+        def violations(self) -> None:  # type: ignore[override]
             return None
 
     region = Box(np.zeros(3), np.ones(3))

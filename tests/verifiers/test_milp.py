@@ -75,6 +75,7 @@ def test_programs_hold_every_true_value(family: NetworkFamily, norm: Norm) -> No
         instance = random_instance(network, seed, norm=norm)
         specification = Specification(instance.ball(0.2), instance.requirement)
         encoding = MilpOptions().encoding(BoundedProblem(network, specification, Limits()))
+        assert instance.requirement.violations is not None
         polyhedron = instance.requirement.violations[0]
         goal = depth_goal(encoding, polyhedron)
         relaxed, exact = relaxed_program(encoding, goal), exact_program(encoding, goal)

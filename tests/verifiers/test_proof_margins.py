@@ -33,7 +33,7 @@ class Layer:
         self.values = rng.normal(size=UNITS).astype(np.float32).astype(float)
 
     def least(self) -> float:
-        found = []
+        found: list[float] = []
         for signs in itertools.product((0.0, 1.0), repeat=UNITS):
             active = np.array(signs)
             direction = (2 * active - 1)[:, None]
@@ -50,16 +50,17 @@ class Layer:
     def network(self, constant: float, common: float = 0.0) -> Network:
         """Two outputs that differ by the layer's value, both plus something as large as `common`,
         so that float32 rounds the difference."""
-        module = nn.Sequential(nn.Linear(INPUTS, UNITS + 1), nn.ReLU(), nn.Linear(UNITS + 1, 2))
+        hidden, last = nn.Linear(INPUTS, UNITS + 1), nn.Linear(UNITS + 1, 2)
         with torch.no_grad():
-            module[0].weight[:UNITS] = torch.tensor(self.weights)
-            module[0].bias[:UNITS] = torch.tensor(self.biases)
-            module[0].weight[UNITS] = common * torch.linspace(-1, 1, INPUTS)
-            module[0].bias[UNITS] = 20 * common
-            module[2].weight.zero_()
-            module[2].weight[0, :UNITS] = torch.tensor(self.values)
-            module[2].weight[:, UNITS] = 1
-            module[2].bias[:] = torch.tensor([constant, 0.0])
+            hidden.weight[:UNITS] = torch.tensor(self.weights)
+            hidden.bias[:UNITS] = torch.tensor(self.biases)
+            hidden.weight[UNITS] = common * torch.linspace(-1, 1, INPUTS)
+            hidden.bias[UNITS] = 20 * common
+            last.weight.zero_()
+            last.weight[0, :UNITS] = torch.tensor(self.values)
+            last.weight[:, UNITS] = 1
+            last.bias[:] = torch.tensor([constant, 0.0])
+        module = nn.Sequential(hidden, nn.ReLU(), last)
         return from_torch(module, input_shape=(INPUTS,), domain=(-1, 1))
 
 

@@ -155,8 +155,9 @@ def test_change_of_probabilities_agrees_with_samples(verifier: Verifier, seed: i
 
 
 def softmax(outputs: np.ndarray) -> np.ndarray:
-    powers = np.exp(outputs.astype(np.float64))
-    return powers / powers.sum(axis=1, keepdims=True)
+    powers: np.ndarray = np.exp(outputs.astype(np.float64))
+    shares: np.ndarray = powers / powers.sum(axis=1, keepdims=True)
+    return shares
 
 
 def check_implications(seed: int) -> tuple[bool, bool]:

@@ -351,8 +351,9 @@ def test_the_region_a_tool_reads_is_never_smaller(eps: float, tmp_path: Path) ->
     (specification,) = read_problem(kept).specifications(network.input_shape)
     low, high = instance.ball(eps).box()
     written = specification.region.box()
-    for side in (lambda x: x, lambda x: x.astype(np.float32).astype(np.float64)):
-        assert (side(written[0]) <= low).all() and (side(written[1]) >= high).all()
+    for dtype in (np.float64, np.float32):
+        lows, highs = (side.astype(dtype).astype(np.float64) for side in written)
+        assert (lows <= low).all() and (highs >= high).all()
     assert np.abs(written[0] - low).max() < 1e-7 and np.abs(written[1] - high).max() < 1e-7
 
 

@@ -131,7 +131,8 @@ def smt(formula: Any) -> str:
         return f"({' '.join(smt(part) for part in formula)})"
     if isinstance(formula, float):
         return f"(- {-formula})" if formula < 0 else f"{formula}"
-    return {"!=": "distinct"}.get(formula, formula)
+    name: str = {"!=": "distinct"}.get(formula, formula)
+    return name
 
 
 @settings(max_examples=50, deadline=None)

@@ -418,8 +418,8 @@ def constraints(formula: Formula) -> Iterator[Constraint]:
         case Comparisons():
             yield from one_by_one(formula)
         case Alternatives():
-            for part in formula:
-                yield from one_by_one(part)
+            for comparisons in formula:
+                yield from one_by_one(comparisons)
         case Conjunction(parts) | Disjunction(parts):
             for part in parts:
                 yield from constraints(part)

@@ -39,8 +39,8 @@ def instance(asked: Property, norm: Norm = Norm.LINF) -> Instance:
 
 
 def assert_same(read: Specification, written: Specification) -> None:
-    for mine, theirs in zip(read.region.box(), written.region.box(), strict=True):
-        assert np.array_equal(mine, theirs)
+    for side, written_side in zip(read.region.box(), written.region.box(), strict=True):
+        assert np.array_equal(side, written_side)
     assert (read.inputs is None) == (written.inputs is None)
     pairs = [(read.inputs, written.inputs)] if read.inputs else []
     mine, theirs = read.requirement.violations, written.requirement.violations

@@ -226,7 +226,7 @@ class _Program:
 def _solver() -> Any:
     import highspy
 
-    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    solver: Any = highspy.Highs()
     solver.silent()
     # The simplex method without presolve ends at a vertex, which has few sets above zero.
     for name, value in {"presolve": "off", "solver": "simplex", "threads": 1}.items():

@@ -97,7 +97,7 @@ class Posterior:
         optimizer = torch.optim.Adam([moving], lr=ASCENT_RATE)
         for _ in range(ASCENT_STEPS):
             optimizer.zero_grad()
-            self.potential(moving).backward()  # type: ignore[no-untyped-call]
+            self.potential(moving).backward()
             optimizer.step()
         return moving.detach()
 

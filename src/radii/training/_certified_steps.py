@@ -152,7 +152,7 @@ class ConvolutionStep(_LinearStep):
 
     def _adjoint(self, rows: Tensor, weight: Tensor, shape: torch.Size) -> Tensor:
         held = self.layer
-        back: Tensor = conv2d_input(  # type: ignore[no-untyped-call]
+        back: Tensor = conv2d_input(
             (rows.shape[0], *shape),
             weight,
             rows,

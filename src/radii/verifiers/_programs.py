@@ -130,7 +130,7 @@ def highs_version() -> str:
 
 def load(program: Program, *, threads: int, presolve: bool) -> Any:
     """A HiGHS object that holds the program."""
-    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    solver: Any = highspy.Highs()
     solver.silent()
     options = {
         "threads": threads,
