@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -18,7 +18,7 @@ from benchmarks.measuring import GRID, QUERY_SHARE, progress
 from benchmarks.records import Options, Record
 from benchmarks.tables import show
 from radii.attacks import MinimumNorm
-from radii.execution import Case, CaseAnswers, LocalWorkers, Toolbox, drive
+from radii.execution import Case, LocalWorkers, Toolbox, drive
 from radii.networks import Network
 from radii.queries import Instance
 from radii.results import Effort, effort_of, theoretical_maximum
@@ -86,7 +86,9 @@ def measured(
     return [record for record in found if record is not None]
 
 
-def _keep(told: list[tuple[Question, Result]], ended: CaseAnswers) -> None:
+def _keep(
+    told: list[tuple[Question, Result]], ended: Sequence[tuple[Case, Question, Result]]
+) -> None:
     told.extend((question, result) for _, question, result in ended)
 
 
