@@ -13,6 +13,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from radii import plugins
+
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 needs_shared_data = pytest.mark.skipif(
@@ -129,3 +131,16 @@ def relu_points_file(tmp_path: Path, relu_file: Path) -> Path:
     path = tmp_path / "relu_points.npz"
     np.savez(path, images=images, labels=labels)
     return path
+
+
+EXAMPLE_PACKAGE = Path(__file__).parent / "plugins" / "example"
+
+
+@pytest.fixture
+def example_package(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A package that extends radii, as if it was installed: here, and in processes started here."""
+    monkeypatch.syspath_prepend(EXAMPLE_PACKAGE)
+    monkeypatch.setenv("PYTHONPATH", str(EXAMPLE_PACKAGE), prepend=":")
+    plugins._entry_points.cache_clear()
+    yield EXAMPLE_PACKAGE
+    plugins._entry_points.cache_clear()

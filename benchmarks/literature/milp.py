@@ -43,7 +43,7 @@ def solve_milp(
         raise UnsupportedQuery("the integer program of the paper has no balls in l2")
     started = time.perf_counter()
     model = _Model(ensemble, points, norm, eps, alpha, attacks, maximise)
-    solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+    solver: Any = highspy.Highs()
     solver.silent()
     solver.setOptionValue("threads", 1)
     solver.setOptionValue("mip_feasibility_tolerance", 1e-9)

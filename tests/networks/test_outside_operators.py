@@ -32,7 +32,8 @@ def model_of(operator: str, shape: list[int], *constants: Any, **attributes: Any
     changed = sketch.apply(operator, shaped, *names, **attributes)
     flat = sketch.apply("Reshape", changed, sketch.constant(np.array([1, size])))
     end = sketch.apply("MatMul", flat, sketch.constant(rng.normal(size=(size, 3))))
-    return sketch.model(end).SerializeToString()
+    content: bytes = sketch.model(end).SerializeToString()
+    return content
 
 
 CASES: dict[str, tuple[OperatorLike, bytes]] = {

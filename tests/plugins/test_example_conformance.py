@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from radii import attacks, properties, search, verifiers
 from radii.attacks import Attack
 from radii.balls import Norm
@@ -16,6 +18,8 @@ from radii.testing import (
     VerifierConformance,
 )
 from radii.verifiers import Verifier
+
+pytestmark = pytest.mark.usefixtures("example_package")
 
 
 class TestBoundsAlone(VerifierConformance):

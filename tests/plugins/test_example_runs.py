@@ -16,6 +16,8 @@ import radii
 from radii.cli import main
 from radii.testing import Sketch
 
+pytestmark = pytest.mark.usefixtures("example_package")
+
 WEIGHTS = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]])
 """The classes of `blobs`, which it tells apart by x, y and -x - y."""
 GRID = "0.01:0.8:0.01"
@@ -127,7 +129,7 @@ def test_an_operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     sketch = Sketch([1, 2])
     path, points = tmp_path / "absolute.onnx", tmp_path / "points.npz"
     path.write_bytes(sketch.model(sketch.apply("Abs", "x")).SerializeToString())
-    np.savez(points, images=np.float32([[0.8, -0.2]]), labels=np.array([0]))
+    np.savez(points, images=np.array([[0.8, -0.2]], np.float32), labels=np.array([0]))
     out = tmp_path / "out"
     assert main(flags(path, out, "--data", str(points), "--jobs", "1")) == 0
     (one,) = shown(out, capsys)

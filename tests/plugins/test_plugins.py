@@ -19,12 +19,16 @@ from radii.testing import plugins as plugin_statuses
 from radii.verdicts import REAL
 from radii.verifiers import BranchAndBound, Enumeration, Milp, Portfolio
 
+pytestmark = pytest.mark.usefixtures("example_package")
 
-def test_what_pip_writes_is_what_the_package_declares(example: Path) -> None:
-    declared = tomllib.loads((example / "pyproject.toml").read_text())["project"]["entry-points"]
+
+def test_what_pip_writes_is_what_the_package_declares(example_package: Path) -> None:
+    declared = tomllib.loads((example_package / "pyproject.toml").read_text())["project"][
+        "entry-points"
+    ]
     installed = configparser.ConfigParser(delimiters="=")
     installed.optionxform = str  # type: ignore[assignment,method-assign]
-    installed.read(example / "radii_example-0.1.dist-info" / "entry_points.txt")
+    installed.read(example_package / "radii_example-0.1.dist-info" / "entry_points.txt")
     assert {group: dict(installed[group]) for group in installed.sections()} == declared
     assert set(declared) == set(PluginGroup)
 

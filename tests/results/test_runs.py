@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -74,7 +75,9 @@ def test_settings_are_typed(place: Path) -> None:
     assert settings.text_of("grid") == "0.01:0.4:0.02"
     assert set(settings.domain_of_network()) == set(settings.networks.values())
     assert StoredSettings.from_json({"seed": None, "of a later version": 1}) == StoredSettings()
-    for stored in ({"seed": "1"}, {"networks": []}, {"norm": "l3"}, {"timeout": True}):
+    wrong: list[dict[str, Any]]
+    wrong = [{"seed": "1"}, {"networks": []}, {"norm": "l3"}, {"timeout": True}]
+    for stored in wrong:
         with pytest.raises(ValueError, match=r"is no|not a valid"):
             StoredSettings.from_json(stored)
 
