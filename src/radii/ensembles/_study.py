@@ -1,4 +1,10 @@
-"""Brackets of the value over increasing eps: in which order to measure, and what neighbours say."""
+"""An ensemble, its points and all that is known of them: values, attacks, curves, certificates.
+
+with EnsembleStudy.open(networks, data, norm="l1") as study:
+    game = study.value(0.5)
+    game.lower, game.upper      # fractions; equal where the value is known exactly
+    study.attack(game)          # at most as many deterministic attacks as classifiers
+"""
 
 from __future__ import annotations
 
@@ -38,9 +44,9 @@ def coarse_to_fine(count: int) -> Iterator[int]:
             waiting += [(first, middle), (middle, last)]
 
 
-def monotone(found: Sequence[GameValue]) -> list[GameValue]:
+def monotone(brackets: Sequence[GameValue]) -> list[GameValue]:
     """Brackets that also use their neighbours': what is attained at an eps is attained beyond."""
-    result = list(found)
+    result = list(brackets)
     for index in range(1, len(result)):
         if result[index].lower < result[index - 1].lower:
             result[index] = replace(result[index], attained=result[index - 1].attained)
@@ -60,14 +66,6 @@ def last_that_holds(count: int, holds: Callable[[int], bool]) -> int:
         else:
             high = middle
     return low
-
-
-# An ensemble, its points and all that is known of them: values, attacks, curves, certificates.
-#
-# with Study.open(networks, data, norm="l1") as study:
-#     found = study.value(0.5)
-#     found.lower, found.upper        fractions; equal where the value is known exactly
-#     study.attack(found)             at most as many deterministic attacks as classifiers
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,6 +102,40 @@ def check_alpha(alpha: float) -> float:
     if not 0 < alpha <= 1:
         raise SpecificationError(f"alpha {alpha:g} must be above 0 and at most 1")
     return alpha
+
+
+def _check_verifier(verifier: Verifier, ensemble: Ensemble, norm: Norm) -> None:
+    if isinstance(verifier, VnnComp):
+        raise UnsupportedQuery(
+            f"verifier '{verifier.name}' reads ONNX files, but a question about several networks "
+            "is in none: choose native or milp"
+        )
+    for classifier in ensemble.classifiers:
+        reason = verifier.unsupported(classifier.scores, norm)
+        if reason is not None:
+            raise UnsupportedQuery(reason)
+
+
+def _answerer(
+    ensemble: Ensemble,
+    points: Sequence[Point],
+    norm: Norm,
+    verifier: Verifier,
+    jobs: int,
+    memory_bytes: int | None,
+    arithmetic: Arithmetic,
+) -> ProcessAnswerer | InlineAnswerer:
+    if not jobs:
+        return InlineAnswerer(ensemble, points, norm, verifier, memory_bytes, arithmetic=arithmetic)
+    return ProcessAnswerer(
+        ensemble,
+        points,
+        norm,
+        verifier,
+        jobs=jobs,
+        memory_bytes=memory_bytes,
+        arithmetic=arithmetic,
+    )
 
 
 class EnsembleStudy:
@@ -153,44 +185,22 @@ class EnsembleStudy:
             chosen = verifiers.get(verifier, arithmetic=spoken)
         else:
             chosen, spoken = verifier, arithmetic or verifier.arithmetic
-        measure = Norm.parse(norm)
+        distance = Norm.parse(norm)
         if not timeout > 0:
             raise SpecificationError(f"timeout {timeout:g} must be a number of seconds above 0")
-        if isinstance(chosen, VnnComp):
-            raise UnsupportedQuery(
-                f"verifier '{chosen.name}' reads ONNX files, but a question about several networks "
-                "is in none: choose native or milp"
-            )
-        for classifier in ensemble.classifiers:
-            reason = chosen.unsupported(classifier.scores, measure)
-            if reason is not None:
-                raise UnsupportedQuery(reason)
+        _check_verifier(chosen, ensemble, distance)
         with ExitStack() as stack:
             records = None
             if out is not None:
-                records = Records.create_or_open(Path(out), ensemble, points, measure, spoken)
+                records = Records.create_or_open(Path(out), ensemble, points, distance, spoken)
                 stack.enter_context(records)
-            asker = (
-                ProcessAnswerer(
-                    ensemble,
-                    points,
-                    measure,
-                    chosen,
-                    jobs=jobs,
-                    memory_bytes=memory_bytes,
-                    arithmetic=spoken,
-                )
-                if jobs
-                else InlineAnswerer(
-                    ensemble, points, measure, chosen, memory_bytes, arithmetic=spoken
-                )
-            )
-            stack.enter_context(asker)
+            answerer = _answerer(ensemble, points, distance, chosen, jobs, memory_bytes, spoken)
+            stack.enter_context(answerer)
             measuring = EnsembleSolver(
                 ensemble,
                 points,
-                measure,
-                asker,
+                distance,
+                answerer,
                 timeout=timeout,
                 seed=seed,
                 keeper=records,
@@ -235,15 +245,15 @@ class EnsembleStudy:
             raise SpecificationError(f"eps {eps:g} must be a finite number >= 0")
         if alpha is not None:
             check_alpha(alpha)
-        found = self._measuring.value(eps, alpha=alpha, budget=budget)
-        self._keep(found)
-        return found
+        game = self._measuring.value(eps, alpha=alpha, budget=budget)
+        self._keep(game)
+        return game
 
-    def attack(self, found: GameValue) -> RandomizedAttack:
+    def attack(self, game: GameValue) -> RandomizedAttack:
         """The best randomized attack known, its perturbed points replayed on every network."""
-        attempts = couple(found.attained.attack)
+        attempts = couple(game.attained.attack)
         perturbed = tuple(
-            tuple(self._perturbed(place, mask, found.eps) for place, mask in enumerate(each.sets))
+            tuple(self._perturbed(place, mask, game.eps) for place, mask in enumerate(each.sets))
             for each in attempts
         )
         played = [
@@ -297,25 +307,25 @@ class EnsembleStudy:
         increasing = sorted(set(values))
         if not increasing:
             return []
-        found: dict[int, GameValue] = {}
+        games: dict[int, GameValue] = {}
         for index in coarse_to_fine(len(increasing)):
-            below = max((i for i in found if i < index), default=None)
-            above = min((i for i in found if i > index), default=None)
+            below = max((i for i in games if i < index), default=None)
+            above = min((i for i in games if i > index), default=None)
             is_flat = (
                 below is not None
                 and above is not None
-                and found[below].is_exact
-                and found[above].is_exact
-                and found[below].lower == found[above].lower
+                and games[below].is_exact
+                and games[above].is_exact
+                and games[below].lower == games[above].lower
             )
             share = 0.0 if is_flat else budget
-            found[index] = self.value(increasing[index], budget=share)
-        for index, known in found.items():
+            games[index] = self.value(increasing[index], budget=share)
+        for index, known in games.items():
             if not known.is_exact:  # what was learned at other values may settle it
                 again = self.value(increasing[index], budget=0.0)
                 seconds = known.seconds + again.seconds
-                found[index] = replace(again, seconds=seconds, questions=known.questions)
-        curve = monotone([found[index] for index in range(len(increasing))])
+                games[index] = replace(again, seconds=seconds, questions=known.questions)
+        curve = monotone([games[index] for index in range(len(increasing))])
         for each in curve:
             self._keep(each)
         return curve
@@ -329,13 +339,13 @@ class EnsembleStudy:
         """
         check_alpha(alpha)
         increasing = sorted(set(values))
-        told: dict[int, bool | None] = {}
+        answers: dict[int, bool | None] = {}
 
         def is_robust(index: int) -> bool | None:
-            if index not in told:
-                found = self.value(increasing[index], alpha=alpha, budget=budget)
-                told[index] = found.is_robust(alpha)
-            return told[index]
+            if index not in answers:
+                game = self.value(increasing[index], alpha=alpha, budget=budget)
+                answers[index] = game.is_robust(alpha)
+            return answers[index]
 
         robust = last_that_holds(len(increasing), lambda index: is_robust(index) is True)
         safe = last_that_holds(len(increasing), lambda index: is_robust(index) is not False)
@@ -345,11 +355,11 @@ class EnsembleStudy:
             increasing[safe + 1] if safe + 1 < len(increasing) else None,
         )
 
-    def _keep(self, found: GameValue) -> None:
-        play = Play(found.eps, couple(found.attained.attack), found.limit.defence)
-        self._plays[found.eps] = play
+    def _keep(self, game: GameValue) -> None:
+        play = Play(game.eps, couple(game.attained.attack), game.limit.defence)
+        self._plays[game.eps] = play
         if self._records is not None:
-            self._records.keep_play(play, found.lower, found.upper)
+            self._records.keep_play(play, game.lower, game.upper)
 
     def _perturbed(self, place: int, mask: int, eps: float) -> Fooling:
         known = self._measuring.facts[place].fooling_of(mask, eps)

@@ -163,11 +163,7 @@ def check_robustness(
     an experiment (property, norm, timeout, verifier, arithmetic, attack, seed, ...). With `out` the
     brackets are kept in that directory, and asking again continues there.
     """
-    options.setdefault("attack", "minimum-norm")  # its witnesses are close: their radii are told
-    try:
-        settings = settings_for(eps, "both", **{"property": "one-to-any", **options})
-    except TypeError as error:
-        raise ExperimentError(f"not an option of a check: {error}") from None
+    settings = _settings(eps, options)
     at = settings.grid[0]
     requirement = _requirement(at, at_least, confidence, among, len(data))
     sample = data if confidence is None else data.shuffled(settings.seed)
@@ -205,6 +201,14 @@ def check_robustness(
         brackets,
         0.0 if confidence is None else (1 - confidence) / among,
     )
+
+
+def _settings(eps: float | str, options: dict[str, Any]) -> experiments.Settings:
+    options.setdefault("attack", "minimum-norm")  # close witnesses, hence tight radii to report
+    try:
+        return settings_for(eps, "both", **{"property": "one-to-any", **options})
+    except TypeError as error:
+        raise ExperimentError(f"not an option of a check: {error}") from None
 
 
 def _measured(

@@ -11,16 +11,16 @@ _HOMES = {
     "BayesianNetwork": "_bayesian",
     "Card": "_preparation",
     "Convergence": "_bayesian",
-    "Correlation": "studies._trends",
+    "Correlation": "studies._results",
     "Cycle": "cycle._description",
     "CycleObserver": "cycle._cycle",
-    "Effect": "studies._trends",
+    "Effect": "studies._results",
     "Epoch": "_checkpoints",
     "HYPER_PARAMETERS": "studies._description",
     "Hamiltonian": "_bayesian",
     "RECIPE_KINDS": "studies._description",
-    "STUDY_MEASURES": "studies._trends",
-    "StudyMember": "studies._members",
+    "STUDY_MEASURES": "studies._results",
+    "StudyMember": "studies._results",
     "Normalize": "_architectures",
     "TrainingObserver": "_loop",
     "PrunedNetwork": "_pruning",
@@ -38,18 +38,18 @@ _HOMES = {
     "TrainedNetwork": "_runs",
     "Trial": "_tuning",
     "TuningResult": "_tuning",
-    "Value": "studies._members",
+    "Value": "studies._results",
     "architecture": "_architectures",
-    "correlate": "studies._trends",
-    "correlations": "studies._trends",
-    "effects": "studies._trends",
+    "correlate": "studies._results",
+    "correlations": "studies._results",
+    "effects": "studies._results",
     "expand": "studies._description",
-    "measure_of": "studies._trends",
+    "measure_of": "studies._results",
     "parse_regime": "_regime",
     "preset_names": "studies._description",
     "preset_tables": "studies._description",
     "prune": "_pruning",
-    "read_members": "studies._members",
+    "read_members": "studies._results",
     "read_rounds": "cycle._cycle",
     "read_tables": "studies._description",
     "run_cycle": "cycle._cycle",
@@ -58,7 +58,7 @@ _HOMES = {
     "train": "_runs",
     "train_bayesian": "_bayesian",
     "tune": "_tuning",
-    "write_csv": "studies._members",
+    "write_csv": "studies._results",
 }
 
 __all__ = [
@@ -142,15 +142,18 @@ if TYPE_CHECKING:
         read_tables,
     )
     from radii.training.studies._making import run_study
-    from radii.training.studies._members import StudyMember, Value, read_members, write_csv
-    from radii.training.studies._trends import (
+    from radii.training.studies._results import (
         STUDY_MEASURES,
         Correlation,
         Effect,
+        StudyMember,
+        Value,
         correlate,
         correlations,
         effects,
         measure_of,
+        read_members,
+        write_csv,
     )
 
 

@@ -1,9 +1,14 @@
-"""A torch module as steps: traced once, its parameters stay the module's own."""
+"""Certified training: differentiable bounds of a module's margins, and the regimes that use them.
+
+A torch module is traced once into steps, whose parameters stay the module's own. The steps bound
+every value over boxes around the inputs of a batch; the loss is that of the worst case allowed.
+"""
 
 from __future__ import annotations
 
 import math
 import operator
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -226,9 +231,6 @@ def _max_pool(layer: nn.MaxPool2d) -> MaxPool:
     return MaxPool(Window(pair(layer.kernel_size), pair(layer.stride), pair(layer.dilation), pads))
 
 
-# Differentiable bounds of a torch module's margins over boxes around the inputs of a batch.
-
-
 class ModuleBounds:
     """Bounds on what a module computes, by its parameters of the moment."""
 
@@ -297,23 +299,54 @@ def _least(rows: Tensor, known: ValueBounds) -> Tensor:
     return (flat @ centre - flat.abs() @ radius).squeeze(2)
 
 
-# Certified training: the loss is that of the worst case the bounds allow.
-#
-# Interval bounds (Gowal et al. 2018) and CROWN-IBP (Zhang et al. 2020), on boxes that are clipped
-# to the domain. Both start from plain cross-entropy: eps grows from 0, and the share of the worst
-# case with it, along one ramp.
-
-
 _TRACED: WeakKeyDictionary[nn.Module, ModuleBounds] = WeakKeyDictionary()
 
 
-@dataclass(frozen=True, slots=True)
-class IntervalTraining(Regime):
-    """kappa * plain + (1 - kappa) * worst-case cross-entropy, the worst case by intervals.
+class CertifiedTraining(Regime):
+    """kappa * plain + (1 - kappa) * worst-case cross-entropy, on boxes clipped to the domain.
 
     Until the share `warmup` of the training it is plain; then eps grows from 0 and the plain
     share falls from 1, linearly, until the share `ramp`, where they are `eps` and `kappa`.
     """
+
+    eps: float
+    kappa: float
+    warmup: float
+    ramp: float
+
+    def __post_init__(self) -> None:
+        check_eps(self.eps, self.name)
+        if not 0 <= self.kappa <= 1:
+            raise SpecificationError(
+                f"training regime '{self.name}': kappa {self.kappa:g} must be from 0 to 1"
+            )
+        if not 0 <= self.warmup < self.ramp <= 1:
+            raise SpecificationError(
+                f"training regime '{self.name}': warmup {self.warmup:g} and ramp {self.ramp:g} "
+                "are shares of the training with 0 <= warmup < ramp <= 1"
+            )
+
+    def check(self, module: nn.Module, images: Tensor) -> None:
+        _bounds(module, images)
+
+    @abstractmethod
+    def margins(self, enclosure: Enclosure, labels: Tensor, grown: float) -> Tensor:
+        """Lower bounds of the margins; `grown` goes from 0 to 1 along the ramp."""
+
+    def loss(self, step: Step) -> Tensor:
+        grown = Ramp(self.warmup, self.ramp)(step.progress)
+        if grown == 0:
+            return cross_entropy(step.module(step.images), step.labels)
+        box = step.box(grown * self.eps)
+        enclosure = _bounds(step.module, step.images).enclosed(step.images, *box)
+        share = 1 - grown * (1 - self.kappa)
+        worst = cross_entropy(-self.margins(enclosure, step.labels, grown), step.labels)
+        return share * cross_entropy(enclosure.outputs.value, step.labels) + (1 - share) * worst
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalTraining(CertifiedTraining):
+    """The worst case by interval bounds (Gowal et al. 2018)."""
 
     eps: float = 0.1
     kappa: float = 0.5
@@ -321,22 +354,13 @@ class IntervalTraining(Regime):
     ramp: float = 0.6
     name: ClassVar[str] = "ibp"
 
-    def __post_init__(self) -> None:
-        _check_certified(self)
-
-    def check(self, module: nn.Module, images: Tensor) -> None:
-        _bounds(module, images)
-
-    def loss(self, step: Step) -> Tensor:
-        grown = Ramp(self.warmup, self.ramp)(step.progress)
-        return _certified_loss(
-            step, self.eps, self.kappa, grown, lambda e: e.interval_margins(step.labels)
-        )
+    def margins(self, enclosure: Enclosure, labels: Tensor, grown: float) -> Tensor:
+        return enclosure.interval_margins(labels)
 
 
 @dataclass(frozen=True, slots=True)
-class CrownIntervalTraining(Regime):
-    """As `ibp`, with linear bounds of the margins mixed in: tighter, and easier to train early.
+class CrownIntervalTraining(CertifiedTraining):
+    """CROWN-IBP (Zhang et al. 2020): linear bounds are mixed in, tighter and easier to train early.
 
     The bounds are beta * CROWN-IBP + (1 - beta) * intervals, where beta falls from 1 to `beta`
     along the same ramp. With 0 the last part of the training is that of `ibp`, and as fast.
@@ -350,63 +374,26 @@ class CrownIntervalTraining(Regime):
     name: ClassVar[str] = "crown-ibp"
 
     def __post_init__(self) -> None:
-        _check_certified(self)
+        CertifiedTraining.__post_init__(self)  # `super()` fails in a dataclass with slots
         if not 0 <= self.beta <= 1:
             raise SpecificationError(
                 f"training regime '{self.name}': beta {self.beta:g} must be from 0 to 1"
             )
 
-    def check(self, module: nn.Module, images: Tensor) -> None:
-        _bounds(module, images)
-
-    def loss(self, step: Step) -> Tensor:
-        grown = Ramp(self.warmup, self.ramp)(step.progress)
+    def margins(self, enclosure: Enclosure, labels: Tensor, grown: float) -> Tensor:
         beta = 1 - grown * (1 - self.beta)
-
-        def margins(enclosure: Enclosure) -> Tensor:
-            if beta == 0:
-                return enclosure.interval_margins(step.labels)
-            linear = enclosure.crown_margins(step.labels)
-            if beta == 1:
-                return linear
-            return linear.lerp(enclosure.interval_margins(step.labels), 1 - beta)
-
-        return _certified_loss(step, self.eps, self.kappa, grown, margins)
-
-
-def _certified_loss(
-    step: Step,
-    eps: float,
-    kappa: float,
-    grown: float,
-    margins: Callable[[Enclosure], Tensor],
-) -> Tensor:
-    """The mixture at this point of the ramp; `grown` goes from 0 to 1 along it."""
-    if grown == 0:
-        return cross_entropy(step.module(step.images), step.labels)
-    enclosure = _bounds(step.module, step.images).enclosed(step.images, *step.box(grown * eps))
-    share = 1 - grown * (1 - kappa)
-    worst = cross_entropy(-margins(enclosure), step.labels)
-    return share * cross_entropy(enclosure.outputs.value, step.labels) + (1 - share) * worst
+        if beta == 0:
+            return enclosure.interval_margins(labels)
+        linear = enclosure.crown_margins(labels)
+        if beta == 1:
+            return linear
+        return linear.lerp(enclosure.interval_margins(labels), 1 - beta)
 
 
 def _bounds(module: nn.Module, images: Tensor) -> ModuleBounds:
-    """Traced the first time it is asked for."""
+    """The module's bounds, traced once for each shape of images."""
     shape = tuple(images.shape[1:])
-    found = _TRACED.get(module)
-    if found is None or found.input_shape != shape:
-        found = _TRACED[module] = ModuleBounds(module, shape)
-    return found
-
-
-def _check_certified(regime: IntervalTraining | CrownIntervalTraining) -> None:
-    check_eps(regime.eps, regime.name)
-    if not 0 <= regime.kappa <= 1:
-        raise SpecificationError(
-            f"training regime '{regime.name}': kappa {regime.kappa:g} must be from 0 to 1"
-        )
-    if not 0 <= regime.warmup < regime.ramp <= 1:
-        raise SpecificationError(
-            f"training regime '{regime.name}': warmup {regime.warmup:g} and ramp {regime.ramp:g} "
-            "are shares of the training with 0 <= warmup < ramp <= 1"
-        )
+    bounds = _TRACED.get(module)
+    if bounds is None or bounds.input_shape != shape:
+        bounds = _TRACED[module] = ModuleBounds(module, shape)
+    return bounds

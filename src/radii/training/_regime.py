@@ -1,4 +1,9 @@
-"""Points near the images of a batch: drawn at random, or moved up an objective."""
+"""What training minimises: a regime turns one batch into one loss.
+
+A regime is a frozen dataclass whose fields are its parameters, so that text names it:
+`pgd:eps=0.1,steps=7`. To add one, write `loss` and enter it in `REGIMES`. Many train on points near
+the images of a batch, drawn at random (`uniform`) or moved up an objective (`ascend`).
+"""
 
 from __future__ import annotations
 
@@ -71,21 +76,15 @@ def check_steps(steps: int, regime: str) -> None:
         raise SpecificationError(f"training regime '{regime}': steps {steps} must be at least 1")
 
 
-# What training minimises: a regime turns one batch into one loss.
-#
-# A regime is a frozen dataclass whose fields are its parameters, so that text names it:
-# `pgd:eps=0.1,steps=7`. Whoever adds one writes `loss` and enters it in `REGIMES`.
-
-
 REGIMES = {
     "standard": ("radii.training._regimes", "Standard"),
     "augmentation-uniform": ("radii.training._regimes", "UniformAugmentation"),
     "augmentation-fgsm": ("radii.training._regimes", "FgsmAugmentation"),
     "fgsm": ("radii.training._regimes", "FgsmTraining"),
     "pgd": ("radii.training._regimes", "PgdTraining"),
-    "sr": ("radii.training._constraint", "StandardRobustnessTraining"),
-    "scr": ("radii.training._constraint", "StrongClassificationTraining"),
-    "lr": ("radii.training._constraint", "LipschitzTraining"),
+    "sr": ("radii.training._regimes", "StandardRobustnessTraining"),
+    "scr": ("radii.training._regimes", "StrongClassificationTraining"),
+    "lr": ("radii.training._regimes", "LipschitzTraining"),
     "ibp": ("radii.training._certified", "IntervalTraining"),
     "crown-ibp": ("radii.training._certified", "CrownIntervalTraining"),
 }

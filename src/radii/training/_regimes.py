@@ -1,8 +1,12 @@
-"""Training on the images as they are."""
+"""Regimes that train on points: the images, points added to them, adversarial examples.
+
+A constraint is a property that the worst point found in a ball should have.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,8 +14,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from radii.attacks import violation
 from radii.errors import SpecificationError
-from radii.training._regime import Regime, Step, ascend, check_eps, check_steps, uniform
+from radii.properties import LipschitzRobustness, Property, StandardRobustness, StrongClassification
+from radii.training._regime import Regime, Step, ascend, check_eps, check_steps, evaluating, uniform
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +28,6 @@ class Standard(Regime):
 
     def loss(self, step: Step) -> Tensor:
         return cross_entropy(step.module(step.images), step.labels)
-
-
-# Training on adversarial examples made anew for each batch.
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +93,6 @@ def _check_step(step: float, regime: str) -> None:
         raise SpecificationError(f"training regime '{regime}': step {step:g} must be above 0")
 
 
-# Data augmentation: every image comes with further points of the ball around it.
-
-
 @dataclass(frozen=True, slots=True)
 class UniformAugmentation(Regime):
     """`points` uniform points of the ball around each image, drawn anew for each batch."""
@@ -111,7 +111,7 @@ class UniformAugmentation(Regime):
 
 @dataclass(frozen=True, slots=True)
 class FgsmAugmentation(Regime):
-    """`points` points a ball, each one signed step of eps from a random start."""
+    """`points` further points around each image: one signed step of eps from random starts."""
 
     eps: float = 0.1
     points: int = 2
@@ -137,9 +137,9 @@ class FgsmAugmentation(Regime):
 
 def _augmented_loss(step: Step, added: list[Tensor]) -> Tensor:
     """Cross-entropy over the images and the points added to them."""
-    seen = torch.cat([step.images, *added])
-    labels = step.labels.repeat(len(seen) // len(step.labels))
-    return cross_entropy(step.module(seen), labels)
+    images = torch.cat([step.images, *added])
+    labels = step.labels.repeat(len(images) // len(step.labels))
+    return cross_entropy(step.module(images), labels)
 
 
 def _ones(rows: Tensor) -> tuple[int, ...]:
@@ -150,3 +150,120 @@ def _check_points(eps: float, points: int, regime: str) -> None:
     check_eps(eps, regime)
     if points < 1:
         raise SpecificationError(f"training regime '{regime}': points {points} must be at least 1")
+
+
+class ConstraintTraining(Regime):
+    """alpha * cross-entropy + beta * the violation of a property, which is thus a constraint.
+
+    The property is translated as in DL2 (Fischer et al. 2019): a <= b becomes max(a - b, 0), taken
+    at the point of the ball where the property is broken most, as far as projected gradient ascent
+    finds it. The reference of SR and LR is the network's own output at the image, not the label.
+    """
+
+    eps: float
+    alpha: float
+    beta: float
+    steps: int
+
+    @property
+    @abstractmethod
+    def property(self) -> Property:
+        """What is to hold; a SpecificationError says which of its parameters is out of range."""
+
+    def __post_init__(self) -> None:
+        _ = self.property  # checks its parameters
+        check_eps(self.eps, self.name)
+        check_steps(self.steps, self.name)
+        for name in ("alpha", "beta"):
+            weight = getattr(self, name)
+            if not (math.isfinite(weight) and weight >= 0):
+                raise SpecificationError(
+                    f"training regime '{self.name}': {name} {weight:g} must be 0 or above"
+                )
+        if self.alpha == self.beta == 0:
+            raise SpecificationError(
+                f"training regime '{self.name}': alpha and beta must not both be 0"
+            )
+
+    def loss(self, step: Step) -> Tensor:
+        """The images and their worst points go through the module together."""
+        points = _worst_points(step, self)
+        outputs = step.module(torch.cat([step.images, points]))
+        own, moved = outputs.chunk(2)
+        broken = violation(
+            self.property, moved, own, step.labels, _distances(points, step.images), literal=True
+        )
+        plain = cross_entropy(own, step.labels)
+        return self.alpha * plain + self.beta * broken.clamp(min=0).mean()
+
+
+@dataclass(frozen=True, slots=True)
+class StandardRobustnessTraining(ConstraintTraining):
+    """SR: no output changes by more than delta within eps."""
+
+    delta: float = 10.0
+    eps: float = 0.1
+    alpha: float = 1.0
+    beta: float = 0.2
+    steps: int = 10
+    name: ClassVar[str] = "sr"
+
+    @property
+    def property(self) -> Property:
+        return StandardRobustness(self.delta)
+
+
+@dataclass(frozen=True, slots=True)
+class StrongClassificationTraining(ConstraintTraining):
+    """SCR: the label's probability stays at least eta within eps."""
+
+    eta: float = 0.52
+    eps: float = 0.1
+    alpha: float = 1.0
+    beta: float = 0.2
+    steps: int = 10
+    name: ClassVar[str] = "scr"
+
+    @property
+    def property(self) -> Property:
+        return StrongClassification(self.eta)
+
+
+@dataclass(frozen=True, slots=True)
+class LipschitzTraining(ConstraintTraining):
+    """LR: no output changes by more than L times the distance, within eps."""
+
+    L: float = 10.0
+    eps: float = 0.1
+    alpha: float = 1.0
+    beta: float = 0.2
+    steps: int = 10
+    name: ClassVar[str] = "lr"
+
+    @property
+    def property(self) -> Property:
+        return LipschitzRobustness(self.L)
+
+
+def _worst_points(step: Step, regime: ConstraintTraining) -> Tensor:
+    """Signed steps up the violation from a random start, kept in the ball and the domain.
+
+    The distance counts, but not its gradient: that is of the furthest inputs alone, and signed
+    steps would waver there.
+    """
+    with evaluating(step.module), torch.no_grad():
+        references = step.module(step.images)
+
+    def total(outputs: Tensor, points: Tensor) -> Tensor:
+        distances = _distances(points.detach(), step.images)
+        return violation(regime.property, outputs, references, step.labels, distances).sum()
+
+    low, high = step.box(regime.eps)
+    size = regime.eps * 2.5 / regime.steps
+    start = uniform(low, high)
+    return ascend(step.module, start, low, high, total, steps=regime.steps, size=size)
+
+
+def _distances(points: Tensor, images: Tensor) -> Tensor:
+    """In Linf."""
+    return (points - images).abs().flatten(1).amax(1)

@@ -106,13 +106,7 @@ def train(
     if isinstance(module, nn.Module):  # nobody trains for hours what cannot be exported then
         from_torch(module, input_shape=data.shape, domain=domain, name=label)
     kept = fitting_masks(built, masks or {})
-    purpose = {
-        "architecture": title,
-        "data": f"{on.data.title} ({on.data.fingerprint[:12]})",
-        "domain": f"{on.holdout.low.min().item():g}:{on.holdout.high.max().item():g}",
-        "masks": digest(*(mask.cpu().numpy() for mask in kept.values()))[:12],
-        "start": digest(*(t.cpu().numpy() for t in (start or {}).values()))[:12],
-    }
+    purpose = _purpose(title, on, kept, start or {})
     if isinstance(module, nn.Module):
         purpose["module"] = hashlib.sha256(repr(module).encode()).hexdigest()[:12]
     if mean is not None or std is not None:
@@ -162,6 +156,19 @@ def _module(
             "mean and std belong into the module itself, as radii.training.Normalize"
         )
     return module, type(module).__name__
+
+
+def _purpose(
+    title: str, on: TrainingData, masks: Mapping[str, Tensor], start: Mapping[str, Tensor]
+) -> dict[str, str]:
+    """What must agree, beside the settings, for a run to be continued."""
+    return {
+        "architecture": title,
+        "data": f"{on.data.title} ({on.data.fingerprint[:12]})",
+        "domain": f"{on.holdout.low.min().item():g}:{on.holdout.high.max().item():g}",
+        "masks": digest(*(mask.cpu().numpy() for mask in masks.values()))[:12],
+        "start": digest(*(weight.cpu().numpy() for weight in start.values()))[:12],
+    }
 
 
 def _load(module: nn.Module, start: Mapping[str, Tensor], name: str) -> None:

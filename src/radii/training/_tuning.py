@@ -89,10 +89,7 @@ def tune(
     (`pgd`), or proven by linear bounds (`crown`), on held-out training images. `device` and
     `settings` are further arguments of `train`.
     """
-    if trials < 1:
-        raise TrainingError(f"a search of {trials} trials has nothing to do")
-    if objective not in OBJECTIVES:
-        raise TrainingError(f"objective '{objective}' is not one of {', '.join(OBJECTIVES)}")
+    _check_search(trials, objective)
     chosen = parse_regime(regime) if isinstance(regime, str) else regime
     training, held_out = _split(data, seed)
     directory = Path(out)
@@ -110,8 +107,8 @@ def tune(
         while len(done := _ended_trials(study)) < trials:
             study.sampler = _sampler(seed + len(done))  # the same after a kill
             with _explaining_errors(directory):
-                asked = study.ask()
-                combination = _combination(asked, chosen, epochs)
+                trial = study.ask()
+                combination = _combination(trial, chosen, epochs)
             score = _score(
                 architecture,
                 training,
@@ -126,13 +123,20 @@ def tune(
                 **{**settings, **_of_loop(combination)},
             )
             with _explaining_errors(directory):
-                study.tell(asked, score)
+                study.tell(trial, score)
             if on_trial is not None:
                 on_trial(Trial(len(done), combination, score))
-        best = max(done[:trials], key=lambda trial: trial.score)
+        best = max(done[:trials], key=lambda ended: ended.score)
     return TuningResult(
         _with(chosen, best.settings).spec, _of_loop(best.settings), tuple(done[:trials])
     )
+
+
+def _check_search(trials: int, objective: str) -> None:
+    if trials < 1:
+        raise TrainingError(f"a search of {trials} trials has nothing to do")
+    if objective not in OBJECTIVES:
+        raise TrainingError(f"objective '{objective}' is not one of {', '.join(OBJECTIVES)}")
 
 
 def _split(data: Dataset, seed: int) -> tuple[Dataset, Dataset]:
@@ -143,17 +147,17 @@ def _split(data: Dataset, seed: int) -> tuple[Dataset, Dataset]:
     return data.take(np.sort(order[count:])), data.take(np.sort(order[:count]))
 
 
-def _combination(asked: optuna.Trial, regime: Regime, epochs: int) -> dict[str, float | int]:
-    found: dict[str, float | int] = {
-        "rate": asked.suggest_float("rate", *RATE_RANGE, log=True),
-        "rate_step": asked.suggest_int("rate_step", 1, max(1, epochs)),
-        "rate_factor": asked.suggest_float("rate_factor", *FACTOR_RANGE, log=True),
+def _combination(trial: optuna.Trial, regime: Regime, epochs: int) -> dict[str, float | int]:
+    combination: dict[str, float | int] = {
+        "rate": trial.suggest_float("rate", *RATE_RANGE, log=True),
+        "rate_step": trial.suggest_int("rate_step", 1, max(1, epochs)),
+        "rate_factor": trial.suggest_float("rate_factor", *FACTOR_RANGE, log=True),
     }
     if hasattr(regime, "alpha"):  # a weight beside that of the cross-entropy
-        found["beta"] = asked.suggest_float("beta", *WEIGHT_RANGE, log=True)
+        combination["beta"] = trial.suggest_float("beta", *WEIGHT_RANGE, log=True)
     if hasattr(regime, "kappa"):
-        found["kappa"] = asked.suggest_float("kappa", *SHARE_RANGE)
-    return found
+        combination["kappa"] = trial.suggest_float("kappa", *SHARE_RANGE)
+    return combination
 
 
 def _of_loop(combination: Mapping[str, float | int]) -> dict[str, float | int]:

@@ -1,1 +1,1 @@
-"""TODO radii.training.cycle."""
+"""Rounds of training, attack and proof, until the network meets its requirements."""

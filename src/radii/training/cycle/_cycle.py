@@ -13,11 +13,16 @@ from radii import datasets, experiments, training
 from radii.datasets import Dataset
 from radii.errors import DataError, ExperimentError
 from radii.training._checkpoints import claimed
-from radii.training.cycle import _counterexamples as counterexamples
 from radii.training.cycle import _rounds as steps
-from radii.training.cycle._counterexamples import Counterexamples
 from radii.training.cycle._description import Cycle
-from radii.training.cycle._rounds import Data, Round, folder, read_round
+from radii.training.cycle._rounds import (
+    Counterexamples,
+    Data,
+    Round,
+    folder,
+    read_counterexamples,
+    read_round,
+)
 
 
 class CycleObserver(Protocol):
@@ -78,8 +83,8 @@ def read_rounds(directory: Path | str) -> list[Round]:
 
 def _ended_rounds(directory: Path) -> Iterator[Round]:
     number = 0
-    while (found := read_round(folder(directory, number))) is not None:
-        yield found
+    while (ended := read_round(folder(directory, number))) is not None:
+        yield ended
         number += 1
 
 
@@ -112,18 +117,18 @@ class _CycleRun:
     def round(self, number: int) -> Round:
         """Hunt on the networks before, as far as that is not done, then train and judge."""
         began, own = time.monotonic(), folder(self._out, number)
-        found = [self._hunted(earlier) for earlier in range(number)]
-        added = sum(len(one.labels) for one in found)
+        hunts = [self._hunted(earlier) for earlier in range(number)]
+        added = sum(len(hunt.labels) for hunt in hunts)
         self._observer.said(
             f"round {number}: training on {len(self._data.train)} images"
             + (f" and {added} counterexamples" if number else "")
         )
         with self._observer.training() as watched:
-            steps.train(self._cycle, number, self._out, self._data, found, watched)
+            steps.train(self._cycle, number, self._out, self._data, hunts, watched)
         self._observer.said(f"round {number}: measuring {len(self._data.test)} test images")
         with self._observer.measuring() as counted:
             ended = steps.judge(
-                self._cycle, number, own, self._data, found, self._jobs, counted, began=began
+                self._cycle, number, own, self._data, hunts, self._jobs, counted, began=began
             )
         for outcome in ended.outcomes:
             self._observer.said(
@@ -133,7 +138,7 @@ class _CycleRun:
 
     def _hunted(self, number: int) -> Counterexamples:
         own = folder(self._out, number)
-        known = counterexamples.read(own)
+        known = read_counterexamples(own)
         if known is not None:
             return known
         self._observer.said(
@@ -141,11 +146,11 @@ class _CycleRun:
             f"{self._cycle.attacked or len(self._data.train)} training images"
         )
         with self._observer.measuring() as counted:
-            found = steps.find_counterexamples(
+            hunt = steps.find_counterexamples(
                 self._cycle, number, own, self._data, self._jobs, counted
             )
         self._observer.said(
-            f"round {number}: attacks broke {found.broken} of {found.attacked}; of {found.verified}"
-            f" others {found.proven} were proven and {found.refuted} refuted"
+            f"round {number}: attacks broke {hunt.broken} of {hunt.attacked}; of {hunt.verified}"
+            f" others {hunt.proven} were proven and {hunt.refuted} refuted"
         )
-        return found
+        return hunt

@@ -1,1 +1,1 @@
-"""TODO radii.training.studies."""
+"""Studies of many networks: how they are described, made, measured and compared."""

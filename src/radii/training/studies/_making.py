@@ -1,4 +1,7 @@
-"""One network of a study, from its recipe to its record; each step is kept and not done twice."""
+"""The networks of a study, from their recipes to their records, several at once.
+
+Each step is kept and not done twice: what is done stays done, whatever ends the run.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ from radii.training._checkpoints import claimed, replacing
 from radii.training._pruning import prune
 from radii.training._runs import train
 from radii.training.studies._description import STUDY_FILE, Recipe, Study
-from radii.training.studies._members import (
+from radii.training.studies._results import (
     MEMBER_FILE,
     StudyMember,
     Value,
@@ -113,15 +116,15 @@ class StudyWorker:
                     f"{path}: cannot be read ({error}); remove {directory} to make it again"
                 ) from None
         began = time.perf_counter()
-        told = self._train(recipe, directory)
+        diagnostics = self._train(recipe, directory)
         network = _load(directory)
         accuracy = _accuracy(network, self._test)
-        made = _ExportedNetwork(accuracy, time.perf_counter() - began, **told)
+        made = _ExportedNetwork(accuracy, time.perf_counter() - began, **diagnostics)
         _write(path, dataclasses.asdict(made))
         return made
 
     def _train(self, recipe: Recipe, directory: Path) -> dict[str, Any]:
-        """Leaves `network.onnx` in the directory."""
+        """Leave `network.onnx` in the directory; return whether a Bayesian network converged."""
         study, watched = self._study, self._test.first(min(TEST_IMAGES, len(self._test)))
         if recipe.kind == "bayesian":
             how = Hamiltonian(
@@ -133,7 +136,7 @@ class StudyWorker:
                 prior=study.prior,
             )
             data = self._data.first(study.bayesian_images)
-            found = train_bayesian(
+            convergence = train_bayesian(
                 recipe.architecture,
                 data,
                 test=watched,
@@ -143,9 +146,9 @@ class StudyWorker:
                 seed=recipe.seed,
             ).convergence
             return {
-                "converged": found.is_reached,
-                "rhat": found.rhat,
-                "effective": found.effective,
+                "converged": convergence.is_reached,
+                "rhat": convergence.rhat,
+                "effective": convergence.effective,
             }
         options: dict[str, Any] = {
             "test": watched,
@@ -168,7 +171,7 @@ class StudyWorker:
         self, recipe: Recipe, directory: Path, made: _ExportedNetwork, parameters: int
     ) -> StudyMember:
         study, network, began = self._study, _load(directory), time.perf_counter()
-        told = StudyMember(
+        member = StudyMember(
             recipe=recipe,
             parameters=parameters,
             accuracy=made.accuracy,
@@ -179,21 +182,21 @@ class StudyWorker:
             change=_attack_value(self._change(recipe, network, directory, "attack", study.demand)),
         )
         if recipe.kind not in study.prove or not study.proof_inputs:
-            told = dataclasses.replace(told, refusal="no proof was asked for")
+            member = dataclasses.replace(member, refusal="no proof was asked for")
         else:
-            told = self._proven(told, network, directory)
-        return dataclasses.replace(told, seconds=made.seconds + time.perf_counter() - began)
+            member = self._proven(member, network, directory)
+        return dataclasses.replace(member, seconds=made.seconds + time.perf_counter() - began)
 
-    def _proven(self, told: StudyMember, network: Network, directory: Path) -> StudyMember:
+    def _proven(self, member: StudyMember, network: Network, directory: Path) -> StudyMember:
         """The same network, with what a verifier can say of the first inputs."""
         demand = Demand(samples=self._study.proof_inputs, confidence=self._study.confidence)
         try:
             robustness = self._robustness(network, directory, "both", demand)
-            change = self._change(told.recipe, network, directory, "both", demand)
+            change = self._change(member.recipe, network, directory, "both", demand)
         except UnsupportedQuery as error:
-            return dataclasses.replace(told, refusal=str(error))
+            return dataclasses.replace(member, refusal=str(error))
         return dataclasses.replace(
-            told,
+            member,
             proven_robustness=Value.of(robustness.estimate),
             proven_change=Value.of(change.estimate),
             unbroken=None if robustness.attacked is None else robustness.attacked.most,
@@ -259,18 +262,17 @@ def _accuracy(network: Network, test: Dataset) -> float:
     return float((own > outputs.max(axis=1)).mean())
 
 
-def _attack_value(found: GlobalRobustness) -> Value:
-    if found.attacked is None:
-        raise DataError(f"{found.network}: no attack was made, so {found.measure} is not known")
-    return Value.of(found.attacked)
+def _attack_value(measured: GlobalRobustness) -> Value:
+    if measured.attacked is None:
+        raise DataError(
+            f"{measured.network}: no attack was made, so {measured.measure} is not known"
+        )
+    return Value.of(measured.attacked)
 
 
-def _write(path: Path, told: dict[str, Any]) -> None:
+def _write(path: Path, record: dict[str, Any]) -> None:
     with replacing(path) as partial:
-        partial.write_text(json.dumps(told, indent=1) + "\n")
-
-
-# All networks of a study, several at once; what is done stays done, whatever ends the run.
+        partial.write_text(json.dumps(record, indent=1) + "\n")
 
 
 def run_study(
@@ -320,8 +322,8 @@ def _begin(study: Study, directory: Path) -> None:
         with replacing(path) as partial:
             partial.write_text(json.dumps(study.identity, indent=1) + "\n")
         return
-    known, asked = Study.read(directory).identity, study.identity
-    different = [name for name in asked if asked[name] != known.get(name)]
+    known, own = Study.read(directory).identity, study.identity
+    different = [name for name in own if own[name] != known.get(name)]
     if different:
         raise ExperimentError(
             f"{directory}: holds another study (other {', '.join(different)}); choose another --out"
