@@ -290,7 +290,7 @@ def read_tables(path: Path) -> dict[str, Any]:
 
 def preset_names() -> list[str]:
     """The studies that come with radii."""
-    folder = resources.files("radii.training") / "presets"
+    folder = resources.files("radii.training.studies") / "presets"
     return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
 
 
@@ -298,5 +298,5 @@ def preset_tables(name: str) -> dict[str, Any]:
     """The tables of a preset."""
     if name not in preset_names():
         raise ExperimentError(f"preset '{name}' is not one of {', '.join(preset_names())}")
-    text = (resources.files("radii.training") / "presets" / f"{name}.toml").read_text()
+    text = (resources.files("radii.training.studies") / "presets" / f"{name}.toml").read_text()
     return tomllib.loads(text)
