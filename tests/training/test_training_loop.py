@@ -115,7 +115,7 @@ SCRIPT = """
 import sys, torch
 torch.set_num_threads(1)
 import radii.training._loop
-radii.training._loop.SAVE_EVERY = 0.0
+radii.training._loop.SAVE_SECONDS = 0.0
 from radii import datasets, training
 data = datasets.load("digits", "train").first(300)
 training.train("dense:20", data, regime="fgsm", epochs=20, batch=20, out=sys.argv[1])
