@@ -112,6 +112,26 @@ def test_fish(script: Path, tmp_path: Path) -> None:
     assert offered("radii data ge") == ["get"]
 
 
+@pytest.mark.parametrize("script", ["zsh"], indirect=True)
+@pytest.mark.parametrize("read", ['source "$1"', 'eval "$(<$1)"'])
+def test_zsh_takes_it_sourced_or_evaluated(script: Path, read: str) -> None:
+    code = f"autoload -U compinit; compinit -u -D; {read}; print $_comps[radii]"
+    done = subprocess.run(
+        ["zsh", "-f", "-c", code, "zsh", str(script)], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout.strip(), done.stderr) == ("_shtab_radii", "")
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_commands_are_described_by_their_purpose(
+    shell: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", shell]) == 0
+    text = capsys.readouterr().out
+    assert COMMANDS["compare"] in text
+    assert "put a set in place" in text
+
+
 def test_values_are_those_that_are_known() -> None:
     assert set(options_of(Experiment)["norm"].values) == {norm.value for norm in Norm}
     assert set(options_of(Experiment)["search"].values) <= {kind.name for kind in search.SEARCHES}

@@ -107,8 +107,13 @@ def test_a_budget_that_is_over_at_once_leaves_a_store_to_continue(
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (["--budget", "soon"], "--budget 'soon' must be a length of time such as 30s"),
-        (["--budget", "0h"], "--budget '0h' must be a length of time"),
+        (
+            ["--budget", "soon"],
+            "--budget 'soon' must be a number of seconds above 0, or a length of",
+        ),
+        (["--budget", "0h"], "--budget '0h' must be a number of seconds above 0, or a length of"),
+        (["--timeout", "soon"], "or a length of time such as 30s, 10m or 1h30m"),
+        (["--mean", "0.1,x"], "--mean '0.1,x' must be a number, or one number per channel"),
         (["--budget", "0"], "--budget 0 must be a number of seconds above 0"),
         (["--estimate", "--budget", "2h"], "--estimate measures a few inputs and stops"),
         (["--log-format", "xml"], "--log-format 'xml' is not one of bar, json"),

@@ -20,6 +20,9 @@ EPILOG = """examples:
 FILES = re.compile(r"FILE|DIR|PATH|SPEC|\.\w+$")
 """In the name of a value: it may be a file."""
 
+SOURCED = ("$zsh_eval_context[-1] == eval", "$zsh_eval_context[-1] == (eval|file)")
+"""shtab's script for zsh registers itself only when it is evaluated; sourced, it should, too."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("shell", choices=SHELLS, help="which shell it is for")
@@ -32,7 +35,10 @@ def run(args: argparse.Namespace) -> int:
 
     parser = build_parser()
     _mark(parser, shtab.FILE)
-    sys.stdout.write(shtab.complete(parser, shell=args.shell, root_prefix="radii") + "\n")
+    script = shtab.complete(parser, shell=args.shell, root_prefix="radii")
+    if args.shell == "zsh":
+        script = script.replace(*SOURCED)
+    sys.stdout.write(script + "\n")
     return 0
 
 
@@ -40,10 +46,13 @@ def _mark(parser: argparse.ArgumentParser, file: Any) -> None:
     """Say of each argument whether it is a file, and which values are worth completing.
 
     Fields know values that argparse must not check itself (`Option.values`): `linf`, `l2`, `l1`.
+    A command is described by its purpose, as in `radii --help`, not by its longer description.
     """
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for command in action.choices.values():
+            purposes = {command.dest: command.help for command in action._choices_actions}
+            for name, command in action.choices.items():
+                command.description = purposes[name]
                 _mark(command, file)
             continue
         name = action.metavar if isinstance(action.metavar, str) else action.dest.upper()

@@ -305,12 +305,12 @@ def _number(value: object) -> float:
 
 
 def numbers_of(value: object) -> tuple[float, ...]:
-    """One number or one a channel, from text with commas or from a list."""
+    """One number, or one per channel, from text with commas or from a list."""
     parts = value.split(",") if isinstance(value, str) else value
     try:
         return tuple(map(_number, parts if isinstance(parts, list | tuple) else [parts]))
     except Refusal:
-        raise Refusal("must be numbers, one or one a channel") from None
+        raise Refusal("must be a number, or one number per channel") from None
 
 
 def parse_duration(text: str) -> float:
@@ -332,14 +332,18 @@ def _duration(text: str) -> float:
 
 def seconds_of(value: object) -> float:
     """A number of seconds above 0, as a number or as text, or a length of time such as 10m."""
+    must = "must be a number of seconds above 0, or a length of time such as 30s, 10m or 1h30m"
     seconds = value
     if isinstance(value, str):
         try:
             seconds = float(value)
         except ValueError:
-            return _duration(value)
+            try:
+                return _duration(value)
+            except Refusal:
+                raise Refusal(must) from None
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
-        raise Refusal("must be a number of seconds above 0, or such as 10m")
+        raise Refusal(must)
     return float(seconds)
 
 
