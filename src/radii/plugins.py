@@ -102,7 +102,8 @@ def _option_text(value: object) -> str:
     if isinstance(value, Enum):
         value = value.value
     text = str(value)
-    if isinstance(value, str | int | float | None) and not {",", "=", "#"} & set(text):
+    is_short = isinstance(value, str | int | float | None) and not {",", "=", "#"} & set(text)
+    if is_short and (not isinstance(value, str) or option_value(text.strip()) == value):
         return text
     try:
         content = pickle.dumps(value)

@@ -15,8 +15,17 @@ import torch
 from radii import plugins
 from radii.balls import Box
 from radii.bounds import crown_bounds, interval_bounds
-from radii.errors import SpecificationError, UnsupportedOperator, UnsupportedQuery
-from radii.networks import Interval, Network, Operator, OperatorKind, OperatorLike, load_network
+from radii.errors import NetworkError, SpecificationError, UnsupportedOperator, UnsupportedQuery
+from radii.networks import (
+    Interval,
+    Network,
+    Operator,
+    OperatorKind,
+    OperatorLike,
+    Relu,
+    SumOfProducts,
+    load_network,
+)
 from radii.testing._graphs import Sketch
 
 REPLAYS = 64
@@ -89,6 +98,25 @@ def test_what_it_does_not_state_is_refused() -> None:
     )
     with pytest.raises(UnsupportedQuery, match="'Unsaid' does not state how far"):
         crown_bounds(network, [Box(np.zeros(network.input_shape), np.ones(network.input_shape))])
+
+
+def test_rules_are_not_inherited_by_another_function() -> None:
+    """The hinges of a Relu would prove things about |x| that are wrong."""
+    with pytest.raises(TypeError, match="'Bent' replaces the forward of 'Relu'"):
+        type("Bent", (Relu,), {"forward": outside.Abs.forward})
+    with pytest.raises(TypeError, match="'Mixed' replaces the forward of 'Relu'"):
+        type("Mixed", (torch.nn.GELU, Relu), {})
+    type("Same", (Relu,), {"translate": classmethod(lambda cls, call: call.emit(cls()))})
+
+
+@pytest.mark.parametrize("base", [Operator, SumOfProducts])
+def test_what_is_not_affine_must_say_so(base: type[Operator]) -> None:
+    """AFFINE is the default: fused maps are gradients at 0, which say nothing about |x|."""
+    unsaid = type("Unsaid", (base,), {"is_exact": True, "forward": outside.Abs.forward})
+    with pytest.raises(NetworkError, match="'Unsaid' says that it is affine, but is not"):
+        Network.from_bytes(
+            model_of("Abs", [1, 6]), domain=(-1, 1), name="unsaid", operators={"Abs": unsaid}
+        )
 
 
 def test_without_it_the_operator_is_unknown() -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from radii import attacks, datasets, plugins, properties, search, verifiers
 from radii.attacks import FoolboxAttack, MinimumNorm, Pgd
-from radii.errors import InputError, SpecificationError
+from radii.errors import ExperimentError, InputError, SpecificationError
+from radii.experiments import Settings
 from radii.plugins import PluginGroup
 from radii.testing import plugins as plugin_statuses
 from radii.verdicts import REAL
@@ -83,6 +84,27 @@ def test_options_without_a_text_are_told_apart_as_well() -> None:
     assert first.spec == MinimumNorm(stages=stages[:1]).spec
     with pytest.raises(SpecificationError, match="made in Python"):
         attacks.get(first.spec)
+
+
+def test_a_text_is_no_number() -> None:
+    """Both would be read back as the number."""
+
+    class Named(Enumeration):
+        def __init__(self, kind: object = "") -> None:
+            super().__init__()
+
+    kinds = ("1", 1, "None", None, "a", " a", 1.5, "1.5")
+    assert len({Named(kind).spec for kind in kinds}) == len(kinds)
+    assert Named("a").spec == "enumeration:kind=a"
+
+
+@pytest.mark.parametrize("chosen", [BranchAndBound, Enumeration])
+def test_an_instance_does_not_pass_for_radiis_own(chosen: type[verifiers.Verifier]) -> None:
+    """On resume, its answers would be taken for theirs."""
+    mine = type("Mine", (chosen,), {})
+    Settings(verifier=chosen())
+    with pytest.raises(ExperimentError, match=f"is called '{chosen.name}', as radii's own is"):
+        Settings(verifier=mine())
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from radii.balls import Norm
 from radii.errors import SpecificationError
 from radii.execution import Task, Toolbox
 from radii.experiments import Experiment, prepare
-from radii.networks import Network
+from radii.networks import Network, Relu
 from radii.processes import Allowance, Message, MessageKind
 from radii.processes._usage import Usage, Watch
 from radii.queries import Instance, Query
@@ -170,6 +170,33 @@ def test_a_proof_is_not_believed_beside_a_counterexample(
         stub: Any = member.child
         stub.connection.close()
         stub.other.close()
+
+
+def test_members_tell_networks_apart_by_their_operators_too(
+    network: Network, instance: Instance
+) -> None:
+    """The same file is another graph where other operators were handed in."""
+
+    class Recording:
+        is_ready = True
+
+        def __init__(self) -> None:
+            self.jobs: list[Any] = []
+
+        def ask(self, arguments: tuple[Any, ...], allowance: Allowance) -> None:
+            self.jobs.append(arguments[0])
+
+    other = Network.from_bytes(
+        network.onnx_bytes, domain=network.domain, name="other", operators={"Relu": Relu}
+    )
+    assert other.fingerprint == network.fingerprint
+    child: Any = Recording()
+    member = PortfolioMember(BranchAndBound(), child)
+    specification = Query(instance, 0.01).specification
+    for each in (network, other, network, other):
+        member.ask(each, specification, Limits(1.0))
+    assert [job.network for job in child.jobs] == [network, other, None, None]
+    assert [job.number for job in child.jobs] == [0, 1, 0, 1]
 
 
 def test_members_that_cannot_decide_stay_out(network: Network) -> None:

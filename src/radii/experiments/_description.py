@@ -56,16 +56,19 @@ def _parsed(module: str, name: str, text_of: Callable[[object], str] = text_of) 
     return read
 
 
-def _registered(module: str, name: str) -> Form:
+def _registered(module: str, name: str, registry: str) -> Form:
     """A registered name, or in Python an instance or a class of one's own."""
 
     def read(value: object) -> Any:
-        if not isinstance(value, str):
-            kind = getattr(import_module(module), name)
-            if not isinstance(value, kind) and not (
-                isinstance(value, type) and issubclass(value, kind)
-            ):
-                return text_of(value)
+        if isinstance(value, str):
+            return value
+        home = import_module(module)
+        kind = value if isinstance(value, type) else type(value)
+        if not issubclass(kind, getattr(home, name)):
+            return text_of(value)
+        own = {each.name: each for each in getattr(home, registry)}
+        if own.get(kind.name, kind) is not kind:  # a store would take its answers for radii's own
+            raise Refusal(f"is called '{kind.name}', as radii's own is; give it another name")
         return value
 
     return Form("NAME", read, write=_spec)
@@ -198,21 +201,21 @@ class Settings:
         comment="The radii that are asked about: start:stop:step, stop excluded.",
     )
     search: type[Search] | str = _proof(
-        _registered("radii.search", "Search"),
+        _registered("radii.search", "Search", "SEARCHES"),
         "native (default with --verifier native), attack-guided (default otherwise), k-binary, "
         "binary, linear, or attack-only, which proves nothing",
         default="",
         values=("native", "attack-guided", "k-binary", "binary", "linear"),
     )
     verifier: Verifier | str = _proof(
-        _registered("radii.verifiers", "Verifier"),
+        _registered("radii.verifiers", "Verifier", "VERIFIERS"),
         "native (default), milp, enumeration, marabou, gurobi, vnncomp, portfolio:NAME,NAME",
         default="native",
         comment="\nWho proves (radii doctor lists who is here), and for how long: wall seconds an "
         "input.",
     )
     attack: Attack | str = _how(
-        _registered("radii.attacks", "Attack"),
+        _registered("radii.attacks", "Attack", "ATTACKS"),
         "minimum-norm (default), apgd, pgd, fgsm, foolbox:NAME",
         default="minimum-norm",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 import onnx
+import torch
 from onnx import TensorProto, helper
 from torch import Tensor
 
@@ -31,6 +33,7 @@ from radii.networks.operators._base import (
     Input,
     OnnxNode,
     Operator,
+    OperatorKind,
     OperatorLike,
     Translator,
     translator_of,
@@ -44,6 +47,11 @@ STANDARD_DOMAINS = ("", "ai.onnx")
 PASSED_THROUGH = ("Identity", "Dropout", "Cast")
 """Operators that change nothing in inference between real numbers, and so leave no node, unless
 they round: a cast from float64 to float32."""
+
+
+AFFINE_TOLERANCE = 1e-6
+"""How far an operator that says it is affine may be from it, relative to its values: float64 with
+constants that may have been float32."""
 
 
 @dataclass(slots=True)
@@ -84,6 +92,11 @@ class Translation:
             raise NetworkError(
                 f"{self.network}: node '{name}' gives values of shape {shape}, which is too large"
             )
+        if not _is_as_linear_as_it_says(operator, shapes):
+            raise NetworkError(
+                f"{self.network}: node '{name}': operator '{type(operator).__name__}' says that it "
+                "is affine, but is not; state its kind"
+            )
         self.nodes.append(Node(self._unique(name), operator, tuple(inputs), shape))
         return len(self.nodes) - 1
 
@@ -94,6 +107,28 @@ class Translation:
             candidate = f"{name}_{count}"
         self._names.add(candidate)
         return candidate
+
+
+def _is_as_linear_as_it_says(operator: Operator, shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Whether f(x + y) + f(0) is f(x) + f(y) at random x and y, for operators of other packages.
+
+    AFFINE is the default, and what is nonlinear must not pass for it because nobody said so.
+    """
+    is_own = type(operator).__module__.partition(".")[0] == __name__.partition(".")[0]
+    if is_own or operator.kind is not OperatorKind.AFFINE:
+        return True
+    generator = torch.Generator().manual_seed(0)
+    points = [
+        torch.randn((2, *shape), dtype=torch.float64, generator=generator) for shape in shapes
+    ]
+    exact = copy.deepcopy(operator).double()
+    with torch.no_grad():
+        each = exact(*points)
+        both = exact(*(x.sum(0, keepdim=True) for x in points))
+        none = exact(*(torch.zeros_like(x[:1]) for x in points))
+    size = float(torch.cat([each, both, none]).abs().max()) if both.numel() else 0.0
+    error = (both[0] + none[0] - each[0] - each[1]).abs()
+    return bool((error <= AFFINE_TOLERANCE * (1 + size)).all())
 
 
 def build_graph(

@@ -94,10 +94,11 @@ class Portfolio(Verifier):
 class PortfolioJob:
     """One specification to decide; `network` comes along the first time it is needed.
 
-    `started` is on `time.monotonic`'s clock, which all processes of a machine share.
+    `number` stands for the network from then on. `started` is on `time.monotonic`'s clock, which
+    all processes of a machine share.
     """
 
-    fingerprint: str
+    number: int
     network: Network | None
     specification: Specification
     seconds: float
@@ -112,7 +113,7 @@ class PortfolioMember:
 
     verifier: Verifier
     child: Child
-    known: set[str] = field(default_factory=set)
+    known: dict[tuple[object, ...], int] = field(default_factory=dict)
 
     @classmethod
     def start(cls, verifier: Verifier) -> PortfolioMember:
@@ -125,10 +126,10 @@ class PortfolioMember:
 
     def ask(self, network: Network, specification: Specification, limits: Limits) -> None:
         """Start deciding, at once or as soon as the process is ready."""
-        fingerprint = network.fingerprint
+        number = self.known.get(network.cache_key, len(self.known))
         job = PortfolioJob(
-            fingerprint,
-            None if fingerprint in self.known else network,
+            number,
+            None if network.cache_key in self.known else network,
             specification,
             limits.seconds,
             limits.started,
@@ -136,7 +137,7 @@ class PortfolioMember:
             limits.cpu_seconds,
         )
         if self.child.is_ready:  # else the job may be taken back before it begins
-            self.known.add(fingerprint)
+            self.known[network.cache_key] = number
         self.child.ask((job,), Allowance(memory_bytes=limits.memory_bytes))
 
     def answer(self, event: Message | StoppedCall) -> Answer:
@@ -173,12 +174,12 @@ def _serve_verifier(verifier: Verifier) -> Callable[[Line, PortfolioJob], Answer
     import torch
 
     torch.set_num_threads(1)
-    networks: dict[str, Network] = {}
+    networks: dict[int, Network] = {}
 
     def decide(line: Line, job: PortfolioJob) -> Answer:
         if job.network is not None:
-            networks[job.fingerprint] = job.network
-        network = networks[job.fingerprint]
+            networks[job.number] = job.network
+        network = networks[job.number]
         limits = Limits(
             job.seconds, job.memory_bytes, line.is_cancelled, job.started, job.cpu_seconds
         )

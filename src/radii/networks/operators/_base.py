@@ -103,6 +103,18 @@ class Operator(nn.Module):
     """How many times larger, or smaller, than with the constants as they are here what the file
     computes on the way may be: it may apply a common factor of them before or after."""
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Another `forward` is another operator: rules of the one it derives from would be wrong,
+        and nothing would say so."""
+        super().__init_subclass__(**options)
+        bases = [b for b in cls.__mro__ if b not in (Operator, nn.Module) and "forward" in vars(b)]
+        replaced = next((b for b in bases[1:] if issubclass(b, Operator)), None)
+        if replaced is not None:
+            raise TypeError(
+                f"operator '{cls.__name__}' replaces the forward of '{replaced.__name__}', whose "
+                "rules it would inherit; derive it from Operator"
+            )
+
     def _constant(self, name: str, value: Tensor | None) -> None:
         self.register_buffer(name, value)
 
