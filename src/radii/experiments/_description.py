@@ -63,7 +63,7 @@ def _registered(module: str, name: str, registry: str) -> Form:
         if isinstance(value, str):
             return value
         home = import_module(module)
-        kind = value if isinstance(value, type) else type(value)
+        kind: Any = value if isinstance(value, type) else type(value)
         if not issubclass(kind, getattr(home, name)):
             return text_of(value)
         own = {each.name: each for each in getattr(home, registry)}
