@@ -106,7 +106,8 @@ def load_on_use(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     return load
 
 
-__getattr__ = load_on_use(__name__, _HOMES)
+if not TYPE_CHECKING:  # type checkers see the imports above, and nothing else
+    __getattr__ = load_on_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

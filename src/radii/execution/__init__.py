@@ -42,4 +42,5 @@ if TYPE_CHECKING:
     from radii.execution._scheduling import Agenda, Case, drive
 
 
-__getattr__ = load_on_use(__name__, _HOMES)
+if not TYPE_CHECKING:  # type checkers see the imports above, and nothing else
+    __getattr__ = load_on_use(__name__, _HOMES)

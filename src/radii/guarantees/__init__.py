@@ -146,4 +146,5 @@ __all__ = [
 ]
 
 
-__getattr__ = load_on_use(__name__, _LOADED_ON_USE)
+if not TYPE_CHECKING:  # type checkers see the imports above, and nothing else
+    __getattr__ = load_on_use(__name__, _LOADED_ON_USE)

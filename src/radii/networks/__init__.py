@@ -166,4 +166,5 @@ _ONNX_HOMES = {
 """What reads ONNX models loads on first use: a network that was loaded needs no onnx package."""
 
 
-__getattr__ = load_on_use(__name__, _ONNX_HOMES)
+if not TYPE_CHECKING:  # type checkers see the imports above, and nothing else
+    __getattr__ = load_on_use(__name__, _ONNX_HOMES)

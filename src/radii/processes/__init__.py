@@ -123,6 +123,7 @@ if TYPE_CHECKING:
     from radii.processes._worker import Line
 
 
-__getattr__ = load_on_use(
-    __name__, {name: home for home, names in _HOMES.items() for name in names}
-)
+if not TYPE_CHECKING:  # type checkers see the imports above, and nothing else
+    __getattr__ = load_on_use(
+        __name__, {name: home for home, names in _HOMES.items() for name in names}
+    )

@@ -157,4 +157,5 @@ if TYPE_CHECKING:
     )
 
 
-__getattr__ = load_on_use(__name__, _HOMES)
+if not TYPE_CHECKING:  # type checkers see the imports above, and nothing else
+    __getattr__ = load_on_use(__name__, _HOMES)
