@@ -130,7 +130,7 @@ def test_claims_are_called_claims(tmp_path: Path) -> None:
     ("flags", "sentence"),
     [
         (["nothing"], "nothing: no such file or directory"),
-        ([".", "--eps", "much"], "--eps much is not a number"),
+        ([".", "--eps", "much"], "--eps 'much' is not a number"),
         ([".", "--level", "2"], "--level 2"),
     ],
 )

@@ -185,7 +185,7 @@ def test_targets_are_compared_or_combined(
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        (["--eps", "small"], "--eps small is not a number"),
+        (["--eps", "small"], "--eps 'small' is not a number"),
         (["--eps", "-1"], "--eps -1 must be"),
         (["--level", "1.5"], "--level 1.5"),
         (["--permutations", "3"], "--permutations 3"),

@@ -70,7 +70,7 @@ REFUSED = {
     "--format gif": "format 'gif' is not one of pdf, svg, png",
     "--width wide": "--width wide is not a number",
     "--width 0.1": "between 1.5 and 40 inches",
-    "--eps small": "--eps small is not a number",
+    "--eps small": "--eps 'small' is not a number",
     "--eps=-0.1": "--eps -0.1 must be a finite number >= 0",
     "--only network=c": "--only network=c: the results have a, b",
     "--only size=3": "--only size=3: write one of network, class",

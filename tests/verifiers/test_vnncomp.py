@@ -445,7 +445,7 @@ def test_the_tool_is_part_of_what_an_experiment_is(
     plan = prepare(Experiment.from_options(values_of_file(tmp_path / "e.toml")))
     assert plan.identity()["tool"] == tool
     with pytest.raises(SpecificationError, match="has no option 'tool'"):
-        experiment(linear_file, points_file, verifier="milp", tool=tool)
+        experiment(linear_file, points_file, verifier="milp", tool=tool).resolved()
     with pytest.raises(UnsupportedQuery, match="l2"):
         prepare(experiment(linear_file, points_file, tool=tool, norm="l2"))
 
