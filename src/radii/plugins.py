@@ -18,10 +18,12 @@ from collections.abc import Mapping
 from enum import Enum, StrEnum
 from functools import cache
 from hashlib import sha256
-from importlib import metadata
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from radii.errors import SpecificationError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -166,8 +168,10 @@ def made_with_options(owner: str, kind: type[T], options: dict[str, Any]) -> T:
 
 
 @cache
-def _entry_points(group: PluginGroup) -> tuple[metadata.EntryPoint, ...]:
+def _entry_points(group: PluginGroup) -> tuple[EntryPoint, ...]:
     """Those of one group, by name; a package that is found twice on the path counts once."""
+    from importlib import metadata  # slow to load, and few commands look for plugins
+
     found = {(point.name, point.value): point for point in metadata.entry_points(group=group)}
     return tuple(point for _, point in sorted(found.items()))
 
@@ -221,5 +225,5 @@ def package_of(group: PluginGroup, name: str) -> str:
     return next((_package(point) for point in _entry_points(group) if point.name == name), "")
 
 
-def _package(point: metadata.EntryPoint) -> str:
+def _package(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else point.module

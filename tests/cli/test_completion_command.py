@@ -161,3 +161,28 @@ def test_every_command_has_a_module_and_its_module_alone_is_loaded() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     modules = {f"radii.cli._{name}" for name in COMMANDS}
     assert modules & set(done.stdout.split()) == {"radii.cli._global"}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "show missing",
+        "compare missing",
+        "gate missing --require median>=0.1",
+        "export missing",
+        "card missing",
+    ],
+)
+def test_what_cannot_be_read_is_said_without_loading_what_results_are_shown_with(
+    words: str, tmp_path: Path
+) -> None:
+    code = (
+        "import sys; from radii.cli import build_parser, main; build_parser(); "
+        f"print(main({words.split()}), *sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    exit_code, *loaded = done.stdout.split()
+    assert (exit_code, done.stderr.count("\n")) == ("2", 1)
+    assert not set(loaded) & {"rich", "importlib.metadata", "radii.datasets", "pandas", "scipy"}

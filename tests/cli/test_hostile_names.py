@@ -310,7 +310,7 @@ def test_lines_are_said_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
 SOURCE = Path(radii.__file__).parent
 PROTOCOLS = {"processes/_supervisor.py", "verifiers/_marabou_process.py"}
 """They print JSON for the process that started them."""
-DOORS = {"terminal.py", "cli/_output.py"}
+DOORS = {"terminal.py", "cli/_tables.py"}
 
 
 def calls(path: Path) -> Iterator[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import math
 
-from radii.cli._output import Console
 from radii.cli._show import instance_table, summary_table
+from radii.cli._tables import Console
 from radii.distributions import Distribution, quality
 
 

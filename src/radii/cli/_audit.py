@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from radii.cli._options import JOBS, OUT, add_json_flag, add_options
-from radii.cli._output import Console, interruptible, print_json, table, write_csv, writing
-from radii.cli._progress import ProgressBar
+from radii.cli._output import interruptible, print_json, write_csv, writing
 from radii.errors import StoreError
 from radii.terminal import note
 
@@ -74,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from radii.cli._progress import ProgressBar
     from radii.experiments import default_jobs, prepare_audit
     from radii.results import read
     from radii.store import Store
@@ -124,6 +124,7 @@ def _print_audit_json(frame: pd.DataFrame) -> None:
 
 
 def _print_tables(results: Sequence[Finding], out: Path) -> None:
+    from radii.cli._tables import Console
     from radii.experiments import ClaimStatus
 
     console = Console()
@@ -141,6 +142,7 @@ def _print_tables(results: Sequence[Finding], out: Path) -> None:
 
 def _audit_table(results: Sequence[Finding]) -> Table:
     """For each network its claims, what became of them, and what the refuted ones had cost."""
+    from radii.cli._tables import table
     from radii.experiments import ClaimStatus
 
     has_seconds = any(not math.isnan(finding.claim.seconds) for finding in results)
@@ -175,6 +177,8 @@ def _audit_table(results: Sequence[Finding]) -> Table:
 
 def _refuted_table(refuted: Sequence[Finding]) -> Table:
     """The claims that are off by the most, first."""
+    from radii.cli._tables import table
+
     targets = ["target"] if any(f.claim.target is not None for f in refuted) else []
     worst = sorted(refuted, key=lambda finding: finding.ratio)
     rows = [

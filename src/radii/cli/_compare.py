@@ -9,17 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli._options import add_json_flag, confidence_level, eps_values
-from radii.cli._output import (
-    Cell,
-    Console,
-    interval,
-    number_or_dash,
-    print_json,
-    stacked,
-    table,
-    write_csv,
-    writing,
-)
+from radii.cli._output import interval, number_or_dash, print_json, write_csv, writing
 from radii.cli._sources import add_only_flag
 from radii.errors import DataError
 from radii.terminal import note
@@ -27,6 +17,7 @@ from radii.terminal import note
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from radii.cli._tables import Cell
     from radii.distributions import Correlations, Distribution, GroupComparison
 
 
@@ -173,6 +164,8 @@ def _write_comparison(compared: GroupComparison, fits: list[dict[str, Any]], fol
 
 
 def _print_comparison(compared: GroupComparison, fits: list[dict[str, Any]]) -> None:
+    from radii.cli._tables import Console
+
     console = Console(highlight=False)
     console.print(_group_table(compared))
     if compared.options.eps:
@@ -219,6 +212,8 @@ def _group_table(compared: GroupComparison) -> Table:
 
 def _accuracy_table(compared: GroupComparison) -> Table:
     """For each group and eps, robust accuracy of these inputs, and below it of all inputs."""
+    from radii.cli._tables import stacked
+
     rows = []
     endings = []
     for row in compared.summaries():
@@ -244,6 +239,8 @@ def _accuracy_table(compared: GroupComparison) -> Table:
 
 def _test_table(compared: GroupComparison) -> Table:
     """For each pair the p-values as they are, and below them after Holm's correction."""
+    from radii.cli._tables import stacked
+
     order = [test.test for test in compared.comparisons[0].all_tests]
     order = [*order[3:], *order[:3]]  # the tests that know of brackets and matching first
     left_out = any(any(pair.left_out) for pair in compared.comparisons)
@@ -280,6 +277,8 @@ def _test_table(compared: GroupComparison) -> Table:
 
 def _effect_table(compared: GroupComparison) -> Table:
     """For each pair how large the difference is, first minus second."""
+    from radii.cli._tables import stacked
+
     rows = []
     for pair in compared.comparisons:
         delta, means = pair.delta, pair.means
@@ -363,6 +362,8 @@ def _quality_table(compared: GroupComparison) -> Table:
 def _named_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str
 ) -> Table:
+    from radii.cli._tables import table
+
     return table(title, columns, rows, name_width=12, caption=caption)
 
 

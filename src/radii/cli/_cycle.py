@@ -12,17 +12,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
 from radii.cli._options import EPS, JOBS, add_json_flag, add_options
-from radii.cli._output import Console, interruptible, print_json
-from radii.cli._progress import ProgressBar, TrainingProgress
+from radii.cli._output import interruptible, print_json
 from radii.errors import ExperimentError, InputError
 from radii.experiments import SECONDS, Option
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
     from radii import experiments, training
+    from radii.cli._tables import Console
     from radii.training import Cycle, Round
 
 
@@ -151,9 +149,13 @@ class _CycleDisplay:
         say(sentence, file=sys.stderr, flush=True)
 
     def training(self) -> AbstractContextManager[training.TrainingObserver | None]:
+        from radii.cli._progress import TrainingProgress
+
         return TrainingProgress()
 
     def measuring(self) -> AbstractContextManager[experiments.Observer | None]:
+        from radii.cli._progress import ProgressBar
+
         return ProgressBar()
 
 
@@ -168,6 +170,10 @@ def _write_cycle_report(out: Path, places: Sequence[Path]) -> Path:
 
 def _print_cycle(cycle: Cycle, rounds: Sequence[Round], places: Sequence[Path], page: Path) -> None:
     """The rounds in a table, and how they compare."""
+    from rich.table import Table
+
+    from radii.cli._tables import Console
+
     made = Table(title=f"{cycle.test}, eps {cycle.eps:g}", title_justify="left")
     names = ("round", "trained on", "counterexamples", "accuracy", "proven", "not refuted", "")
     for name in (*names, "seconds"):

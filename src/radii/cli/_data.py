@@ -8,10 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
-from radii.cli._output import Console, print_json
-from radii.cli._progress import download_bars
+from radii.cli._output import print_json
 from radii.errors import DataError
 from radii.terminal import say
 
@@ -113,6 +110,7 @@ def add_convert(commands: Any, name: str = "convert", command: str = "data conve
 
 
 def _get(args: argparse.Namespace) -> int:
+    from radii.cli._progress import download_bars
     from radii.datasets import DIGITS, DataOrigin, acquire, data_root, extent, published_set
 
     if args.name.lower() == DIGITS:
@@ -230,6 +228,10 @@ def _check_sets(args: argparse.Namespace) -> int:
 
 
 def _print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    from rich.table import Table
+
+    from radii.cli._tables import Console
+
     made = Table(box=None, pad_edge=False)
     for column in columns:
         made.add_column(column, overflow="fold")

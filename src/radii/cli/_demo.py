@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from radii.cli._options import JOBS, add_json_flag
-from radii.cli._output import Console, interruptible
-from radii.cli._progress import ProgressBar
+from radii.cli._output import interruptible
 from radii.experiments import COUNT, Option
 from radii.terminal import say
 
@@ -60,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from radii.cli._progress import ProgressBar
+
     started = time.perf_counter()
     from radii.cli._show import print_store
     from radii.experiments import default_jobs
@@ -97,6 +98,7 @@ def _plan(inputs: int) -> Plan:
 
 def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
     """Say what the brackets show, and draw them; `quiet` only draws."""
+    from radii.cli._tables import Console
     from radii.demo import TRAINED_AT
     from radii.distributions import Distribution
     from radii.report import finding_sentences, make_payload, write_report

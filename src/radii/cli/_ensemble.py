@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli._options import EPS, JOBS, OUT, add_json_flag, add_options
-from radii.cli._output import Console, print_json, table, text_table
-from radii.cli._progress import EnsembleProgress
+from radii.cli._output import print_json
 from radii.errors import ExperimentError, SpecificationError
 from radii.experiments import SECONDS
 
 if TYPE_CHECKING:
+    from radii.cli._progress import EnsembleProgress
+    from radii.cli._tables import Console
     from radii.ensembles import CriticalEps, EnsembleStudy, GameValue, RandomizedAttack
     from radii.networks import Network
     from radii.verdicts import Arithmetic
@@ -121,6 +122,7 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
 def _study(args: argparse.Namespace) -> Iterator[tuple[EnsembleStudy, EnsembleProgress]]:
     """The study, and the bar to show while it works; results are printed after the bar."""
     from radii import datasets
+    from radii.cli._progress import EnsembleProgress
     from radii.ensembles import EnsembleStudy, check_alpha
     from radii.experiments import default_jobs
 
@@ -336,6 +338,8 @@ def _bracket(value: GameValue) -> dict[str, Any]:
 
 
 def _print_value(study: EnsembleStudy, value: GameValue, alpha: float | None) -> None:
+    from radii.cli._tables import Console
+
     console = Console()
     _print_ensemble_head(console, study, value)
     if alpha is not None:
@@ -347,6 +351,8 @@ def _print_value(study: EnsembleStudy, value: GameValue, alpha: float | None) ->
 
 
 def _print_attack(study: EnsembleStudy, value: GameValue, attack: RandomizedAttack) -> None:
+    from radii.cli._tables import Console, text_table
+
     console = Console()
     _print_ensemble_head(console, study, value)
     console.print(f"replayed on every network, the attack achieves {_fraction_text(attack.value)}")
@@ -365,6 +371,8 @@ def _print_attack(study: EnsembleStudy, value: GameValue, attack: RandomizedAtta
 def _print_curve(
     study: EnsembleStudy, curve: Sequence[GameValue], critical: CriticalEps | None
 ) -> None:
+    from radii.cli._tables import Console, table
+
     console = Console()
     rows = [
         (
@@ -401,6 +409,8 @@ def _print_ensemble_head(console: Console, study: EnsembleStudy, value: GameValu
 
 
 def _print_defence(console: Console, study: EnsembleStudy, value: GameValue) -> None:
+    from radii.cli._tables import table
+
     made = table("Best defence", ("weight",), (), no_wrap=False)
     made.add_column("network")
     for name, weight in zip(study.ensemble.names, value.limit.defence, strict=True):
@@ -409,6 +419,8 @@ def _print_defence(console: Console, study: EnsembleStudy, value: GameValue) -> 
 
 
 def _print_points(console: Console, study: EnsembleStudy, eps: float) -> None:
+    from radii.cli._tables import text_table
+
     impossible: dict[int, list[str]] = {}
     for each in study.impossible(eps):
         shown = f"{_classifier_names(study, each.finding.classifiers)} ({each.finding.verifier})"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from radii.cli._output import Console
 from radii.experiments import PredictionInterval, RunEstimate, estimate, show_duration
 from radii.terminal import say
 
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 
 def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> None:
     """From the instances that are finished, whoever finished them."""
+    from radii.cli._tables import Console
+
     names = {network.fingerprint: network.name for network in plan.networks}
     budget = plan.settings.budget
     limit = budget if budget < math.inf else plan.settings.proof_seconds()

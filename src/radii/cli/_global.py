@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli._options import JOBS, OUT, add_json_flag, add_options
 from radii.cli._output import print_json, write_rows, writing
-from radii.cli._progress import ProgressBar
 from radii.errors import ExperimentError
 from radii.experiments import NUMBER, Option
 from radii.terminal import say
 
 if TYPE_CHECKING:
+    from radii.cli._progress import ProgressBar
     from radii.guarantees import (
         CurvePoint,
         Demand,
@@ -220,6 +220,8 @@ def _load_network(args: argparse.Namespace) -> Network:
 def _measure_quantity(
     args: argparse.Namespace, network: Network, source: InputSource, demand: Demand
 ) -> GlobalRobustness:
+    from radii.cli._progress import ProgressBar
+
     with ProgressBar() as bar:
         if args.measure == "change":
             return _change(args, network, source, demand, bar)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from radii.cli._output import Console, write_csv, writing
+from radii.cli._output import write_csv, writing
 from radii.errors import DataError, StoreError
 from radii.experiments import NUMBER, Option
 from radii.terminal import note, say
@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli._show import summary_table
+    from radii.cli._tables import Console
     from radii.distributions import Distribution
     from radii.results import frame_of_columns, read
 

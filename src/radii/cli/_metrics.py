@@ -15,8 +15,7 @@ from radii.cli._options import (
     eps_values,
     experiment_from,
 )
-from radii.cli._output import Console, print_json, table, write_rows, writing
-from radii.cli._progress import ProgressBar
+from radii.cli._output import print_json, write_rows, writing
 from radii.errors import DataError, ExperimentError
 from radii.terminal import note
 
@@ -104,6 +103,7 @@ def _measure_run(args: argparse.Namespace, eps: Sequence[float], level: float) -
 
 def _run_and_measure(args: argparse.Namespace, eps: Sequence[float], level: float) -> list[Metrics]:
     """Of what the flags describe: it is run first."""
+    from radii.cli._progress import ProgressBar
     from radii.experiments import default_jobs, prepare
     from radii.guarantees import grid_through, measure_plan
     from radii.store import Store
@@ -127,6 +127,7 @@ def _write_metrics(path: Path, rows: Sequence[Metrics]) -> None:
 
 
 def _print_metrics(rows: Sequence[Metrics]) -> None:
+    from radii.cli._tables import Console
     from radii.verdicts import Arithmetic
 
     console = Console(highlight=False)
@@ -151,6 +152,8 @@ def _print_metrics(rows: Sequence[Metrics]) -> None:
 
 def _metrics_table(rows: Sequence[Metrics]) -> Table:
     """One network, a row for each eps."""
+    from radii.cli._tables import table
+
     first = rows[0]
     accuracy = [] if first.accuracy is None else ["CAcc %"]
     cells = [

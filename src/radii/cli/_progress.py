@@ -23,7 +23,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from radii.cli._output import Console
+from radii.cli._tables import Console
 from radii.terminal import say
 
 if TYPE_CHECKING:

@@ -10,21 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli._options import add_json_flag
-from radii.cli._output import (
-    Console,
-    has_room,
-    interval,
-    number_or_dash,
-    print_json,
-    stacked,
-    table,
-)
+from radii.cli._output import interval, number_or_dash, print_json
 from radii.errors import ExperimentError
 from radii.terminal import note
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from radii.cli._tables import Console
     from radii.distributions import Distribution
     from radii.results import Effort, Run
     from radii.store import Store, StoredSettings
@@ -73,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_statistics(results: Run, *, as_json: bool) -> None:
     """Print what the search cost, a row for each network."""
+    from radii.cli._tables import Console
     from radii.distributions import Distribution
     from radii.results import effort_of
 
@@ -99,6 +93,7 @@ def print_store(store: Store, *, as_json: bool) -> None:
 
 def print_run(results: Run, *, as_json: bool, instances: bool = False) -> None:
     """Print what was measured or read, and loudly any disagreement."""
+    from radii.cli._tables import Console
     from radii.distributions import Distribution
 
     distribution = Distribution.from_run(results)
@@ -161,11 +156,14 @@ def summary_table(distribution: Distribution, console: Console) -> Table:
 
     All quartiles where the console is wide enough for them, else fewer.
     """
+    from radii.cli._tables import has_room
+
     whole = _summary_rows(distribution, QUARTILES)
     return whole if has_room(whole, console) else _summary_rows(distribution, NARROW_QUARTILES)
 
 
 def _summary_rows(distribution: Distribution, quantiles: dict[str, float]) -> Table:
+    from radii.cli._tables import stacked, table
     from radii.distributions import arithmetics, inputs_with_radius, proof_scope, quality
 
     has_missing, has_unsolved = any(m.missing for m in distribution), distribution.unsolved > 0
@@ -212,6 +210,7 @@ def _counts(part: Distribution) -> str:
 
 def instance_table(distribution: Distribution, console: Console) -> Table:
     """A row for each bracket; what it cost only where the console is wide enough."""
+    from radii.cli._tables import has_room
     from radii.distributions import arithmetics
 
     cells = dict(INSTANCE_COLUMNS)
@@ -243,6 +242,7 @@ INSTANCE_COLUMNS: dict[str, Callable[[Measurement], str]] = {
 def _instance_rows(
     distribution: Distribution, cells: dict[str, Callable[[Measurement], str]]
 ) -> Table:
+    from radii.cli._tables import table
     from radii.distributions import proof_scope
 
     rows = [[m.network, *(cell(m) for cell in cells.values())] for m in distribution]
@@ -252,6 +252,8 @@ def _instance_rows(
 
 def _effort_tables(efforts: Mapping[str, Effort], settings: StoredSettings) -> tuple[Table, Table]:
     """Queries and seconds of an input that was searched; all queries. A row for each network."""
+    from radii.cli._tables import table
+
     caption = "queries of an input: fewest, most, mean; then its mean seconds and time-outs"
     inputs = [[name, *_input_cells(effort)] for name, effort in efforts.items()]
     totals = [[name, *_total_cells(effort)] for name, effort in efforts.items()]

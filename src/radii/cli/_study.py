@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli._output import interruptible, print_json
-from radii.cli._progress import ProgressBar
 from radii.errors import DataError, ExperimentError, StoreError
 from radii.experiments import SECONDS, Option
 from radii.terminal import note, say
@@ -109,6 +108,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _tradeoff(args: argparse.Namespace) -> int:
+    from radii.cli._progress import ProgressBar
     from radii.processes import usable_cores
     from radii.training import Study, run_study
 

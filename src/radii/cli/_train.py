@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli._options import EPS, OUT, add_options
 from radii.cli._output import interruptible, print_json
-from radii.cli._progress import ProgressBar, TrainingProgress
 from radii.errors import DataError, TrainingError
 from radii.terminal import note, say
 
@@ -149,6 +148,7 @@ def run(args: argparse.Namespace) -> int:
 def _train_network(args: argparse.Namespace) -> int:
     import torch
 
+    from radii.cli._progress import TrainingProgress
     from radii.training import prune, train
 
     _check_flags(args)
@@ -273,6 +273,7 @@ def _training_summary(trained: TrainedNetwork, out: Path) -> str:
 
 def _train_bayesian(args: argparse.Namespace, data: Dataset, test: Dataset | None) -> int:
     """Sample, write, and say whether the chains converged."""
+    from radii.cli._progress import ProgressBar
     from radii.training import Hamiltonian, train_bayesian
 
     for name in (*_UNUSED, "weight_decay", "mean", "std", "eps", "prune", "tune"):

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.datasets import is_verona
 from radii.errors import DataError, ExperimentError, SpecificationError, StoreError
 from radii.queries import Grid
 from radii.results._published import columns_of_instances, columns_of_queries, columns_of_table
@@ -102,6 +101,8 @@ def _quoted(text: str) -> str:
 
 def find_experiment(folder: Path) -> VeronaExperiment:
     """What the folder holds; an ExperimentError says what is missing."""
+    from radii.datasets import is_verona
+
     if not folder.is_dir():
         raise ExperimentError(f"{folder}: there is no such folder")
     root = folder / "data" if (folder / "data").is_dir() else folder
