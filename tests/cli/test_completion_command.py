@@ -186,3 +186,15 @@ def test_what_cannot_be_read_is_said_without_loading_what_results_are_shown_with
     exit_code, *loaded = done.stdout.split()
     assert (exit_code, done.stderr.count("\n")) == ("2", 1)
     assert not set(loaded) & {"rich", "importlib.metadata", "radii.datasets", "pandas", "scipy"}
+
+
+def test_json_needs_no_tables(tmp_path: Path) -> None:
+    rows = "network,input,label,predicted,lower,upper\na.onnx,0,1,1,0.1,0.2\n"
+    (tmp_path / "brackets.csv").write_text(rows)
+    words = ["show", "brackets.csv", "--json"]
+    code = f"import sys; from radii.cli import main; assert main({words}) == 0; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert "a.onnx" in done.stdout
+    assert "rich" not in done.stdout.split()

@@ -66,7 +66,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_statistics(results: Run, *, as_json: bool) -> None:
     """Print what the search cost, a row for each network."""
-    from radii.cli._tables import Console
     from radii.distributions import Distribution
     from radii.results import effort_of
 
@@ -79,6 +78,8 @@ def _print_statistics(results: Run, *, as_json: bool) -> None:
         ]
         print_json({"networks": networks})
         return
+    from radii.cli._tables import Console
+
     if len(efforts) > 1:
         efforts["all"] = effort_of(distribution)
     Console().print(*_effort_tables(efforts, results.settings))
@@ -93,7 +94,6 @@ def print_store(store: Store, *, as_json: bool) -> None:
 
 def print_run(results: Run, *, as_json: bool, instances: bool = False) -> None:
     """Print what was measured or read, and loudly any disagreement."""
-    from radii.cli._tables import Console
     from radii.distributions import Distribution
 
     distribution = Distribution.from_run(results)
@@ -111,6 +111,8 @@ def print_run(results: Run, *, as_json: bool, instances: bool = False) -> None:
         networks = [_network_object(part, arithmetic) for part in parts]
         print_json({"networks": networks, "disagreements": disagreements})
         return
+    from radii.cli._tables import Console
+
     console = Console()
     shown = instance_table if instances else summary_table
     console.print(shown(distribution, console))
