@@ -98,7 +98,26 @@ def test_public_surface() -> None:
     for name in radii.__all__:
         assert getattr(radii, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = radii.nothing
+        _ = radii.nothing  # type: ignore[attr-defined]
+
+
+def test_public_class_names_are_unique() -> None:
+    """One word, one class: a reader who sees a name knows which class is meant."""
+    homes: dict[str, list[str]] = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
+    assert {name: places for name, places in homes.items() if len(places) > 1} == {}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_other_packages_are_entered_by_their_doors(path: Path) -> None:
+    for name in imports_of(path):
+        parts = name.split(".")
+        assert parts[0] != "radii" or len(parts) <= 2 or parts[1] == layer_of(path), (
+            f"{path.relative_to(SOURCE)} imports {name}, not from radii.{parts[1]}"
+        )
 
 
 def run_python(code: str) -> str:

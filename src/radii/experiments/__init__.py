@@ -20,8 +20,8 @@ _NAMES = {
     "_description": "Experiment RunBudget Settings values_of_file",
     "_estimates": "NetworkEstimate PredictionInterval RunEstimate estimate",
     "_fields": (
-        "COUNT Form NUMBER NUMBERS Option PATH Refusal SECONDS SEED SIZE TEXT add_flags "
-        "given_flags option options_of parse_duration read_fields show_duration to_json whole"
+        "COUNT OptionForm NUMBER NUMBERS Option PATH OptionRefusal SECONDS SEED SIZE TEXT "
+        "add_flags given_flags option options_of parse_duration read_fields show_duration to_json whole"
     ),
     "_inspection": "Inspection Preprocessing PreprocessingTrial candidates inspect",
     "_plan": "Observer Plan default_jobs plan prepare",
@@ -47,16 +47,16 @@ __all__ = [
     "ClaimStatus",
     "Experiment",
     "Finding",
-    "Form",
     "Inspection",
     "NetworkEstimate",
     "Observer",
     "Option",
+    "OptionForm",
+    "OptionRefusal",
     "Plan",
     "PredictionInterval",
     "Preprocessing",
     "PreprocessingTrial",
-    "Refusal",
     "RunBudget",
     "RunEstimate",
     "SamplingAgenda",
@@ -133,9 +133,9 @@ if TYPE_CHECKING:
         SEED,
         SIZE,
         TEXT,
-        Form,
         Option,
-        Refusal,
+        OptionForm,
+        OptionRefusal,
         add_flags,
         given_flags,
         option,

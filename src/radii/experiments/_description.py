@@ -22,8 +22,8 @@ from radii.experiments._fields import (
     SEED,
     SIZE,
     TEXT,
-    Form,
-    Refusal,
+    OptionForm,
+    OptionRefusal,
     check_names,
     numbers_of,
     option,
@@ -56,7 +56,7 @@ def _parsed(module: str, name: str, text_of: Callable[[object], str] = text_of) 
     return read
 
 
-def _registered(module: str, name: str, registry: str) -> Form:
+def _registered(module: str, name: str, registry: str) -> OptionForm:
     """A registered name, or in Python an instance or a class of one's own."""
 
     def read(value: object) -> Any:
@@ -68,10 +68,10 @@ def _registered(module: str, name: str, registry: str) -> Form:
             return text_of(value)
         own = {each.name: each for each in getattr(home, registry)}
         if own.get(kind.name, kind) is not kind:  # a store would take its answers for radii's own
-            raise Refusal(f"is called '{kind.name}', as radii's own is; give it another name")
+            raise OptionRefusal(f"is called '{kind.name}', as radii's own is; give it another name")
         return value
 
-    return Form("NAME", read, write=_spec)
+    return OptionForm("NAME", read, write=_spec)
 
 
 def _spec(chosen: Any) -> str:
@@ -111,20 +111,20 @@ def _domain(value: object) -> Any:
 def _side_text(side: object) -> str:
     try:
         return ",".join(map(repr, numbers_of(side)))
-    except Refusal as refusal:
+    except OptionRefusal as refusal:
         raise ExperimentError(f"domain {side!r} {refusal}") from None
 
 
 def _domain_text(value: object) -> str:
     if not isinstance(value, str):
-        raise Refusal("must be text such as '0:1', or a list such as [0, 1]")
+        raise OptionRefusal("must be text such as '0:1', or a list such as [0, 1]")
     return value
 
 
 def _file_names(value: object) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise Refusal("must be a file name, or a list of them")
+        raise OptionRefusal("must be a file name, or a list of them")
     return tuple(names)
 
 
@@ -138,7 +138,7 @@ class RunBudget:
 
 def _budget(value: object) -> float:
     if isinstance(value, str):
-        raise Refusal(
+        raise OptionRefusal(
             "must be a number of seconds above 0, for each input; that of the whole run is a "
             f"flag: --budget {value}"
         )
@@ -152,14 +152,14 @@ def _budget_flag(text: str) -> float | RunBudget:
         return RunBudget(seconds_of(text), text)
 
 
-PROPERTY = Form("NAME", _property, write=_spec)
-NORM = Form("NAME", _parsed("radii.balls", "Norm"), write=str)
-GRID = Form("START:STOP:STEP", _parsed("radii.queries", "Grid"), write=str)
-ARITHMETIC = Form("NAME", _parsed("radii.verdicts", "Arithmetic", str), write=str)
-DOMAIN = Form("LOW:HIGH", _domain, write=str)
-FILES = Form("FILE", _file_names, parse=str, write=list)
-CUTS = Form("NAME", _cuts, write=str)
-BUDGET = Form("S|2h", _budget, parse=_budget_flag)
+PROPERTY = OptionForm("NAME", _property, write=_spec)
+NORM = OptionForm("NAME", _parsed("radii.balls", "Norm"), write=str)
+GRID = OptionForm("START:STOP:STEP", _parsed("radii.queries", "Grid"), write=str)
+ARITHMETIC = OptionForm("NAME", _parsed("radii.verdicts", "Arithmetic", str), write=str)
+DOMAIN = OptionForm("LOW:HIGH", _domain, write=str)
+FILES = OptionForm("FILE", _file_names, parse=str, write=list)
+CUTS = OptionForm("NAME", _cuts, write=str)
+BUDGET = OptionForm("S|2h", _budget, parse=_budget_flag)
 
 _what = partial(option, group="what to measure")
 _source = partial(_what, in_identity=False)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 
-class Refusal(Exception):
+class OptionRefusal(Exception):
     """What a value must be, as the end of a sentence: "must be at least 1"."""
 
 
@@ -35,12 +35,12 @@ def _same(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class OptionForm:
     """How values of one kind are read and written.
 
     `read` takes what TOML, JSON or Python gives, and returns a value that is typed already as it
-    is. It raises a Refusal, or an InputError with a sentence of its own. `parse` reads the text of
-    a flag where that differs. `write` makes a value of TOML and JSON.
+    is. It raises an OptionRefusal, or an InputError with a sentence of its own. `parse` reads the
+    text of a flag where that differs. `write` makes a value of TOML and JSON.
     """
 
     metavar: str
@@ -60,7 +60,7 @@ class Option:
     """
 
     name: str
-    form: Form
+    form: OptionForm
     help: str
     flag: str = ""
     metavar: str = ""
@@ -88,7 +88,7 @@ class Option:
     def _read(self, read: Callable[[Any], Any], value: Any, name: str, shown: str) -> Any:
         try:
             return read(value)
-        except Refusal as refusal:
+        except OptionRefusal as refusal:
             raise ExperimentError(f"{name} {shown} {refusal}") from None
 
     def add_to(self, parser: Any, is_listed: bool = True, **more: Any) -> None:
@@ -121,7 +121,7 @@ def _is_number(text: str) -> bool:
 _CHANGEABLE = {"form", "help", "flag", "metavar", "is_repeated"}
 
 
-def option(form: Form, help: str, *, default: Any = None, **about: Any) -> Any:  # noqa: A002
+def option(form: OptionForm, help: str, *, default: Any = None, **about: Any) -> Any:  # noqa: A002
     """A field of a record; `default` may be a function that makes it. See Option for the rest."""
     metadata = {"option": {"form": form, "help": help, **about}}
     if about.get("advice"):
@@ -265,11 +265,11 @@ _DURATION = re.compile("".join(rf"(?:(\d+(?:\.\d+)?){unit})?" for unit in _UNITS
 
 def text_of(value: object) -> str:
     if not isinstance(value, str):
-        raise Refusal("must be text, in quotes where it is TOML")
+        raise OptionRefusal("must be text, in quotes where it is TOML")
     return value
 
 
-def whole(least: int | None = None, below: int | None = None) -> Form:
+def whole(least: int | None = None, below: int | None = None) -> OptionForm:
     """Whole numbers, from `least` on and below a power of two."""
     must = "must be a whole number"
     if below is not None:
@@ -277,20 +277,20 @@ def whole(least: int | None = None, below: int | None = None) -> Form:
 
     def read(value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool):
-            raise Refusal(must)
+            raise OptionRefusal(must)
         if below is not None and not (least or 0) <= value < below:
-            raise Refusal(must)
+            raise OptionRefusal(must)
         if least is not None and value < least:
-            raise Refusal(f"must be at least {least}")
+            raise OptionRefusal(f"must be at least {least}")
         return value
 
     def parse(text: str) -> int:
         try:
             return read(int(text))
         except ValueError:
-            raise Refusal(must) from None
+            raise OptionRefusal(must) from None
 
-    return Form("N", read, parse)
+    return OptionForm("N", read, parse)
 
 
 def _number(value: object) -> float:
@@ -301,7 +301,7 @@ def _number(value: object) -> float:
             return float(value)
     except (ValueError, ZeroDivisionError):
         pass
-    raise Refusal("is not a number, such as 0.02 or 8/255")
+    raise OptionRefusal("is not a number, such as 0.02 or 8/255")
 
 
 def numbers_of(value: object) -> tuple[float, ...]:
@@ -309,15 +309,15 @@ def numbers_of(value: object) -> tuple[float, ...]:
     parts = value.split(",") if isinstance(value, str) else value
     try:
         return tuple(map(_number, parts if isinstance(parts, list | tuple) else [parts]))
-    except Refusal:
-        raise Refusal("must be a number, or one number per channel") from None
+    except OptionRefusal:
+        raise OptionRefusal("must be a number, or one number per channel") from None
 
 
 def parse_duration(text: str) -> float:
     """Seconds, from 30s, 10m, 2h or 1h30m; an ExperimentError for anything else."""
     try:
         return _duration(text)
-    except Refusal as refusal:
+    except OptionRefusal as refusal:
         raise ExperimentError(f"'{text}' {refusal}") from None
 
 
@@ -326,7 +326,7 @@ def _duration(text: str) -> float:
     amounts = zip(parts.groups() if parts else (), _UNITS.values(), strict=False)
     seconds = sum(float(amount) * unit for amount, unit in amounts if amount)
     if not 0 < seconds < math.inf:
-        raise Refusal("must be a length of time such as 30s, 10m, 2h or 1h30m")
+        raise OptionRefusal("must be a length of time such as 30s, 10m, 2h or 1h30m")
     return seconds
 
 
@@ -340,10 +340,10 @@ def seconds_of(value: object) -> float:
         except ValueError:
             try:
                 return _duration(value)
-            except Refusal:
-                raise Refusal(must) from None
+            except OptionRefusal:
+                raise OptionRefusal(must) from None
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
-        raise Refusal(must)
+        raise OptionRefusal(must)
     return float(seconds)
 
 
@@ -371,9 +371,9 @@ def _size(value: object) -> int:
 WHOLE = whole()
 COUNT = whole(least=1)
 SEED = whole(least=0, below=2**63)
-NUMBER = Form("X", _number)
-NUMBERS = Form("X[,X...]", numbers_of, write=list)
-SECONDS = Form("S", seconds_of)
-SIZE = Form("SIZE", _size)
-TEXT = Form("NAME", text_of)
-PATH = Form("FILE", Path, write=str)
+NUMBER = OptionForm("X", _number)
+NUMBERS = OptionForm("X[,X...]", numbers_of, write=list)
+SECONDS = OptionForm("S", seconds_of)
+SIZE = OptionForm("SIZE", _size)
+TEXT = OptionForm("NAME", text_of)
+PATH = OptionForm("FILE", Path, write=str)
