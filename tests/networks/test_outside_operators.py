@@ -14,11 +14,15 @@ import torch
 
 from radii import plugins
 from radii.balls import Box
-from radii.bounds import crown_bounds, interval_bounds
+from radii.bounds import FloatErrors, crown_bounds, interval_bounds
 from radii.errors import NetworkError, SpecificationError, UnsupportedOperator, UnsupportedQuery
 from radii.networks import (
+    Graph,
+    Input,
     Interval,
     Network,
+    Node,
+    NumberType,
     Operator,
     OperatorKind,
     OperatorLike,
@@ -27,6 +31,7 @@ from radii.networks import (
     load_network,
 )
 from radii.testing._graphs import Sketch
+from radii.verdicts import FLOAT
 
 REPLAYS = 64
 
@@ -117,6 +122,20 @@ def test_what_is_not_affine_must_say_so(base: type[Operator]) -> None:
         Network.from_bytes(
             model_of("Abs", [1, 6]), domain=(-1, 1), name="unsaid", operators={"Abs": unsaid}
         )
+
+
+def test_constants_that_are_no_buffers_count_by_their_size() -> None:
+    """An exact operator may hold them: they are added up as any others."""
+
+    def forward(_: Operator, x: torch.Tensor) -> torch.Tensor:
+        return torch.cat([x, torch.full_like(x[..., :1], -5.0)], -1)
+
+    shape = staticmethod(lambda given: (*given[:-1], given[-1] + 1))
+    fill = type("Fill", (Operator,), {"is_exact": True, "forward": forward, "result_shape": shape})
+    graph = Graph([Node("x", Input(), (), (1, 2)), Node("y", fill(), (0,), (1, 3))], 1)
+    errors = FloatErrors(graph, NumberType.of(np.dtype(np.float32)), FLOAT)
+    ones = torch.ones(1, 2, dtype=torch.float64)
+    assert (errors.of_arguments(1, (1,), {0: ones}, {0: ones * 1e-3}) >= 0).all()
 
 
 def test_without_it_the_operator_is_unknown() -> None:

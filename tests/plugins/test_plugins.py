@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import math
 import pickle
 import subprocess
 import sys
@@ -16,8 +17,10 @@ from radii.attacks import FoolboxAttack, MinimumNorm, Pgd
 from radii.errors import ExperimentError, InputError, SpecificationError
 from radii.experiments import Settings
 from radii.plugins import PluginGroup
+from radii.queries import Query
+from radii.testing import NetworkFamily, random_instance, random_network
 from radii.testing import plugins as plugin_statuses
-from radii.verdicts import REAL
+from radii.verdicts import REAL, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Milp, Portfolio
 
 pytestmark = pytest.mark.usefixtures("example_package")
@@ -96,6 +99,20 @@ def test_a_text_is_no_number() -> None:
     kinds = ("1", 1, "None", None, "a", " a", 1.5, "1.5")
     assert len({Named(kind).spec for kind in kinds}) == len(kinds)
     assert Named("a").spec == "enumeration:kind=a"
+
+
+@pytest.mark.parametrize("margin", [math.nan, math.inf])
+def test_a_margin_that_is_not_finite_is_no_proof(margin: float) -> None:
+    class Careless(verifiers.Verifier):
+        name = "careless"
+        version = "1"
+
+        def run(self, *_: object) -> verifiers.Answer:
+            return verifiers.Answer(Verdict.ROBUST, margin=margin)
+
+    network = random_network(NetworkFamily.DENSE, 0)
+    result = Careless().verify(network, Query(random_instance(network, 0), 0.01))
+    assert result.verdict is Verdict.UNKNOWN and result.proof is None
 
 
 @pytest.mark.parametrize("chosen", [BranchAndBound, Enumeration])

@@ -151,15 +151,16 @@ class FloatErrors:
 
     def _through(self, operator: Operator, inputs: list[_NodeErrors]) -> _NodeErrors:
         sizes = [held.size for held in inputs]
-        size = operator.magnitude(*sizes)
+        # Absolute values: an exact operator may hold constants that are no buffers.
+        size = operator.magnitude(*sizes).abs()
         error = None
         if any(held.error is not None for held in inputs):
             given = [h.size * 0 if h.error is None else h.error for h in inputs]
-            error = operator.linear_part(*given) * (1 + OWN_ROUNDING)
+            error = operator.linear_part(*given).abs() * (1 + OWN_ROUNDING)
         largest = torch.stack([_flat(held.peak).amax(1) for held in inputs]).amax(0)
         largest = largest.reshape(-1, *(1,) * (size.dim() - 1))
         # A factor that is below 1 may come later, or one that follows may come earlier.
-        peak = torch.maximum(operator.reach(*(held.peak for held in inputs)), largest)
+        peak = torch.maximum(operator.reach(*(held.peak for held in inputs)).abs(), largest)
         peak, gain = peak * operator.gain, max(held.gain for held in inputs)
         roundings, summed = _joined(operator, inputs)
         narrowing = self._narrowing(operator)

@@ -200,7 +200,9 @@ class Verifier(Plugin, ABC):
         if answer.verdict is Verdict.NOT_ROBUST:
             message = "its counterexample does not replay on ONNX Runtime"
             answer = replace(answer, verdict=Verdict.UNKNOWN, candidate=None, message=message)
-            return answer, None
+        elif answer.verdict is Verdict.ROBUST and not math.isfinite(answer.margin):
+            message = f"{self.name} claimed ROBUST by a margin of {answer.margin}; not believed"
+            answer = replace(answer, verdict=Verdict.UNKNOWN, margin=0.0, message=message)
         return answer, None
 
     def _check_supported(self, network: Network, norm: Norm, requirement: Requirement) -> None:
