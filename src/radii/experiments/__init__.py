@@ -21,7 +21,8 @@ _NAMES = {
     "_estimates": "NetworkEstimate PredictionInterval RunEstimate estimate",
     "_fields": (
         "COUNT OptionForm NUMBER NUMBERS Option PATH OptionRefusal SECONDS SEED SIZE TEXT "
-        "add_flags given_flags option options_of parse_duration read_fields show_duration to_json whole"
+        "add_flags given_flags option options_of parse_duration read_fields show_duration "
+        "to_json whole"
     ),
     "_inspection": "Inspection Preprocessing PreprocessingTrial candidates inspect",
     "_plan": "Observer Plan default_jobs plan prepare",
