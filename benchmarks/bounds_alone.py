@@ -10,8 +10,8 @@ import numpy as np
 
 from radii import __version__
 from radii.balls import Norm
-from radii.bounds import Interval, alpha_crown_bounds, crown_bounds
-from radii.networks import Network
+from radii.bounds import alpha_crown_bounds, crown_bounds
+from radii.networks import Interval, Network
 from radii.queries import Instance, Query, Specification
 from radii.search import Question, QuestionKind, Search
 from radii.verdicts import Verdict

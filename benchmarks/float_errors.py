@@ -31,7 +31,7 @@ from benchmarks.soundness.rounding_networks import ROUNDING_NETWORKS
 from benchmarks.tables import show
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.testing.operator_models import OPERATOR_MODELS, operator_models
+from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 
 Float64 = npt.NDArray[np.float64]
 

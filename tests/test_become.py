@@ -13,7 +13,7 @@ from radii.balls import Norm
 from radii.cli import main
 from radii.distributions import Distribution, over_targets, read_results
 from radii.report import make_payload
-from radii.testing._networks import LinearClassifier
+from radii.testing import LinearClassifier
 from radii.vnnlib import read_problem
 
 GRID = "0.05:1.5:0.05"

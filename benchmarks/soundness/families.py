@@ -33,7 +33,7 @@ from benchmarks.soundness.layers import (
 )
 from benchmarks.soundness.search import session_of
 from radii.properties import OneToOne
-from radii.testing._graphs import Sketch
+from radii.testing import Sketch
 
 Float64 = npt.NDArray[np.float64]
 Random = np.random.Generator

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from radii.networks import Network
 from radii.properties import OneToOne, Property
 from radii.queries import Instance
-from radii.testing._graphs import Sketch
-from radii.testing._networks import instance_at
+from radii.testing import Sketch, instance_at
 
 Float64 = npt.NDArray[np.float64]
 

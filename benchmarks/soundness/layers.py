@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from radii.testing._graphs import Sketch
+from radii.testing import Sketch
 
 Float64 = npt.NDArray[np.float64]
 UnitOrder = npt.NDArray[np.intp]

@@ -21,16 +21,8 @@ import torch
 from onnx import helper
 
 from benchmarks.soundness.executions import SummationOrder, execute, without_rounding
-from radii.bounds import (
-    FloatErrors,
-    Fusion,
-    Interval,
-    Stage,
-    StageBounds,
-    fuse,
-    stage_bounds,
-)
-from radii.networks import Graph, Network, OperatorKind, Reshape
+from radii.bounds import FloatErrors, Fusion, Stage, StageBounds, fuse, stage_bounds
+from radii.networks import Graph, Interval, Network, OperatorKind, Reshape
 from radii.verdicts import FLOAT, Arithmetic
 
 Array = npt.NDArray[Any]

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from benchmarks.soundness.families import FRAGILE_FAMILIES, fragile
 from benchmarks.soundness.known import KNOWN_CASES
 from radii.networks import Network
-from radii.testing._graphs import Sketch
-from radii.testing._networks import NetworkFamily, random_network
+from radii.testing import NetworkFamily, Sketch, random_network
 
 Random = np.random.Generator
 Float64 = npt.NDArray[np.float64]

@@ -6,7 +6,7 @@ import pytest
 
 from radii.attacks import Apgd, Attack, Fgsm, FoolboxAttack, MinimumNorm, Pgd
 from radii.attacks._minimum_norm import STAGES
-from radii.testing._attacks import AttackConformance
+from radii.testing import AttackConformance
 
 
 class TestMinimumNorm(AttackConformance):

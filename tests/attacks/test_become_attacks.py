@@ -16,10 +16,10 @@ from radii.balls import Norm
 from radii.networks import Network
 from radii.properties import Become, OneToOne
 from radii.queries import Instance, Query
-from radii.testing._graphs import Sketch
-from radii.testing._networks import (
+from radii.testing import (
     LinearClassifier,
     NetworkFamily,
+    Sketch,
     instance_at,
     random_instance,
     random_network,

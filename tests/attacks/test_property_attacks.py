@@ -11,8 +11,7 @@ from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.properties import Property, SoftmaxRequirement, parse, resolution
 from radii.queries import Instance, Query
-from radii.testing._graphs import Sketch
-from radii.testing._networks import LinearClassifier, NetworkFamily, instance_at, random_network
+from radii.testing import LinearClassifier, NetworkFamily, Sketch, instance_at, random_network
 from radii.verdicts import Verdict
 
 EPS = 0.2

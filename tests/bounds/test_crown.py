@@ -11,7 +11,6 @@ import torch
 
 from radii.balls import Ball, Box, Norm
 from radii.bounds import (
-    Interval,
     alpha_crown_bounds,
     box_of,
     crown_bounds,
@@ -19,10 +18,9 @@ from radii.bounds import (
     interval_bounds,
     without_softmax,
 )
-from radii.networks import Network
+from radii.networks import Interval, Network
 from radii.properties import Halfspaces
-from radii.testing._graphs import Sketch
-from radii.testing._networks import LinearClassifier, NetworkFamily, random_network
+from radii.testing import LinearClassifier, NetworkFamily, Sketch, random_network
 from radii.verdicts import REAL
 
 POINTS = 10_000

@@ -26,9 +26,8 @@ from radii.balls import Box
 from radii.bounds import StageBounds, alpha_crown_bounds, crown_bounds, fuse, stage_bounds
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.testing._graphs import Sketch
-from radii.testing._networks import NetworkFamily, random_network
-from radii.testing.operator_models import OPERATOR_MODELS, operator_models
+from radii.testing import NetworkFamily, Sketch, random_network
+from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 from radii.verdicts import FLOAT, REAL, Arithmetic
 
 UNIT = 2.0**-24

@@ -9,8 +9,7 @@ import torch
 from radii.bounds import Fusion, fuse, hinges_of, windows_of
 from radii.errors import UnsupportedQuery
 from radii.networks import MaxPool, Network
-from radii.testing._graphs import Sketch
-from radii.testing._networks import NetworkFamily, random_network
+from radii.testing import NetworkFamily, Sketch, random_network
 
 
 def run_fused(fusion: Fusion, x: np.ndarray) -> np.ndarray:

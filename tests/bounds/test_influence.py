@@ -7,8 +7,7 @@ import torch
 
 from radii.balls import Box
 from radii.bounds import Supports, fuse, input_influence, layered, propagate
-from radii.testing._graphs import Sketch
-from radii.testing._networks import NetworkFamily, random_network
+from radii.testing import NetworkFamily, Sketch, random_network
 
 
 def test_only_inputs_of_bent_units_count() -> None:

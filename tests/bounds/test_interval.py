@@ -11,11 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from radii.balls import Ball, Box, Domain, Norm
-from radii.bounds import Interval, box_of, interval_bounds
-from radii.networks import Network
-from radii.testing._graphs import Sketch
-from radii.testing._networks import NetworkFamily, random_network
-from radii.testing.operator_models import OPERATOR_MODELS, operator_models
+from radii.bounds import box_of, interval_bounds
+from radii.networks import Interval, Network
+from radii.testing import NetworkFamily, Sketch, random_network
+from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 
 RELAXED = settings(
     deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]

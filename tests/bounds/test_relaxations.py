@@ -8,10 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radii.bounds import Interval
+from radii.bounds import UnitLines
 from radii.bounds._curves import Curves
-from radii.bounds._relaxations import UnitLines
-from radii.networks import Sigmoid, Tanh
+from radii.networks import Interval, Sigmoid, Tanh
 
 SIDES = st.one_of(
     st.floats(-30, 30),

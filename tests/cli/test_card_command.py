@@ -16,7 +16,7 @@ from radii.experiments import Settings, plan
 from radii.properties import parse
 from radii.queries import Grid
 from radii.store import Store
-from radii.testing._graphs import Sketch
+from radii.testing import Sketch
 
 
 @pytest.fixture

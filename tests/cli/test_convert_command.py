@@ -15,12 +15,12 @@ import torch
 
 from radii.cli import main
 from radii.datasets import load, read
-from radii.distributions import Distribution, read_results, write_verona_folder
+from radii.distributions import Distribution, read_results
 from radii.errors import DataError, ExperimentError, StoreError
 from radii.experiments import Experiment, prepare, values_of_file
 from radii.networks import load_network
 from radii.queries import Grid
-from radii.results import find_experiment
+from radii.results import find_experiment, write_verona_folder
 from radii.store import Store
 from radii.vnnlib import read_problem
 

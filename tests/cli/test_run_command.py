@@ -19,7 +19,7 @@ import pytest
 from conftest import work_in_this_process, write_linear
 from radii.balls import Domain, Norm
 from radii.cli import main
-from radii.cli._events import EventLog, TerminationSignal
+from radii.cli._run import EventLog, TerminationSignal
 from radii.execution import Case
 from radii.experiments import Plan, Settings
 from radii.properties import OneToAny

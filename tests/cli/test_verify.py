@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 from radii.cli import _verify as verify
 from radii.cli import build_parser
 from radii.errors import InputError
-from radii.testing._graphs import Sketch
+from radii.testing import Sketch
 from radii.testing._simulated import Lying, hang, hoard
 from radii.verdicts import FLOAT, REAL, Verdict
 from radii.verifiers import Answer

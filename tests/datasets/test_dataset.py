@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radii.datasets import Dataset, from_arrays
-from radii.datasets._images import Images
+from radii.datasets._dataset import Images
 from radii.errors import DataError
 
 

@@ -17,8 +17,8 @@ from PIL import Image
 
 from radii.datasets import _archives as archives
 from radii.datasets import _archives as gzipped
+from radii.datasets import _dataset as images
 from radii.datasets import _files as npz
-from radii.datasets import _images as images
 from radii.datasets import load_spec, read
 from radii.errors import DataError
 

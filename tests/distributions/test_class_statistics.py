@@ -27,7 +27,7 @@ from radii.distributions import (
 )
 from radii.distributions._tests import ks_test
 from radii.errors import DataError
-from radii.testing._networks import LinearClassifier
+from radii.testing import LinearClassifier
 
 
 def classes(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from radii.ensembles import Point
 from radii.networks import Network
-from radii.testing._graphs import Sketch
+from radii.testing import Sketch
 
 
 def half_plane(

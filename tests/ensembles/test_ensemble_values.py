@@ -18,8 +18,7 @@ from radii.ensembles._ensemble import maximal
 from radii.errors import InputError
 from radii.networks import Network
 from radii.queries import Specification
-from radii.testing._graphs import Sketch
-from radii.testing._networks import NetworkFamily, random_network
+from radii.testing import NetworkFamily, Sketch, random_network
 from radii.verifiers import Answer, Enumeration, Limits
 
 LEFT = half_plane([-1.0, 0.0], 1.0)  # fooled where x <= -1

@@ -25,7 +25,7 @@ from radii.ensembles import (
 )
 from radii.ensembles._ensemble import full_set, maximal, minimal
 from radii.ensembles._game import value_of
-from radii.testing._networks import NetworkFamily, random_network
+from radii.testing import NetworkFamily, random_network
 from radii.verdicts import Verdict
 from radii.verifiers import Milp
 

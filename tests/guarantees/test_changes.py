@@ -13,8 +13,7 @@ from radii.balls import Norm
 from radii.errors import SoundnessError
 from radii.guarantees import Change, ChangeAttack, narrow_change, proven_changes, witnessed_changes
 from radii.properties import probabilities
-from radii.testing._graphs import Sketch
-from radii.testing._networks import LinearClassifier, NetworkFamily, instance_at, random_network
+from radii.testing import LinearClassifier, NetworkFamily, Sketch, instance_at, random_network
 from radii.verifiers import Limits, get
 
 LINEAR = LinearClassifier.random(1, inputs=3, outputs=3)

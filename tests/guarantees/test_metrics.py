@@ -25,8 +25,7 @@ from radii.guarantees import (
     share_estimate,
 )
 from radii.properties import parse
-from radii.testing._graphs import Sketch
-from radii.testing._networks import LinearClassifier, NetworkFamily, instance_at, random_network
+from radii.testing import LinearClassifier, NetworkFamily, Sketch, instance_at, random_network
 
 EPS = (0.05, 0.2)
 ASKED = ("cr", "sr:delta=0.3", "scr:eta=0.4", "lr:L=1.5", "cr:of=prediction")

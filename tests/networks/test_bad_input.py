@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from radii.errors import InputError, NetworkError, UnsupportedOperator
 from radii.networks import Network, load_network
-from radii.testing._graphs import Sketch
+from radii.testing import Sketch
 
 
 def sound_model(opset: int = 17) -> onnx.ModelProto:

@@ -15,7 +15,7 @@ import pytest
 from onnx import numpy_helper
 
 from radii.networks import Network
-from radii.testing._graphs import Sketch
+from radii.testing import Sketch
 
 
 def model(*, inline: bool = False, opset: int = 13, slope: float = 0.1) -> onnx.ModelProto:

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from radii.networks import Clip, Graph, MaxPool, Network, OperatorKind, Relu, Window
-from radii.testing._graphs import Sketch, convolutional_relu_network, dense_relu_network
+from radii.testing import Sketch
+from radii.testing._graphs import convolutional_relu_network, dense_relu_network
 
 
 def residual() -> Network:

@@ -17,7 +17,7 @@ from onnx import TensorProto, helper
 from radii.balls import Domain
 from radii.errors import DataError, SpecificationError
 from radii.networks import Network, load_network
-from radii.testing._graphs import Sketch
+from radii.testing import Sketch
 
 WEIGHT = np.array([[1.0, -2.0], [0.5, 3.0], [-1.0, 0.25]])
 

@@ -11,7 +11,7 @@ import torch
 
 from radii.errors import NetworkError
 from radii.networks import Network
-from radii.testing._graphs import Sketch
+from radii.testing import Sketch
 
 
 def flattened(*shape: int, dtype: type = np.float32) -> bytes:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from radii.networks import Network
 from radii.networks._building import PASSED_THROUGH
 from radii.networks.operators._base import TRANSLATORS
-from radii.testing.operator_models import OPERATOR_MODELS, operator_models
+from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 
 BATCH = 3
 STEP = 1e-7

@@ -30,7 +30,7 @@ from radii.networks import (
     SumOfProducts,
     load_network,
 )
-from radii.testing._graphs import Sketch
+from radii.testing import Sketch
 from radii.verdicts import FLOAT
 
 REPLAYS = 64

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from radii.processes import _machine as machine
+from radii.processes import _usage as machine
 
 
 @pytest.fixture

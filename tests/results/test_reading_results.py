@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from radii.distributions import Distribution, fit_all, read_results, summary_table, verona_frame
+from radii.distributions import Distribution, fit_all, read_results, summary_table
 from radii.errors import DataError
 from radii.queries import Grid
+from radii.results import verona_frame
 
 PUBLISHED = Path(__file__).parents[3] / "shared" / "data" / "jair" / "published_results.csv"
 

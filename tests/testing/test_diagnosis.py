@@ -13,7 +13,7 @@ import pytest
 from radii import datasets, demo, verifiers
 from radii.balls import Norm
 from radii.experiments import _selection as selection
-from radii.processes import _machine as machine
+from radii.processes import _usage as machine
 from radii.testing import PackageStatus, packages, self_test, tools
 from radii.testing._diagnosis import BRACKET_ROUNDING, KNOWN_RADII, _side_problem, _witness_problem
 from radii.verdicts import Bracket

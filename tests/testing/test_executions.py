@@ -12,9 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from radii.networks import Network
-from radii.testing._graphs import Sketch
-from radii.testing._networks import NetworkFamily, random_network
-from radii.testing.operator_models import OPERATOR_MODELS, operator_models
+from radii.testing import NetworkFamily, Sketch, random_network
+from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 
 RELAXED = settings(
     deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]

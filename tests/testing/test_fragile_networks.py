@@ -12,8 +12,7 @@ from benchmarks.soundness.search import breaks, find_break, find_break_in_orders
 
 from radii.networks import Softmax
 from radii.queries import Query
-from radii.testing._graphs import Sketch
-from radii.testing._networks import LinearClassifier, instance_at
+from radii.testing import LinearClassifier, Sketch, instance_at
 from radii.witnesses import check_witness
 
 OFTEN = 0.6

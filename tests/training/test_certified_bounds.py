@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from radii.balls import Ball, Domain, Norm
 from radii.bounds import (
-    Interval,
     LinearBounds,
     LinearFunctions,
     State,
@@ -26,7 +25,7 @@ from radii.bounds import (
     propagate,
 )
 from radii.errors import NetworkError
-from radii.networks import from_torch
+from radii.networks import Interval, from_torch
 from radii.training import Normalize, Residual
 from radii.training._certified import Enclosure, ModuleBounds
 from radii.verdicts import REAL

@@ -12,7 +12,7 @@ from radii.balls import Norm
 from radii.networks import Network
 from radii.queries import Grid, Instance, Query
 from radii.search import Binary, QuestionKind
-from radii.testing._networks import NetworkFamily, random_instance, random_network
+from radii.testing import NetworkFamily, random_instance, random_network
 from radii.verdicts import Verdict
 from radii.verifiers import Limits, Milp
 from radii.verifiers._case import farthest

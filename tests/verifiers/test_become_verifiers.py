@@ -12,8 +12,7 @@ from radii.bounds import fuse, relu_form
 from radii.networks import Network
 from radii.properties import Become, OneToAny, OneToOne
 from radii.queries import Instance, Query, Specification
-from radii.testing._graphs import Sketch
-from radii.testing._networks import NetworkFamily, instance_at, random_instance, random_network
+from radii.testing import NetworkFamily, Sketch, instance_at, random_instance, random_network
 from radii.verdicts import Verdict
 from radii.verifiers import Answer, BranchAndBound, Enumeration, Limits, Marabou, Milp, Verifier
 from radii.verifiers.native._attempts import prove_by_inputs, prove_by_units, unwrapped

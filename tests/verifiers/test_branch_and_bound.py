@@ -15,9 +15,14 @@ from radii.errors import SpecificationError
 from radii.networks import Network
 from radii.properties import Halfspaces, LinearRequirement, OneToOne
 from radii.queries import Grid, Query, Specification
-from radii.testing._graphs import Sketch
-from radii.testing._networks import NetworkFamily, instance_at, random_instance, random_network
-from radii.testing._verifiers import VerifierConformance
+from radii.testing import (
+    NetworkFamily,
+    Sketch,
+    VerifierConformance,
+    instance_at,
+    random_instance,
+    random_network,
+)
 from radii.verdicts import FLOAT, REAL, Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
 from radii.verifiers.native import _attempts as proving

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from radii.testing._verifiers import VerifierConformance
+from radii.testing import VerifierConformance
 from radii.verifiers import Enumeration, Milp, Verifier
 
 

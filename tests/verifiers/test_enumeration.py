@@ -11,10 +11,10 @@ import torch
 from radii.balls import Norm
 from radii.errors import UnsupportedQuery
 from radii.queries import Query
-from radii.testing._graphs import Sketch
-from radii.testing._networks import (
+from radii.testing import (
     LinearClassifier,
     NetworkFamily,
+    Sketch,
     instance_at,
     random_instance,
     random_network,

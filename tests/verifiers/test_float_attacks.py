@@ -21,8 +21,7 @@ from radii.errors import UnsupportedQuery
 from radii.networks import Network, load_network
 from radii.properties import OneToOne, Property
 from radii.queries import Query
-from radii.testing._graphs import Sketch
-from radii.testing._networks import instance_at
+from radii.testing import Sketch, instance_at
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp
 

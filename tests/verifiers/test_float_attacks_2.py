@@ -9,8 +9,7 @@ from benchmarks.soundness.search import breaks
 from radii.networks import Network
 from radii.properties import LipschitzRobustness, Property, StandardRobustness
 from radii.queries import Query
-from radii.testing._graphs import Sketch
-from radii.testing._networks import instance_at
+from radii.testing import Sketch, instance_at
 from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp
 

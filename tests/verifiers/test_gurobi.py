@@ -10,8 +10,7 @@ import pytest
 
 from radii.balls import Norm
 from radii.queries import Query
-from radii.testing._networks import NetworkFamily, random_instance, random_network
-from radii.testing._verifiers import VerifierConformance
+from radii.testing import NetworkFamily, VerifierConformance, random_instance, random_network
 from radii.verdicts import Verdict
 from radii.verifiers import Gurobi, Limits, Milp, Verifier
 from radii.verifiers._programs import program

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from radii.balls import Ball, Box, Norm
-from radii.bounds import Interval, LayeredNetwork, Supports, fuse, layered, linear_bounds, propagate
+from radii.bounds import LayeredNetwork, Supports, fuse, layered, linear_bounds, propagate
 from radii.bounds._crown import output_rows
 from radii.errors import UnsupportedQuery
-from radii.networks import Network
+from radii.networks import Interval, Network
 from radii.properties import Halfspaces, LinearRequirement
 from radii.queries import Specification
-from radii.testing._graphs import Sketch
-from radii.testing._networks import NetworkFamily, random_network
+from radii.testing import NetworkFamily, Sketch, random_network
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 from radii.verifiers import Limits, Milp
 from radii.verifiers.native._boxes import Boxes, Statement, ViolationCuts, best_mixture, clipped

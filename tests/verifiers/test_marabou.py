@@ -13,8 +13,7 @@ from radii.bounds import fuse, relu_form
 from radii.experiments import Experiment, prepare
 from radii.queries import Query
 from radii.store import Store
-from radii.testing._networks import NetworkFamily, random_instance, random_network
-from radii.testing._verifiers import VerifierConformance
+from radii.testing import NetworkFamily, VerifierConformance, random_instance, random_network
 from radii.verdicts import Verdict
 from radii.verifiers import Limits, Marabou, Milp, Verifier
 from radii.verifiers._marabou import as_chain

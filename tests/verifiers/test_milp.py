@@ -15,10 +15,10 @@ from radii.balls import Box, Norm
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network, load_network
 from radii.queries import Instance, Query, Specification
-from radii.testing._graphs import Sketch
-from radii.testing._networks import (
+from radii.testing import (
     LinearClassifier,
     NetworkFamily,
+    Sketch,
     instance_at,
     random_instance,
     random_network,

@@ -24,9 +24,8 @@ from radii.processes._usage import Usage, Watch
 from radii.queries import Instance, Query
 from radii.search import QuestionKind
 from radii.store import Store
-from radii.testing._networks import NetworkFamily, random_instance, random_network
+from radii.testing import NetworkFamily, VerifierConformance, random_instance, random_network
 from radii.testing._simulated import Cooperating, Crashing, Deaf, Hanging, Lying, Raising
-from radii.testing._verifiers import VerifierConformance
 from radii.verdicts import Verdict
 from radii.verifiers import Answer, BranchAndBound, Limits, Milp, Portfolio, Verifier
 from radii.verifiers._portfolio import PortfolioMember, member_for

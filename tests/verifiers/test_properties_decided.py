@@ -18,7 +18,7 @@ from radii.properties import (
     resolution,
 )
 from radii.queries import Instance, Query, Specification
-from radii.testing._networks import NetworkFamily, instance_at, random_network
+from radii.testing import NetworkFamily, instance_at, random_network
 from radii.verdicts import Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, Verifier
 

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as npst
 
 from radii.balls import Norm
 from radii.properties import Halfspaces
-from radii.testing._networks import NetworkFamily, random_instance, random_network
+from radii.testing import NetworkFamily, random_instance, random_network
 from radii.verdicts import REAL
 from radii.verifiers._jacobian import steepness
 from radii.verifiers._probabilities import (

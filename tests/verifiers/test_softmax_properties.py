@@ -18,8 +18,7 @@ from radii.properties import (
     probabilities,
 )
 from radii.queries import Instance, Query
-from radii.testing._graphs import Sketch
-from radii.testing._networks import instance_at
+from radii.testing import Sketch, instance_at
 from radii.verdicts import FLOAT, Verdict
 from radii.verifiers import BranchAndBound, Limits
 from radii.verifiers._probabilities import logit_question

@@ -23,8 +23,13 @@ from radii.experiments import Experiment, prepare, values_of_file
 from radii.networks import Network, load_network
 from radii.queries import Instance, Query
 from radii.store import Store
-from radii.testing._networks import NetworkFamily, instance_at, random_instance, random_network
-from radii.testing._verifiers import VerifierConformance
+from radii.testing import (
+    NetworkFamily,
+    VerifierConformance,
+    instance_at,
+    random_instance,
+    random_network,
+)
 from radii.verdicts import Result, Verdict
 from radii.verifiers import Limits, Verifier, VnnComp
 from radii.verifiers._vnncomp import parse_tool, version_of

@@ -13,7 +13,6 @@ from radii.bounds._affine_maps import FUSED_ROUNDING, Layer, LayeredNetwork, Rou
 from radii.bounds._alpha import alpha_crown_bounds
 from radii.bounds._crown import StageBounds, crown_bounds, linear_bounds, propagate, stage_bounds
 from radii.bounds._float_errors import FloatErrors, unprovable
-from radii.bounds._fusion import Fusion, Stage, fuse
 from radii.bounds._intervals import interval_bounds
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, input_influence
 from radii.bounds._maxima import Maxima
@@ -35,9 +34,12 @@ from radii.bounds._relaxations import (
     UnitLines,
 )
 from radii.bounds._relu_form import (
+    Fusion,
     ReluForm,
+    Stage,
     StageUnits,
     Windows,
+    fuse,
     hinges_of,
     relu_form,
     windows_of,

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from radii.bounds._float_errors import FloatErrors
-from radii.bounds._fusion import Fusion, Stage
+from radii.bounds._relu_form import Fusion, Stage
 from radii.networks import BOUND_EXTRA_TERMS, Hinges, Interval, Operator
 from radii.verdicts import FLOAT, Arithmetic
 

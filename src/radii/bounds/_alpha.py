@@ -14,9 +14,9 @@ from torch import Tensor
 from radii.balls import Ball, Box
 from radii.bounds._affine_maps import layered
 from radii.bounds._crown import bound_rows, output_rows, propagate
-from radii.bounds._fusion import fuse
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, joined_bounds
 from radii.bounds._regions import Supports
+from radii.bounds._relu_form import fuse
 from radii.networks import Interval, Network
 from radii.verdicts import FLOAT, Arithmetic
 

@@ -17,11 +17,11 @@ from torch import Tensor
 from radii.balls import Ball, Box
 from radii.bounds._affine_maps import Layer, LayeredNetwork, layered, slack
 from radii.bounds._curves import Curves
-from radii.bounds._fusion import Fusion, fuse
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, joined_bounds
 from radii.bounds._maxima import Maxima
 from radii.bounds._regions import Supports
 from radii.bounds._relaxations import Constants, PiecewiseLinear, Relaxation
+from radii.bounds._relu_form import Fusion, fuse
 from radii.bounds._softmax import from_differences, is_single_softmax, pairs_of
 from radii.networks import Interval, Network
 from radii.verdicts import FLOAT, Arithmetic

@@ -24,7 +24,7 @@ import torch
 from scipy.sparse import identity
 from torch import Tensor
 
-from radii.bounds._fusion import Fusion
+from radii.bounds._relu_form import Fusion
 from radii.networks import (
     ELEMENTARY_ULPS,
     Interval,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from radii.cli._events import add_logging_flags
 from radii.cli._options import OF_EXPERIMENT, OUT, add_experiment_flags, add_json_flag
-from radii.cli._run import execute
+from radii.cli._run import add_logging_flags, execute
 from radii.experiments import SECONDS, Option
 from radii.terminal import say
 

@@ -1,19 +1,28 @@
-"""`radii run`: compute a distribution; run again to continue."""
+"""`radii run`: compute a distribution; run again to continue.
+
+Also what `--estimate` prints (how long all would take, and how tight it would be), and the events of
+a run, one JSON object per line, for clusters where nobody sees a bar.
+"""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import datetime
+import json
 import math
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Self
 
-from radii.cli._events import LOG_FORMATS, EventLog, TerminationSignal, add_logging_flags
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
 from radii.cli._options import (
     OUT,
     add_experiment_flags,
@@ -22,14 +31,199 @@ from radii.cli._options import (
     experiment_from,
     take_run_budget,
 )
-from radii.errors import ExperimentError
-from radii.experiments import values_of_file
+from radii.errors import ExperimentError, InputError
+from radii.experiments import (
+    PredictionInterval,
+    RunEstimate,
+    estimate,
+    show_duration,
+    values_of_file,
+)
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.execution import Agenda
+    from radii.execution import Agenda, Case
     from radii.experiments import Observer, Plan
+    from radii.search import Question
     from radii.store import Store
+    from radii.verdicts import Result
+
+
+def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> None:
+    """From the instances that are finished, whoever finished them."""
+    from radii.cli._tables import Console
+
+    names = {network.fingerprint: network.name for network in plan.networks}
+    budget = plan.settings.budget
+    limit = budget if budget < math.inf else plan.settings.proof_seconds()
+    found = estimate(plan.cases(store), names, jobs=jobs, limit=limit, budget=budget)
+    if as_json:
+        json.dump(dataclasses.asdict(found), sys.stdout, indent=1)
+        say("")
+        return
+    console = Console()
+    console.print(_estimate_table(found))
+    console.print(_sentence(found), highlight=False)
+
+
+def _estimate_table(found: RunEstimate) -> Table:
+    table = Table(box=SIMPLE_HEAD, title="What all inputs would give", title_justify="left")
+    table.caption = f"in brackets: {found.confidence:.0%} of what the finished ones leave possible"
+    table.caption_justify = "left"
+    table.add_column("network", overflow="fold", min_width=8)
+    for name in ("inputs", "finished", "closed", "mean width", "time left, one worker"):
+        table.add_column(name, justify="right")
+    for one in found.networks:
+        table.add_row(
+            one.network,
+            str(one.inputs),
+            str(one.finished + one.misclassified),
+            _interval_text(one.closed, lambda share: f"{share:.0%}"),
+            _interval_text(one.width, lambda width: f"{width:.3g}"),
+            _interval_text(one.seconds, show_duration),
+        )
+    return table
+
+
+def _interval_text(value: PredictionInterval, show: Callable[[float], str]) -> str:
+    if value.low == value.high:
+        return show(value.middle)
+    return f"{show(value.middle)} ({show(value.low)} to {show(value.high)})"
+
+
+def _sentence(found: RunEstimate) -> str:
+    if found.seconds.high == 0:
+        return "Nothing is left to do."
+    workers = "one worker" if found.jobs == 1 else f"{found.jobs} workers"
+    return (
+        f"The rest takes about {_interval_text(found.seconds, show_duration)} with {workers}. "
+        "Run again without --estimate: what was found is kept."
+    )
+
+
+LOG_FORMATS = ("bar", "json")
+
+
+class TerminationSignal(KeyboardInterrupt):
+    """SIGTERM, as from a cluster whose time is over: ended in order, like Ctrl-C."""
+
+
+def add_logging_flags(parser: argparse.ArgumentParser) -> None:
+    """How a run tells how it goes."""
+    group = parser.add_argument_group("what to say")
+    group.add_argument(
+        "--quiet", action="store_true", help="no bar and no table: only what went wrong, and --json"
+    )
+    group.add_argument(
+        "--log-format",
+        metavar="NAME",
+        default="bar",
+        help="bar (default; on a terminal only), or json: a line an event on standard error",
+    )
+    group.add_argument(
+        "--log-file", type=Path, metavar="FILE", help="append events as JSON lines here"
+    )
+
+
+class EventLog:
+    """An observer of a run that writes an event as it happens. Use as a context manager.
+
+    `context` goes into the first event; `names` are those of networks by fingerprint.
+    """
+
+    def __init__(
+        self, path: Path | None, names: Mapping[str, str], context: Mapping[str, Any]
+    ) -> None:
+        self._names = names
+        self._context = context
+        self._files = ExitStack()
+        self._stream = sys.stderr if path is None else self._opened(path)
+        self._began = time.monotonic()
+        self._reported: set[tuple[str, str]] = set()
+        self._asked: set[str] = set()
+        self._total = self._finished = self._failures = 0
+        self.reason = "done"
+
+    def _opened(self, path: Path) -> IO[str]:
+        try:
+            return self._files.enter_context(path.open("a", encoding="utf-8", buffering=1))
+        except OSError as error:
+            raise ExperimentError(
+                f"--log-file {path}: cannot be written ({error.strerror})"
+            ) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, _: object) -> None:
+        reason, code = self.reason, 0
+        if kind is not None and issubclass(kind, TerminationSignal):
+            reason, code = "terminated", 143
+        elif kind is not None and issubclass(kind, KeyboardInterrupt):
+            reason, code = "interrupted", 130
+        elif kind is not None:
+            reason, code = "error", 2 if issubclass(kind, InputError) else 3
+        self.write(
+            "end",
+            reason=reason,
+            exit_code=code,
+            **({"message": " ".join(str(error).split())} if reason == "error" else {}),
+            seconds=round(time.monotonic() - self._began, 3),
+            instances=self._total,
+            finished=self._finished,
+            failures=self._failures,
+            disagreements=len(self._reported),
+        )
+        self._files.close()
+
+    def write(self, event: str, **fields: object) -> None:
+        """One line; it is in the file when this returns."""
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+        say(json.dumps({"event": event, "time": now, **fields}), file=self._stream, flush=True)
+
+    def started(self, total: int) -> None:
+        self._total = total
+        self.write("start", instances=total, **self._context)
+
+    def answered(self, case: Case, question: Question, result: Result, /) -> None:
+        from radii.verdicts import Verdict, weigh
+
+        self._asked.add(case.instance.key)
+        if result.verdict in (Verdict.ERROR, Verdict.MEMOUT):
+            self._failures += 1
+            asked = {"kind": question.kind.value, "eps": question.eps}
+            said = {"verdict": result.verdict.value, "message": result.message}
+            self.write("failure", **self._subject(case), **asked, **said)
+        for disagreement in weigh([*case.search.results, result]).disagreements:
+            found = (case.instance.key, str(disagreement))
+            if found not in self._reported:
+                self._reported.add(found)
+                self.write("disagreement", **self._subject(case), message=found[1])
+
+    def finished(self, case: Case, /) -> None:
+        self._finished += 1
+        bracket, (first, last) = case.search.bracket, case.search.open_range()
+        self.write(
+            "instance",
+            **self._subject(case),
+            lower=bracket.lower,
+            upper=None if math.isinf(bracket.upper) else bracket.upper,
+            closed=first >= last,
+            seconds=round(case.spent, 6),
+            stored=case.instance.key not in self._asked,
+        )
+
+    def held(self, is_held: bool, /) -> None:
+        self.write("paused" if is_held else "resumed")
+
+    def _subject(self, case: Case) -> dict[str, object]:
+        instance = case.instance
+        return {
+            "network": self._names[instance.network],
+            "input": instance.index,
+            "label": instance.label,
+            "target": instance.property.target,
+        }
 
 
 DESCRIPTION = "Find each input's bracket: proven below, witnessed above."
@@ -112,8 +306,6 @@ def execute(
             say(f"radii: {'terminated' if is_terminated else 'interrupted'}{kept}", file=sys.stderr)
             return 143 if is_terminated else 130
         if is_estimate:
-            from radii.cli._estimating import print_estimate
-
             print_estimate(plan, store, jobs=jobs or 1, as_json=args.json)
             return 0
         _print_results(store, args)

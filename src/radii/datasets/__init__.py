@@ -7,19 +7,19 @@ from radii.datasets._archives import gunzip
 from radii.datasets._cache import changed_files, data_root, manifest_of
 from radii.datasets._catalogue import CATALOGUE, PublishedSet, find_published, published_set
 from radii.datasets._conversion import convert, save
-from radii.datasets._dataset import Dataset, from_arrays
+from radii.datasets._dataset import Dataset, extent, from_arrays
 from radii.datasets._files import is_verona
-from radii.datasets._images import extent
 from radii.datasets._sources import (
     DIGITS,
     DIGITS_SPLITS,
+    Spec,
     as_dataset,
     dataset_names,
+    exists,
     load,
     load_spec,
     read,
 )
-from radii.datasets._specs import Spec, exists
 
 __all__ = [
     "CATALOGUE",

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from radii.datasets._archives import FileTree, open_tree
 from radii.datasets._catalogue import PublishedSet
+from radii.datasets._dataset import channels_first, extent
 from radii.datasets._files import read_npz, splits_of
-from radii.datasets._images import channels_first, extent
 from radii.datasets._layouts import GtsrbFolders, Split, recognise
 from radii.errors import DataError
 

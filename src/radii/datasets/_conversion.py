@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from radii.datasets._dataset import Dataset
-from radii.datasets._images import Float32, Stack, extent
+from radii.datasets._dataset import Dataset, Float32, Stack, extent
 from radii.errors import DataError
 
 LUMA = np.array([0.299, 0.587, 0.114], np.float32)

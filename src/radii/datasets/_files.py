@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.datasets._archives import error_text
-from radii.datasets._images import Files, Float32, Images, Int64, extent
+from radii.datasets._dataset import Files, Float32, Images, Int64, extent
 from radii.errors import DataError
 
 # numpy's .npz.

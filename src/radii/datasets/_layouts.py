@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.datasets._archives import FileTree, gunzip
-from radii.datasets._images import decode
+from radii.datasets._dataset import decode
 from radii.errors import DataError
 
 UInt8 = npt.NDArray[np.uint8]

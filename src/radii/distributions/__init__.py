@@ -49,12 +49,7 @@ from radii.distributions._evidence import (
 from radii.distributions._families import FAMILIES, family_named
 from radii.distributions._fits import Fit, fit, fit_all
 from radii.distributions._goodness import GoodnessOfFit, goodness_of_fit
-from radii.distributions._groups import (
-    ComparisonOptions,
-    GroupComparison,
-    compare_groups,
-    fit_rows,
-)
+from radii.distributions._groups import ComparisonOptions, GroupComparison, compare_groups, fit_rows
 from radii.distributions._npmle import Turnbull, turnbull
 from radii.distributions._requirements import (
     Judgement,

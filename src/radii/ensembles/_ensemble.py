@@ -17,11 +17,20 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.balls import Ball, Domain, Norm
-from radii.bounds import NumberType, crown_bounds, log_softmax_error, softmax_ratio
+from radii.bounds import crown_bounds
 from radii.datasets import Dataset
 from radii.errors import NetworkError, SpecificationError
 from radii.experiments import select
-from radii.networks import LogSoftmax, Network, Relu, Softmax, without_last
+from radii.networks import (
+    LogSoftmax,
+    Network,
+    NumberType,
+    Relu,
+    Softmax,
+    log_softmax_error,
+    softmax_ratio,
+    without_last,
+)
 from radii.properties import Anchor, OneToAny
 from radii.queries import Specification
 from radii.verdicts import Arithmetic, Array

@@ -11,15 +11,7 @@ from typing import Self
 import numpy as np
 
 from radii.balls import Norm
-from radii.ensembles._ensemble import (
-    Ensemble,
-    Fooling,
-    Point,
-    full_set,
-    is_within,
-    members,
-    set_of,
-)
+from radii.ensembles._ensemble import Ensemble, Fooling, Point, full_set, is_within, members, set_of
 from radii.ensembles._facts import EnsembleResults, Facts, Play
 from radii.ensembles._game import DeterministicAttack
 from radii.ensembles._proofs import JointResult

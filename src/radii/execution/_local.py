@@ -11,14 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from radii.errors import RadiiError
-from radii.execution._base import (
-    Executor,
-    Inline,
-    SealedToolbox,
-    Task,
-    Toolbox,
-    missing_results,
-)
+from radii.execution._base import Executor, Inline, SealedToolbox, Task, Toolbox, missing_results
 from radii.processes import (
     ONE_THREAD,
     POLL_SECONDS,

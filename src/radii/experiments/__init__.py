@@ -113,12 +113,7 @@ if TYPE_CHECKING:
         prepare_audit,
         save_witnesses,
     )
-    from radii.experiments._description import (
-        Experiment,
-        RunBudget,
-        Settings,
-        values_of_file,
-    )
+    from radii.experiments._description import Experiment, RunBudget, Settings, values_of_file
     from radii.experiments._estimates import (
         NetworkEstimate,
         PredictionInterval,
@@ -154,23 +149,9 @@ if TYPE_CHECKING:
         candidates,
         inspect,
     )
-    from radii.experiments._plan import (
-        Observer,
-        Plan,
-        default_jobs,
-        plan,
-        prepare,
-    )
-    from radii.experiments._selection import (
-        AXIS_ORDERS,
-        check_labels,
-        images_for,
-        select,
-    )
-    from radii.experiments._suggestion import (
-        experiment_text,
-        findings_lines,
-    )
+    from radii.experiments._plan import Observer, Plan, default_jobs, plan, prepare
+    from radii.experiments._selection import AXIS_ORDERS, check_labels, images_for, select
+    from radii.experiments._suggestion import experiment_text, findings_lines
 
 
 if not TYPE_CHECKING:  # type checkers see the imports above, and nothing else

@@ -20,12 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions import (
-    Distribution,
-    class_curves,
-    clopper_pearson,
-    robust_accuracy_band,
-)
+from radii.distributions import Distribution, class_curves, clopper_pearson, robust_accuracy_band
 from radii.errors import DataError
 from radii.guarantees import _limits as limits
 from radii.guarantees._populations import Population, Range, Sample, checked_confidence

@@ -12,12 +12,7 @@ import numpy.typing as npt
 from radii.errors import DataError
 from radii.guarantees import _limits as limits
 from radii.guarantees._limits import Method
-from radii.guarantees._populations import (
-    Population,
-    Range,
-    checked_confidence,
-    checked_error,
-)
+from radii.guarantees._populations import Population, Range, checked_confidence, checked_error
 from radii.results import Float64
 
 MOST_SAMPLES = 10**15

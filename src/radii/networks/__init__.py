@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from radii import load_on_use
 from radii.networks._exchange import as_network, from_foolbox, from_torch
-from radii.networks._graph import Graph, Node
-from radii.networks._network import DomainLike, Network, load_network
+from radii.networks._network import DomainLike, Graph, Network, Node, load_network
 from radii.networks.operators._activations import (
     FLOAT32_ROUNDOFF,
     MEASURED_ERRORS,

@@ -16,7 +16,6 @@ from onnx import TensorProto, helper
 from torch import Tensor
 
 from radii.errors import NetworkError, UnsupportedOperator
-from radii.networks._graph import Graph, Node
 from radii.networks._models import (
     Signature,
     array,
@@ -25,6 +24,7 @@ from radii.networks._models import (
     sorted_nodes,
     type_name,
 )
+from radii.networks._network import Graph, Node
 from radii.networks.operators._arithmetic import AddConstant, Cast
 from radii.networks.operators._base import (
     MAX_VALUES,

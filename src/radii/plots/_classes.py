@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions import (
-    Distribution,
-    class_curves,
-    class_gains,
-    closest_targets,
-    fairness,
-)
+from radii.distributions import Distribution, class_curves, class_gains, closest_targets, fairness
 from radii.errors import DataError, InputError
 from radii.plots._matrices import draw_matrix, short, shortened
 from radii.plots._style import (

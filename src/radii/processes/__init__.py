@@ -24,28 +24,26 @@ _HOMES = {
         "StoppedCall",
         "watch",
     ),
-    "_machine": (
-        "available_bytes",
-        "check_room",
-        "memory_limit",
-        "memory_share",
-        "parse_size",
-        "show_size",
-        "usable_cores",
-        "usable_workers",
-    ),
     "_pool": ("ProcessPool", "Request", "call_guarded"),
     "_programs": ("ProgramEnd", "run_program"),
     "_usage": (
         "POLL_SECONDS",
         "Allowance",
         "Ending",
+        "available_bytes",
+        "check_room",
         "cpu_seconds",
         "descendant_pids",
         "family_seconds",
         "is_alive",
         "is_out_of_memory",
+        "memory_limit",
+        "memory_share",
+        "parse_size",
         "resident_bytes",
+        "show_size",
+        "usable_cores",
+        "usable_workers",
     ),
     "_worker": ("Line",),
 }
@@ -97,28 +95,26 @@ if TYPE_CHECKING:
         StoppedCall,
         watch,
     )
-    from radii.processes._machine import (
-        available_bytes,
-        check_room,
-        memory_limit,
-        memory_share,
-        parse_size,
-        show_size,
-        usable_cores,
-        usable_workers,
-    )
     from radii.processes._pool import ProcessPool, Request, call_guarded
     from radii.processes._programs import ProgramEnd, run_program
     from radii.processes._usage import (
         POLL_SECONDS,
         Allowance,
         Ending,
+        available_bytes,
+        check_room,
         cpu_seconds,
         descendant_pids,
         family_seconds,
         is_alive,
         is_out_of_memory,
+        memory_limit,
+        memory_share,
+        parse_size,
         resident_bytes,
+        show_size,
+        usable_cores,
+        usable_workers,
     )
     from radii.processes._worker import Line
 

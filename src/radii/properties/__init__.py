@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from radii.properties._base import Anchor, Property, TargetedProperty
+from radii.properties._base import (
+    Anchor,
+    Halfspaces,
+    LinearRequirement,
+    LipschitzRequirement,
+    ProbabilityBound,
+    Property,
+    Requirement,
+    SoftmaxRequirement,
+    TargetedProperty,
+    log_odds,
+    probabilities,
+)
 from radii.properties._classification import (
     Become,
     OneToAny,
@@ -18,16 +30,6 @@ from radii.properties._registry import (
     is_of_class,
     parse,
     parse_family,
-)
-from radii.properties._requirements import (
-    Halfspaces,
-    LinearRequirement,
-    LipschitzRequirement,
-    ProbabilityBound,
-    Requirement,
-    SoftmaxRequirement,
-    log_odds,
-    probabilities,
 )
 from radii.properties._stability import (
     RESOLUTION,

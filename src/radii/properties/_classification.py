@@ -14,13 +14,17 @@ from typing import ClassVar
 import numpy as np
 
 from radii.errors import SpecificationError
-from radii.properties._base import Anchor, Property, TargetedProperty, check_class, number_text
-from radii.properties._requirements import (
+from radii.properties._base import (
+    Anchor,
     Halfspaces,
     LinearRequirement,
     ProbabilityBound,
+    Property,
     Requirement,
     SoftmaxRequirement,
+    TargetedProperty,
+    check_class,
+    number_text,
 )
 
 

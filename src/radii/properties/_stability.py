@@ -13,14 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import SpecificationError
-from radii.properties._base import Anchor, Property, number_text
-from radii.properties._requirements import (
+from radii.properties._base import (
+    Anchor,
     Halfspaces,
     LinearRequirement,
     LipschitzRequirement,
     ProbabilityBound,
+    Property,
     Requirement,
     SoftmaxRequirement,
+    number_text,
     probabilities,
 )
 

@@ -19,14 +19,7 @@ from radii import search
 from radii.errors import InputError, StoreError
 from radii.results import FollowedStore, Run
 from radii.search import QuestionKind, Search
-from radii.store import (
-    STORE_FILE,
-    PauseFlag,
-    Record,
-    StoredResult,
-    StoredSettings,
-    written_since,
-)
+from radii.store import STORE_FILE, PauseFlag, Record, StoredResult, StoredSettings, written_since
 from radii.verdicts import Verdict
 
 SEARCH_DEPTH = 6

@@ -19,7 +19,6 @@ import numpy as np
 
 import radii
 from radii.distributions import (
-    NO_NUMBER,
     Distribution,
     dkw_half_width,
     dominance,
@@ -33,7 +32,7 @@ from radii.errors import DataError, StoreError
 from radii.report._ensembles import ensemble_objects, ensemble_sentences
 from radii.report._findings import are_comparable, notes, summary_sentences
 from radii.report._pictures import PackedArrays, pack_pictures
-from radii.results import Run, read, read_store, with_distinct_names
+from radii.results import NO_NUMBER, Run, read, read_store, with_distinct_names
 from radii.store import ENSEMBLE_FILE, STORE_FILE, SearchStep
 from radii.verdicts import Arithmetic
 

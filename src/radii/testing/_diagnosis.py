@@ -13,13 +13,7 @@ import numpy as np
 
 from radii.datasets import CATALOGUE, DIGITS, manifest_of
 from radii.errors import InputError, RadiiError
-from radii.plugins import (
-    PluginGroup,
-    load_plugin,
-    load_plugin_class,
-    package_of,
-    plugin_names,
-)
+from radii.plugins import PluginGroup, load_plugin, load_plugin_class, package_of, plugin_names
 
 if TYPE_CHECKING:
     from radii.datasets import Dataset

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.grad import conv2d_input
 
-from radii.bounds import Constants, Hinges, Interval, Maxima, PiecewiseLinear, Relaxation
-from radii.networks import MaxPool
+from radii.bounds import Constants, Maxima, PiecewiseLinear, Relaxation
+from radii.networks import Hinges, Interval, MaxPool
 
 Shape = tuple[int, ...]
 

@@ -15,7 +15,6 @@ from torch import Tensor
 from radii.balls import Ball, Norm
 from radii.bounds import (
     Fusion,
-    Hinges,
     Layer,
     Stage,
     Supports,
@@ -27,6 +26,7 @@ from radii.bounds import (
 )
 from radii.networks import (
     Clip,
+    Hinges,
     LeakyRelu,
     MaxPool,
     Network,

@@ -18,7 +18,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from radii.balls import Norm
-from radii.bounds import SUM_ROUNDING, Fusion, Hinges, Stage, StageBounds, hinges_of, windows_of
+from radii.bounds import SUM_ROUNDING, Fusion, Stage, StageBounds, hinges_of, windows_of
+from radii.networks import Hinges
 from radii.properties import Halfspaces
 from radii.verdicts import Verdict
 from radii.verifiers._base import Limits

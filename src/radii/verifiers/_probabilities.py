@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.attacks import attack_specification
-from radii.bounds import centre_of, crown_bounds, fuse, softmax_error
-from radii.networks import Network, without_last
+from radii.bounds import centre_of, crown_bounds, fuse
+from radii.networks import Network, softmax_error, without_last
 from radii.properties import Halfspaces, LinearRequirement, ProbabilityBound, SoftmaxRequirement
 from radii.queries import Specification
 from radii.verdicts import Arithmetic, Array, Verdict

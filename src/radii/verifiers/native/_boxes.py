@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from radii.balls import Ball, Norm
-from radii.bounds import OFFSET_ROUNDING, Interval
+from radii.bounds import OFFSET_ROUNDING
+from radii.networks import Interval
 from radii.properties import Halfspaces
 from radii.queries import Specification
 

@@ -20,17 +20,15 @@ import torch
 from torch import Tensor
 
 from radii.bounds import (
-    BOUND_EXTRA_TERMS,
     FUSED_ROUNDING,
     ROUND_UP,
-    Interval,
     Layer,
     LayeredNetwork,
     Rounding,
     Supports,
     propagate,
 )
-from radii.networks import LogSoftmax, Relu
+from radii.networks import BOUND_EXTRA_TERMS, Interval, LogSoftmax, Relu
 from radii.verifiers.native._boxes import Boxes, Statement
 from radii.verifiers.native._chain_units import (
     CentredFunctions,

@@ -23,7 +23,6 @@ from torch import Tensor
 
 from radii.balls import Ball, Norm
 from radii.bounds import (
-    Interval,
     LayeredNetwork,
     LinearBounds,
     LinearFunctions,
@@ -39,7 +38,7 @@ from radii.bounds import (
     without_softmax,
 )
 from radii.errors import UnsupportedQuery
-from radii.networks import Network
+from radii.networks import Interval, Network
 from radii.queries import Specification
 from radii.verdicts import FLOAT, Arithmetic
 from radii.verifiers._base import Limits

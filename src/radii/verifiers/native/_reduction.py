@@ -21,8 +21,8 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from radii.balls import Ball, Box
-from radii.bounds import FloatErrors, Interval, ReluForm, Stage, StageUnits, box_of
-from radii.networks import Operator
+from radii.bounds import FloatErrors, ReluForm, Stage, StageUnits, box_of
+from radii.networks import Interval, Operator
 from radii.properties import Halfspaces
 from radii.verdicts import FLOAT, Arithmetic
 from radii.verifiers.native._duals import (
