@@ -6,9 +6,9 @@ gradients, so no operator needs a rule of its own.
 
 A piecewise-linear network is then brought to layers of ReLU units that are affine in what lies
 before them (`relu_form`). A leaky ReLU is a line plus a ReLU, a clip two of them, a maximum a chain
-of them, since max(a, b) = b + max(0, a - b). So one relaxation, one way to split and one proof serve
-every piecewise-linear operator. The values that units read are columns, in this order: the flattened
-input, the constant 1, and the outputs of all units of earlier layers.
+of them, since max(a, b) = b + max(0, a - b). So one relaxation, one way to split and one proof
+serve every piecewise-linear operator. The values that units read are columns, in this order: the
+flattened input, the constant 1, and the outputs of all units of earlier layers.
 
 What the network rounds is known for each argument of its own stages. The form says how that reaches
 its units and values: a unit reads one argument, or the difference of two; a value is a sum of units

@@ -1,7 +1,7 @@
 """`radii run`: compute a distribution; run again to continue.
 
-Also what `--estimate` prints (how long all would take, and how tight it would be), and the events of
-a run, one JSON object per line, for clusters where nobody sees a bar.
+Also what `--estimate` prints (how long all would take, and how tight it would be), and the events
+of a run, one JSON object per line, for clusters where nobody sees a bar.
 """
 
 from __future__ import annotations
