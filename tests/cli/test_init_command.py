@@ -76,7 +76,10 @@ def test_what_is_given_is_not_guessed(here: Path) -> None:
         (["init", "--yes"], "--network is missing"),
         (["init", "--network", NETWORK, "--yes"], "--data is missing"),
         ([*FLAGS, "--mean", "1"], "--mean and --std are given together"),
-        ([*FLAGS, "--mean", "x", "--std", "1"], "mean 'x' must be numbers"),
+        (
+            [*FLAGS, "--mean", "x", "--std", "1"],
+            "mean 'x' must be a number, or one number per channel",
+        ),
         ([*FLAGS, "--inputs", "0"], "--inputs 0 must be at least 1"),
         ([*FLAGS, "--domain", "up"], "domain 'up'"),
         ([*FLAGS, "--layout", "wch"], "layout 'wch' is not one of chw, hwc"),

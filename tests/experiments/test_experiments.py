@@ -380,7 +380,7 @@ def test_bad_toml(tmp_path: Path, text: str) -> None:
         ("domain = [0, 1, 2]", "must be text such as '0:1', or a list such as \\[0, 1\\]"),
         ("domain = 1", "domain 1 must be text"),
         ("domain = 0", "domain 0 must be text"),
-        ("domain = ['a', 'b']", "domain 'a' must be numbers"),
+        ("domain = ['a', 'b']", "domain 'a' must be a number, or one number per channel"),
         ("layout = 1", "layout 1 must be text"),
         ("grid = 0.1", "grid 0.1 must be text"),
         ("norm = 2", "norm 2 must be text"),
@@ -393,10 +393,13 @@ def test_bad_toml(tmp_path: Path, text: str) -> None:
         ("cuts = 1", "cuts 1 must be text"),
         ("timeout = [1]", "timeout .* must be a number of seconds"),
         ("timeout = true", "timeout True must be a number of seconds"),
-        ("timeout = 'soon'", "timeout 'soon' must be a length of time"),
+        (
+            "timeout = 'soon'",
+            "timeout 'soon' must be a number of seconds above 0, or a length of time",
+        ),
         ("budget = '2h'", "--budget 2h"),
         ("seed = true", "seed True must be a whole number"),
-        ("mean = {a = 1}", "mean .* must be numbers"),
+        ("mean = {a = 1}", "mean .* must be a number, or one number per channel"),
     ],
 )
 def test_values_of_the_wrong_type(tmp_path: Path, line: str, sentence: str) -> None:

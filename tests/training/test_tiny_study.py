@@ -13,7 +13,7 @@ import pytest
 
 from radii.cli import main
 from radii.training import Study, preset_tables, read_members
-from radii.training.studies._making import StudyWorker
+from radii.training.studies._workers import StudyWorker
 
 TINY = {
     "data": "digits:train[0:100]",

@@ -20,9 +20,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-
 from radii.cli._options import (
     OUT,
     add_experiment_flags,
@@ -32,18 +29,14 @@ from radii.cli._options import (
     take_run_budget,
 )
 from radii.errors import ExperimentError, InputError
-from radii.experiments import (
-    PredictionInterval,
-    RunEstimate,
-    estimate,
-    show_duration,
-    values_of_file,
-)
+from radii.experiments import show_duration, values_of_file
 from radii.terminal import say
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from radii.execution import Agenda, Case
-    from radii.experiments import Observer, Plan
+    from radii.experiments import Observer, Plan, PredictionInterval, RunEstimate
     from radii.search import Question
     from radii.store import Store
     from radii.verdicts import Result
@@ -52,6 +45,7 @@ if TYPE_CHECKING:
 def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> None:
     """From the instances that are finished, whoever finished them."""
     from radii.cli._tables import Console
+    from radii.experiments import estimate
 
     names = {network.fingerprint: network.name for network in plan.networks}
     budget = plan.settings.budget
@@ -67,6 +61,9 @@ def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> Non
 
 
 def _estimate_table(found: RunEstimate) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
     table = Table(box=SIMPLE_HEAD, title="What all inputs would give", title_justify="left")
     table.caption = f"in brackets: {found.confidence:.0%} of what the finished ones leave possible"
     table.caption_justify = "left"

@@ -19,7 +19,7 @@ from typing import Self
 from radii import verifiers
 from radii.balls import Norm
 from radii.datasets import Dataset
-from radii.ensembles._asking import InlineAnswerer, ProcessAnswerer
+from radii.ensembles._answerers import InlineAnswerer, ProcessAnswerer
 from radii.ensembles._ensemble import Ensemble, Fooling, Point
 from radii.ensembles._facts import EnsembleResults, Play
 from radii.ensembles._game import added_up, couple, value_of

@@ -53,7 +53,7 @@ _HOMES = {
     "read_rounds": "cycle._cycle",
     "read_tables": "studies._description",
     "run_cycle": "cycle._cycle",
-    "run_study": "studies._making",
+    "run_study": "studies._workers",
     "saved_weights": "_checkpoints",
     "train": "_runs",
     "train_bayesian": "_bayesian",
@@ -141,7 +141,6 @@ if TYPE_CHECKING:
         preset_tables,
         read_tables,
     )
-    from radii.training.studies._making import run_study
     from radii.training.studies._results import (
         STUDY_MEASURES,
         Correlation,
@@ -155,6 +154,7 @@ if TYPE_CHECKING:
         read_members,
         write_csv,
     )
+    from radii.training.studies._workers import run_study
 
 
 if not TYPE_CHECKING:  # type checkers see the imports above, and nothing else

@@ -11,7 +11,7 @@ from radii.vnnlib._instances import (
 )
 from radii.vnnlib._problems import Problem, parse_problem, read_problem
 from radii.vnnlib._results import Outcome, Verification, parse_verification
-from radii.vnnlib._writing import query_text, specification_text, write_benchmark
+from radii.vnnlib._texts import query_text, specification_text, write_benchmark
 
 __all__ = [
     "ListedInstance",

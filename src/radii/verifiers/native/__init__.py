@@ -1,1 +1,1 @@
-"""TODO radii.verifiers.native."""
+"""The native verifier: branch and bound on the signs of units, or on boxes of inputs."""
