@@ -221,8 +221,9 @@ class RayWorkers(Executor):
             self._lose(seat)
 
     def _blame(self, node: ClusterNode, reason: str, times: int = 1) -> None:
+        if self._failures[node.id] < SEAT_FAILURES:  # later failures follow from giving it up
+            self._failure = f"{node.host}: {_cause(reason)}"
         self._failures[node.id] += times
-        self._failure = f"{node.host}: {_cause(reason)}"
 
     def _lose(self, seat: _RemoteSeat, reason: str = "its node is gone") -> None:
         """A seat that is of no use any more; what it worked on goes back, ahead of the others."""
