@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from radii.errors import ExperimentError
-from radii.experiments import parse_duration, show_duration
+from radii.experiments import OptionRefusal, show_duration
+from radii.experiments._fields import duration_of
 
 
 @pytest.mark.parametrize(
@@ -13,13 +13,13 @@ from radii.experiments import parse_duration, show_duration
     [("30s", 30), ("10m", 600), ("2h", 7200), ("1h30m", 5400), ("1.5h", 5400), (" 2 H ", 7200)],
 )
 def test_read(text: str, seconds: float) -> None:
-    assert parse_duration(text) == seconds
+    assert duration_of(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "h", "2d", "0s", "-2h", "30", "2h5", "1m1h", "nan", "infs"])
 def test_refused(text: str) -> None:
-    with pytest.raises(ExperimentError, match="must be a length of time such as 30s"):
-        parse_duration(text)
+    with pytest.raises(OptionRefusal, match="must be a length of time such as 30s"):
+        duration_of(text)
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ class Pursuit:
         self,
         stage: PursuitStage,
         rows: _MovingPoints,
-        step: Callable[[_MovingPoints, PursuitStage, float], None],
+        step: PursuitStep,
     ) -> None:
         total, done = sum(steps for steps, _ in stage.rungs), 0
         for steps, kept in stage.rungs:

@@ -21,7 +21,7 @@ _NAMES = {
     "_estimates": "NetworkEstimate PredictionInterval RunEstimate estimate",
     "_fields": (
         "COUNT OptionForm NUMBER NUMBERS Option PATH OptionRefusal SECONDS SEED SIZE TEXT "
-        "add_flags given_flags option options_of parse_duration read_fields show_duration "
+        "add_flags given_flags option options_of read_fields show_duration "
         "to_json whole"
     ),
     "_inspection": "Inspection Preprocessing PreprocessingTrial candidates inspect",
@@ -78,7 +78,6 @@ __all__ = [
     "is_closed",
     "option",
     "options_of",
-    "parse_duration",
     "plan",
     "prepare",
     "prepare_audit",
@@ -136,7 +135,6 @@ if TYPE_CHECKING:
         given_flags,
         option,
         options_of,
-        parse_duration,
         read_fields,
         show_duration,
         to_json,

@@ -313,15 +313,8 @@ def numbers_of(value: object) -> tuple[float, ...]:
         raise OptionRefusal("must be a number, or one number per channel") from None
 
 
-def parse_duration(text: str) -> float:
-    """Seconds, from 30s, 10m, 2h or 1h30m; an ExperimentError for anything else."""
-    try:
-        return _duration(text)
-    except OptionRefusal as refusal:
-        raise ExperimentError(f"'{text}' {refusal}") from None
-
-
-def _duration(text: str) -> float:
+def duration_of(text: str) -> float:
+    """Seconds, from 30s, 10m, 2h or 1h30m."""
     parts = _DURATION.fullmatch(text.strip().lower().replace(" ", ""))
     amounts = zip(parts.groups() if parts else (), _UNITS.values(), strict=False)
     seconds = sum(float(amount) * unit for amount, unit in amounts if amount)
@@ -339,7 +332,7 @@ def seconds_of(value: object) -> float:
             seconds = float(value)
         except ValueError:
             try:
-                return _duration(value)
+                return duration_of(value)
             except OptionRefusal:
                 raise OptionRefusal(must) from None
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not seconds > 0:
@@ -368,7 +361,6 @@ def _size(value: object) -> int:
     return parse_size(value)
 
 
-WHOLE = whole()
 COUNT = whole(least=1)
 SEED = whole(least=0, below=2**63)
 NUMBER = OptionForm("X", _number)

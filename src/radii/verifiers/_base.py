@@ -250,7 +250,7 @@ class GridVerifier(Verifier):
         started = time.perf_counter()
 
         def as_result(answer: RadiusAnswer) -> Result:
-            is_proven = 0 < answer.lower < answer.upper
+            is_proven = 0 < answer.lower < answer.upper and math.isfinite(answer.margin)
             return Result(
                 verdict=Verdict.ROBUST if is_proven else answer.stopped or Verdict.UNKNOWN,
                 eps=answer.lower if is_proven else values[-1],
@@ -321,4 +321,9 @@ class RadiusVerifier(Verifier):
                 f"{self.name} claimed a proof at {answer.lower:g} beside a witness; not believed"
             )
             answer = replace(answer, lower=0.0, message=message)
+        elif not (math.isfinite(answer.lower) and math.isfinite(answer.margin)):
+            message = (
+                f"{self.name} claimed a proof at {answer.lower} by {answer.margin}; not believed"
+            )
+            answer = replace(answer, lower=0.0, margin=0.0, message=message)
         return replace(answer, seconds=time.perf_counter() - started)
