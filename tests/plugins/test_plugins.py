@@ -115,6 +115,28 @@ def test_a_margin_that_is_not_finite_is_no_proof(margin: float) -> None:
     assert result.verdict is Verdict.UNKNOWN and result.proof is None
 
 
+@pytest.mark.parametrize(("lower", "margin"), [(0.01, math.nan), (0.01, math.inf), (math.nan, 0.0)])
+def test_a_radius_that_is_not_finite_is_no_proof(lower: float, margin: float) -> None:
+    class Careless(verifiers.GridVerifier, verifiers.RadiusVerifier):
+        name = "careless"
+        version = "1"
+
+        def run(self, *_: object) -> verifiers.Answer:
+            return verifiers.Answer(Verdict.UNKNOWN)
+
+        def climb(self, *_: object) -> verifiers.RadiusAnswer:
+            return verifiers.RadiusAnswer(lower, margin=margin)
+
+        def measure(self, *_: object) -> verifiers.RadiusAnswer:
+            return verifiers.RadiusAnswer(lower, margin=margin)
+
+    network = random_network(NetworkFamily.DENSE, 0)
+    instance = random_instance(network, 0)
+    result = Careless().certify(network, instance, [0.01])
+    assert result.verdict is Verdict.UNKNOWN and result.proof is None
+    assert Careless().radius(network, instance).lower == 0
+
+
 @pytest.mark.parametrize("chosen", [BranchAndBound, Enumeration])
 def test_an_instance_does_not_pass_for_radiis_own(chosen: type[verifiers.Verifier]) -> None:
     """On resume, its answers would be taken for theirs."""
