@@ -12,6 +12,7 @@ counts is computed from them once more in float64, less its own rounding.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
 import torch
@@ -53,39 +54,59 @@ class Block:
         return Block(self.earlier.to(device, dtype), steps, self.slack.to(device, dtype))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Layers:
+class Layers(ABC):
     """A network over a region: the arguments of its units, layer by layer, and specifications.
 
-    `specs` has `parts` rows for each specification, which is violated where all of them are <= 0.
+    A specification has `parts` rows, and is violated where all of them are <= 0. Units are those
+    that the region leaves open, and perhaps some more; what the others do is part of the layers.
     """
 
-    blocks: tuple[Block, ...]
-    specs: Block
-    parts: int
     support: Support
+    parts: int
 
     @property
     def inputs(self) -> int:
         return self.support.centre.numel()
 
     @property
+    @abstractmethod
     def units(self) -> int:
-        return sum(len(block) for block in self.blocks)
+        """How many units there are, over all layers."""
 
     @property
+    @abstractmethod
+    def spec_rows(self) -> int:
+        """The rows of all specifications together."""
+
+    @property
+    @abstractmethod
     def entries(self) -> int:
         """How many numbers a backward pass multiplies each row with."""
-        parts = [part for b in self.blocks for part in (b.earlier, b.steps) if part is not None]
-        return sum(part.numel() for part in parts)
 
+    @abstractmethod
     def to(self, dtype: torch.dtype, device: torch.device | str) -> Layers:
-        return Layers(
-            tuple(block.to(dtype, device) for block in self.blocks),
-            self.specs.to(dtype, device),
-            self.parts,
-            self.support.to(dtype, device),
-        )
+        """The same in another type; proofs are evaluated in float64 only."""
+
+    @abstractmethod
+    def backward(
+        self, rows: Rows, chosen: Multipliers, relaxed: UnitEnvelope, *, proven: bool
+    ) -> BackwardPass:
+        """The rows' values at given multipliers; `proven` subtracts what rounding may have added.
+
+        A coefficient a on a function loses |a| times its slack; what the lines themselves add up is
+        rounded in float64 only.
+        """
+
+    @abstractmethod
+    def gradients(
+        self, rows: Rows, chosen: Multipliers, relaxed: UnitEnvelope, passed: BackwardPass
+    ) -> Multipliers:
+        """The values' derivative by the multipliers: the relaxation's own minimiser, forward."""
+
+    @abstractmethod
+    def functions_of_steps(self, is_active: Tensor) -> tuple[Tensor, Tensor]:
+        """Arguments and specifications as functions of steps and the constant, (K, inputs + 1),
+        where every unit is either its argument or 0."""
 
 
 @dataclass(slots=True, eq=False)
@@ -157,7 +178,7 @@ class Multipliers:
 
 
 @dataclass(slots=True, eq=False)
-class _UnitEnvelope:
+class UnitEnvelope:
     """Lines around each unit: below slope * z (slope free where unstable), above upper_*.
 
     `is_unstable` is 0 or 1 in the rows' own type: products are far faster than selections.
@@ -169,7 +190,7 @@ class _UnitEnvelope:
     upper_offset: Tensor
 
     @classmethod
-    def of(cls, lower: Tensor, upper: Tensor) -> _UnitEnvelope:
+    def of(cls, lower: Tensor, upper: Tensor) -> UnitEnvelope:
         is_active = lower >= 0
         is_unstable = ~is_active & (upper > 0)
         fixed = is_active.to(lower.dtype)
@@ -179,7 +200,7 @@ class _UnitEnvelope:
 
 
 @dataclass(slots=True, eq=False)
-class _Pass:
+class BackwardPass:
     """One backward pass: values, and what the pass forward needs for the gradient."""
 
     values: Tensor
@@ -189,66 +210,142 @@ class _Pass:
     losses: list[Tensor]
 
 
-def _backward(
-    layers: Layers, rows: Rows, chosen: Multipliers, relaxed: _UnitEnvelope, *, proven: bool
-) -> _Pass:
-    """The rows' values at given multipliers; `proven` subtracts what rounding may have added.
+@dataclass(frozen=True, slots=True, eq=False)
+class DenseLayers(Layers):
+    """Layers as matrices over the kept units and the input; `specs` has all specifications."""
 
-    A coefficient a on a function loses |a| times its slack; what the lines themselves add up is
-    rounded in float64 only.
-    """
-    slopes = torch.addcmul(relaxed.fixed_slope, relaxed.is_unstable, chosen.slopes)
-    direct = _direct_terms(rows, chosen)
-    weights = _weights(layers, rows, chosen)
-    objective = weights @ layers.specs.earlier
-    on_steps = None if layers.specs.steps is None else weights @ layers.specs.steps
-    lost = weights @ layers.specs.slack if proven else None
-    bias = torch.zeros_like(objective[:, 0])
-    coefficients: list[Tensor] = []
-    losses: list[Tensor] = []
-    end = layers.units
-    for block in reversed(layers.blocks):
-        units = slice(end - len(block), end)
-        on_output = objective[:, 1 + units.start : 1 + end]
-        above = on_output.clamp_max(0)
-        loss = above * relaxed.upper_offset[:, units]
-        on_argument = torch.addcmul(
-            above * relaxed.upper_slope[:, units], on_output - above, slopes[:, units]
+    blocks: tuple[Block, ...]
+    specs: Block
+    parts: int
+    support: Support
+
+    @property
+    def units(self) -> int:
+        return sum(len(block) for block in self.blocks)
+
+    @property
+    def spec_rows(self) -> int:
+        return len(self.specs)
+
+    @property
+    def entries(self) -> int:
+        parts = [part for b in self.blocks for part in (b.earlier, b.steps) if part is not None]
+        return sum(part.numel() for part in parts)
+
+    def to(self, dtype: torch.dtype, device: torch.device | str) -> DenseLayers:
+        return DenseLayers(
+            tuple(block.to(dtype, device) for block in self.blocks),
+            self.specs.to(dtype, device),
+            self.parts,
+            self.support.to(dtype, device),
         )
-        if direct is not None:
-            on_argument += direct[:, units]
-        bias = bias + loss.sum(1)
+
+    def backward(
+        self, rows: Rows, chosen: Multipliers, relaxed: UnitEnvelope, *, proven: bool
+    ) -> BackwardPass:
+        slopes = torch.addcmul(relaxed.fixed_slope, relaxed.is_unstable, chosen.slopes)
+        direct = direct_terms(rows, chosen)
+        weights = spec_weights(self, rows, chosen)
+        objective = weights @ self.specs.earlier
+        on_steps = None if self.specs.steps is None else weights @ self.specs.steps
+        lost = weights @ self.specs.slack if proven else None
+        bias = torch.zeros_like(objective[:, 0])
+        coefficients: list[Tensor] = []
+        losses: list[Tensor] = []
+        end = self.units
+        for block in reversed(self.blocks):
+            units = slice(end - len(block), end)
+            on_output = objective[:, 1 + units.start : 1 + end]
+            above = on_output.clamp_max(0)
+            loss = above * relaxed.upper_offset[:, units]
+            on_argument = torch.addcmul(
+                above * relaxed.upper_slope[:, units], on_output - above, slopes[:, units]
+            )
+            if direct is not None:
+                on_argument += direct[:, units]
+            bias = bias + loss.sum(1)
+            if lost is not None:
+                lost = lost + on_argument.abs() @ block.slack - DUAL_ROUNDING * loss.sum(1)
+            objective = torch.addmm(objective[:, : 1 + units.start], on_argument, block.earlier)
+            if block.steps is not None:
+                on_steps = _plus_product(on_steps, on_argument, block.steps)
+            coefficients.append(on_output)
+            losses.append(loss)
+            end = units.start
+        if on_steps is None:
+            on_steps = objective.new_zeros(len(objective), self.inputs)
+        least, steps = self.support.least(on_steps)
+        values = bias + objective[:, 0] + least
         if lost is not None:
-            lost = lost + on_argument.abs() @ block.slack - DUAL_ROUNDING * loss.sum(1)
-        objective = torch.addmm(objective[:, : 1 + units.start], on_argument, block.earlier)
-        if block.steps is not None:
-            on_steps = _plus_product(on_steps, on_argument, block.steps)
-        coefficients.append(on_output)
-        losses.append(loss)
-        end = units.start
-    if on_steps is None:
-        on_steps = objective.new_zeros(len(objective), layers.inputs)
-    least, steps = layers.support.least(on_steps)
-    values = bias + objective[:, 0] + least
-    if lost is not None:
-        values = values - lost * ROUND_UP
-    return _Pass(values, steps, slopes, coefficients[::-1], losses[::-1])
+            values = values - lost * ROUND_UP
+        return BackwardPass(values, steps, slopes, coefficients[::-1], losses[::-1])
+
+    def gradients(
+        self, rows: Rows, chosen: Multipliers, relaxed: UnitEnvelope, passed: BackwardPass
+    ) -> Multipliers:
+        columns = rows.lower.new_empty(len(rows), 1 + self.units)
+        columns[:, 0] = 1
+        arguments = torch.empty_like(rows.lower)
+        by_slope = torch.empty_like(rows.lower)
+        start = 0
+        for block, on_output in zip(self.blocks, passed.coefficients, strict=True):
+            units = slice(start, start + len(block))
+            z = columns[:, : 1 + start] @ block.earlier.T
+            if block.steps is not None:
+                z.addmm_(passed.steps, block.steps.T)
+            below = passed.slopes[:, units] * z
+            above = torch.addcmul(relaxed.upper_offset[:, units], relaxed.upper_slope[:, units], z)
+            is_below = on_output.sign().clamp_min_(0)
+            columns[:, 1 + start : 1 + units.stop] = torch.lerp(above, below, is_below)
+            arguments[:, units] = z
+            by_slope[:, units] = on_output.clamp_min(0) * z
+            start = units.stop
+        by_slope *= relaxed.is_unstable
+        by_beta = None
+        if chosen.beta is not None and rows.signs is not None:
+            by_beta = -rows.signs * arguments
+        return Multipliers(by_slope, self._by_gamma(rows, columns, passed.steps), by_beta)
+
+    def _by_gamma(self, rows: Rows, columns: Tensor, steps: Tensor) -> Tensor:
+        values = columns @ self.specs.earlier.T
+        if self.specs.steps is not None:
+            values.addmm_(steps, self.specs.steps.T)
+        grouped = values.view(len(rows), len(self.specs) // self.parts, self.parts)
+        return grouped[torch.arange(len(rows), device=values.device), rows.spec]
+
+    def functions_of_steps(self, is_active: Tensor) -> tuple[Tensor, Tensor]:
+        one = torch.zeros(1, self.inputs + 1, dtype=torch.float64)
+        one[0, self.inputs] = 1.0
+        columns, arguments = one, one[:0]
+        for block in self.blocks:
+            found = _composed(block, columns)
+            units = is_active[len(arguments) : len(arguments) + len(block), None]
+            columns = torch.cat([columns, torch.where(units, found, 0.0)])
+            arguments = torch.cat([arguments, found])
+        return arguments, _composed(self.specs, columns)
+
+
+def _composed(block: Block, columns: Tensor) -> Tensor:
+    found = block.earlier @ columns
+    if block.steps is not None:
+        found[:, :-1] += block.steps
+    return found
 
 
 def _plus_product(total: Tensor | None, left: Tensor, right: Tensor) -> Tensor:
     return left @ right if total is None else torch.addmm(total, left, right)
 
 
-def _weights(layers: Layers, rows: Rows, chosen: Multipliers) -> Tensor:
+def spec_weights(layers: Layers, rows: Rows, chosen: Multipliers) -> Tensor:
     """Gamma, put on the specification's own rows of the block of all specifications."""
-    if len(layers.specs) == layers.parts:
+    if layers.spec_rows == layers.parts:
         return chosen.gamma
-    weights = chosen.gamma.new_zeros(len(rows), len(layers.specs) // layers.parts, layers.parts)
+    weights = chosen.gamma.new_zeros(len(rows), layers.spec_rows // layers.parts, layers.parts)
     weights[torch.arange(len(rows), device=weights.device), rows.spec] = chosen.gamma
     return weights.flatten(1)
 
 
-def _direct_terms(rows: Rows, chosen: Multipliers) -> Tensor | None:
+def direct_terms(rows: Rows, chosen: Multipliers) -> Tensor | None:
     """Coefficients put on the units' arguments: the one asked for, and the splits' multipliers."""
     if chosen.beta is not None and rows.signs is not None:
         terms = -chosen.beta * rows.signs
@@ -259,42 +356,6 @@ def _direct_terms(rows: Rows, chosen: Multipliers) -> Tensor | None:
     if rows.unit is not None and rows.sign is not None:
         terms[torch.arange(len(rows), device=terms.device), rows.unit] += rows.sign
     return terms
-
-
-def _gradients(
-    layers: Layers, rows: Rows, chosen: Multipliers, relaxed: _UnitEnvelope, passed: _Pass
-) -> Multipliers:
-    """The derivative of the values by the multipliers: the relaxation's own minimiser, forward."""
-    columns = rows.lower.new_empty(len(rows), 1 + layers.units)
-    columns[:, 0] = 1
-    arguments = torch.empty_like(rows.lower)
-    by_slope = torch.empty_like(rows.lower)
-    start = 0
-    for block, on_output in zip(layers.blocks, passed.coefficients, strict=True):
-        units = slice(start, start + len(block))
-        z = columns[:, : 1 + start] @ block.earlier.T
-        if block.steps is not None:
-            z.addmm_(passed.steps, block.steps.T)
-        below = passed.slopes[:, units] * z
-        above = torch.addcmul(relaxed.upper_offset[:, units], relaxed.upper_slope[:, units], z)
-        is_below = on_output.sign().clamp_min_(0)
-        columns[:, 1 + start : 1 + units.stop] = torch.lerp(above, below, is_below)
-        arguments[:, units] = z
-        by_slope[:, units] = on_output.clamp_min(0) * z
-        start = units.stop
-    by_slope *= relaxed.is_unstable
-    by_beta = None
-    if chosen.beta is not None and rows.signs is not None:
-        by_beta = -rows.signs * arguments
-    return Multipliers(by_slope, _by_gamma(layers, rows, columns, passed.steps), by_beta)
-
-
-def _by_gamma(layers: Layers, rows: Rows, columns: Tensor, steps: Tensor) -> Tensor:
-    values = columns @ layers.specs.earlier.T
-    if layers.specs.steps is not None:
-        values.addmm_(steps, layers.specs.steps.T)
-    grouped = values.view(len(rows), len(layers.specs) // layers.parts, layers.parts)
-    return grouped[torch.arange(len(rows), device=values.device), rows.spec]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -308,8 +369,8 @@ class Evaluation:
 
 def evaluate(layers: Layers, rows: Rows, chosen: Multipliers) -> Evaluation:
     """Bounds from given multipliers; in float64 they are proven: their rounding is subtracted."""
-    relaxed = _UnitEnvelope.of(rows.lower, rows.upper)
-    passed = _backward(layers, rows, chosen, relaxed, proven=True)
+    relaxed = UnitEnvelope.of(rows.lower, rows.upper)
+    passed = layers.backward(rows, chosen, relaxed, proven=True)
     losses = torch.cat(passed.losses, 1) if passed.losses else torch.zeros_like(rows.lower)
     # Where numbers overflow nothing is known: only what is finite passes for a bound.
     values = torch.where(passed.values.isfinite(), passed.values, -torch.inf)
@@ -320,7 +381,7 @@ def improve(
     layers: Layers, rows: Rows, chosen: Multipliers, iterations: int
 ) -> tuple[Multipliers, Tensor]:
     """The best multipliers met in some steps of ascent, and their values, which are not proven."""
-    relaxed = _UnitEnvelope.of(rows.lower, rows.upper)
+    relaxed = UnitEnvelope.of(rows.lower, rows.upper)
     known = chosen if rows.signs is not None else replace(chosen, beta=None)
     parts = [part.clone() for part in known.parts()]
     best = [part.clone() for part in parts]
@@ -331,14 +392,14 @@ def improve(
     step = ADAM_STEP
     for iteration in range(iterations + 1):
         current = Multipliers.of(parts)
-        passed = _backward(layers, rows, current, relaxed, proven=False)
+        passed = layers.backward(rows, current, relaxed, proven=False)
         is_better = passed.values > best_values
         best_values = torch.where(is_better, passed.values, best_values)
         for kept, part in zip(best, parts, strict=True):
             kept.lerp_(part, is_better.to(part.dtype)[:, None])
         if iteration == iterations:
             break
-        gradient = _gradients(layers, rows, current, relaxed, passed).parts()
+        gradient = layers.gradients(rows, current, relaxed, passed).parts()
         scale = (1 - ADAM_CURVATURE ** (iteration + 1)) ** 0.5 / (
             1 - ADAM_MOMENTUM ** (iteration + 1)
         )

@@ -28,6 +28,7 @@ from radii.verdicts import FLOAT, Arithmetic
 from radii.verifiers.native._duals import (
     DUAL_ROUNDING,
     Block,
+    DenseLayers,
     Layers,
     Multipliers,
     Rows,
@@ -135,7 +136,7 @@ class _Reducer:
         rows = [rows[chosen] for (rows, _), chosen in zip(parts, repeated, strict=True)]
         slacks = [slack[chosen] for (_, slack), chosen in zip(parts, repeated, strict=True)]
         specs = self.block(torch.cat(rows), torch.cat(slacks))
-        layers = Layers(tuple(self.blocks), specs, longest, self.support)
+        layers = DenseLayers(tuple(self.blocks), specs, longest, self.support)
         return Reduction(layers, self.lower, self.upper, self.names, self.signs, self.region)
 
     def violation(self, polyhedron: Halfspaces, inputs: Halfspaces | None) -> tuple[Tensor, Tensor]:
@@ -278,7 +279,7 @@ class _Reducer:
             None if on_steps is None else torch.cat([on_steps, -on_steps]),
             torch.cat([slack, slack]),
         )
-        layers = Layers(tuple(self.blocks), asked, 1, self.support)
+        layers = DenseLayers(tuple(self.blocks), asked, 1, self.support)
         count = len(asked)
         rows = Rows(self.lower.expand(count, -1), self.upper.expand(count, -1), torch.arange(count))
         multipliers = Multipliers.start(rows, 1)

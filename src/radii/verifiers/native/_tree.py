@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, eye_array, hstack, vstack
 from torch import Tensor
 
 from radii.balls import Ball, Box, Norm
-from radii.verifiers.native._duals import Block, Layers, Multipliers, Rows, evaluate, improve
+from radii.verifiers.native._duals import Layers, Multipliers, Rows, evaluate, improve
 from radii.verifiers.native._nodes import MultiplierCache, Nodes, StoredMultipliers
 from radii.verifiers.native._reduction import Reduction
 from radii.verifiers.native._supports import Support
@@ -98,7 +98,7 @@ class Tree:
         )
         self.memories = MultiplierCache(memory_bytes)
         parts = self.layers.parts
-        count = len(self.layers.specs) // parts
+        count = self.layers.spec_rows // parts
         roots = Nodes.roots(reduction.lower, reduction.upper, count, parts)
         self.open = roots if begun is None else begun
         self.undecided = self.open.pick(torch.arange(0))
@@ -300,7 +300,7 @@ def solve_leaf(layers: Layers, row: Rows, region: Ball | Box) -> tuple[Multiplie
     if isinstance(region, Ball) and region.norm is Norm.L2:
         return None
     is_active = row.lower[0] >= 0
-    arguments, specs = _functions_of_steps(layers, is_active)
+    arguments, specs = layers.functions_of_steps(is_active)
     own = specs.view(-1, layers.parts, specs.shape[1])[int(row.spec[0])]
     rows = torch.cat([own, torch.where(is_active[:, None], -arguments, arguments)]).numpy()
     solution = _least_violation(rows, layers.support, region)
@@ -310,26 +310,6 @@ def solve_leaf(layers: Layers, row: Rows, region: Ball | Box) -> tuple[Multiplie
     gamma = torch.from_numpy(weights[: len(own)])[None]
     beta = torch.from_numpy(weights[len(own) :])[None]
     return Multipliers(torch.zeros_like(row.lower), gamma, beta), torch.from_numpy(steps)[None]
-
-
-def _functions_of_steps(layers: Layers, is_active: Tensor) -> tuple[Tensor, Tensor]:
-    """Arguments and specifications as functions of steps and the constant: (K, inputs + 1)."""
-    one = torch.zeros(1, layers.inputs + 1, dtype=torch.float64)
-    one[0, layers.inputs] = 1.0
-    columns, arguments = one, one[:0]
-    for block in layers.blocks:
-        found = _composed(block, columns)
-        units = is_active[len(arguments) : len(arguments) + len(block), None]
-        columns = torch.cat([columns, torch.where(units, found, 0.0)])
-        arguments = torch.cat([arguments, found])
-    return arguments, _composed(layers.specs, columns)
-
-
-def _composed(block: Block, columns: Tensor) -> Tensor:
-    found = block.earlier @ columns
-    if block.steps is not None:
-        found[:, :-1] += block.steps
-    return found
 
 
 def _least_violation(
