@@ -6,7 +6,7 @@ import argparse
 from importlib import import_module
 from pathlib import Path
 
-from benchmarks.records import Log, Options
+from benchmarks.records import Log, Options, PeerOptions
 
 NAMES = {
     "attacks": "published lower bounds that the minimum-norm attack refutes",
@@ -23,6 +23,7 @@ NAMES = {
     "arithmetic": "what proofs for floating point cost, beside those in real arithmetic",
     "float_errors": "errors of floating point that executions show, beside those that are allowed",
     "fragile": "networks made to break proofs in floating point: proofs that cover a break",
+    "peers": "25 instances beside the published figures of alpha-beta-CROWN; 100 unseen ones",
     "limits": "memory and time after the limit on convSmallRELU__Point",
 }
 
@@ -37,16 +38,29 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(NAMES)}")
     parser.add_argument("--images", type=int, metavar="N", help="only the first N")
     parser.add_argument("--seed", type=_range, metavar="A:B", help="random networks from A below B")
-    parser.add_argument("--budget", type=float, metavar="S", help="wall seconds an instance")
+    parser.add_argument(
+        "--budget", "--seconds", type=float, metavar="S", help="wall seconds an instance"
+    )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="worker processes (1)")
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="append results as JSON lines; skip what is there"
+    )
+    peers = parser.add_argument_group("peers")
+    peers.add_argument(
+        "--instances", default="", metavar="TEXT", help="only those whose name holds this"
+    )
+    peers.add_argument(
+        "--unseen", action="store_true", help="100 instances that nobody tuned on, not the table"
+    )
+    peers.add_argument(
+        "--before", type=Path, metavar="DIR", help="another checkout of radii, measured in turn"
     )
     args = parser.parse_args()
     for name in args.names:
         if name not in NAMES:
             parser.error(f"'{name}' is not one of {', '.join(NAMES)}")
-    options = Options(Log.open(args.out), args.images, args.budget, args.jobs, args.seed)
+    beside = PeerOptions(args.instances, args.unseen, args.before)
+    options = Options(Log.open(args.out), args.images, args.budget, args.jobs, args.seed, beside)
     for name in args.names or NAMES:
         import_module(f"benchmarks.{name}").main(options)
 

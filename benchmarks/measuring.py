@@ -101,9 +101,9 @@ def progress(record: Record) -> None:
     )
 
 
-def is_closed(record: Record) -> bool:
+def is_closed(record: Record, grid: Grid = GRID) -> bool:
     """No grid value lies between the two sides."""
-    return _below(record) >= _open_end(record)
+    return _below(record, grid) >= _open_end(record, grid)
 
 
 def width(record: Record) -> float:
@@ -115,11 +115,11 @@ def mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else float("nan")
 
 
-def _below(record: Record) -> int:
+def _below(record: Record, grid: Grid) -> int:
     """How many grid values the lower side has passed."""
-    count = GRID.count_below(record.lower)
-    return count + (count < len(GRID) and GRID[count] <= record.lower)
+    count = grid.count_below(record.lower)
+    return count + (count < len(grid) and grid[count] <= record.lower)
 
 
-def _open_end(record: Record) -> int:
-    return len(GRID) if record.upper is None else GRID.count_below(record.upper)
+def _open_end(record: Record, grid: Grid) -> int:
+    return len(grid) if record.upper is None else grid.count_below(record.upper)

@@ -12,7 +12,15 @@ from radii.networks import Network, load_network
 from radii.properties import OneToAny
 from radii.queries import Instance
 
-DATA = Path(__file__).parents[2] / "shared" / "data" / "jair"
+
+def _shared() -> Path:
+    """`../shared/data`; a checkout that is a work tree may lie deeper than the project."""
+    places = [folder / "shared" / "data" for folder in Path(__file__).parents[2:]]
+    return next((place for place in places if place.is_dir()), places[0])
+
+
+SHARED = _shared()
+DATA = SHARED / "jair"
 
 
 def is_here() -> bool:

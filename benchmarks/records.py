@@ -81,6 +81,19 @@ def _read(path: Path) -> Iterator[Record]:
 
 
 @dataclass(frozen=True, slots=True)
+class PeerOptions:
+    """Of the comparison with peers: what is measured, and beside what.
+
+    `instances` is a part of the names of those that are measured, `before` another checkout of
+    radii.
+    """
+
+    instances: str = ""
+    unseen: bool = False
+    before: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """How much to measure; None: as much as the benchmark's table demands."""
 
@@ -89,3 +102,4 @@ class Options:
     budget: float | None = None
     jobs: int = 1
     seeds: range | None = None
+    peers: PeerOptions = PeerOptions()

@@ -27,8 +27,11 @@ class Watched:
     peak_bytes: int
 
 
-def radii(*arguments: object) -> Watched:
-    """`radii ARGUMENTS` on one thread."""
+def radii(*arguments: object, checkout: Path | None = None) -> Watched:
+    """`radii ARGUMENTS` on one thread; by the code of another checkout, if one is given."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    if checkout is not None:
+        environment["PYTHONPATH"] = str(checkout / "src")
     command = [sys.executable, "-c", "from radii.cli import main; raise SystemExit(main())"]
     started, peak = time.monotonic(), 0
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
@@ -36,7 +39,7 @@ def radii(*arguments: object) -> Watched:
             [*command, *map(str, arguments)],
             stdout=output,
             stderr=errors,
-            env={**os.environ, "OMP_NUM_THREADS": "1"},
+            env=environment,
         )
         try:
             while process.poll() is None:

@@ -56,7 +56,8 @@ def test_show_json_keeps_its_contract(results: Path, capsys: pytest.CaptureFixtu
     first, second, wrong, tie = network["instances"]
     assert list(first) == [
         *("input", "label", "predicted", "correct", "target", "lower", "upper"),
-        *("witness_class", "seconds", "queries", "missing", "cancelled", "arithmetic"),
+        *("witness_class", "seconds", "cpu_seconds", "queries", "missing", "cancelled"),
+        "arithmetic",
     ]
     assert network["arithmetic"] == "float"
     assert [m["arithmetic"] for m in network["instances"]] == ["float", "float", None, None]

@@ -146,6 +146,7 @@ def _instance_object(m: Measurement) -> dict[str, Any]:
         "upper": None if math.isinf(m.bracket.upper) else m.bracket.upper,
         "witness_class": m.witness_class,
         "seconds": round(m.seconds, 6),
+        "cpu_seconds": None if m.cpu_seconds is None else round(m.cpu_seconds, 6),
         "queries": m.queries,
         "missing": m.missing,
         "cancelled": m.cancelled,

@@ -1,0 +1,67 @@
+"""How the comparison with peers judges, and what it takes as measured already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from benchmarks.peer_instances import ALPHA_BETA_CROWN, OPEN, UNSEEN, Peer, Subject
+from benchmarks.peers import Side, measured, standing
+from benchmarks.records import Log, Options, Record
+
+from radii.queries import Grid
+
+GRID = Grid.parse("0.001:0.4:0.002")
+
+
+def _record(lower: float, upper: float | None, seconds: float = 60.0) -> Record:
+    return Record(
+        network="n",
+        case="0",
+        method="m",
+        budget=60.0,
+        lower=lower,
+        upper=upper,
+        seconds=seconds,
+    )
+
+
+@pytest.mark.parametrize(
+    ("ours", "peer", "expected"),
+    [
+        (_record(0.083, 0.0845, 5.0), Peer(4.4), "behind"),
+        (_record(0.083, 0.0845, 4.5), Peer(4.4), "equal"),
+        (_record(0.083, 0.0845, 0.7), Peer(4.4), "ahead"),
+        (_record(0.083, 0.0858), Peer(4.4), "behind"),
+        (_record(0.083, 0.0845, 59.0), Peer(lower=0.083), "ahead"),
+        (_record(0.083, 0.0845, 59.0), OPEN, "ahead"),
+        (_record(0.031, 0.07), Peer(lower=0.031), "equal"),
+        (_record(0.031, 0.07), Peer(lower=0.033), "behind"),
+        (_record(0.031, None), Peer(lower=0.029), "ahead"),
+        (_record(0.031, 0.07), OPEN, "both open"),
+        (_record(0.031, 0.07), None, "-"),
+    ],
+)
+def test_closed_beats_open_then_time_then_lower(
+    ours: Record, peer: Peer | None, expected: str
+) -> None:
+    assert standing(ours, GRID, peer) == expected
+
+
+def test_the_table_has_25_instances_with_a_peer_and_100_are_unseen() -> None:
+    assert sum(peer is not None for peer in ALPHA_BETA_CROWN.values()) == 25
+    unseen = [subject for subjects in UNSEEN.values() for subject in subjects]
+    assert len(set(unseen)) == 100
+    assert not set(unseen) & set(ALPHA_BETA_CROWN)
+
+
+def test_what_was_measured_with_other_code_is_not_taken(tmp_path: Path) -> None:
+    code = tmp_path / "src" / "radii"
+    code.mkdir(parents=True)
+    (code / "one.py").write_text("a = 1\n")
+    side, subject = Side("radii", tmp_path), Subject("mnist-net", 51)
+    log = Log()
+    known = log.add(Record(network="mnist-net", case="51", method=side.method, budget=60.0))
+    assert measured(side, subject, 60.0, Options(log)) is known
+    (code / "one.py").write_text("a = 2\n")
+    assert log.find("mnist-net", 51, side.method, 60.0) is None
