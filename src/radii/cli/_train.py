@@ -36,8 +36,9 @@ network.onnx, card.json, card.md and checkpoint.pt.
 regimes:        standard, augmentation-uniform, augmentation-fgsm, fgsm, pgd, sr, scr, lr, ibp,
                 crown-ibp, each with parameters as in pgd:eps=0.1,steps=7; see docs/training.md
 architectures:  dense:30, dense:100-50, dense:30-clamp, relu_3_50, net_256x4, mnist_nn, mnist_net,
-                convSmall, convMed, conv_big, resnet_4b, gtsrb_6_256, gtsrb_7_1024,
-                gtsrb_cnn_deep_game, gtsrb_cnn_vnncomp23; for images and classes of any data set
+                convSmall, convMed, conv_big, resnet_4b, resnet:16/2-16-32/2+100, gtsrb_6_256,
+                gtsrb_7_1024, gtsrb_cnn_deep_game, gtsrb_cnn_vnncomp23; for images and classes of
+                any data set
 """
 
 MOST_THREADS = 1024

@@ -104,6 +104,10 @@ def _layers(name: str, shape: Shape, classes: int) -> list[nn.Module]:
         kernels = [_sizes(name, layer, "x") for layer in found[1].split("-")]
         widths = _sizes(name, found[2]) if found[2] else []
         return _strided(name, shape, kernels, widths, classes, _activation(name, found[3]))
+    if found := re.fullmatch(r"resnet:([\d/-]+)(?:\+([\d-]+))?", name):
+        blocks = [_sizes(name, block, "/") for block in found[1].split("-")]
+        widths = _sizes(name, found[2]) if found[2] else []
+        return _residual(name, shape, blocks, widths, classes)
     if found := re.fullmatch(r"(?:dense:|mlp-)([1-9]\d{0,4}(?:-[1-9]\d{0,4})*)(-clamp)?", name):
         layers = _dense(shape, [int(width) for width in found[1].split("-")], classes)
         return [*layers, nn.Hardtanh(-CLAMP, CLAMP)] if found[2] else layers
@@ -114,8 +118,8 @@ def _layers(name: str, shape: Shape, classes: int) -> list[nn.Module]:
 
 
 GENERAL_FORMS = (
-    "dense:30, dense:100-50, dense:30-clamp, dense:64-64@tanh, conv:8x5-16x5+64@relu, relu_3_50, "
-    "net_256x4, gtsrb_6_256"
+    "dense:30, dense:100-50, dense:30-clamp, dense:64-64@tanh, conv:8x5-16x5+64@relu, "
+    "resnet:16/2-16-32/2+100, relu_3_50, net_256x4, gtsrb_6_256"
 )
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -174,6 +178,28 @@ def _strided(
         for filters, kernel in kernels:
             grown.conv(filters, kernel, 2, kernel // 2).then(activation())
         return grown.dense(widths, classes, activation)
+
+    return _of_images(name, shape, build)
+
+
+def _residual(
+    name: str,
+    shape: Shape,
+    blocks: Sequence[Sequence[int]],
+    widths: Sequence[int],
+    classes: int,
+) -> list[nn.Module]:
+    """A 3x3 convolution of FILTERS/STRIDE, then a residual block for each other one, then dense
+    layers; a stride that is not given is 1."""
+    if any(len(block) > 2 for block in blocks):
+        raise SpecificationError(f"architecture '{name}': a block is FILTERS/STRIDE, as 16/2")
+
+    def build() -> list[nn.Module]:
+        (filters, stride), *others = ([*block, 1][:2] for block in blocks)
+        grown = _LayerStack(shape).conv(filters, 3, stride, 1).relu()
+        for filters, stride in others:
+            grown.block(filters, stride).relu()
+        return grown.dense(widths, classes)
 
     return _of_images(name, shape, build)
 
