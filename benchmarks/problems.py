@@ -145,7 +145,7 @@ def _forward(layers: Layers, x: Float64) -> Float64:
 def _layers(net: Network) -> Layers:
     """The dense layers of a chain of them."""
     stages = (*fuse(net).stages, fuse(net).output)
-    return [(next(iter(stage.maps.values())).toarray(), stage.offset) for stage in stages]
+    return [(next(iter(stage.matrices.values())).toarray(), stage.offset) for stage in stages]
 
 
 def _deeper(layers: Layers, extra: int) -> Layers:

@@ -178,7 +178,7 @@ class ObservedRegion:
         """Values that the file does not have are computed exactly: their errors are added."""
         hidden = {i: self.value_errors[i] for i in stage.maps if i and i not in known}
         errors = {i: error for i, error in hidden.items() if error is not None}
-        return sum((abs(stage.maps[i]) @ error for i, error in errors.items()), start=0.0)
+        return sum((abs(stage.matrices[i]) @ error for i, error in errors.items()), start=0.0)
 
 
 def _reshaped(graph: Graph, nodes: Mapping[int, Array]) -> dict[int, Array]:

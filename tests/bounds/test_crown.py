@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from radii.bounds import (
     interval_bounds,
     without_softmax,
 )
-from radii.networks import Interval, Network
+from radii.networks import Interval, LinearMap, MatrixMap, Network, SparseMap
 from radii.properties import Halfspaces
 from radii.testing import LinearClassifier, NetworkFamily, Sketch, random_network
 from radii.verdicts import REAL
@@ -182,15 +183,25 @@ def test_a_relu_network_has_the_bounds_computed_by_hand() -> None:
     assert float(found.high) == pytest.approx(3.0, abs=1e-9)
 
 
-def test_sparse_maps_give_the_same_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    network = random_network(NetworkFamily.POOLING, 2)
+@pytest.mark.parametrize("family", [NetworkFamily.POOLING, NetworkFamily.RESIDUAL])
+@pytest.mark.parametrize("form", ["structured", "dense", "sparse"])
+def test_the_form_of_maps_does_not_change_bounds(
+    family: NetworkFamily, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = random_network(family, 2)
     regions = regions_of(network, 2, Norm.LINF)
-    dense = alpha_crown_bounds(network, regions, arithmetic=REAL)
-    monkeypatch.setattr("radii.bounds._affine_maps.DENSE_ENTRIES", 0)
-    monkeypatch.setattr("radii.bounds._affine_maps.DENSE_SHARE", 2.0)
-    sparse = alpha_crown_bounds(network, regions, arithmetic=REAL)
-    torch.testing.assert_close(sparse.low, dense.low, rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(sparse.high, dense.high, rtol=1e-9, atol=1e-9)
+    expected = alpha_crown_bounds(network, regions, arithmetic=REAL)
+
+    def formed(held: LinearMap, _: float) -> LinearMap:
+        matrix = held.matrix()
+        dense = MatrixMap(torch.from_numpy(matrix.toarray()))
+        return {"structured": held, "dense": dense, "sparse": SparseMap(matrix)}[form]
+
+    monkeypatch.setattr("radii.bounds._affine_maps._fastest", formed)
+    monkeypatch.setattr("radii.bounds._affine_maps._prepared", WeakKeyDictionary())
+    found = alpha_crown_bounds(network, regions, arithmetic=REAL)
+    torch.testing.assert_close(found.low, expected.low, rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(found.high, expected.high, rtol=1e-9, atol=1e-9)
 
 
 def test_parts_give_the_same_bounds(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 import torch
 
-from radii.bounds import Fusion, fuse, hinges_of, windows_of
+from radii.bounds import Fusion, fuse, hinges_of, layered, windows_of
 from radii.errors import UnsupportedQuery
-from radii.networks import MaxPool, Network
+from radii.networks import ComposedMap, ConvolutionMap, MaxPool, Network, from_torch
 from radii.testing import NetworkFamily, Sketch, random_network
 
 
@@ -17,7 +19,7 @@ def run_fused(fusion: Fusion, x: np.ndarray) -> np.ndarray:
     values = {0: x}
     for stage in (*fusion.stages, fusion.output):
         read: np.ndarray = stage.offset + sum(
-            matrix @ values[i] for i, matrix in stage.maps.items()
+            matrix @ values[i] for i, matrix in stage.matrices.items()
         )
         if stage is fusion.output:
             return read
@@ -89,3 +91,45 @@ def test_smooth_operators_have_no_pieces() -> None:
     stage = fuse(network).stages[0]
     with pytest.raises(UnsupportedQuery, match="Tanh"):
         hinges_of(stage.operator, stage.shape, stage.shape)
+
+
+def test_structure_is_kept_and_small_chains_become_one_matrix() -> None:
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3, padding=1),
+        torch.nn.BatchNorm2d(4),
+        torch.nn.ReLU(),
+        torch.nn.Conv2d(4, 8, 3, 2, 1),
+        torch.nn.AvgPool2d(2),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(128, 3),
+    )
+    network = from_torch(module.eval(), input_shape=(1, 16, 16), domain=(0, 1))
+    first, second = fuse(network).stages
+    assert {type(held) for held in first.maps.values()} == {ConvolutionMap}
+    assert {type(held) for held in second.maps.values()} == {ComposedMap}
+    (held,) = second.maps.values()
+    assert second.rounded == held.rounded > 0
+    assert_same(network)
+    layers = layered(fuse(network)).layers
+    assert type(next(iter(layers[1].maps.values()))) is not ComposedMap
+
+
+def test_values_that_cancel_are_not_read() -> None:
+    sketch = Sketch([1, 4])
+    hidden = sketch.apply("Relu", "x")
+    network = sketch.network(
+        sketch.apply("Add", sketch.apply("Sub", "x", "x"), hidden), domain=(-1, 1)
+    )
+    output = fuse(network).output
+    assert set(output.maps) == {1} and output.leaves == (0, 1)
+    assert_same(network)
+
+
+def test_a_fusion_travels_to_another_process() -> None:
+    fusion = fuse(random_network(NetworkFamily.RESIDUAL, 0))
+    again = pickle.loads(pickle.dumps(fusion))
+    for stage, other in zip(fusion.stages, again.stages, strict=True):
+        for source, matrix in stage.matrices.items():
+            assert (other.matrices[source] != matrix).nnz == 0

@@ -5,21 +5,43 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from weakref import WeakKeyDictionary
 
 import torch
-from scipy.sparse import csr_array
 from torch import Tensor
 
 from radii.bounds._float_errors import FloatErrors
 from radii.bounds._relu_form import Fusion, Stage
-from radii.networks import BOUND_EXTRA_TERMS, Hinges, Interval, Operator
+from radii.networks import (
+    BOUND_EXTRA_TERMS,
+    ComposedMap,
+    Hinges,
+    Interval,
+    LinearMap,
+    MatrixMap,
+    Operator,
+    SelectionMap,
+    SparseMap,
+    SumMap,
+    composed,
+)
 from radii.verdicts import FLOAT, Arithmetic
 
-DENSE_ENTRIES = 1 << 22
-"""Matrices up to this size are kept dense: 32 MB in float64."""
+DENSE_ENTRIES = 1 << 16
+"""Matrices up to this size are dense: 0.5 MB in float64."""
 
-DENSE_SHARE = 0.05
-"""Larger ones as well, if this share of the entries is not zero."""
+DENSE_SHARE = {torch.float64: 0.25, torch.float32: 0.7}
+"""Larger ones as well, if the structured map does this share of their multiplications: on a CPU
+matrix products do 36 and 70 GFLOP/s, convolutions of 16 channels and more 9 and 50 to 90."""
+
+COMPOSED_WORK = 1 << 22
+"""Several maps in a row or side by side become one sparse matrix, if it is smaller than they are;
+that is looked at for maps up to this many multiplications."""
+
+Type = tuple[torch.dtype, torch.device]
+
+_prepared: WeakKeyDictionary[LinearMap, dict[Type, LinearMap]] = WeakKeyDictionary()
+
 
 FUSED_ROUNDING = 2.0**-40
 """What entries of fused maps may be off, relative to what was added up for them, in float64."""
@@ -31,55 +53,28 @@ def slack(size: Tensor, terms: int) -> Tensor:
     return size * (numbers.eps * (terms + BOUND_EXTRA_TERMS) + FUSED_ROUNDING) + numbers.tiny
 
 
-class AffineMap:
-    """A matrix; rows and points are row vectors along the last axis."""
-
-    def __init__(
-        self, matrix: csr_array, dtype: torch.dtype, device: torch.device | str = "cpu"
-    ) -> None:
-        entries = matrix.shape[0] * matrix.shape[1]
-        self.is_dense = entries <= DENSE_ENTRIES or matrix.nnz > DENSE_SHARE * entries
-        if self.is_dense:
-            self.matrix = torch.tensor(matrix.toarray(), dtype=dtype, device=device)
-        else:
-            held = matrix.tocoo()
-            places = torch.stack([torch.tensor(held.row), torch.tensor(held.col)]).long()
-            values = torch.tensor(held.data, dtype=dtype)
-            self.matrix = torch.sparse_coo_tensor(
-                places, values, matrix.shape, device=device, check_invariants=True
-            ).coalesce()
-        self.transposed = self.matrix.t() if self.is_dense else self.matrix.t().coalesce()
-        self.magnitude = self.matrix.abs()
-
-    def pulled(self, rows: Tensor) -> Tensor:
-        """rows @ matrix: coefficients on the result become coefficients on the argument."""
-        if self.is_dense:
-            return rows @ self.matrix
-        return _sparse_product(self.transposed, rows)
-
-    def pushed(self, points: Tensor) -> Tensor:
-        """The map's values, one point in each row."""
-        if self.is_dense:
-            return points @ self.transposed
-        return _sparse_product(self.matrix, points)
-
-    def spread(self, radii: Tensor) -> Tensor:
-        """The same with the absolute values of the entries."""
-        if self.is_dense:
-            return radii @ self.magnitude.t()
-        return _sparse_product(self.magnitude, radii)
-
-    def chosen(self, units: Tensor) -> Tensor:
-        """Some rows of the matrix, dense, in place of their numbers."""
-        rows = self.matrix.index_select(0, units.flatten())
-        dense = rows if self.is_dense else rows.to_dense()
-        return dense.reshape(*units.shape, -1)
+def prepared(held: LinearMap, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearMap:
+    """A map in a number type on a device, in the form that is fastest there; made once."""
+    known = _prepared.setdefault(held, {})
+    key = dtype, torch.device(device)
+    if key not in known:
+        known[key] = _fastest(held, DENSE_SHARE[dtype]).to(dtype, device)
+    return known[key]
 
 
-def _sparse_product(matrix: Tensor, rows: Tensor) -> Tensor:
-    """rows @ matrix.T for a sparse matrix."""
-    product: Tensor = torch.sparse.mm(matrix, rows.flatten(0, -2).t())
-    return product.t().reshape(*rows.shape[:-1], -1)
+def _fastest(held: LinearMap, dense_share: float) -> LinearMap:
+    """A matrix where that is small, or little larger than what it replaces."""
+    entries = held.inputs * held.outputs
+    if held.dense is not None:
+        return held
+    if entries <= max(DENSE_ENTRIES, held.work / dense_share):
+        return MatrixMap(torch.from_numpy(held.matrix().toarray()), rounded=held.rounded)
+    if isinstance(held, ComposedMap | SumMap) and held.work <= COMPOSED_WORK:
+        # Besides, the absolute values of a product are smaller than the product of theirs.
+        matrix = held.matrix()
+        if matrix.nnz <= held.work:
+            return SparseMap(matrix, rounded=held.rounded)
+    return held
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +88,7 @@ class Layer:
     node: int
     operator: Operator
     shape: tuple[int, ...]
-    maps: dict[int, AffineMap]
+    maps: dict[int, LinearMap]
     offset: Tensor
     rounding: Rounding
     hinges: Hinges | None = None
@@ -105,10 +100,9 @@ class Layer:
 
     @property
     def terms(self) -> int:
-        """The most products that are summed up for one argument, or for a row of coefficients
-        that passes through the layer."""
-        read = sum(held.matrix.shape[1] for held in self.maps.values()) + len(self.maps)
-        return max(read, self.size) + self.rounding.depth
+        """The most products that are summed up for one argument, or for one coefficient that is
+        pulled through the layer's maps."""
+        return sum(held.terms + 1 for held in self.maps.values()) + self.rounding.depth
 
     @property
     def reads_input_only(self) -> bool:
@@ -131,7 +125,9 @@ class Layer:
             middle = middle + held.pushed(centre)
             radius = radius + held.spread(spread)
             size = size + held.spread(centre.abs() + spread)
-        loss = slack(size, self.terms) + self.rounding.of(values, errors).to(size)
+        # A row of coefficients adds up the offsets of all arguments.
+        own = slack(self.offset.abs(), self.size + self.rounding.depth)
+        loss = slack(size, self.terms) + own + self.rounding.of(values, errors).to(size)
         radius = radius + loss
         unknown = ~torch.isfinite(middle) | ~torch.isfinite(radius)
         low = torch.where(unknown, -torch.inf, middle - radius)
@@ -159,7 +155,12 @@ class Rounding:
         sizes = {leaf: values[leaf].magnitude for leaf in self.stage.leaves}
         given = {leaf: errors[leaf] for leaf in self.stage.leaves if leaf in errors}
         error = self.errors.of_arguments(
-            self.stage.source, self.stage.between, sizes, given, self.behind
+            self.stage.source,
+            self.stage.between,
+            sizes,
+            given,
+            self.behind,
+            self.stage.rounded,
         )
         return error if self.places is None else error[:, self.places]
 
@@ -201,7 +202,7 @@ def layered(
         node=last.node,
         operator=last.operator,
         shape=last.shape,
-        maps={i: AffineMap(matrix, dtype, device) for i, matrix in last.maps.items()},
+        maps={i: prepared(held, dtype, device) for i, held in last.maps.items()},
         offset=torch.tensor(last.offset, dtype=dtype, device=device),
         rounding=Rounding(errors, last, depth, behind=fusion.behind),
     )
@@ -220,14 +221,16 @@ def _layer(
     if hinges is not None:
         shape = result
         if shape != stage.shape:
-            maps = {i: csr_array(matrix[hinges.sources]) for i, matrix in maps.items()}
+            places = torch.from_numpy(hinges.sources.copy())
+            taken = SelectionMap(places, len(offset))
+            maps = {i: composed(held, taken) for i, held in maps.items()}
             offset = offset[hinges.sources]
-            rounding = replace(rounding, places=torch.from_numpy(hinges.sources.copy()))
+            rounding = replace(rounding, places=places)
     return Layer(
         node=stage.node,
         operator=copy.deepcopy(stage.operator).to(device, dtype),
         shape=shape,
-        maps={i: AffineMap(matrix, dtype, device) for i, matrix in maps.items()},
+        maps={i: prepared(held, dtype, device) for i, held in maps.items()},
         offset=torch.tensor(offset, dtype=dtype, device=device),
         rounding=rounding,
         hinges=hinges,

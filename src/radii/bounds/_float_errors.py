@@ -55,8 +55,15 @@ OWN_ROUNDING = 2.0**-30
 """What these sums themselves may be off in float64, relative: for up to a million terms."""
 
 FUSING_ROUNDING = 2.0**-52
-"""What fusing an operator into an affine map rounds for each term, relative to what it adds up: in
-float64, so that it matters for files in float64 and in real arithmetic only."""
+"""What one rounding in fusing operators to a linear map and an offset may be off: twice the unit
+roundoff of float64, so that it matters for files in float64 and in real arithmetic only.
+
+An entry of a product of several matrices, in whatever order they are multiplied, is a sum over
+paths. If each path's product was rounded n times at most, the entry is off by gamma_n of the sum of
+their absolute values, and what the map gives by gamma_n |W_k| ... |W_1| |x|: of the size that is
+added up here, operator by operator. Maps count their n (`LinearMap.rounded`, that of a later
+`matrix()` included); offsets are computed by the operators themselves, so that their n is that of
+the network's own sums."""
 
 SINGLE_FACTOR_ROUNDINGS = 3
 """Of a factor that ONNX Runtime moves to the other side of a product: it becomes a float32, in
@@ -108,12 +115,14 @@ class FloatErrors:
         sizes: Mapping[int, Tensor],
         errors: Mapping[int, Tensor],
         behind: Operator | None = None,
+        fused: int = 0,
     ) -> Tensor:
         """E for the value of node `source`, (regions, entries), in float64 on the CPU.
 
         `between` are the affine nodes up to it; `sizes` has for each node before them the largest
         absolute values that it gives, `errors` its D, where that is not 0; (regions, entries) each.
-        A log-softmax `behind` it adds what differences of its values may be off.
+        A log-softmax `behind` it adds what differences of its values may be off. `fused` is how
+        often the entries of the fused map were rounded.
         """
         held = {node: self._leaf(node, size, errors.get(node)) for node, size in sizes.items()}
         is_safe = torch.stack([self._is_safe(each) for each in held.values()]).all(0)
@@ -122,7 +131,7 @@ class FloatErrors:
             held[index] = self._through(node.operator, [held[i] for i in node.inputs])
             is_safe &= self._is_safe(held[index])
         arguments = held[source]
-        error = self._total(arguments)
+        error = self._total(arguments, fused)
         if isinstance(behind, LogSoftmax):
             reached = arguments.size + error
             error = error + self.of_logarithms(reached)
@@ -191,10 +200,10 @@ class FloatErrors:
         roundings = 0 if is_power_of_two else SINGLE_FACTOR_ROUNDINGS
         return roundings * FLOAT32_ROUNDOFF * self.arithmetic.widening
 
-    def _total(self, held: _NodeErrors) -> Tensor:
+    def _total(self, held: _NodeErrors, fused: int) -> Tensor:
         """How far a value may be off: what its sum rounds, and the errors that it is handed."""
         gamma = self._gamma(held)
-        share = gamma + held.roundings * FUSING_ROUNDING + held.narrowing
+        share = gamma + max(held.roundings, fused) * FUSING_ROUNDING + held.narrowing
         own = held.size * (share * (1 + OWN_ROUNDING))
         return own if held.error is None else own + held.error * (1 + gamma)
 

@@ -1,8 +1,8 @@
 """A graph reduced to its nonlinear nodes and affine maps; and as layers of ReLU units.
 
 Between two nonlinear nodes a network is affine, whatever operators do it: normalisation, residual
-sums, convolutions, reshapes. One sparse matrix for each pair replaces them (`fuse`). Its rows are
-gradients, so no operator needs a rule of its own.
+sums, convolutions, reshapes. One linear map for each pair replaces them (`fuse`), put together of
+what the operators say of themselves, and with their structure: a convolution stays one.
 
 A piecewise-linear network is then brought to layers of ReLU units that are affine in what lies
 before them (`relu_form`). A leaky ReLU is a line plus a ReLU, a clip two of them, a maximum a chain
@@ -23,16 +23,23 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
-from scipy.sparse import csr_array, hstack, identity, vstack
-from torch import Tensor
+from scipy.sparse import csr_array, hstack, identity
 
 from radii.errors import UnsupportedQuery
-from radii.networks import Graph, Hinges, Network, NumberType, Operator, OperatorKind
+from radii.networks import (
+    Graph,
+    Hinges,
+    LinearMap,
+    Network,
+    NumberType,
+    Operator,
+    OperatorKind,
+    ScaleMap,
+    composed,
+    summed,
+)
 
 Float64 = npt.NDArray[np.float64]
-
-GRADIENTS_AT_ONCE = 1 << 22
-"""How many numbers a batch of gradients may hold at one node: 32 MB in float64."""
 
 FUSIONS_KEPT = 16
 """How many networks' fusions are kept: a worker rarely alternates between more, ensembles do."""
@@ -40,21 +47,31 @@ FUSIONS_KEPT = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """What one node reads: `sum of maps[i] @ value of node i, flattened, + offset`.
+    """What one node reads: `sum of maps[i] of the value of node i, flattened, + offset`.
 
     The i are the input (node 0) and earlier nonlinear nodes. `node` is the nonlinear node that
     reads it, or the graph's output; `source` is the node whose value it is. `leaves` are all nodes
-    that it is affine in, those whose map is 0 too, and `between` the affine nodes that compute it.
+    that it is affine in, also those whose map is 0, and `between` the affine nodes that compute it.
     """
 
     node: int
     source: int
     operator: Operator
     shape: tuple[int, ...]
-    maps: dict[int, csr_array]
+    maps: dict[int, LinearMap]
     offset: Float64
     leaves: tuple[int, ...]
     between: tuple[int, ...]
+
+    @property
+    def matrices(self) -> dict[int, csr_array]:
+        """The maps as matrices, made on first use."""
+        return {source: held.matrix() for source, held in self.maps.items()}
+
+    @property
+    def rounded(self) -> int:
+        """How often entries of the maps, or of their matrices, were rounded at most."""
+        return max((held.rounded for held in self.maps.values()), default=0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,25 +133,14 @@ def _ancestors(graph: Graph, target: int) -> list[int]:
 
 def _stage(graph: Graph, node: int, source: int) -> Stage:
     leaves, between = _affine_part(graph, source)
-    size = graph.nodes[source].size
-    largest = max(graph.nodes[i].size for i in (*leaves, *between))
-    step = max(1, min(size, GRADIENTS_AT_ONCE // largest))
-    parts: dict[int, list[csr_array]] = {leaf: [] for leaf in leaves}
-    offset = np.zeros(size)
-    for first in range(0, size, step):
-        rows = range(first, min(first + step, size))
-        values, gradients = _gradients(graph, leaves, between, source, rows)
-        offset[rows.start : rows.stop] = values
-        for leaf in leaves:
-            parts[leaf].append(csr_array(gradients[leaf]))
-    maps = {leaf: csr_array(vstack(parts[leaf])) for leaf in leaves}
+    maps = _maps(graph, leaves, between, source)
     return Stage(
         node=node,
         source=source,
         operator=graph.nodes[node].operator,
         shape=graph.nodes[source].shape,
-        maps={leaf: matrix for leaf, matrix in maps.items() if matrix.nnz},
-        offset=offset,
+        maps={leaf: maps[leaf] for leaf in leaves if not maps[leaf].is_zero},
+        offset=_offset(graph, leaves, between, source),
         leaves=tuple(leaves),
         between=tuple(between),
     )
@@ -153,28 +159,35 @@ def _affine_part(graph: Graph, source: int) -> tuple[list[int], list[int]]:
     return sorted(leaves), sorted(between)
 
 
-def _gradients(
-    graph: Graph, leaves: Sequence[int], between: Sequence[int], source: int, rows: range
-) -> tuple[Float64, dict[int, Float64]]:
-    """The rows' constant parts and their gradients with respect to each leaf, one row each."""
-    count = len(rows)
-    values: dict[int, Tensor] = {
-        leaf: torch.zeros((count, *graph.nodes[leaf].shape), dtype=torch.float64).requires_grad_()
-        for leaf in leaves
+def _maps(
+    graph: Graph, leaves: Sequence[int], between: Sequence[int], source: int
+) -> dict[int, LinearMap]:
+    """The map of each leaf to the source: what its readers are mapped by, one after another."""
+    behind: dict[int, list[LinearMap]] = {index: [] for index in (*leaves, *between)}
+    behind[source].append(ScaleMap.identity(graph.nodes[source].size))
+    for index in reversed(between):
+        node = graph.nodes[index]
+        onward = summed(*behind.pop(index))
+        own = node.operator.linear_maps(*(graph.nodes[i].shape for i in node.inputs))
+        for i, held in zip(node.inputs, own, strict=True):
+            behind[i].append(composed(held, onward))
+    return {leaf: summed(*behind[leaf]) for leaf in leaves}
+
+
+def _offset(graph: Graph, leaves: Sequence[int], between: Sequence[int], source: int) -> Float64:
+    """The source's value where every leaf is 0, as the operators compute it in float64.
+
+    That rounds once for every term that `FloatErrors` counts, relative to the absolute values that
+    are added up there: what `FUSING_ROUNDING` grants.
+    """
+    values = {
+        leaf: torch.zeros((1, *graph.nodes[leaf].shape), dtype=torch.float64) for leaf in leaves
     }
-    inputs = [values[leaf] for leaf in leaves]
-    with torch.enable_grad():
+    with torch.no_grad():
         for index in between:
             node = graph.nodes[index]
             values[index] = node.operator(*(values[i] for i in node.inputs))
-        flat = values[source].reshape(count, -1)
-        chosen = flat[torch.arange(count), torch.arange(rows.start, rows.stop)]
-        slopes = torch.autograd.grad(chosen.sum(), inputs, allow_unused=True)
-    gradients = {}
-    for leaf, tensor, gradient in zip(leaves, inputs, slopes, strict=True):
-        filled = torch.zeros_like(tensor) if gradient is None else gradient
-        gradients[leaf] = filled.detach().reshape(count, -1).numpy()
-    return chosen.detach().numpy(), gradients
+    return np.asarray(values[source].flatten().numpy())
 
 
 Integers = npt.NDArray[np.int64]
@@ -283,7 +296,7 @@ class _Builder:
     def affine(self, stage: Stage) -> csr_array:
         """What the stage reads, as rows over the columns there are."""
         rows = self.constant(stage.offset)
-        for source, matrix in stage.maps.items():
+        for source, matrix in stage.matrices.items():
             rows = rows + matrix @ self.padded(self.values[source])
         return csr_array(rows)
 

@@ -166,11 +166,12 @@ def _is_output(fusion: Fusion) -> bool:
     last, output = fusion.stages[-1], fusion.output
     if not all(fusion.graph.nodes[i].operator.is_exact for i in output.between):
         return False
-    matrix = output.maps.get(last.node)
-    if set(output.maps) != {last.node} or matrix is None or np.any(output.offset != 0):
+    held = output.maps.get(last.node)
+    if set(output.maps) != {last.node} or held is None or np.any(output.offset != 0):
         return False
-    is_square = matrix.shape[0] == matrix.shape[1]
-    return bool(is_square and (matrix != identity(matrix.shape[0], format="csr")).nnz == 0)
+    if held.inputs != held.outputs:
+        return False
+    return bool((held.matrix() != identity(held.inputs, format="csr")).nnz == 0)
 
 
 def _compares(row: npt.NDArray[np.float64]) -> bool:

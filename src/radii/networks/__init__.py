@@ -55,12 +55,8 @@ from radii.networks.operators._base import (
     TanhCurve,
     WeightedSum,
 )
-from radii.networks.operators._convolution import (
-    BatchNorm,
-    Convolution,
-    TransposedConvolution,
-    Window,
-)
+from radii.networks.operators._convolution import BatchNorm, Convolution, TransposedConvolution
+from radii.networks.operators._convolution_maps import ConvolutionMap, TransposedMap, Window
 from radii.networks.operators._intervals import (
     BOUND_EXTRA_TERMS,
     ELEMENTARY_ULPS,
@@ -68,6 +64,8 @@ from radii.networks.operators._intervals import (
     next_above,
     sum_slack,
 )
+from radii.networks.operators._map_algebra import ComposedMap, SumMap, composed, summed
+from radii.networks.operators._maps import LinearMap, MatrixMap, ScaleMap, SelectionMap, SparseMap
 from radii.networks.operators._pooling import AveragePool, MaxPool, ReduceMean, ReduceSum
 from radii.networks.operators._products import Dense, MatMul, ProductFromLeft, ProductFromRight
 
@@ -82,8 +80,10 @@ __all__ = [
     "BatchNorm",
     "Cast",
     "Clip",
+    "ComposedMap",
     "Concat",
     "Convolution",
+    "ConvolutionMap",
     "Dense",
     "Divide",
     "DivideByConstant",
@@ -94,8 +94,10 @@ __all__ = [
     "Input",
     "Interval",
     "LeakyRelu",
+    "LinearMap",
     "LogSoftmax",
     "MatMul",
+    "MatrixMap",
     "MaxPool",
     "Multiply",
     "Network",
@@ -115,20 +117,26 @@ __all__ = [
     "Relu",
     "Reshape",
     "Scale",
+    "ScaleMap",
     "Select",
+    "SelectionMap",
     "Sigmoid",
     "Slice",
     "Softmax",
+    "SparseMap",
     "Subtract",
+    "SumMap",
     "SumOfProducts",
     "Tanh",
     "TanhCurve",
     "Transpose",
     "TransposedConvolution",
+    "TransposedMap",
     "WeightedSum",
     "Window",
     "as_network",
     "compare_with_replay",
+    "composed",
     "constant_outputs",
     "from_foolbox",
     "from_torch",
@@ -144,6 +152,7 @@ __all__ = [
     "softmax_ratio",
     "sorted_nodes",
     "sum_slack",
+    "summed",
     "without_last",
 ]
 

@@ -238,7 +238,9 @@ def _jacobian(
     error = last[0].numpy()
     waiting: dict[int, IntervalMatrix] = {}
     _pull(
-        waiting, fusion.output.maps, IntervalMatrix(np.eye(outputs), np.zeros((outputs, outputs)))
+        waiting,
+        fusion.output.matrices,
+        IntervalMatrix(np.eye(outputs), np.zeros((outputs, outputs))),
     )
     for number in range(len(fusion.stages) - 1, -1, -1):
         stage, arguments = fusion.stages[number], state.arguments[number]
@@ -254,7 +256,7 @@ def _jacobian(
         on_arguments = pulled_back(rows, stage, result, low, high)
         steep = np.abs(on_arguments.centre) + on_arguments.radius
         error = error + steep @ _of_arguments(layer, state.losses[number])
-        _pull(waiting, stage.maps, on_arguments)
+        _pull(waiting, stage.matrices, on_arguments)
     inputs = _input_size(fusion)
     nothing = IntervalMatrix(np.zeros((outputs, inputs)), np.zeros((outputs, inputs)))
     return waiting.get(0) or nothing, error

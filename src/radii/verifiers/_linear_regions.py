@@ -366,7 +366,7 @@ class Exploration:
 
     def _read(self, stage: Stage, bounds: StageBounds, values: dict[int, Affine]) -> Affine:
         """What the stage reads, with what the network rounds."""
-        return combined(stage.maps, stage.offset, values, self._sizes).widened(bounds.error)
+        return combined(stage.matrices, stage.offset, values, self._sizes).widened(bounds.error)
 
     @property
     def _sizes(self) -> Float64:

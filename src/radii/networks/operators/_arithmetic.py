@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -19,6 +20,8 @@ from radii.networks.operators._base import (
     with_rank,
 )
 from radii.networks.operators._intervals import Interval
+from radii.networks.operators._map_algebra import broadcast_map, composed
+from radii.networks.operators._maps import LinearMap, ScaleMap
 
 
 class _Elementwise(SumOfProducts):
@@ -48,6 +51,9 @@ class AddConstant(_WithConstant):
     def make_linear_part(self) -> AddConstant:
         return AddConstant(torch.zeros_like(self.constant))
 
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        return (broadcast_map(shapes[0], self.result_shape(*shapes)),)
+
     def factors(self) -> None:
         return None
 
@@ -55,6 +61,12 @@ class AddConstant(_WithConstant):
 class _WithFactor(_WithConstant):
     def single_factor(self) -> float | None:
         return abs(float(self.constant)) if self.constant.numel() == 1 else None
+
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        result = self.result_shape(*shapes)
+        ones = torch.ones((1, *shapes[0]), dtype=torch.float64)
+        factors = ScaleMap(self(ones).flatten(), rounded=1)
+        return (composed(broadcast_map(shapes[0], result), factors),)
 
 
 class Scale(_WithFactor):
@@ -83,6 +95,9 @@ class Cast(SumOfProducts):
     def terms(self, inputs: Sequence[Tensor], result: Tensor) -> int:
         return 1
 
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        return (ScaleMap.identity(math.prod(shapes[0])),)
+
 
 class Add(_Elementwise):
     """x + y of two values."""
@@ -92,6 +107,10 @@ class Add(_Elementwise):
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return with_rank(x, y.dim() - 1) + with_rank(y, x.dim() - 1)
+
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        result = self.result_shape(*shapes)
+        return tuple(broadcast_map(shape, result) for shape in shapes)
 
 
 class Subtract(_Elementwise):
@@ -105,6 +124,12 @@ class Subtract(_Elementwise):
 
     def make_magnitude(self) -> Add:
         return Add()
+
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        result = self.result_shape(*shapes)
+        first, second = (broadcast_map(shape, result) for shape in shapes)
+        negated = ScaleMap(-torch.ones(second.outputs, dtype=torch.float64))
+        return first, composed(second, negated)
 
 
 class Multiply(Operator):

@@ -24,6 +24,7 @@ from radii.networks.operators._base import (
     translates,
     with_rank,
 )
+from radii.networks.operators._maps import LinearMap, ScaleMap
 
 
 class _Movement(Operator):
@@ -47,6 +48,9 @@ class Reshape(_Movement):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[0], *self.shape)
+
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        return (ScaleMap.identity(math.prod(shapes[0])),)
 
 
 class Transpose(_Movement):

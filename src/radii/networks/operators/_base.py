@@ -9,6 +9,7 @@ raises an UnsupportedQuery where a proof would need it.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -18,10 +19,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 import torch
+from scipy.sparse import csr_array, vstack
 from torch import Tensor, nn
 
 from radii.errors import NetworkError, UnsupportedOperator, UnsupportedQuery
 from radii.networks.operators._intervals import Interval, sum_slack
+from radii.networks.operators._maps import LinearMap, SelectionMap, SparseMap
 
 if TYPE_CHECKING:
     import onnx
@@ -30,6 +33,9 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.generic]
 Shape = tuple[int, ...]
+
+GRADIENTS_AT_ONCE = 1 << 22
+"""How many numbers a batch of gradients may hold for one value: 32 MB in float64."""
 
 MAX_VALUES = 2**28
 """How many numbers one value of a network may hold for one input; more is taken for an error."""
@@ -93,8 +99,9 @@ class Operator(nn.Module):
     where `shape` is the shape that the value has in the ONNX graph with a batch of 1.
 
     An affine operator W x + b says `make_magnitude`, `make_linear_part` and `terms`, unless it
-    `is_exact`. A nonlinear one says `enclosure` and `value_error`, and `hinges`, `candidates`,
-    `curve` or `relaxation` for bounds that are tighter than intervals.
+    `is_exact`, and `linear_maps` where large values are to be fused fast. A nonlinear one says
+    `enclosure` and `value_error`, and `hinges`, `candidates`, `curve` or `relaxation` for bounds
+    that are tighter than intervals.
     """
 
     kind: ClassVar[OperatorKind] = OperatorKind.AFFINE
@@ -232,6 +239,48 @@ class Operator(nn.Module):
 
     starts_sum: ClassVar[bool] = False
     """What is added to its result is not added up together with what its inputs are sums of."""
+
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        """W of an affine operator, as one map of each input, from their shapes; in float64.
+
+        The operator's constants are in float64 when this is asked for. By default the matrix is
+        made of gradients, row by row, which is slow for large values.
+        """
+        if self.is_exact:
+            return tuple(self._selection(number, shapes) for number in range(len(shapes)))
+        return self._gradients(shapes)
+
+    @final
+    def _selection(self, number: int, shapes: tuple[Shape, ...]) -> SelectionMap:
+        """Where the entries of one input go: each is known by a number of its own."""
+        zeros = [torch.zeros((1, *shape), dtype=torch.float64) for shape in shapes]
+        size = zeros[number].numel()
+        numbers = torch.arange(1.0, size + 1, dtype=torch.float64).reshape(zeros[number].shape)
+        without = self(*zeros)
+        moved = self(*zeros[:number], numbers, *zeros[number + 1 :])
+        places = torch.where(moved == without, 0.0, moved).flatten().long() - 1
+        return SelectionMap(places, size)
+
+    @final
+    def _gradients(self, shapes: tuple[Shape, ...]) -> tuple[LinearMap, ...]:
+        """Each row of W is the gradient of one entry of the result."""
+        size = math.prod(self.result_shape(*shapes))
+        step = max(1, GRADIENTS_AT_ONCE // max(size, *(math.prod(shape) for shape in shapes)))
+        parts: list[list[csr_array]] = [[] for _ in shapes]
+        for first in range(0, size, step):
+            count = min(step, size - first)
+            inputs = [
+                torch.zeros((count, *shape), dtype=torch.float64).requires_grad_()
+                for shape in shapes
+            ]
+            with torch.enable_grad():
+                result = self(*inputs).reshape(count, -1)
+                chosen = result[:, first : first + count].diagonal().sum()
+                slopes = torch.autograd.grad(chosen, inputs, allow_unused=True)
+            for part, given, slope in zip(parts, inputs, slopes, strict=True):
+                held = torch.zeros_like(given) if slope is None else slope
+                part.append(csr_array(held.detach().reshape(count, -1).numpy()))
+        return tuple(SparseMap(csr_array(vstack(part))) for part in parts)
 
     @final
     def _derive(self, name: str, make: Callable[[], Derived]) -> Derived:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -19,6 +19,14 @@ from radii.networks.operators._base import (
     WeightedSum,
     translates,
 )
+from radii.networks.operators._convolution_maps import (
+    CONVOLVE,
+    CONVOLVE_TRANSPOSED,
+    ConvolutionMap,
+    TransposedMap,
+    Window,
+)
+from radii.networks.operators._maps import LinearMap, ScaleMap
 
 MAX_SPATIAL_AXES = 3
 """What torch convolves and pools."""
@@ -29,42 +37,6 @@ MAX_EXTENT = 2**20
 BATCH_NORM_TERMS = 4
 """Roundings on the longest path of a batch normalisation, beyond what every operator is granted:
 its factor is a quotient by a root."""
-
-_CONVOLVE = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
-_TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """One entry for each spatial axis; `pads` holds (before, after), negative to crop."""
-
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...]
-    dilations: tuple[int, ...]
-    pads: tuple[tuple[int, int], ...]
-
-    @property
-    def reach(self) -> tuple[int, ...]:
-        """How many entries one window spans along each axis, dilation included."""
-        return tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilations, strict=True))
-
-    def result_size(self, sizes: Sequence[int]) -> Shape:
-        """How many places the window takes along each axis of a value with these sizes."""
-        rows = zip(sizes, self.pads, self.reach, self.strides, strict=True)
-        places = tuple((size + b + a - reach) // stride + 1 for size, (b, a), reach, stride in rows)
-        if min(places) < 1:
-            raise ValueError(f"a window of {self.reach} does not fit into {tuple(sizes)}")
-        return places
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Padded alike, and not cropped, before and after each axis."""
-        return all(before == after >= 0 for before, after in self.pads)
-
-    @property
-    def innermost_first(self) -> list[int]:
-        """The pads in the order that `torch.nn.functional.pad` takes."""
-        return [side for pair in reversed(self.pads) for side in pair]
 
 
 class Convolution(WeightedSum):
@@ -80,7 +52,7 @@ class Convolution(WeightedSum):
         self._constant("bias", bias)
         self.window = window
         self.groups = groups
-        self._convolve = _CONVOLVE[weight.dim() - 2]
+        self._convolve = CONVOLVE[weight.dim() - 2]
         # torch pads both sides alike; another padding goes ahead of the convolution.
         self._ahead = [] if window.is_symmetric else window.innermost_first
         self._padding = tuple(0 if self._ahead else before for before, _ in window.pads)
@@ -114,6 +86,11 @@ class Convolution(WeightedSum):
     def make_linear_part(self) -> Operator:
         return _without_bias(self.make_magnitude())
 
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        batch, _, *sizes = shapes[0]
+        window, groups = self.window, self.groups
+        return (ConvolutionMap(self.weight, sizes, window=window, batch=batch, groups=groups),)
+
     def _counts(self) -> Tensor:
         return self.weight.ne(0).flatten(1).sum(1)
 
@@ -141,7 +118,7 @@ class TransposedConvolution(WeightedSum):
         self.window = window
         self.extra = tuple(extra)
         self.groups = groups
-        self._convolve = _TRANSPOSED[weight.dim() - 2]
+        self._convolve = CONVOLVE_TRANSPOSED[weight.dim() - 2]
         limits = zip(self.extra, window.strides, window.dilations, strict=True)
         self._at_once = window.is_symmetric and all(e < max(s, d) for e, s, d in limits)
 
@@ -193,6 +170,15 @@ class TransposedConvolution(WeightedSum):
 
     def make_linear_part(self) -> Operator:
         return _without_bias(self.make_magnitude())
+
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        batch, _, *sizes = self.result_shape(*shapes)
+        pairs = zip(self.window.pads, self.extra, strict=True)
+        pads = tuple((before, after - extra) for (before, after), extra in pairs)
+        window = replace(self.window, pads=pads)
+        groups = self.groups
+        back = ConvolutionMap(self.weight, sizes, window=window, batch=batch, groups=groups)
+        return (TransposedMap(back),)
 
     def _counts(self) -> Tensor:
         """Every weight of a group may meet in one place."""
@@ -256,6 +242,10 @@ class BatchNorm(SumOfProducts):
 
     def terms(self, inputs: Sequence[Tensor], result: Tensor) -> int:
         return BATCH_NORM_TERMS
+
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        along = self.scale.reshape(-1, *(1,) * (len(shapes[0]) - 2))
+        return (ScaleMap(along.expand(shapes[0]).flatten(), rounded=1),)
 
     def reach(self, *largest: Tensor) -> Tensor:
         result: Tensor = BatchNorm(self.scale_reach, self.shift_reach)(*largest)

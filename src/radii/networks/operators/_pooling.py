@@ -17,12 +17,14 @@ from radii.networks.operators._base import (
     SumOfProducts,
     translates,
 )
-from radii.networks.operators._convolution import Window, spatial_window
+from radii.networks.operators._convolution import spatial_window
+from radii.networks.operators._convolution_maps import CONVOLVE, ConvolutionMap, Window
 from radii.networks.operators._intervals import Interval
+from radii.networks.operators._map_algebra import composed
+from radii.networks.operators._maps import LinearMap, MatrixMap, ScaleMap
 
 _MAXIMA = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 _MEANS = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
-_SUMS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 
 
 class MaxPool(Operator):
@@ -113,8 +115,19 @@ class AveragePool(SumOfProducts):
             result = _MEANS[self._axes](images, window.kernel, window.strides, self._padding)
             return result
         planes = images.reshape(-1, 1, *images.shape[2:])
-        result = _SUMS[self._axes](planes, self.ones, None, window.strides, 0, window.dilations)
+        result = CONVOLVE[self._axes](planes, self.ones, None, window.strides, 0, window.dilations)
         return result.view(*images.shape[:2], *result.shape[2:])
+
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        """Every channel for itself, as if it were an image of its own."""
+        kernel = self.window.kernel
+        weight = torch.full((1, 1, *kernel), 1 / math.prod(kernel), dtype=torch.float64)
+        images, sizes = math.prod(shapes[0][:2]), shapes[0][2:]
+        means = ConvolutionMap(weight, sizes, window=self.window, batch=images, rounded=1)
+        if self.weights is None:
+            return (means,)
+        factors = self.weights.expand(images, *means.result[2:]).flatten()
+        return (composed(means, ScaleMap(factors, rounded=1)),)
 
     def terms(self, inputs: Sequence[Tensor], result: Tensor) -> int:
         return math.prod(self.window.kernel)
@@ -145,12 +158,30 @@ class _OverAxes(SumOfProducts):
     def terms(self, inputs: Sequence[Tensor], result: Tensor) -> int:
         return max(1, inputs[0].numel() // max(1, result.numel()))
 
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        """One axis after another."""
+        sizes = list(shapes[0])
+        parts: list[LinearMap] = [ScaleMap.identity(math.prod(sizes))]
+        for axis in self.axes:
+            weight = torch.full((1, sizes[axis]), self._share(sizes[axis]), dtype=torch.float64)
+            outer, inner = math.prod(sizes[:axis]), math.prod(sizes[axis + 1 :])
+            parts.append(MatrixMap(weight, outer=outer, inner=inner, rounded=1))
+            sizes[axis] = 1
+        return (composed(*parts),)
+
+    def _share(self, length: int) -> float:
+        """The factor of each entry of an axis."""
+        return 1.0
+
 
 class ReduceMean(_OverAxes):
     """The mean over some axes."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x.mean(self._behind_batch, keepdim=self.keep)
+
+    def _share(self, length: int) -> float:
+        return 1 / max(1, length)
 
     def reach(self, *largest: Tensor) -> Tensor:
         """The sum."""

@@ -21,6 +21,7 @@ from radii.networks.operators._base import (
     with_rank,
 )
 from radii.networks.operators._intervals import Interval, sum_slack
+from radii.networks.operators._maps import LinearMap, MatrixMap, SparseMap, matrix_of_products
 
 
 class Dense(WeightedSum):
@@ -44,6 +45,9 @@ class Dense(WeightedSum):
     def make_linear_part(self) -> Dense:
         return Dense(self.weight.abs())
 
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        return (MatrixMap(self.weight.T, outer=math.prod(shapes[0][:-1])),)
+
     def _counts(self) -> Tensor:
         return self.weight.ne(0).sum(0)
 
@@ -63,6 +67,17 @@ class ProductFromRight(WeightedSum):
             return with_rank(x, self.weight.dim()) @ self.weight
         row = with_rank(x.unsqueeze(1), self.weight.dim())  # values are vectors, not a matrix
         return (row @ self.weight).squeeze(-2)
+
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        weight = self.weight if self.weight.dim() > 1 else self.weight[:, None]
+        numbers = _numbers(shapes[0] if len(shapes[0]) > 1 else (1, *shapes[0]))
+        results = _numbers(_product_shape(tuple(numbers.shape), tuple(weight.shape)))
+        # Result (i, j) adds up the products of x (i, k) and weight (k, j).
+        shape = results.numel(), numbers.numel()
+        matrix = matrix_of_products(
+            results[..., :, None, :], numbers[..., :, :, None], weight[..., None, :, :], shape
+        )
+        return (SparseMap(matrix),)
 
     def _counts(self) -> Tensor:
         used: Tensor = self.weight.ne(0)
@@ -84,6 +99,20 @@ class ProductFromLeft(WeightedSum):
             column = with_rank(x.unsqueeze(-1), self.weight.dim())
             return (self.weight @ column).squeeze(-1)
         return self.weight @ with_rank(x, self.weight.dim())
+
+    def linear_maps(self, *shapes: Shape) -> tuple[LinearMap, ...]:
+        if self.weight.dim() <= 2 and len(shapes[0]) <= 2:
+            weight = self.weight if self.weight.dim() == 2 else self.weight[None]
+            return (MatrixMap(weight, inner=math.prod(shapes[0][1:])),)
+        weight = self.weight if self.weight.dim() > 1 else self.weight[None]
+        numbers = _numbers(shapes[0] if len(shapes[0]) > 1 else (*shapes[0], 1))
+        results = _numbers(_product_shape(tuple(weight.shape), tuple(numbers.shape)))
+        # Result (i, j) adds up the products of weight (i, k) and x (k, j).
+        shape = results.numel(), numbers.numel()
+        matrix = matrix_of_products(
+            results[..., :, None, :], numbers[..., None, :, :], weight[..., :, :, None], shape
+        )
+        return (SparseMap(matrix),)
 
     def _counts(self) -> Tensor:
         return self.weight.ne(0).sum(-1)
@@ -108,6 +137,11 @@ class MatMul(Operator):
         size = self(a.abs() + r, b.abs() + s)
         spread = spread + sum_slack(size, 4 * a.shape[-1])
         return Interval(centre - spread, centre + spread).without_nan()
+
+
+def _numbers(shape: Shape) -> Tensor:
+    """The number of each entry of a flattened value."""
+    return torch.arange(math.prod(shape)).reshape(shape)
 
 
 def _product_shape(left: Shape, right: Shape) -> Shape:

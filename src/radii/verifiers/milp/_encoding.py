@@ -175,9 +175,9 @@ class _Encoder:
     ) -> Affine:
         """What the stage reads, or only some rows of it, with what the network rounds."""
         if needed is None:
-            rows = combined(stage.maps, stage.offset, self.values, self.sizes)
+            rows = combined(stage.matrices, stage.offset, self.values, self.sizes)
             return rows.widened(bounds.error)
-        maps = {index: matrix[needed] for index, matrix in stage.maps.items()}
+        maps = {index: matrix[needed] for index, matrix in stage.matrices.items()}
         rows = combined(maps, stage.offset[needed], self.values, self.sizes)
         return rows.widened(bounds.error[needed])
 
@@ -192,7 +192,7 @@ class _Encoder:
         """The given bounds of the needed rows, improved by what the expressions say."""
         low, high = bounds.low, bounds.high
         if set(stage.maps) == {0}:
-            found = linear_range(stage.maps[0][needed], stage.offset[needed], self.region)
+            found = linear_range(stage.matrices[0][needed], stage.offset[needed], self.region)
             found = found[0] - bounds.error[needed], found[1] + bounds.error[needed]
         else:
             found = inputs.range(self.low, self.high)

@@ -72,7 +72,7 @@ class DenseChain:
         self, layers: tuple[Layer, ...], output: Layer, values: Mapping[int, Interval]
     ) -> None:
         every = (*layers, output)
-        self.weights = [next(iter(layer.maps.values())).matrix for layer in every]
+        self.weights = [_weight(layer) for layer in every]
         self.turned = [weight.t().contiguous() for weight in self.weights]
         self.magnitudes = [weight.abs() for weight in self.turned]
         self.offsets = [layer.offset for layer in every]
@@ -93,7 +93,7 @@ class DenseChain:
         """
         source = 0
         for layer in (*network.layers, network.output):
-            is_dense = all(held.is_dense for held in layer.maps.values())
+            is_dense = all(held.dense is not None for held in layer.maps.values())
             if set(layer.maps) != {source} or set(layer.rounding.stage.leaves) != {source}:
                 return None
             if not is_dense:
@@ -351,7 +351,7 @@ class _Roundings:
         for all sizes up to 1; what it is for the largest that there can be is made constant.
         """
         (source,) = layer.maps
-        matrix, most = layer.maps[source].matrix, values[source].magnitude[0]
+        matrix, most = _weight(layer), values[source].magnitude[0]
         inner = replace(layer.rounding, behind=None)
         none = torch.zeros(1, len(most), dtype=most.dtype, device=most.device)
         ends = torch.cat([none, torch.diag(torch.ones_like(most)), most[None]])
@@ -370,6 +370,13 @@ class _Roundings:
             return error
         reached = (sizes @ self.reach + self.offset) * ROUND_UP + error
         return error + self.rounding.errors.of_logarithms(reached) * ROUND_UP
+
+
+def _weight(layer: Layer) -> Tensor:
+    """The matrix of a layer that reads one value."""
+    (held,) = layer.maps.values()
+    assert held.dense is not None
+    return held.dense
 
 
 def _chosen_units(chosen: Tensor) -> Tensor:

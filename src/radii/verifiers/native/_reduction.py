@@ -162,7 +162,9 @@ class _Reducer:
         """E for each argument of a stage, from what is known of the values it reads."""
         sizes = {leaf: self.node_reach[leaf] for leaf in stage.leaves}
         errors = {leaf: self.node_errors[leaf] for leaf in stage.leaves if leaf in self.node_errors}
-        found = self.rounding.of_arguments(stage.source, stage.between, sizes, errors, behind)
+        found = self.rounding.of_arguments(
+            stage.source, stage.between, sizes, errors, behind, stage.rounded
+        )
         if not bool(torch.isfinite(found).all()):
             raise PossibleOverflow(self.rounding.overflowing(stage.between, sizes))
         return found[0]
