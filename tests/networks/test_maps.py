@@ -127,6 +127,27 @@ def test_convolutions_and_their_transposes(data: st.DataObject) -> None:
         check(scaled)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_strided_convolutions_in_float32_are_pulled_by_their_phases(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    kernel, (down, across) = rng.integers(1, 6, 2), rng.integers(1, 4, 2)
+    pads = rng.integers(-1, 4, (2, 2))
+    window = Window(
+        (int(kernel[0]), int(kernel[1])),
+        (int(down), int(across) + int(down == across == 1)),
+        (1, 1),
+        ((int(pads[0, 0]), int(pads[0, 1])), (int(pads[1, 0]), int(pads[1, 1]))),
+    )
+    sizes = [int(side) for side in kernel + rng.integers(2, 6, 2)]
+    held = ConvolutionMap(normal(3, 2, *window.kernel, seed=seed), sizes, window=window)
+    single = held.to(torch.float32)
+    assert single._has_phases and not held._has_phases
+    rows = normal(4, held.outputs, seed=seed)
+    torch.testing.assert_close(
+        single.pulled(rows.float()).double(), held.pulled(rows), rtol=1e-4, atol=1e-4
+    )
+
+
 def per_channel(shape: tuple[int, ...]) -> Tensor:
     along = normal(shape[1]).reshape(-1, *(1,) * (len(shape) - 2))
     return along.expand(shape).flatten()
