@@ -30,6 +30,7 @@ from radii.verifiers.native import _verifier as verifier
 from radii.verifiers.native._duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.native._nodes import Frontier, Nodes, StoredMultipliers
 from radii.verifiers.native._reduction import PossibleOverflow, reduce
+from radii.verifiers.native._splits import best_splits
 from radii.verifiers.native._tree import Tree
 from radii.verifiers.native._verifier import Patience
 
@@ -199,7 +200,7 @@ def test_a_node_without_splits_outlives_those_beside_it() -> None:
     reduction = reduce(relu_form(fuse(network)), instance.ball(0.4), violations)
     tree = Tree(reduction, is_over=lambda: False, check=lambda _: False)
     root = tree.open.pick(torch.tensor([0]))
-    memory = StoredMultipliers(Nodes.join(tree.branched(root), root))
+    memory = StoredMultipliers(Nodes.join(root.split(best_splits(tree.layers32, root, 1000)), root))
     last = torch.tensor([2])
     memory.pick(last)
     tightened, _ = tree.tightened(root, memory, root.is_open_unit)

@@ -1,9 +1,4 @@
-"""Branch and bound on the signs of units, with bounds under the assumption of a violation.
-
-At a leaf every unit has a sign, and one linear program decides it: it asks for the input that comes
-closest to satisfying the splits and the violation all at once. Its multipliers are then evaluated
-like any others, so a proof rests on our own arithmetic and not on the solver's.
-"""
+"""Branch and bound on the signs of units, with bounds under the assumption of a violation."""
 
 from __future__ import annotations
 
@@ -11,17 +6,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
 import torch
-from scipy.sparse import csr_array, eye_array, hstack, vstack
 from torch import Tensor
 
-from radii.balls import Ball, Box, Norm
-from radii.verifiers.native._duals import Layers, Multipliers, Rows, evaluate, improve
+from radii.verifiers.native._duals import Multipliers, evaluate, improve
+from radii.verifiers.native._leaves import solve_leaf
 from radii.verifiers.native._nodes import MultiplierCache, Nodes, StoredMultipliers
 from radii.verifiers.native._reduction import Reduction
-from radii.verifiers.native._supports import Support
+from radii.verifiers.native._splits import best_splits
 
 ROWS_AT_ONCE = 2048
 """Rows bounded together, at most: fills the matrix products and stays within a laptop's caches."""
@@ -36,10 +28,6 @@ SPEC_STEPS = 10
 """Steps of ascent for a node's own bound, each time its units' bounds have changed."""
 POLISH_STEPS = 30
 """Steps of ascent before a node is split after all: its multipliers may be all that is missing."""
-SHORT_LIST = 8
-"""How many units of a node are tried as splits."""
-TIE_BREAK = 1e-3
-"""The weight of a split's better child, where the worse ones are equal."""
 TIGHTEN_STEPS = 3
 """Steps of ascent for the bounds of a node's units."""
 TIGHTENING_ROUNDS = 10
@@ -140,7 +128,8 @@ class Tree:
             chosen, rest = self.open.pick(now), self.open.pick(later)
             is_leaf = ~chosen.is_open_unit.any(1)
             self.finish(chosen.pick(is_leaf))
-            children = self.branched(chosen.pick(~is_leaf))
+            inner = chosen.pick(~is_leaf)
+            children = inner.split(best_splits(self.layers32, inner, self.rows_at_once))
             self.visited += len(children)
             self.open = Nodes.join(rest, self.bounded(children))
             self.adapt(time.thread_time() - started)
@@ -261,93 +250,3 @@ class Tree:
                 rest = torch.arange(leaf + 1, len(leaves))
                 self.undecided = Nodes.join(self.undecided, leaves.pick(rest))
                 return
-
-    # --- splitting
-
-    def branched(self, nodes: Nodes) -> Nodes:
-        """Two children a node: of the units where it loses most, the one with the best worst child.
-
-        Children are judged by CROWN's own slopes. Slopes optimised for the node are a worse guide:
-        they hide what a split would gain (256x4, image 0, eps 0.039: 108 nodes instead of 1,200).
-        """
-        if not len(nodes):
-            return nodes
-        every = torch.arange(len(nodes))
-        rows = nodes.rows(every).to(torch.float32)
-        losses = -evaluate(self.layers32, rows, Multipliers.start(rows, self.layers.parts)).losses
-        losses[~nodes.is_open_unit] = -1.0
-        count = min(SHORT_LIST, losses.shape[1])
-        scores, units = losses.topk(count, dim=1)
-        trials = nodes.pick(every.repeat_interleave(count)).split(units.flatten())
-        rows = trials.rows(torch.arange(len(trials))).to(torch.float32)
-        found = evaluate(self.layers32, rows, Multipliers.start(rows, self.layers.parts)).values
-        children = found.clamp_max(0).view(2, -1, count)
-        worth = children.amin(0) + TIE_BREAK * children.amax(0)
-        worth[scores < 0] = -torch.inf
-        return nodes.split(units[every, worth.argmax(1)])
-
-
-Float64 = npt.NDArray[np.float64]
-
-
-def solve_leaf(layers: Layers, row: Rows, region: Ball | Box) -> tuple[Multipliers, Tensor] | None:
-    """The best multipliers of one leaf, and the step from the centre that they are least at.
-
-    Every unit's sign counts as a split, whether it was split or follows from bounds.
-
-    None if the solver fails, or for an L2 ball, which is no linear program.
-    """
-    if isinstance(region, Ball) and region.norm is Norm.L2:
-        return None
-    is_active = row.lower[0] >= 0
-    arguments, specs = layers.functions_of_steps(is_active)
-    own = specs.view(-1, layers.parts, specs.shape[1])[int(row.spec[0])]
-    rows = torch.cat([own, torch.where(is_active[:, None], -arguments, arguments)]).numpy()
-    solution = _least_violation(rows, layers.support, region)
-    if solution is None:
-        return None
-    weights, steps = solution
-    gamma = torch.from_numpy(weights[: len(own)])[None]
-    beta = torch.from_numpy(weights[len(own) :])[None]
-    return Multipliers(torch.zeros_like(row.lower), gamma, beta), torch.from_numpy(steps)[None]
-
-
-def _least_violation(
-    rows: Float64, support: Support, region: Ball | Box
-) -> tuple[Float64, Float64] | None:
-    """Minimise t subject to rows @ (steps, 1) <= t over the region: multipliers, and where."""
-    from scipy.optimize import linprog  # a tenth of the start of a worker; few trees get here
-
-    low, high = support.down.numpy(), support.up.numpy()
-    inputs = len(low)
-    matrix = csr_array(np.hstack([rows[:, :inputs], -np.ones((len(rows), 1))]))
-    right = -rows[:, inputs]
-    cost = np.zeros(inputs + 1)
-    cost[inputs] = 1.0
-    bounds = [*zip(low, high, strict=True), (None, None)]
-    if isinstance(region, Ball) and region.norm is Norm.L1:
-        matrix, right, cost = _with_l1_budget(matrix, right, cost, inputs, region.eps)
-        bounds += [(0.0, None)] * inputs
-    found = linprog(cost, A_ub=matrix, b_ub=right, bounds=bounds, method="highs")
-    if found.status != 0:
-        return None
-    weights = np.maximum(-found.ineqlin.marginals[: len(rows)], 0.0)
-    return weights, found.x[:inputs]
-
-
-def _with_l1_budget(
-    matrix: csr_array, right: Float64, cost: Float64, inputs: int, eps: float
-) -> tuple[csr_array, Float64, Float64]:
-    """A column for each step's length, and their sum at most eps."""
-    unit, nothing = eye_array(inputs), csr_array((inputs, 1))
-    budget = hstack([csr_array((1, inputs + 1)), csr_array(np.ones((1, inputs)))])
-    wider = vstack(
-        [
-            hstack([matrix, csr_array((matrix.shape[0], inputs))]),
-            hstack([unit, nothing, -unit]),
-            hstack([-unit, nothing, -unit]),
-            budget,
-        ]
-    )
-    sides = np.concatenate([right, np.zeros(2 * inputs), [eps]])
-    return csr_array(wider), sides, np.concatenate([cost, np.zeros(inputs)])
