@@ -16,7 +16,7 @@ from torch import Tensor
 from radii.verifiers.native._duals import Layers, Multipliers, Rows, evaluate
 from radii.verifiers.native._nodes import Nodes
 
-SHORT_LIST = 6
+SHORT_LIST = 8
 """How many units are tried as splits: of those that lose most, in each of the two measures."""
 TIE_BREAK = 1e-3
 """The weight of a split's better child, where the worse ones are equal."""
@@ -26,10 +26,11 @@ SMALLEST_GAP = 1e-9
 
 def best_splits(layers: Layers, nodes: Nodes, rows_at_once: int) -> Tensor:
     """For each node the unit to split on; every node must have one that is open."""
+    if not len(nodes):
+        return torch.arange(0)
     at_once = max(1, rows_at_once // (4 * SHORT_LIST))
     parts = torch.split(torch.arange(len(nodes)), at_once)
-    found = [_best_splits(layers, nodes.pick(part)) for part in parts]
-    return torch.cat(found) if found else torch.arange(0)
+    return torch.cat([_best_splits(layers, nodes.pick(part)) for part in parts])
 
 
 def _best_splits(layers: Layers, nodes: Nodes) -> Tensor:

@@ -145,7 +145,7 @@ class Tree:
 
     def bounded(self, nodes: Nodes) -> Nodes:
         """The nodes that remain open after their own bound and some rounds of tightening."""
-        nodes, _ = self.still_open(nodes)
+        nodes, _ = self.still_open(nodes, shows=self.visited == 0)
         if not len(nodes) or self.is_refuted:
             return nodes
         memory, asked = self.memories.begin(nodes), self.influential(nodes)
@@ -160,13 +160,20 @@ class Tree:
             after = (nodes.upper - nodes.lower).sum(1)
             if len(nodes) == len(before) and bool((after > WORTHWHILE_SHRINKAGE * before).all()):
                 break
-        nodes, kept = self.still_open(nodes, POLISH_STEPS)
+        nodes, kept = self.still_open(nodes, POLISH_STEPS, shows=True)
         memory.pick(kept)
         self.memories.hold(nodes, memory)
         return nodes
 
-    def still_open(self, nodes: Nodes, steps: int = SPEC_STEPS) -> tuple[Nodes, Tensor]:
-        """The nodes that are neither empty nor proven by their own bound, and which these are."""
+    def still_open(
+        self, nodes: Nodes, steps: int = SPEC_STEPS, *, shows: bool = False
+    ) -> tuple[Nodes, Tensor]:
+        """The nodes that are neither empty nor proven by their own bound, and which these are.
+
+        `shows` hands the inputs that open nodes are least at to `check`: at the roots at once, and
+        of other nodes when all is done for their bounds. A node with a violation stays open until
+        then, and its last bound is least nearest to it.
+        """
         kept = (~nodes.is_empty).nonzero().squeeze(1)
         nodes = nodes.pick(kept)
         if not len(nodes):
@@ -179,8 +186,9 @@ class Tree:
         found = evaluate(self.layers, rows, chosen.to(torch.float64, "cpu"))
         nodes.value = found.values
         is_open = ~(found.values > 0)
-        if bool(is_open.any()) and self.check(self.layers.support.inputs(found.steps[is_open])):
-            self.is_refuted = True
+        if shows and bool(is_open.any()):
+            points = self.layers.support.inputs(found.steps[is_open])
+            self.is_refuted = self.is_refuted or self.check(points)
         return nodes.pick(is_open), kept[is_open]
 
     def influential(self, nodes: Nodes) -> Tensor:
