@@ -25,6 +25,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install $(PIP_FLAGS) torch==2.13.0
 	$(BIN)/python -m pip install $(PIP_FLAGS) \
 		-e '.[docs,foolbox,gurobi,marabou,ray,smt,tensorboard,train]' build hypothesis ipykernel keras mypy nbclient playwright pytest pytest-xdist ruff 'setuptools>=77' skl2onnx types-psutil
+	$(BIN)/python -c "import onnxruntime, radii.api"  # leaves bytecode of what every run imports
 	touch $@
 
 demo: $(READY)

@@ -23,6 +23,7 @@ NAMES = {
     "arithmetic": "what proofs for floating point cost, beside those in real arithmetic",
     "float_errors": "errors of floating point that executions show, beside those that are allowed",
     "fragile": "networks made to break proofs in floating point: proofs that cover a break",
+    "startup": "one tiny instance from start to end, and two workers beside one",
     "peers": "25 instances beside the published figures of alpha-beta-CROWN; 100 unseen ones",
     "limits": "memory and time after the limit on convSmallRELU__Point",
 }

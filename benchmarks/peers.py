@@ -8,23 +8,20 @@ in CPU seconds, which on an idle core are the same, and on a busy one are not th
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from benchmarks import published
 from benchmarks.measuring import is_closed, mean, progress
 from benchmarks.peer_instances import ALPHA_BETA_CROWN, DEMANDED_SECONDS, UNSEEN, Peer, Subject
 from benchmarks.records import Options, Record
+from benchmarks.sides import Side, sides_of
 from benchmarks.tables import show
 from benchmarks.watching import radii
 from radii.queries import Grid
 
 BUDGET = 60.0
-HERE = Path(__file__).parents[1]
 SAME = 1e-9
 """Grid values that differ by less are the same one."""
 SAME_TIME = 0.1
@@ -36,29 +33,11 @@ def main(options: Options) -> None:
     if not published.is_here():
         return
     budget = options.budget or BUDGET
-    sides = [Side("radii", HERE)]
-    if options.peers.before is not None:
-        sides.insert(0, Side("before", options.peers.before.resolve()))
+    sides = sides_of(options.peers.before)
     if options.peers.unseen:
         print_unseen(sides, budget, options)
     else:
         print_table(sides, budget, options)
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """A checkout of radii."""
-
-    name: str
-    checkout: Path
-
-    @property
-    def method(self) -> str:
-        """Named by its code: what a file holds of other code is not taken for it."""
-        digest = hashlib.sha256()
-        for file in sorted((self.checkout / "src").rglob("*.py")):
-            digest.update(file.read_bytes())
-        return f"radii {digest.hexdigest()[:10]}"
 
 
 def measured(side: Side, subject: Subject, budget: float, options: Options) -> Record:

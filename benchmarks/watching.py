@@ -18,12 +18,14 @@ LOOK_SECONDS = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What a command printed, its wall seconds, and the most that one of its processes held."""
+    """What a command printed, its wall seconds, the CPU seconds of all its processes, and the most
+    that one of them held."""
 
     output: str
     errors: str
     exit_code: int
     seconds: float
+    cpu_seconds: float
     peak_bytes: int
 
 
@@ -34,6 +36,7 @@ def radii(*arguments: object, checkout: Path | None = None) -> Watched:
         environment["PYTHONPATH"] = str(checkout / "src")
     command = [sys.executable, "-c", "from radii.cli import main; raise SystemExit(main())"]
     started, peak = time.monotonic(), 0
+    before = _ended_seconds()
     with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(
             [*command, *map(str, arguments)],
@@ -48,10 +51,18 @@ def radii(*arguments: object, checkout: Path | None = None) -> Watched:
                 time.sleep(LOOK_SECONDS)
         finally:
             process.kill()
+            process.wait()
         seconds = time.monotonic() - started
         for file in (output, errors):
             file.seek(0)
-        return Watched(output.read(), errors.read(), process.returncode, seconds, peak)
+        spent = _ended_seconds() - before
+        return Watched(output.read(), errors.read(), process.returncode, seconds, spent, peak)
+
+
+def _ended_seconds() -> float:
+    """CPU seconds of the processes below this one that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _family(pid: int) -> Iterator[int]:

@@ -26,6 +26,7 @@ from radii.processes import (
     descendant_pids,
     is_alive,
     run_program,
+    spare_children,
     watch,
 )
 from radii.processes._usage import Usage, Watch
@@ -51,11 +52,14 @@ def wait_for(line: Line) -> str:
     return "stopped by itself"
 
 
+ENVIRONMENT = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+"""With it a child finds this module."""
+
+
 def start(seconds: float = 0.0, *, is_counting: bool = False) -> Child:
-    """A child that takes so long to load, and finds this module."""
+    """A child that takes so long to load."""
     service = Service(make_slowly, (seconds,), has_line=True)
-    path = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    return Child.start(service, START, path, is_counting=is_counting)
+    return Child.start(service, START, ENVIRONMENT, is_counting=is_counting)
 
 
 def next_event(child: Child) -> Message | StoppedCall:
@@ -226,3 +230,61 @@ def test_a_program_at_its_cpu_limit(tmp_path: Path) -> None:
     ended = run_program(burning, tmp_path, Limits(60.0, cpu_seconds=0.5))
     assert ended.missing is Ending.TIMEOUT
     assert ended.peculiarity == "killed: it overran its CPU limit"
+
+
+class TestSpareChildren:
+    """Processes that are started ahead of their jobs."""
+
+    def test_a_child_with_the_same_environment_is_one_of_them(self) -> None:
+        before = set(descendant_pids(os.getpid()))
+        with spare_children(1, ["colorsys", "no_such_module"], ENVIRONMENT):
+            (spare,) = set(descendant_pids(os.getpid())) - before
+            child = start()
+            other = Child.start(Service(make_slowly, (0.0,), has_line=True), START, {})
+            try:
+                assert child.process.pid == spare != other.process.pid
+                child.ask(("'colorsys' in __import__('sys').modules",), Allowance(60.0))
+                assert next_event(child) == Message(MessageKind.VALUE, True)
+            finally:
+                child.kill()
+                other.kill()
+        assert not is_alive(spare)
+
+    def test_one_that_nobody_took_is_ended(self) -> None:
+        before = set(descendant_pids(os.getpid()))
+        with pytest.raises(KeyError), spare_children(2, (), ENVIRONMENT):
+            spares = set(descendant_pids(os.getpid())) - before
+            assert len(spares) == 2
+            raise KeyError
+        assert not any(map(is_alive, spares))
+
+    def test_one_that_was_killed_is_not_taken(self) -> None:
+        before = set(descendant_pids(os.getpid()))
+        with spare_children(1, (), ENVIRONMENT):
+            (spare,) = set(descendant_pids(os.getpid())) - before
+            os.kill(spare, signal.SIGKILL)
+            while is_alive(spare):
+                time.sleep(0.01)
+            child = start()
+            try:
+                child.ask(("3 + 4",), Allowance(60.0))
+                assert next_event(child) == Message(MessageKind.VALUE, 7)
+            finally:
+                child.kill()
+
+    def test_they_die_with_who_started_them(self) -> None:
+        program = (
+            "import os, signal\n"
+            "from radii.processes import descendant_pids, spare_children\n"
+            "with spare_children(2, ['json'], {}):\n"
+            "    print(*descendant_pids(os.getpid()), flush=True)\n"
+            "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        )
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        spares = [int(pid) for pid in ended.stdout.split()]
+        assert ended.returncode == -signal.SIGKILL
+        assert len(spares) == 2
+        end = time.monotonic() + 10.0
+        while any(map(is_alive, spares)) and time.monotonic() < end:
+            time.sleep(0.02)
+        assert not any(map(is_alive, spares))

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from benchmarks.peer_instances import ALPHA_BETA_CROWN, OPEN, UNSEEN, Peer, Subject
-from benchmarks.peers import Side, measured, standing
+from benchmarks.peers import measured, standing
 from benchmarks.records import Log, Options, Record
+from benchmarks.sides import Side
 
 from radii.queries import Grid
 

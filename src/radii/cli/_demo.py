@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from radii.cli._options import JOBS, add_json_flag
+from radii.cli._options import JOBS, add_json_flag, spare_workers
 from radii.cli._output import interruptible
 from radii.experiments import COUNT, Option
 from radii.terminal import say
@@ -59,6 +59,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    with spare_workers(args.jobs):
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     from radii.cli._progress import ProgressBar
 
     started = time.perf_counter()

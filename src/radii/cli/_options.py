@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +75,21 @@ def add_experiment_flags(parser: argparse.ArgumentParser, *, proves: bool = True
     where = parser.add_argument_group("where to measure")
     for option in RAY:
         option.add_to(where)
+
+
+def spare_workers(jobs: int | None) -> AbstractContextManager[None]:
+    """Workers that start while this process makes its plan, as far as it leaves them cores.
+
+    Those beyond start with their first task, and so do all where this process has loaded already
+    what takes the time.
+    """
+    if "torch" in sys.modules:
+        return nullcontext()
+    from radii.execution import WORKER_MODULES
+    from radii.processes import ONE_THREAD, spare_children, usable_cores
+
+    cores = usable_cores()
+    return spare_children(min(jobs or cores, cores - 1), WORKER_MODULES, ONE_THREAD)
 
 
 def cluster_from(args: argparse.Namespace) -> Cluster | None:

@@ -26,6 +26,7 @@ from radii.cli._options import (
     add_json_flag,
     cluster_from,
     experiment_from,
+    spare_workers,
     take_run_budget,
 )
 from radii.errors import ExperimentError, InputError
@@ -267,6 +268,11 @@ def execute(
     args: argparse.Namespace, out: Path | None, *, is_estimate: bool = False, **fixed: Any
 ) -> int:
     """Run what the arguments describe, then print it; without `out`, nothing is kept."""
+    with nullcontext() if args.ray is not None else spare_workers(args.jobs):
+        return _execute(args, out, is_estimate=is_estimate, **fixed)
+
+
+def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, **fixed: Any) -> int:
     began = time.monotonic()
     if args.log_format not in LOG_FORMATS:
         raise ExperimentError(

@@ -22,6 +22,7 @@ _HOMES = {
         "MessageKind",
         "Service",
         "StoppedCall",
+        "spare_children",
         "watch",
     ),
     "_pool": ("ProcessPool", "Request", "call_guarded"),
@@ -78,6 +79,7 @@ __all__ = [
     "resident_bytes",
     "run_program",
     "show_size",
+    "spare_children",
     "usable_cores",
     "usable_workers",
     "watch",
@@ -93,6 +95,7 @@ if TYPE_CHECKING:
         MessageKind,
         Service,
         StoppedCall,
+        spare_children,
         watch,
     )
     from radii.processes._pool import ProcessPool, Request, call_guarded

@@ -19,7 +19,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cache
@@ -111,6 +111,76 @@ class StoppedCall:
     cpu_seconds: float = field(default=0.0, compare=False)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spare:
+    """A process that waits for its job, and the environment that it was started with."""
+
+    process: subprocess.Popen[bytes]
+    connection: Connection
+    stderr: IO[bytes]
+    environment: Mapping[str, str]
+    parent: int
+
+    @classmethod
+    def start(cls, environment: Mapping[str, str], modules: Sequence[str] = ()) -> _Spare:
+        """A process that imports these modules before it looks for its job."""
+        ours, theirs = socket.socketpair()
+        stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
+        module, socket_and_parent = f"{__package__}._worker", (theirs.fileno(), os.getpid())
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-m", module, *map(str, socket_and_parent), *modules],
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                env={**os.environ, **environment},
+                start_new_session=True,  # a group of its own, to be killed as a whole
+            )
+        return cls(process, Connection(ours.detach()), stderr, environment, os.getpid())
+
+    def end(self) -> None:
+        self.connection.close()
+        self.process.kill()  # it has started nothing
+        self.process.wait()
+        self.stderr.close()
+
+
+_spares: list[_Spare] = []
+"""Those of this process that have no job yet."""
+
+
+@contextmanager
+def spare_children(
+    count: int, modules: Sequence[str], environment: Mapping[str, str]
+) -> Iterator[None]:
+    """Start processes now that import `modules` while this one does something else.
+
+    A `Child` that is started meanwhile with the same environment is one of them, so that its job
+    begins at once. Those that nobody took are ended in the end. What cannot be imported is left to
+    the job to complain about.
+    """
+    started = [_Spare.start(environment, modules) for _ in range(count)]
+    _spares.extend(started)
+    try:
+        yield
+    finally:
+        for spare in started:
+            if spare in _spares:
+                _spares.remove(spare)
+                spare.end()
+
+
+def _take_spare(environment: Mapping[str, str]) -> _Spare | None:
+    """One that lives, is ours and not that of a process that was forked, and fits."""
+    for spare in list(_spares):
+        is_ours = spare.parent == os.getpid() and spare.environment == environment
+        if is_ours and spare.process.poll() is None:
+            _spares.remove(spare)
+            return spare
+    return None
+
+
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Child:
     """One process, the socket to it, and what it may still use.
@@ -151,20 +221,8 @@ class Child:
 
         Processor time is counted where it is limited, or everywhere if `is_counting`.
         """
-        ours, theirs = socket.socketpair()
-        stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
-        module = f"{__package__}._worker"
-        with theirs:
-            process = subprocess.Popen(
-                [sys.executable, "-m", module, str(theirs.fileno()), str(os.getpid())],
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=stderr,
-                env={**os.environ, **(environment or {})},
-                start_new_session=True,  # a group of its own, to be killed as a whole
-            )
-        child = cls(process, Connection(ours.detach()), stderr, allowance, is_counting)
+        spare = _take_spare(environment or {}) or _Spare.start(environment or {})
+        child = cls(spare.process, spare.connection, spare.stderr, allowance, is_counting)
         child.is_ready = child.is_busy = isinstance(job, Call)
         _living_children().add(child)
         child._send(job)

@@ -1,8 +1,9 @@
-"""The process behind `radii.processes._child`: `python -m radii.processes._worker FD PARENT`.
+"""The process behind `radii.processes._child`, `python -m radii.processes._worker FD PARENT ...`.
 
 Started by `Child`, never by hand. It is a process of its own, not a fork or a re-import of the
 caller's main module, so it works from any script or notebook. Its first message is its job: a call,
-or a service to give until the other end closes.
+or a service to give until the other end closes. Modules that are named behind its parent's id are
+imported before: a process that is started ahead of its job has them then.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -25,6 +28,9 @@ PR_SET_PDEATHSIG = 1
 def main() -> None:
     """Read the job and do it."""
     _die_with(int(sys.argv[2]))
+    for module in sys.argv[3:]:
+        with suppress(Exception):  # the job will find out, and somebody waits for its words
+            import_module(module)
     connection = Connection(int(sys.argv[1]))
     try:
         job: Call | Service = connection.recv()
