@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from radii.balls import Norm
-from radii.bounds import fuse, relu_form
+from radii.bounds import fuse
 from radii.networks import Network
 from radii.properties import Become, OneToAny, OneToOne
 from radii.queries import Instance, Query, Specification
@@ -103,11 +103,11 @@ def test_a_final_relu_leaves_conjunctions_as_they_are() -> None:
     """Only single comparisons are moved in front of it; the tree then relaxes its units."""
     network = ended("Relu")
     instance = instance_at(network, np.array([0.4, -0.3, 0.5]))
-    form = relu_form(fuse(network))
+    fusion = fuse(network)
     for target in targets(instance):
         given = replace(instance, property=Become(target)).requirement.violations or ()
-        bare, violations = unwrapped(form, given)
-        assert bare is form
+        bare, violations = unwrapped(fusion, given)
+        assert bare is fusion
         assert violations == given
 
 

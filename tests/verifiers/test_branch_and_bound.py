@@ -140,7 +140,7 @@ def test_bounds_enclose_samples_and_improve(family: NetworkFamily, norm: Norm) -
     violations = instance.requirement.violations
     assert violations is not None
     reduction = reduce(relu_form(fuse(network)), ball, violations)
-    count = len(reduction.layers.specs)
+    count = reduction.layers.spec_rows
     rows = Rows(
         reduction.lower.expand(count, -1), reduction.upper.expand(count, -1), torch.arange(count)
     )

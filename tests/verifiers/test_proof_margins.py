@@ -11,7 +11,7 @@ from scipy.optimize import linprog
 from torch import nn
 
 from radii.balls import Ball, Domain, Norm
-from radii.bounds import fuse, relu_form
+from radii.bounds import fuse
 from radii.networks import Network, from_torch
 from radii.properties import Halfspaces, LinearRequirement
 from radii.queries import Specification
@@ -95,9 +95,9 @@ def test_outputs_that_float32_cannot_tell_apart_are_proven_in_real_arithmetic_on
 
 def test_moving_a_final_relu_keeps_the_scale_of_a_comparison() -> None:
     module = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-    form = relu_form(fuse(from_torch(module, input_shape=(2,), domain=(0, 1))))
+    fusion = fuse(from_torch(module, input_shape=(2,), domain=(0, 1)))
     compared = Halfspaces(np.array([1e-3, -1e-3]), np.zeros(1))
-    bare, violations = unwrapped(form, [compared])
+    bare, violations = unwrapped(fusion, [compared])
     rows = np.vstack([polyhedron.matrix for polyhedron in violations])
     np.testing.assert_array_equal(rows, [[1e-3, -1e-3], [1e-3, 0.0]])
-    assert not bare.layers and bare.end is form.stages[-1].stage
+    assert not bare.stages and bare.output.maps is fusion.stages[-1].maps

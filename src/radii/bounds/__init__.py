@@ -11,7 +11,14 @@ from __future__ import annotations
 
 from radii.bounds._affine_maps import FUSED_ROUNDING, Layer, LayeredNetwork, Rounding, layered
 from radii.bounds._alpha import alpha_crown_bounds
-from radii.bounds._crown import StageBounds, crown_bounds, linear_bounds, propagate, stage_bounds
+from radii.bounds._crown import (
+    BoundingPass,
+    StageBounds,
+    crown_bounds,
+    linear_bounds,
+    propagate,
+    stage_bounds,
+)
 from radii.bounds._float_errors import FloatErrors, unprovable
 from radii.bounds._intervals import interval_bounds
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, input_influence
@@ -44,7 +51,13 @@ from radii.bounds._relu_form import (
     relu_form,
     windows_of,
 )
-from radii.bounds._softmax import from_differences, pairs_of, without_softmax
+from radii.bounds._softmax import (
+    ends_in_last,
+    from_differences,
+    pairs_of,
+    without_last,
+    without_softmax,
+)
 from radii.networks import (
     BOUND_EXTRA_TERMS,
     Hinges,
@@ -61,6 +74,7 @@ __all__ = [
     "OFFSET_ROUNDING",
     "ROUND_UP",
     "SUM_ROUNDING",
+    "BoundingPass",
     "Constants",
     "FixedLines",
     "FloatErrors",
@@ -90,6 +104,7 @@ __all__ = [
     "box_of",
     "centre_of",
     "crown_bounds",
+    "ends_in_last",
     "from_differences",
     "fuse",
     "hinges_of",
@@ -107,5 +122,6 @@ __all__ = [
     "stage_bounds",
     "unprovable",
     "windows_of",
+    "without_last",
     "without_softmax",
 ]

@@ -85,7 +85,7 @@ def without_softmax(
     coefficients of every halfspace add up to 0.
     """
     unchanged = fusion, tuple(violations)
-    if not fusion.stages or not _is_output(fusion):
+    if not fusion.stages or not ends_in_last(fusion):
         return unchanged
     last = fusion.stages[-1]
     if not isinstance(last.operator, Softmax | LogSoftmax):
@@ -99,6 +99,12 @@ def without_softmax(
         moved = tuple(violations) if all(_is_difference(row) for row in rows) else None
     if moved is None:
         return unchanged
+    return replace(without_last(fusion), behind=last.operator), moved
+
+
+def without_last(fusion: Fusion) -> Fusion:
+    """The network in front of its last nonlinear node, whose arguments are its outputs then."""
+    last = fusion.stages[-1]
     output = replace(
         fusion.output,
         source=last.source,
@@ -108,8 +114,7 @@ def without_softmax(
         leaves=last.leaves,
         between=last.between,
     )
-    bare = replace(fusion, stages=fusion.stages[:-1], output=output, behind=last.operator)
-    return bare, moved
+    return replace(fusion, stages=fusion.stages[:-1], output=output)
 
 
 def _on_arguments(
@@ -161,7 +166,7 @@ def _difference(first: int, second: int, outputs: int) -> npt.NDArray[np.float64
     return row
 
 
-def _is_output(fusion: Fusion) -> bool:
+def ends_in_last(fusion: Fusion) -> bool:
     """The output is the last nonlinear node's value, entry by entry, and nothing rounds it."""
     last, output = fusion.stages[-1], fusion.output
     if not all(fusion.graph.nodes[i].operator.is_exact for i in output.between):

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from radii.attacks import attack_specification
 from radii.bounds import (
@@ -22,9 +21,12 @@ from radii.bounds import (
     ReluForm,
     box_of,
     crown_bounds,
+    ends_in_last,
     fuse,
+    layered,
     relu_form,
     stage_bounds,
+    without_last,
     without_softmax,
 )
 from radii.networks import Network, OperatorKind, Relu
@@ -35,28 +37,20 @@ from radii.verifiers._base import Answer, Limits
 from radii.verifiers._case import attack_seconds, check_bounded
 from radii.verifiers.native._candidates import Candidates
 from radii.verifiers.native._input_splitting import SplitOutcome, split_inputs
+from radii.verifiers.native._mapped_reduction import OutOfTime, keeps_structure, mapped_reduction
 from radii.verifiers.native._nodes import Frontier
 from radii.verifiers.native._reduction import PossibleOverflow, Reduction, reduce
 from radii.verifiers.native._tree import Tree
 
 
 def unwrapped(
-    form: ReluForm, violations: Sequence[Halfspaces]
-) -> tuple[ReluForm, tuple[Halfspaces, ...]]:
-    """The form without its final ReLU and equivalent violations; as given if that cannot be."""
+    fusion: Fusion, violations: Sequence[Halfspaces]
+) -> tuple[Fusion, tuple[Halfspaces, ...]]:
+    """The fusion without its final ReLU and equivalent violations; as given if that cannot be."""
     pairs = [_compared_outputs(polyhedron) for polyhedron in violations]
-    if not _ends_in_relu(form) or any(pair is None for pair in pairs):
-        return form, tuple(violations)
-    arguments = form.layers[-1]
-    outputs = arguments.shape[0]
-    last = form.stages[-1]
-    bare = replace(
-        form,
-        layers=form.layers[:-1],
-        output=arguments,
-        stages=form.stages[:-1],
-        end=last.stage,
-    )
+    if not _ends_in_relu(fusion) or any(pair is None for pair in pairs):
+        return fusion, tuple(violations)
+    outputs = fusion.output.offset.size
     rows: dict[bytes, npt.NDArray[np.float64]] = {}
     for pair in pairs:
         assert pair is not None
@@ -64,7 +58,7 @@ def unwrapped(
         positive = _unit(above, outputs)
         for row in (scale * (positive - _unit(below, outputs)), scale * positive):
             rows[row.tobytes()] = row
-    return bare, tuple(Halfspaces(row, np.zeros(1)) for row in rows.values())
+    return without_last(fusion), tuple(Halfspaces(row, np.zeros(1)) for row in rows.values())
 
 
 def _compared_outputs(polyhedron: Halfspaces) -> tuple[int, int, float] | None:
@@ -77,21 +71,14 @@ def _compared_outputs(polyhedron: Halfspaces) -> tuple[int, int, float] | None:
     return int(above[0]), int(below[0]), float(row[above[0]])
 
 
-def _ends_in_relu(form: ReluForm) -> bool:
-    """Every output is exactly one unit of the last layer, in order."""
-    if not form.layers or form.layers[-1].shape[0] != form.output.shape[0]:
+def _ends_in_relu(fusion: Fusion) -> bool:
+    """Every output is exactly one unit of the last layer, in order, and nothing rounds it: what is
+    rounded behind the ReLU has no place in front of it."""
+    if not fusion.stages or fusion.behind is not None:
         return False
-    between = (form.fusion.graph.nodes[node].operator for node in form.end.between)
-    if form.fusion.behind is not None or not all(each.is_exact for each in between):
-        return False  # what is rounded behind the ReLU has no place in front of it
-    if not isinstance(form.stages[-1].stage.operator, Relu):
-        return False
-    count = form.output.shape[0]
-    first = form.output.shape[1] - count
-    units = csr_array(
-        (np.ones(count), (np.arange(count), first + np.arange(count))), shape=form.output.shape
-    )
-    return bool((form.output != units).nnz == 0)
+    last = fusion.stages[-1]
+    is_plain = fusion.graph.nodes[last.node].shape == last.shape
+    return isinstance(last.operator, Relu) and is_plain and ends_in_last(fusion)
 
 
 def _unit(index: int, size: int) -> npt.NDArray[np.float64]:
@@ -109,6 +96,9 @@ MULTIPLIER_MEMORY_BYTES, MULTIPLIER_MEMORY_SHARE = 512 << 20, 0.25
 CROWN_FIRST_UNITS = 2000
 """From so many units on, CROWN on the layers as they are is tried first: it takes a fraction of the
 time in which the tree's own form of the network is bounded (0.15 s for 0.5 to 2 s)."""
+
+ROOT_SLOPES_SHARE = 0.1
+"""Of the time that is left, at most, for slopes of open units at the root."""
 
 FORMS_KEPT = 4
 _forms: dict[tuple[str, int], ReluForm] = {}
@@ -168,16 +158,15 @@ def prove_by_units(
     if _is_large(fusion) and _crown_suffices(fusion, specification, violations, arithmetic):
         return ProofAttempt(Answer(Verdict.ROBUST))
     candidates = Candidates(network, specification)
-    form, violations = unwrapped(form_of(network, fusion), violations)
+    fusion, violations = unwrapped(fusion, violations)
 
     def is_over() -> bool:
         return limits.expired is not None
 
-    region, inputs = specification.region, specification.inputs
     try:
-        reduction = reduce(
-            form, region, violations, inputs, is_over, lambda: limits.memory_left, arithmetic
-        )
+        reduction = _reduced(network, fusion, specification, violations, limits, arithmetic)
+    except OutOfTime:
+        return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN))
     except MemoryError as error:
         return ProofAttempt(Answer(Verdict.MEMOUT, message=str(error)))
     except PossibleOverflow as error:
@@ -201,6 +190,29 @@ def prove_by_units(
     if branches:
         tree.grow()
     return _outcome(tree, candidates, reduction, limits)
+
+
+def _reduced(
+    network: Network,
+    fusion: Fusion,
+    specification: Specification,
+    violations: Sequence[Halfspaces],
+    limits: Limits,
+    arithmetic: Arithmetic,
+) -> Reduction:
+    """What the region leaves open: on the network's own maps where they are smaller than matrices
+    of open units, on such matrices elsewhere."""
+    region, inputs = specification.region, specification.inputs
+
+    def is_over() -> bool:
+        return limits.expired is not None
+
+    if keeps_structure(fusion):
+        layers = layered(fusion, arithmetic=arithmetic)
+        seconds = ROOT_SLOPES_SHARE * limits.remaining
+        return mapped_reduction(layers, region, violations, inputs, is_over, seconds)
+    form = form_of(network, fusion)
+    return reduce(form, region, violations, inputs, is_over, lambda: limits.memory_left, arithmetic)
 
 
 def _outcome(

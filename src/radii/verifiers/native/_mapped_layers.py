@@ -1,0 +1,341 @@
+"""Layers of ReLU units as the network has them: convolutions stay convolutions.
+
+A node of the tree knows and chooses something for open units only; all others of a layer are their
+argument or 0 wherever the region is. So a pass through a layer picks the open units out of the
+whole layer, does there what lines and multipliers say, and hands the whole layer to its maps.
+
+For searching, in float32, constants are folded: what the input's centre and the constants of units
+that are always active add to a later argument is one constant of it, so that only open units have
+any. For proofs nothing is folded: every constant and every rounding counts where it arises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import Tensor
+
+from radii.bounds import ROUND_UP
+from radii.networks import LinearMap
+from radii.verifiers.native._duals import (
+    DUAL_ROUNDING,
+    BackwardPass,
+    Block,
+    DenseLayers,
+    Layers,
+    Multipliers,
+    Rows,
+    UnitEnvelope,
+    direct_terms,
+    spec_weights,
+)
+from radii.verifiers.native._supports import Support
+
+ROWS_COMPOSED_AT_ONCE = 64
+"""Arguments that become functions of the input and of kept units together."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedLayer:
+    """Arguments of one layer's units: maps of earlier values, by their nodes, and an offset.
+
+    `is_active` is 1 for units that always are their argument, and 0 for all others; `places` are
+    the units that are kept. `slack` is what a coefficient of 1 on each argument may lose. Folded
+    layers have the constants of kept units in place of `offset`, and no slack.
+    """
+
+    node: int
+    maps: dict[int, LinearMap]
+    offset: Tensor
+    slack: Tensor
+    is_active: Tensor
+    places: Tensor
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def to(self, dtype: torch.dtype, device: torch.device | str) -> MappedLayer:
+        return MappedLayer(
+            self.node,
+            {source: held.to(dtype, device) for source, held in self.maps.items()},
+            self.offset.to(device, dtype),
+            self.slack.to(device, dtype),
+            self.is_active.to(device, dtype),
+            self.places.to(device),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedSpecifications:
+    """Rows of all specifications: coefficients (rows, n) on the values of nodes, and constants."""
+
+    maps: dict[int, Tensor]
+    offset: Tensor
+    slack: Tensor
+
+    def to(self, dtype: torch.dtype, device: torch.device | str) -> MappedSpecifications:
+        maps = {source: held.to(device, dtype) for source, held in self.maps.items()}
+        return MappedSpecifications(
+            maps, self.offset.to(device, dtype), self.slack.to(device, dtype)
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MappedLayers(Layers):
+    """Layers through their maps. `is_folded` says that constants are: fit for searching only."""
+
+    layers: tuple[MappedLayer, ...]
+    specs: MappedSpecifications
+    parts: int
+    support: Support
+    is_folded: bool = False
+
+    @property
+    def units(self) -> int:
+        return sum(len(layer) for layer in self.layers)
+
+    @property
+    def spec_rows(self) -> int:
+        return len(self.specs.offset)
+
+    @property
+    def entries(self) -> int:
+        return sum(held.work for layer in self.layers for held in layer.maps.values())
+
+    def to(self, dtype: torch.dtype, device: torch.device | str) -> MappedLayers:
+        held = self if dtype == torch.float64 or self.is_folded else self._folded()
+        return replace(
+            held,
+            layers=tuple(layer.to(dtype, device) for layer in held.layers),
+            specs=held.specs.to(dtype, device),
+            support=held.support.to(dtype, device),
+        )
+
+    def until(self, count: int) -> MappedLayers:
+        """The first layers alone, with no specification: for bounds of their last one's units."""
+        nothing = self.specs.offset.new_zeros(1)
+        specs = MappedSpecifications({}, nothing, nothing)
+        return replace(self, layers=self.layers[:count], specs=specs, parts=1)
+
+    def _folded(self) -> MappedLayers:
+        """Every kept unit with the constant that the centre and active units give its argument."""
+        constants = {0: self.support.centre[None]}
+        layers = []
+        for layer in self.layers:
+            own = layer.offset[None] + sum(
+                held.pushed(constants[source]) for source, held in layer.maps.items()
+            )
+            constants[layer.node] = own * layer.is_active
+            layers.append(replace(layer, offset=own[0, layer.places], slack=layer.slack[:0]))
+        offset = self.specs.offset + sum(
+            (held @ constants[source][0] for source, held in self.specs.maps.items()),
+            torch.zeros_like(self.specs.offset),
+        )
+        specs = replace(self.specs, offset=offset)
+        return replace(self, layers=tuple(layers), specs=specs, is_folded=True)
+
+    def backward(
+        self, rows: Rows, chosen: Multipliers, relaxed: UnitEnvelope, *, proven: bool
+    ) -> BackwardPass:
+        slopes = torch.addcmul(relaxed.fixed_slope, relaxed.is_unstable, chosen.slopes)
+        direct = direct_terms(rows, chosen)
+        weights = spec_weights(self, rows, chosen)
+        on_values = {source: weights @ held for source, held in self.specs.maps.items()}
+        values = weights @ self.specs.offset
+        lost = weights @ self.specs.slack if proven and not self.is_folded else None
+        coefficients: list[Tensor] = []
+        losses: list[Tensor] = []
+        end = self.units
+        for layer in reversed(self.layers):
+            units = slice(end - len(layer), end)
+            end = units.start
+            whole = on_values.pop(layer.node, None)
+            if whole is None:
+                whole = slopes.new_zeros(len(rows), layer.is_active.numel())
+            on_output = whole.index_select(1, layer.places)
+            above = on_output.clamp_max(0)
+            loss = above * relaxed.upper_offset[:, units]
+            on_argument = torch.addcmul(
+                above * relaxed.upper_slope[:, units], on_output - above, slopes[:, units]
+            )
+            if direct is not None:
+                on_argument += direct[:, units]
+            coefficients.append(on_output)
+            losses.append(loss)
+            values = values + loss.sum(1)
+            whole = (whole * layer.is_active).index_copy_(1, layer.places, on_argument)
+            values = values + (on_argument if self.is_folded else whole) @ layer.offset
+            if lost is not None:
+                lost = lost + whole.abs() @ layer.slack - DUAL_ROUNDING * loss.sum(1)
+            for source, held in layer.maps.items():
+                added = held.pulled(whole)
+                known = on_values.get(source)
+                on_values[source] = added if known is None else known + added
+        on_input = on_values.get(0)
+        if on_input is None:
+            on_input = slopes.new_zeros(len(rows), self.inputs)
+        if not self.is_folded:
+            values = values + on_input @ self.support.centre
+        if lost is not None:
+            lost = lost + DUAL_ROUNDING * (on_input.abs() @ self.support.sizes)
+        least, steps = self.support.least(on_input * self.support.scale)
+        values = values + least
+        if lost is not None:
+            values = values - lost * ROUND_UP
+        return BackwardPass(values, steps, slopes, coefficients[::-1], losses[::-1])
+
+    def gradients(
+        self, rows: Rows, chosen: Multipliers, relaxed: UnitEnvelope, passed: BackwardPass
+    ) -> Multipliers:
+        values = {0: self._inputs(passed.steps)}
+        arguments = torch.empty_like(rows.lower)
+        by_slope = torch.empty_like(rows.lower)
+        start = 0
+        for layer, on_output in zip(self.layers, passed.coefficients, strict=True):
+            units = slice(start, start + len(layer))
+            start = units.stop
+            whole, z = self._arguments(layer, values)
+            below = passed.slopes[:, units] * z
+            above = torch.addcmul(relaxed.upper_offset[:, units], relaxed.upper_slope[:, units], z)
+            found = torch.lerp(above, below, on_output.sign().clamp_min_(0))
+            arguments[:, units] = z
+            by_slope[:, units] = on_output.clamp_min(0) * z
+            whole = (whole * layer.is_active).index_copy_(1, layer.places, found)
+            values[layer.node] = whole
+        by_slope *= relaxed.is_unstable
+        by_beta = None
+        if chosen.beta is not None and rows.signs is not None:
+            by_beta = -rows.signs * arguments
+        return Multipliers(by_slope, self._by_gamma(rows, values), by_beta)
+
+    def _inputs(self, steps: Tensor) -> Tensor:
+        """What maps read for these steps; folded layers have the centre in their constants."""
+        return steps * self.support.scale if self.is_folded else self.support.inputs(steps)
+
+    def _arguments(self, layer: MappedLayer, values: dict[int, Tensor]) -> tuple[Tensor, Tensor]:
+        """Arguments of the whole layer, and those of its kept units, constants included."""
+        whole: Tensor | None = None
+        for source, held in layer.maps.items():
+            added = held.pushed(values[source])
+            whole = added if whole is None else whole + added
+        if whole is None:
+            whole = values[0].new_zeros(len(values[0]), layer.is_active.numel())
+        if self.is_folded:
+            return whole, whole.index_select(1, layer.places).add_(layer.offset)
+        whole = whole + layer.offset
+        return whole, whole.index_select(1, layer.places)
+
+    def _by_gamma(self, rows: Rows, values: dict[int, Tensor]) -> Tensor:
+        if not self.specs.maps:
+            return self.specs.offset.expand(len(rows), -1)
+        found = self.specs.offset.expand(len(rows), -1)
+        for source, held in self.specs.maps.items():
+            found = found + values[source] @ held.T
+        grouped = found.view(len(rows), -1, self.parts)
+        return grouped[torch.arange(len(rows), device=found.device), rows.spec]
+
+    def functions_of_steps(self, is_active: Tensor) -> tuple[Tensor, Tensor]:
+        parts = list(torch.arange(self.units).split(ROWS_COMPOSED_AT_ONCE))
+        arguments = [self._composed(self._of_units(part), is_active) for part in parts]
+        specs = self._composed(self._of_specifications(), is_active)
+        inputs = self.inputs + 1
+        nothing = specs.on_columns[:0, :inputs]
+        return (
+            torch.cat([nothing, *(found.on_columns[:, :inputs] for found in arguments)]),
+            specs.on_columns[:, :inputs],
+        )
+
+    def condensed(self, reach: Tensor) -> DenseLayers:
+        """The same layers as matrices over the kept units and the input, in float64.
+
+        `reach` is the largest value of each kept unit: rounding is relative to what it multiplies.
+        """
+        no_unit = torch.zeros(self.units, dtype=torch.bool)
+        blocks, start = [], 0
+        for layer in self.layers:
+            units = torch.arange(start, start + len(layer))
+            parts = [
+                self._composed(self._of_units(part), no_unit)
+                for part in units.split(ROWS_COMPOSED_AT_ONCE)
+            ]
+            blocks.append(self._block(parts, reach, start))
+            start += len(layer)
+        specs = self._block([self._composed(self._of_specifications(), no_unit)], reach, start)
+        return DenseLayers(tuple(blocks), specs, self.parts, self.support)
+
+    def _block(self, parts: list[_ComposedRows], reach: Tensor, before: int) -> Block:
+        """Rows over the input, the constant and the kept units before them."""
+        inputs = self.inputs
+        rows = torch.cat(
+            [self.support.centre.new_zeros(0, inputs + 1 + self.units)]
+            + [part.on_columns for part in parts]
+        )
+        lost = torch.cat([reach.new_zeros(0)] + [part.lost for part in parts])
+        sizes = torch.cat([self.support.step_sizes, reach.new_ones(1), reach])
+        slack = lost * ROUND_UP + DUAL_ROUNDING * (rows.abs() @ sizes)
+        steps = rows[:, :inputs].contiguous()
+        return Block(
+            rows[:, inputs : inputs + 1 + before].contiguous(),
+            steps if bool(steps.any()) else None,
+            slack,
+        )
+
+    def _of_units(self, units: Tensor) -> _ComposedRows:
+        """Rows that are arguments of kept units, before they are composed."""
+        on_units = torch.zeros(len(units), self.units, dtype=torch.float64)
+        on_units[torch.arange(len(units)), units] = 1.0
+        nothing = on_units.new_zeros(len(units))
+        return _ComposedRows({}, on_units, nothing, nothing)
+
+    def _of_specifications(self) -> _ComposedRows:
+        specs = self.specs
+        on_units = torch.zeros(self.spec_rows, self.units, dtype=torch.float64)
+        return _ComposedRows(dict(specs.maps), on_units, specs.offset, specs.slack)
+
+    def _composed(self, rows: _ComposedRows, is_active: Tensor) -> _ComposedRows:
+        """Rows over steps of the input, the constant and kept units; active ones are replaced.
+
+        What the composition rounds, and the arguments that it replaces, is in `lost`.
+        """
+        on_values, constants, lost = dict(rows.on_values), rows.constants, rows.lost
+        on_kept = torch.zeros_like(rows.on_units)
+        end = self.units
+        for layer in reversed(self.layers):
+            units = slice(end - len(layer), end)
+            end = units.start
+            whole = on_values.pop(layer.node, None)
+            own = rows.on_units[:, units]
+            if whole is None:
+                if not bool(own.any()):
+                    continue
+                whole = own.new_zeros(len(own), layer.is_active.numel())
+            kept = whole.index_select(1, layer.places)
+            on_kept[:, units] = torch.where(is_active[units], 0.0, kept)
+            replaced = torch.where(is_active[units], kept, 0.0) + own
+            whole = (whole * layer.is_active).index_copy_(1, layer.places, replaced)
+            constants = constants + whole @ layer.offset
+            lost = lost + whole.abs() @ layer.slack
+            for source, held in layer.maps.items():
+                added = held.pulled(whole)
+                known = on_values.get(source)
+                on_values[source] = added if known is None else known + added
+        on_input = on_values.get(0)
+        if on_input is None:
+            on_input = on_kept.new_zeros(len(on_kept), self.inputs)
+        constants = constants + on_input @ self.support.centre
+        lost = lost + DUAL_ROUNDING * (on_input.abs() @ self.support.sizes)
+        columns = [on_input * self.support.scale, constants[:, None], on_kept]
+        return _ComposedRows({}, rows.on_units, constants, lost, torch.cat(columns, 1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ComposedRows:
+    """Linear functions: of values of nodes and arguments of kept units before they are composed;
+    afterwards `on_columns`, over the input's steps, the constant and the kept units."""
+
+    on_values: dict[int, Tensor]
+    on_units: Tensor
+    constants: Tensor
+    lost: Tensor
+    on_columns: Tensor = field(default_factory=lambda: torch.zeros(0))

@@ -1,0 +1,246 @@
+"""A network of ReLU units over one region, kept as it is: only open units take part in the tree.
+
+CROWN bounds every layer at the root; units that it leaves open are bounded once more by slopes of
+their own, those first that the specifications lose most at, as far as the time for it allows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from radii.balls import Ball, Box
+from radii.bounds import (
+    BoundingPass,
+    Fusion,
+    LayeredNetwork,
+    LinearBounds,
+    LinearFunctions,
+    State,
+    Supports,
+    backward,
+    propagate,
+)
+from radii.networks import Relu
+from radii.properties import Halfspaces
+from radii.verifiers.native._duals import (
+    DUAL_ROUNDING,
+    Multipliers,
+    Rows,
+    evaluate,
+    improve,
+)
+from radii.verifiers.native._mapped_layers import MappedLayer, MappedLayers, MappedSpecifications
+from radii.verifiers.native._reduction import CUT_SLACK, PossibleOverflow, Reduction
+from radii.verifiers.native._supports import support_of
+
+ROOT_SLOPE_STEPS = 4
+"""Steps of ascent for each unit that CROWN leaves open: shared by all specifications and nodes."""
+
+DENSE_GAIN = 1.5
+"""Matrices of open units are used if they have at most so many entries for each product of the
+maps: both then take equally long (cifar_base_kw, convSmall: 1.1 and 1.8 ms for 2.8 times)."""
+
+UNITS_AT_ONCE, UNIT_WORK_AT_ONCE = 256, 1 << 28
+"""Units bounded together, at most, and times the products of one pass."""
+
+
+class OutOfTime(Exception):
+    """The time was over before the root was bounded."""
+
+
+def keeps_structure(fusion: Fusion) -> bool:
+    """Whether its layers are ReLU units one by one, with maps that are smaller than matrices."""
+    if not all(isinstance(stage.operator, Relu) for stage in fusion.stages):
+        return False
+    if any(fusion.graph.nodes[stage.node].shape != stage.shape for stage in fusion.stages):
+        return False
+    maps = [held for stage in fusion.stages for held in stage.maps.values()]
+    return 2 * sum(held.work for held in maps) < sum(held.inputs * held.outputs for held in maps)
+
+
+def mapped_reduction(
+    network: LayeredNetwork,
+    region: Ball | Box,
+    violations: Sequence[Halfspaces],
+    inputs: Halfspaces | None = None,
+    is_over: Callable[[], bool] = lambda: False,
+    root_seconds: float = 0.0,
+) -> Reduction:
+    """Root bounds by CROWN, then by slopes for so long, and what they leave open.
+
+    `inputs` must hold in a violation too. A PossibleOverflow where the network may overflow.
+    """
+    with torch.no_grad():
+        state = propagate(network, Supports.of([region]), _polled(is_over))
+        return _Mapped(state, region, violations, inputs).run(is_over, root_seconds)
+
+
+def _polled(is_over: Callable[[], bool]) -> BoundingPass:
+    """CROWN's pass, given up once the time is over."""
+
+    def bound(state: State, rows: LinearFunctions) -> LinearBounds:
+        if is_over():
+            raise OutOfTime
+        return backward(state, rows)
+
+    return bound
+
+
+class _Mapped:
+    def __init__(
+        self,
+        state: State,
+        region: Ball | Box,
+        violations: Sequence[Halfspaces],
+        inputs: Halfspaces | None,
+    ) -> None:
+        self.state, self.region = state, region
+        self.support = support_of(region)
+        if not all(bool(torch.isfinite(loss).all()) for loss in state.losses):
+            raise PossibleOverflow(None)
+        self.lows = [held.low[0].clone() for held in state.arguments]
+        self.highs = [held.high[0].clone() for held in state.arguments]
+        self.specs, self.parts = self.specifications(violations, inputs)
+
+    def run(self, is_over: Callable[[], bool], root_seconds: float) -> Reduction:
+        self.refine(is_over, root_seconds)
+        mapped = self.layers()
+        kept = [layer.places for layer in mapped.layers]
+        lower, upper = self.bounds(kept)
+        is_small = self.dense_entries(kept) < DENSE_GAIN * mapped.entries
+        layers = mapped.condensed(upper.clamp_min(0)) if is_small else mapped
+        first, names, signs = 0, [], []
+        for low, high, places in zip(self.lows, self.highs, kept, strict=True):
+            names.append(first + places)
+            first += len(low)
+            signs.append((low >= 0).to(torch.int8) - ((low < 0) & (high <= 0)).to(torch.int8))
+        return Reduction(
+            layers,
+            lower,
+            upper,
+            torch.cat(names),
+            torch.cat(signs),
+            self.region,
+        )
+
+    def dense_entries(self, kept: Sequence[Tensor]) -> int:
+        """Of matrices over the input and the kept units before each layer."""
+        entries, columns = 0, 1 + self.support.centre.numel()
+        for places in kept:
+            entries += len(places) * columns
+            columns += len(places)
+        return entries
+
+    def bounds(self, kept: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
+        lower = torch.cat([low[i] for low, i in zip(self.lows, kept, strict=False)])
+        upper = torch.cat([high[i] for high, i in zip(self.highs, kept, strict=False)])
+        return lower, upper
+
+    def layers(self) -> MappedLayers:
+        """The layers with what is known of their units now."""
+        found = []
+        for number, layer in enumerate(self.state.network.layers):
+            low, high = self.lows[number], self.highs[number]
+            is_open = (low < 0) & (high > 0)
+            found.append(
+                MappedLayer(
+                    layer.node,
+                    layer.maps,
+                    layer.offset,
+                    self.state.losses[number][0],
+                    (low >= 0).double(),
+                    is_open.nonzero().squeeze(1),
+                )
+            )
+        return MappedLayers(tuple(found), self.specs, self.parts, self.support)
+
+    def specifications(
+        self, violations: Sequence[Halfspaces], inputs: Halfspaces | None
+    ) -> tuple[MappedSpecifications, int]:
+        """All violations with equally many rows each: the last one of a shorter one is repeated."""
+        output = self.state.network.output
+        _, loss = output.arguments(self.state.values, self.state.errors)
+        if not bool(torch.isfinite(loss).all()):
+            raise PossibleOverflow(None)
+        cuts = 0 if inputs is None else len(inputs.offset)
+        longest = max((len(held.offset) for held in violations), default=1)
+        chosen = [[min(i, len(held.offset) - 1) for i in range(longest)] for held in violations]
+        pairs = list(zip(violations, chosen, strict=True))
+        matrix = torch.cat([torch.from_numpy(held.matrix)[rows] for held, rows in pairs])
+        offset = torch.cat([torch.from_numpy(held.offset)[rows] for held, rows in pairs])
+        specs = MappedSpecifications(
+            {source: held.pulled(matrix) for source, held in output.maps.items()},
+            matrix @ output.offset + offset,
+            matrix.abs() @ loss[0] + DUAL_ROUNDING * offset.abs(),
+        )
+        if inputs is None:
+            return specs, longest
+        return self.with_cuts(specs, longest, len(violations), inputs), longest + cuts
+
+    def with_cuts(
+        self, specs: MappedSpecifications, parts: int, count: int, inputs: Halfspaces
+    ) -> MappedSpecifications:
+        """Behind each specification's rows those that hold for inputs."""
+        on_input, offset = torch.from_numpy(inputs.matrix), torch.from_numpy(inputs.offset)
+        size = on_input.abs() @ self.support.sizes + offset.abs()
+        offset = offset - CUT_SLACK * size
+
+        def joined(own: Tensor, cut: Tensor) -> Tensor:
+            grouped = own.view(count, parts, -1)
+            return torch.cat([grouped, cut.expand(count, -1, -1)], 1).flatten(0, 1)
+
+        maps = {s: joined(h, h.new_zeros(len(size), h.shape[1])) for s, h in specs.maps.items()}
+        nothing = on_input.new_zeros(len(specs.offset), on_input.shape[1])
+        own = specs.maps.get(0, nothing)
+        maps[0] = joined(own, on_input)
+        return MappedSpecifications(
+            maps,
+            joined(specs.offset[:, None], offset[:, None]).squeeze(1),
+            joined(specs.slack[:, None], DUAL_ROUNDING * size[:, None]).squeeze(1),
+        )
+
+    # --- better bounds of open units
+
+    def refine(self, is_over: Callable[[], bool], seconds: float) -> None:
+        """Each layer's open units by slopes of their own, from the second layer on."""
+        started = time.monotonic()
+        for number in range(1, len(self.lows)):
+            layers = self.layers().until(number + 1)
+            count = len(layers.layers[-1])
+            if not count or not layers.units > count:
+                continue
+            self.refine_layer(
+                layers, number, lambda: is_over() or time.monotonic() - started > seconds
+            )
+
+    def refine_layer(self, layers: MappedLayers, number: int, is_over: Callable[[], bool]) -> None:
+        kept = [layer.places for layer in layers.layers]
+        lower, upper = self.bounds(kept)
+        places = kept[-1]
+        first = layers.units - len(places)
+        fast = layers.to(torch.float32, "cpu")
+        at_once = max(16, min(UNITS_AT_ONCE, UNIT_WORK_AT_ONCE // (1 + layers.entries)))
+        for part in torch.arange(len(places)).split(at_once):
+            if is_over():
+                return
+            unit = first + part.repeat(2)
+            sign = torch.ones(len(unit), dtype=torch.float64)
+            sign[len(part) :] = -1.0
+            count = len(unit)
+            rows = Rows(
+                lower.expand(count, -1),
+                upper.expand(count, -1),
+                torch.zeros(count, dtype=torch.int64),
+                unit=unit,
+                sign=sign,
+            )
+            start = Multipliers.start(rows, 1, 0.0).to(torch.float32)
+            found, _ = improve(fast, rows.to(torch.float32), start, ROOT_SLOPE_STEPS)
+            values = evaluate(layers, rows, found.to(torch.float64)).values
+            own = places[part]
+            self.lows[number][own] = torch.maximum(self.lows[number][own], values[: len(part)])
+            self.highs[number][own] = torch.minimum(self.highs[number][own], -values[len(part) :])
