@@ -56,11 +56,14 @@ def main() -> None:
     peers.add_argument(
         "--before", type=Path, metavar="DIR", help="another checkout of radii, measured in turn"
     )
+    peers.add_argument(
+        "--tool", type=Path, metavar="DIR", help="alpha-beta-CROWN, run on the same instances"
+    )
     args = parser.parse_args()
     for name in args.names:
         if name not in NAMES:
             parser.error(f"'{name}' is not one of {', '.join(NAMES)}")
-    beside = PeerOptions(args.instances, args.unseen, args.before)
+    beside = PeerOptions(args.instances, args.unseen, args.before, args.tool)
     options = Options(Log.open(args.out), args.images, args.budget, args.jobs, args.seed, beside)
     for name in args.names or NAMES:
         import_module(f"benchmarks.{name}").main(options)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from benchmarks import published
 from benchmarks.measuring import is_closed, mean, progress
 from benchmarks.peer_instances import ALPHA_BETA_CROWN, DEMANDED_SECONDS, UNSEEN, Peer, Subject
+from benchmarks.peer_tool import TOOL_NAME, asked_tool
 from benchmarks.records import Options, Record
 from benchmarks.sides import Side, sides_of
 from benchmarks.tables import show
@@ -97,6 +98,8 @@ def _time(record: Record) -> float:
 def print_table(sides: Sequence[Side], budget: float, options: Options) -> None:
     subjects = [s for s in ALPHA_BETA_CROWN if options.peers.instances in s.name]
     heads = ["instance", *(f"{side.name}: bracket, s" for side in sides), "CPU s", "published"]
+    tool = options.peers.tool
+    heads += [TOOL_NAME] if tool is not None else []
     heads += ["radii is", "demanded"]
     rows, standings = [], []
     for subject in subjects:
@@ -104,6 +107,12 @@ def print_table(sides: Sequence[Side], budget: float, options: Options) -> None:
         ours, peer = records[-1], ALPHA_BETA_CROWN[subject]
         row: list[object] = [subject.name, *(_shown(r, subject.grid) for r in records)]
         row += [ours.cpu_seconds, "not run" if peer is None else str(peer)]
+        if tool is not None:
+            try:
+                peer = asked_tool(tool, subject, ours, budget, options)
+                row.append(str(peer))
+            except RuntimeError as error:  # it is then judged by what was published
+                row.append(str(error))
         standings.append(standing(ours, subject.grid, peer))
         row += [standings[-1], _demand(subject, ours)]
         rows.append(row)

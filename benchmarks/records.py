@@ -85,12 +85,13 @@ class PeerOptions:
     """Of the comparison with peers: what is measured, and beside what.
 
     `instances` is a part of the names of those that are measured, `before` another checkout of
-    radii.
+    radii, `tool` a folder with alpha-beta-CROWN.
     """
 
     instances: str = ""
     unseen: bool = False
     before: Path | None = None
+    tool: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,14 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks.peer_instances import ALPHA_BETA_CROWN, OPEN, UNSEEN, Peer, Subject
+from benchmarks.peer_instances import (
+    ALPHA_BETA_CROWN,
+    OPEN,
+    SOURCES,
+    UNSEEN,
+    Peer,
+    Source,
+    Subject,
+)
+from benchmarks.peer_tool import asked_tool
 from benchmarks.peers import measured, standing
 from benchmarks.records import Log, Options, Record
 from benchmarks.sides import Side
 
+import radii.demo
 from radii.queries import Grid
 
 GRID = Grid.parse("0.001:0.4:0.002")
+DEMO = Path(radii.demo.__file__).parent
 
 
 def _record(lower: float, upper: float | None, seconds: float = 60.0) -> Record:
@@ -66,3 +77,42 @@ def test_what_was_measured_with_other_code_is_not_taken(tmp_path: Path) -> None:
     assert measured(side, subject, 60.0, Options(log)) is known
     (code / "one.py").write_text("a = 2\n")
     assert log.find("mnist-net", 51, side.method, 60.0) is None
+
+
+FAKE_TOOL = """
+import sys
+from pathlib import Path
+
+config = Path(sys.argv[2]).read_text()
+assert "pgd_order: skip" in config
+place = Path(sys.argv[2]).parent
+bounds = (place / "property.vnnlib").read_text()
+print("Finished vnnlib processing in 0.1 seconds")
+answer = "unsat" if "{proves}" in bounds.splitlines()[1] else "timeout"
+(place / "result.txt").write_text(answer)
+print("Result:", answer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("proves", "upper", "expected"),
+    [
+        ("within 0.03 ", 0.0312, "closed"),
+        ("within 0.02 ", 0.0312, "0.02"),
+        ("within 0.01 ", 0.0312, "0.01"),
+        ("within 9 ", 0.0312, "0"),
+        ("within 9 ", 0.0152, "open"),
+    ],
+)
+def test_the_tool_is_asked_at_the_goal_then_around_what_radii_proved(
+    proves: str, upper: float, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own program is a script that proves one eps."""
+    (tmp_path / "complete_verifier").mkdir()
+    script = FAKE_TOOL.replace("{proves}", proves)
+    (tmp_path / "complete_verifier" / "abcrown.py").write_text(script)
+    source = Source(str(DEMO), "digits:test", "0.01:0.05:0.01")
+    monkeypatch.setitem(SOURCES, "mlp-standard", source)
+    ours = _record(0.01, upper)
+    found = asked_tool(tmp_path, Subject("mlp-standard", 0), ours, 60.0, Options(Log()))
+    assert str(found).startswith(expected)
