@@ -25,6 +25,7 @@ NAMES = {
     "fragile": "networks made to break proofs in floating point: proofs that cover a break",
     "startup": "one tiny instance from start to end, and two workers beside one",
     "peers": "25 instances beside the published figures of alpha-beta-CROWN; 100 unseen ones",
+    "root_bounds": "the cost of one CROWN pass over the number of units, on residual networks",
     "limits": "memory and time after the limit on convSmallRELU__Point",
 }
 

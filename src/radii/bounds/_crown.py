@@ -6,6 +6,7 @@ a smooth unit, wide) does a backward pass tighten them; both hold, so they are i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -17,12 +18,21 @@ from torch import Tensor
 from radii.balls import Ball, Box
 from radii.bounds._affine_maps import Layer, LayeredNetwork, layered, slack
 from radii.bounds._curves import Curves
-from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, joined_bounds
+from radii.bounds._linear import (
+    Gathered,
+    LinearBounds,
+    LinearFunctions,
+    State,
+    backward,
+    joined_bounds,
+    window_bounds,
+)
 from radii.bounds._maxima import Maxima
 from radii.bounds._regions import Supports
 from radii.bounds._relaxations import Constants, PiecewiseLinear, Relaxation
 from radii.bounds._relu_form import Fusion, fuse
 from radii.bounds._softmax import from_differences, is_single_softmax, pairs_of
+from radii.bounds._windows import Sizes, feature_maps
 from radii.networks import Interval, Network
 from radii.verdicts import FLOAT, Arithmetic
 
@@ -33,6 +43,9 @@ BoundingPass = Callable[[State, LinearFunctions], LinearBounds]
 
 COEFFICIENTS_AT_ONCE = 1 << 16
 """How many coefficients a pass may hold at its widest layer: 0.5 MB in float64, for the cache."""
+
+WINDOWED_AT_ONCE = 1 << 19
+"""The same for rows that begin as windows, 4 MB: convolutions of few small windows are slow."""
 
 FEWEST_ROWS = 128
 """As many rows go together in any case: matrix products of fewer are slow."""
@@ -134,7 +147,13 @@ def propagate(
         if bound is not None and not (layer.reads_input_only and supports.centre is None):
             is_loose = relaxation.is_loose
             if bool(is_loose.any()):
-                arguments = _tightened(state, layer, arguments, loss, is_loose, bound)
+                shape = feature_maps(layer) if bound is backward else None
+                if shape is None:
+                    arguments = _tightened(state, layer, arguments, loss, is_loose, bound)
+                else:
+                    arguments = _tightened_by_windows(
+                        state, layer, arguments, loss, is_loose, shape
+                    )
                 relaxation = _relaxed(layer, arguments)
         values = _values(layer, arguments)
         if bound is not None and is_single_softmax(layer.operator, layer.shape):
@@ -257,6 +276,34 @@ def _tightened(
             low[where] = torch.maximum(low[where], values[0])
             high[where] = torch.minimum(high[where], -values[1])
         first += few
+    return Interval(low, high)
+
+
+def _tightened_by_windows(
+    state: State, layer: Layer, arguments: Interval, loss: Tensor, is_loose: Tensor, shape: Sizes
+) -> Interval:
+    """The same for units of feature maps, whose rows are windows: place by place.
+
+    Places with about as many loose units go together, as regions do above.
+    """
+    low, high = arguments.low.clone(), arguments.high.clone()
+    count = math.prod(shape[1:])
+    for region in range(len(low)):
+        loose = is_loose[region].reshape(shape[0], count)
+        counts, order = loose.sum(0).sort(descending=True)
+        numbers = counts.tolist()
+        gathered, first = Gathered(), 0
+        while first < count and numbers[first]:
+            most = numbers[first]
+            largest = gathered.largest or WINDOWED_AT_ONCE  # the first few rows tell
+            rows = max(FEWEST_ROWS, WINDOWED_AT_ONCE // largest)
+            places = order[first : first + max(1, rows // (2 * most))]
+            channels = loose[:, places].t().to(torch.int8).argsort(1, descending=True)[:, :most]
+            values = window_bounds(state, layer, loss, region, places, channels, gathered)
+            units = channels * count + places[:, None]
+            low[region, units] = torch.maximum(low[region, units], values[0])
+            high[region, units] = torch.minimum(high[region, units], -values[1])
+            first += len(places)
     return Interval(low, high)
 
 

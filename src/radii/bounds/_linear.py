@@ -12,15 +12,17 @@ the runtime has only up to E loses |a| E.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import Tensor
 
 from radii.bounds._affine_maps import Layer, LayeredNetwork, slack
 from radii.bounds._regions import Supports
-from radii.bounds._relaxations import Constants, Lines, Relaxation
+from radii.bounds._relaxations import Constants, Lines, Relaxation, UnitLines
+from radii.bounds._windows import WindowRows, feature_maps
 from radii.networks import Interval
 
 LOSS_ROUND_UP = 1 + 2.0**-7
@@ -145,35 +147,179 @@ class LinearFunctions:
 
 def backward(state: State, rows: LinearFunctions, choices: Choices | None = None) -> LinearBounds:
     """Lower bounds of the rows. Without choices the lines are CROWN's."""
-    network, regions = state.network, rows.regions
-    coefficients = dict(rows.maps)
-    depth = len(network.layers) + 1  # the sums of all layers are added up as well
-    constants, error = rows.constants, rows.error + slack(rows.constants.abs(), depth)
-    for number in range(len(state.lines) - 1, -1, -1):
-        layer = network.layers[number]
-        held = coefficients.pop(layer.node, None)
-        if held is None:
-            continue
-        pulled = _lines(state, number, regions, choices).pulled(held)
-        constants = constants + pulled.constant
-        error = error + slack(pulled.size, held.shape[2] + depth)
-        if pulled.rows is None:
-            continue
-        loss = state.losses[number][regions][..., None]
-        error = error + (pulled.rows.abs() @ loss).squeeze(2) * LOSS_ROUND_UP
-        constants = constants + pulled.rows @ layer.offset
-        for source, affine in layer.maps.items():
-            added = affine.pulled(pulled.rows)
-            known = coefficients.get(source)
-            coefficients[source] = added if known is None else known + added
-    on_input = coefficients.get(0)
+    descent = _Descent(state, rows.regions, rows.constants, rows.error)
+    descent.coefficients.update(rows.maps)
+    descent.run(choices)
+    on_input = descent.coefficients.get(0)
     if on_input is None:
-        on_input = constants.new_zeros(*rows.shape, network.inputs)
-    least = state.supports.taken(regions).least(on_input)
-    constants = constants - error - slack(least.size, network.inputs + depth)
-    values = constants + least.values
-    values = torch.where(torch.isfinite(values), values, -torch.inf)
-    return LinearBounds(values, on_input, constants, least.points)
+        on_input = rows.constants.new_zeros(*rows.shape, state.network.inputs)
+    assert isinstance(on_input, Tensor)
+    least = state.supports.taken(rows.regions).least(on_input)
+    constants = descent.proven_constants(least.size, state.network.inputs)
+    return LinearBounds(_finite(constants + least.values), on_input, constants, least.points)
+
+
+def window_bounds(
+    state: State,
+    layer: Layer,
+    loss: Tensor,
+    region: int,
+    places: Tensor,
+    channels: Tensor,
+    gathered: Gathered,
+) -> Tensor:
+    """Lower bounds (2, places, units) of arguments of a layer over one region, and of the same
+    negated.
+
+    The arguments are feature maps; `places` are numbers (places,) of entries of one map, and
+    `channels` (places, units) say of which. As `backward`, with rows as windows of the maps as long
+    as that is less. `gathered` is for this region and this layer.
+    """
+    shape = feature_maps(layer)
+    assert shape is not None
+    offset = layer.offset
+    windows = WindowRows.of_units(shape, places, channels, offset.dtype, gathered.padded)
+    units = channels * math.prod(shape[1:]) + places[:, None]
+    constants = torch.cat([offset[units], -offset[units]], 1).reshape(1, -1)
+    error = loss[region][units].repeat(1, 2).reshape(1, -1)
+    descent = _Descent(state, torch.tensor([region], device=units.device), constants, error)
+    descent.pull(layer, windows)
+    descent.run()
+    gathered.largest = descent.largest
+    return descent.proven().reshape(len(places), 2, -1).transpose(0, 1)
+
+
+@dataclass(slots=True, eq=False)
+class Gathered:
+    """What windows of many units of one layer share, and how many coefficients one row had."""
+
+    padded: dict[object, Tensor] = field(default_factory=dict)
+    largest: int | None = None
+
+
+class _Descent:
+    """Rows on their way back through the layers: coefficients on the values of nodes, as whole rows
+    (regions, rows, n) or as windows, the constants so far, and what is lost to rounding."""
+
+    def __init__(self, state: State, regions: Tensor, constants: Tensor, error: Tensor) -> None:
+        self.state, self.regions = state, regions
+        self.coefficients: dict[int, Tensor | WindowRows] = {}
+        # The sums of all layers are added up as well.
+        self.depth = len(state.network.layers) + 1
+        self.constants = constants
+        self.error = error + slack(constants.abs(), self.depth)
+        self.largest = 1
+
+    def run(self, choices: Choices | None = None) -> None:
+        """Down to the input."""
+        for number in range(len(self.state.lines) - 1, -1, -1):
+            layer = self.state.network.layers[number]
+            held = self.coefficients.pop(layer.node, None)
+            if isinstance(held, WindowRows):
+                lines = self.state.lines[number]
+                if isinstance(lines, UnitLines) and not held.is_large:
+                    self.pull(layer, self._window_bounded(number, held, lines))
+                    continue
+                held = held.whole()
+            if held is not None:
+                self._bound_rows(number, held, choices)
+
+    def _bound_rows(self, number: int, held: Tensor, choices: Choices | None) -> None:
+        """Whole rows on a layer's values, bounded by rows on its arguments."""
+        layer = self.state.network.layers[number]
+        pulled = _lines(self.state, number, self.regions, choices).pulled(held)
+        self.constants = self.constants + pulled.constant
+        self.error = self.error + slack(pulled.size, held.shape[2] + self.depth)
+        if pulled.rows is None:
+            return
+        loss = self.state.losses[number][self.regions][..., None]
+        self.error = self.error + (pulled.rows.abs() @ loss).squeeze(2) * LOSS_ROUND_UP
+        self.constants = self.constants + pulled.rows @ layer.offset
+        self.pull(layer, pulled.rows)
+
+    def _window_bounded(self, number: int, held: WindowRows, lines: UnitLines) -> WindowRows:
+        """The same for windows: what belongs to each entry is gathered first."""
+        layer, (region,) = self.state.network.layers[number], self.regions
+
+        def stacked() -> Tensor:
+            drawn = (lines.lower_slope, lines.upper_slope, lines.lower_offset, lines.upper_offset)
+            loss = self.state.losses[number][region]
+            return torch.stack([*(line[region, 0] for line in drawn), loss, layer.offset])
+
+        parts = held.around(stacked, number).reshape(len(held.entries), 6, -1)
+        lower, upper, from_lower, from_upper, loss, offset = parts.unbind(1)
+        entries = held.entries.flatten(2)
+        above, below = entries.clamp_min(0), entries.clamp_max(0)
+        on_arguments = torch.addcmul(above * lower[:, None], below, upper[:, None])
+        for rows, values in ((above, from_lower), (below, from_upper)):
+            if bool(values.any()):
+                self.constants = self.constants + _along(rows, values)
+                size = _along(rows, values.abs()).abs()
+                self.error = self.error + slack(size, held.terms + self.depth)
+        self.constants = self.constants + _along(on_arguments, offset)
+        self.error = self.error + _along(on_arguments.abs(), loss) * LOSS_ROUND_UP
+        return replace(held, entries=on_arguments.reshape(held.entries.shape))
+
+    def pull(self, layer: Layer, rows: Tensor | WindowRows) -> None:
+        """Rows on a layer's arguments become rows on the values that it reads."""
+        for source, affine in layer.maps.items():
+            added = rows.pulled(affine) if isinstance(rows, WindowRows) else affine.pulled(rows)
+            if added is None:
+                assert isinstance(rows, WindowRows)
+                added = affine.pulled(rows.whole())
+            known = self.coefficients.get(source)
+            total = added if known is None else _sum(known, added)
+            self.coefficients[source] = total
+            terms = total.terms if isinstance(total, WindowRows) else total.shape[2]
+            self.largest = max(self.largest, terms)
+
+    def proven_constants(self, size: Tensor, terms: int) -> Tensor:
+        """The constants less all that is lost, the sum over the input's entries included."""
+        return self.constants - self.error - slack(size, terms + self.depth)
+
+    def proven(self) -> Tensor:
+        """Lower bounds of the rows, which are on the input alone now."""
+        supports = self.state.supports.taken(self.regions)
+        on_input = self.coefficients.get(0)
+        if on_input is None:
+            return _finite(self.proven_constants(torch.zeros_like(self.constants), 0))
+        if isinstance(on_input, WindowRows) and supports.centre is not None:
+            on_input = on_input.whole()
+        if isinstance(on_input, Tensor):
+            least = supports.least(on_input)
+            return _finite(
+                self.proven_constants(least.size, self.state.network.inputs) + least.values
+            )
+
+        def stacked() -> Tensor:
+            return torch.cat(supports.box.centred())
+
+        parts = on_input.around(stacked, "input").reshape(len(on_input.entries), 2, -1)
+        centre, radius = parts.unbind(1)
+        entries = on_input.entries.flatten(2)
+        magnitude = entries.abs()
+        values = _along(entries, centre) - _along(magnitude, radius)
+        size = _along(magnitude, centre.abs() + radius)
+        return _finite(self.proven_constants(size, on_input.terms) + values)
+
+
+def _along(rows: Tensor, values: Tensor) -> Tensor:
+    """The sum of rows (places, rows, n) times values (places, n), as (1, places * rows)."""
+    return torch.bmm(rows, values[..., None]).reshape(1, -1)
+
+
+def _sum(first: Tensor | WindowRows, second: Tensor | WindowRows) -> Tensor | WindowRows:
+    if isinstance(first, WindowRows) and isinstance(second, WindowRows):
+        both = first.plus(second)
+        if both is not None:
+            return both
+    whole = [held.whole() if isinstance(held, WindowRows) else held for held in (first, second)]
+    return whole[0] + whole[1]
+
+
+def _finite(values: Tensor) -> Tensor:
+    """Nothing is known where a bound is not finite."""
+    return torch.where(torch.isfinite(values), values, -torch.inf)
 
 
 def _lines(state: State, number: int, regions: Tensor, choices: Choices | None) -> Lines:
