@@ -9,7 +9,14 @@ or a box. All are sound: the rounding of their own arithmetic is part of what th
 
 from __future__ import annotations
 
-from radii.bounds._affine_maps import FUSED_ROUNDING, Layer, LayeredNetwork, Rounding, layered
+from radii.bounds._affine_maps import (
+    FUSED_ROUNDING,
+    Layer,
+    LayeredNetwork,
+    Rounding,
+    layered,
+    prepared,
+)
 from radii.bounds._alpha import alpha_crown_bounds
 from radii.bounds._crown import (
     BoundingPass,
@@ -115,6 +122,7 @@ __all__ = [
     "linear_range",
     "log_softmax_error",
     "pairs_of",
+    "prepared",
     "propagate",
     "relu_form",
     "softmax_error",

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from radii.bounds import ROUND_UP
+from radii.bounds import ROUND_UP, prepared
 from radii.networks import LinearMap
 from radii.verifiers.native._duals import (
     DUAL_ROUNDING,
@@ -58,7 +58,7 @@ class MappedLayer:
     def to(self, dtype: torch.dtype, device: torch.device | str) -> MappedLayer:
         return MappedLayer(
             self.node,
-            {source: held.to(dtype, device) for source, held in self.maps.items()},
+            {source: prepared(held, dtype, device) for source, held in self.maps.items()},
             self.offset.to(device, dtype),
             self.slack.to(device, dtype),
             self.is_active.to(device, dtype),
