@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from radii.balls import Box, Norm
-from radii.bounds import Fusion, fuse, layered
+from radii.bounds import Fusion, fuse
 from radii.networks import Network, Relu
 from radii.properties import Halfspaces
 from radii.queries import Instance, Query
 from radii.testing import NetworkFamily, Sketch, random_instance, random_network
-from radii.verdicts import FLOAT, REAL, Verdict
+from radii.verdicts import REAL, Verdict
 from radii.verifiers import BranchAndBound, Limits, Milp
 from radii.verifiers.native import _attempts as proving
 from radii.verifiers.native import _mapped_reduction as mapping
@@ -48,10 +48,11 @@ def residual_network(seed: int, *, scale: float = 1.0) -> Network:
 
 
 def reduced(network: Network, instance: Instance, eps: float, seconds: float = 0.0) -> Reduction:
-    layers = layered(fuse(network), arithmetic=REAL)
     violations = instance.requirement.violations
     assert violations is not None
-    return mapped_reduction(layers, instance.ball(eps), violations, root_seconds=seconds)
+    return mapped_reduction(
+        fuse(network), instance.ball(eps), violations, root_seconds=seconds, arithmetic=REAL
+    )
 
 
 def random_rows(reduction: Reduction, seed: int, count: int = 40) -> tuple[Rows, Multipliers]:
@@ -223,11 +224,10 @@ def test_conditions_on_inputs_hold_in_violations(seed: int) -> None:
 
 def test_overflow_is_no_proof() -> None:
     network = residual_network(0, scale=1e9)
-    layers = layered(fuse(network), arithmetic=FLOAT)
     box = Box(np.zeros((2, 6, 6)), np.full((2, 6, 6), 1e6))
     violation = Halfspaces(np.array([1.0, -1.0, 0.0]), np.zeros(1))
     with pytest.raises(PossibleOverflow):
-        mapped_reduction(layers, box, [violation])
+        mapped_reduction(fuse(network), box, [violation])
 
 
 def test_structure_is_kept_where_maps_are_smaller_than_matrices() -> None:

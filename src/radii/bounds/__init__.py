@@ -19,9 +19,9 @@ from radii.bounds._affine_maps import (
 )
 from radii.bounds._alpha import alpha_crown_bounds
 from radii.bounds._crown import (
-    BoundingPass,
     StageBounds,
     crown_bounds,
+    crown_state,
     linear_bounds,
     propagate,
     stage_bounds,
@@ -81,7 +81,6 @@ __all__ = [
     "OFFSET_ROUNDING",
     "ROUND_UP",
     "SUM_ROUNDING",
-    "BoundingPass",
     "Constants",
     "FixedLines",
     "FloatErrors",
@@ -111,6 +110,7 @@ __all__ = [
     "box_of",
     "centre_of",
     "crown_bounds",
+    "crown_state",
     "ends_in_last",
     "from_differences",
     "fuse",

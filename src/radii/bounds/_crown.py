@@ -47,6 +47,9 @@ COEFFICIENTS_AT_ONCE = 1 << 16
 WINDOWED_AT_ONCE = 1 << 19
 """The same for rows that begin as windows, 4 MB: convolutions of few small windows are slow."""
 
+FLOAT32_FIRST_UNITS = 2000
+"""From so many units on, those that float32 settles are not bounded in float64."""
+
 FEWEST_ROWS = 128
 """As many rows go together in any case: matrix products of fewer are slow."""
 
@@ -132,11 +135,13 @@ def propagate(
     supports: Supports,
     bound: BoundingPass | None = backward,
     known: Sequence[Interval] | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> State:
     """Intervals and relaxations of every layer over each region.
 
     `known` are intervals of the layers' arguments that are proven already; they are intersected.
-    Without a `bound` no layer is tightened: plain intervals, through the fused maps.
+    Without a `bound` no layer is tightened: plain intervals, through the fused maps. Once it is
+    over, layers keep what they have: wider, and as sound.
     """
     state = State(network, supports, values={0: supports.box})
     for number, layer in enumerate(network.layers):
@@ -149,10 +154,10 @@ def propagate(
             if bool(is_loose.any()):
                 shape = feature_maps(layer) if bound is backward else None
                 if shape is None:
-                    arguments = _tightened(state, layer, arguments, loss, is_loose, bound)
+                    arguments = _tightened(state, layer, arguments, loss, is_loose, bound, is_over)
                 else:
                     arguments = _tightened_by_windows(
-                        state, layer, arguments, loss, is_loose, shape
+                        state, layer, arguments, loss, is_loose, shape, is_over
                     )
                 relaxation = _relaxed(layer, arguments)
         values = _values(layer, arguments)
@@ -166,6 +171,27 @@ def propagate(
             relaxation = Constants(values.low, values.high)
         state.add(arguments, loss, values, error, relaxation)
     return state
+
+
+def crown_state(
+    fusion: Fusion,
+    regions: Sequence[Ball | Box],
+    arithmetic: Arithmetic = FLOAT,
+    is_over: Callable[[], bool] = lambda: False,
+) -> State:
+    """CROWN over each region in float64, units that float32 settles excepted.
+
+    Both hold: bounds in float32 subtract the rounding of that type. Most units of a large network
+    are far from their bend, and float32 needs half the time.
+    """
+    network = layered(fusion, torch.float64, "cpu", arithmetic)
+    supports = Supports.of(regions)
+    if sum(layer.size for layer in network.layers) < FLOAT32_FIRST_UNITS:
+        return propagate(network, supports, is_over=is_over)
+    single = layered(fusion, torch.float32, "cpu", arithmetic)
+    first = propagate(single, Supports.of(regions, torch.float32), is_over=is_over)
+    known = [Interval(held.low.double(), held.high.double()) for held in first.arguments]
+    return propagate(network, supports, known=known, is_over=is_over)
 
 
 def bound_rows(state: State, rows: Tensor, bound: BoundingPass = backward) -> Interval:
@@ -250,6 +276,7 @@ def _tightened(
     loss: Tensor,
     is_loose: Tensor,
     bound: BoundingPass,
+    is_over: Callable[[], bool],
 ) -> Interval:
     """The arguments with a backward pass for the units of each region that are loose.
 
@@ -268,6 +295,8 @@ def _tightened(
         regions = order[first : first + few]
         units = is_loose[regions].to(torch.int8).argsort(1, descending=True)[:, :most]
         for start in range(0, most, short):
+            if is_over():
+                return Interval(low, high)
             part = units[:, start : start + short]
             values = bound(
                 state, LinearFunctions.of_units(layer, loss, regions, part)
@@ -280,7 +309,13 @@ def _tightened(
 
 
 def _tightened_by_windows(
-    state: State, layer: Layer, arguments: Interval, loss: Tensor, is_loose: Tensor, shape: Sizes
+    state: State,
+    layer: Layer,
+    arguments: Interval,
+    loss: Tensor,
+    is_loose: Tensor,
+    shape: Sizes,
+    is_over: Callable[[], bool],
 ) -> Interval:
     """The same for units of feature maps, whose rows are windows: place by place.
 
@@ -293,7 +328,7 @@ def _tightened_by_windows(
         counts, order = loose.sum(0).sort(descending=True)
         numbers = counts.tolist()
         gathered, first = Gathered(), 0
-        while first < count and numbers[first]:
+        while first < count and numbers[first] and not is_over():
             most = numbers[first]
             largest = gathered.largest or WINDOWED_AT_ONCE  # the first few rows tell
             rows = max(FEWEST_ROWS, WINDOWED_AT_ONCE // largest)

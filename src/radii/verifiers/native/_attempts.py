@@ -23,7 +23,6 @@ from radii.bounds import (
     crown_bounds,
     ends_in_last,
     fuse,
-    layered,
     relu_form,
     stage_bounds,
     without_last,
@@ -37,7 +36,7 @@ from radii.verifiers._base import Answer, Limits
 from radii.verifiers._case import attack_seconds, check_bounded
 from radii.verifiers.native._candidates import Candidates
 from radii.verifiers.native._input_splitting import SplitOutcome, split_inputs
-from radii.verifiers.native._mapped_reduction import OutOfTime, keeps_structure, mapped_reduction
+from radii.verifiers.native._mapped_reduction import keeps_structure, mapped_reduction
 from radii.verifiers.native._nodes import Frontier
 from radii.verifiers.native._reduction import PossibleOverflow, Reduction, reduce
 from radii.verifiers.native._tree import Tree
@@ -165,8 +164,6 @@ def prove_by_units(
 
     try:
         reduction = _reduced(network, fusion, specification, violations, limits, arithmetic)
-    except OutOfTime:
-        return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN))
     except MemoryError as error:
         return ProofAttempt(Answer(Verdict.MEMOUT, message=str(error)))
     except PossibleOverflow as error:
@@ -208,9 +205,8 @@ def _reduced(
         return limits.expired is not None
 
     if keeps_structure(fusion):
-        layers = layered(fusion, arithmetic=arithmetic)
         seconds = ROOT_SLOPES_SHARE * limits.remaining
-        return mapped_reduction(layers, region, violations, inputs, is_over, seconds)
+        return mapped_reduction(fusion, region, violations, inputs, is_over, seconds, arithmetic)
     form = form_of(network, fusion)
     return reduce(form, region, violations, inputs, is_over, lambda: limits.memory_left, arithmetic)
 

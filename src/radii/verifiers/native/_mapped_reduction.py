@@ -13,19 +13,10 @@ import torch
 from torch import Tensor
 
 from radii.balls import Ball, Box
-from radii.bounds import (
-    BoundingPass,
-    Fusion,
-    LayeredNetwork,
-    LinearBounds,
-    LinearFunctions,
-    State,
-    Supports,
-    backward,
-    propagate,
-)
+from radii.bounds import Fusion, State, crown_state
 from radii.networks import Relu
 from radii.properties import Halfspaces
+from radii.verdicts import FLOAT, Arithmetic
 from radii.verifiers.native._duals import (
     DUAL_ROUNDING,
     Multipliers,
@@ -48,10 +39,6 @@ UNITS_AT_ONCE, UNIT_WORK_AT_ONCE = 256, 1 << 28
 """Units bounded together, at most, and times the products of one pass."""
 
 
-class OutOfTime(Exception):
-    """The time was over before the root was bounded."""
-
-
 def keeps_structure(fusion: Fusion) -> bool:
     """Whether its layers are ReLU units one by one, with maps that are smaller than matrices."""
     if not all(isinstance(stage.operator, Relu) for stage in fusion.stages):
@@ -63,31 +50,21 @@ def keeps_structure(fusion: Fusion) -> bool:
 
 
 def mapped_reduction(
-    network: LayeredNetwork,
+    fusion: Fusion,
     region: Ball | Box,
     violations: Sequence[Halfspaces],
     inputs: Halfspaces | None = None,
     is_over: Callable[[], bool] = lambda: False,
     root_seconds: float = 0.0,
+    arithmetic: Arithmetic = FLOAT,
 ) -> Reduction:
     """Root bounds by CROWN, then by slopes for so long, and what they leave open.
 
     `inputs` must hold in a violation too. A PossibleOverflow where the network may overflow.
     """
     with torch.no_grad():
-        state = propagate(network, Supports.of([region]), _polled(is_over))
+        state = crown_state(fusion, [region], arithmetic, is_over)
         return _Mapped(state, region, violations, inputs).run(is_over, root_seconds)
-
-
-def _polled(is_over: Callable[[], bool]) -> BoundingPass:
-    """CROWN's pass, given up once the time is over."""
-
-    def bound(state: State, rows: LinearFunctions) -> LinearBounds:
-        if is_over():
-            raise OutOfTime
-        return backward(state, rows)
-
-    return bound
 
 
 class _Mapped:
