@@ -9,6 +9,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from radii.verifiers.native._allowance import Allowance
 from radii.verifiers.native._duals import Multipliers, evaluate, improve
 from radii.verifiers.native._leaves import solve_leaf
 from radii.verifiers.native._nodes import MultiplierCache, Nodes, StoredMultipliers
@@ -21,11 +22,17 @@ ROW_WORK_AT_ONCE = 1 << 29
 """Rows times the entries of the layers: a few tenths of a second, after which limits are asked."""
 
 NODES_AT_ONCE = 16
+CHEAP_NODES_AT_ONCE = 256
 NODE_BATCH_SECONDS = 1.0
-"""Nodes that are split together, at most, and how long a batch may take before it is halved: in
-time of our own, so that a busy machine does not make batches inefficiently small as well."""
+"""Nodes that are split together, at most (rich ones, cheap ones), and how long a batch of rich ones
+may take before it is halved: in time of our own, so that a busy machine does not make batches
+inefficiently small as well."""
 SPEC_STEPS = 10
 """Steps of ascent for a node's own bound, each time its units' bounds have changed."""
+CHEAP_STEPS = 20
+"""Steps of ascent for the bound of a node whose units keep their bounds."""
+WORTHWHILE_REST = 0.25
+"""Of a node: if a tree of cheap nodes leaves more than this open, the node is taken as it was."""
 POLISH_STEPS = 30
 """Steps of ascent before a node is split after all: its multipliers may be all that is missing."""
 TIGHTEN_STEPS = 3
@@ -81,6 +88,7 @@ class Tree:
         fitting = memory_bytes // (1 + ROW_BYTES * units**2)
         self.at_once = max(1, min(NODES_AT_ONCE, fitting // 2))
         self.most_at_once = self.at_once
+        self.allowance = Allowance()
         self.rows_at_once = max(
             64, min(ROWS_AT_ONCE, ROW_WORK_AT_ONCE // (1 + self.layers.entries))
         )
@@ -108,6 +116,7 @@ class Tree:
 
     def start(self) -> None:
         """Bound the nodes that it starts from: proves what needs no branching."""
+        started = time.thread_time()
         for _ in range(0, len(self.open), self.at_once):
             # The first of the open nodes are bounded, and go to the end of the row if they stay.
             some = self.open.pick(torch.arange(min(self.at_once, len(self.open))))
@@ -115,6 +124,7 @@ class Tree:
             self.open = Nodes.join(rest, self.bounded(some))
             if self.must_stop():
                 return
+        self.allowance.earn(time.thread_time() - started, 0.0)
 
     def must_stop(self) -> bool:
         return self.is_refuted or self.is_over() or self.is_hopeless(self.closed_share)
@@ -122,17 +132,55 @@ class Tree:
     def grow(self) -> None:
         """Branch until everything is proven, a counterexample is found, it is over or hopeless."""
         while len(self.open) and not self.must_stop():
-            started = time.thread_time()
             order = self.open.value.argsort(descending=True)
             now, later = order[: self.at_once], order[self.at_once :]
             chosen, rest = self.open.pick(now), self.open.pick(later)
             is_leaf = ~chosen.is_open_unit.any(1)
             self.finish(chosen.pick(is_leaf))
-            inner = chosen.pick(~is_leaf)
-            children = inner.split(best_splits(self.layers32, inner, self.rows_at_once))
-            self.visited += len(children)
-            self.open = Nodes.join(rest, self.bounded(children))
-            self.adapt(time.thread_time() - started)
+            failed, parts = self.tried(chosen.pick(~is_leaf))
+            rest = Nodes.join(rest, parts)
+            if self.must_stop():
+                self.open = Nodes.join(rest, failed)
+                return
+            started = time.thread_time()
+            before = float(failed.share.sum())
+            found = self.bounded(self.children(failed))
+            seconds = time.thread_time() - started
+            self.allowance.earn(seconds, before - float(found.share.sum()))
+            self.adapt(seconds)
+            self.open = Nodes.join(rest, found)
+
+    def children(self, nodes: Nodes) -> Nodes:
+        split = nodes.split(best_splits(self.layers32, nodes, self.rows_at_once))
+        self.visited += len(split)
+        return split
+
+    def tried(self, nodes: Nodes) -> tuple[Nodes, Nodes]:
+        """A tree of cheap nodes below these, as long as it may take.
+
+        Returns the nodes of which little was closed, as they were, and the open parts of others.
+        """
+        if not len(nodes) or self.allowance.seconds <= 0:
+            return nodes, nodes.pick(torch.arange(0))
+        started, spent = time.thread_time(), 0.0
+        parts, place = nodes, torch.arange(len(nodes))
+        at_once = min(CHEAP_NODES_AT_ONCE, self.rows_at_once // 2)
+        while spent < self.allowance.seconds and not self.must_stop():
+            order = parts.value.argsort(descending=True)
+            order = order[parts.is_open_unit.any(1)[order]][:at_once]
+            if not len(order):
+                break
+            is_kept = torch.ones(len(parts), dtype=torch.bool)
+            is_kept[order] = False
+            split = self.children(parts.pick(order))
+            found, which = self.still_open(split, CHEAP_STEPS, shows=True)
+            parts = Nodes.join(parts.pick(is_kept), found)
+            place = torch.cat([place[is_kept], place[order].repeat(2)[which]])
+            spent = time.thread_time() - started
+        left = torch.zeros_like(nodes.share).index_add(0, place, parts.share)
+        has_failed = left > WORTHWHILE_REST * nodes.share
+        self.allowance.spend(spent, float((nodes.share - left)[~has_failed].sum()))
+        return nodes.pick(has_failed), parts.pick(~has_failed[place])
 
     def adapt(self, seconds: float) -> None:
         """Smaller batches where one takes long, so that what is learned is used soon."""
