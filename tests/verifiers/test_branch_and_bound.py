@@ -25,14 +25,15 @@ from radii.testing import (
 )
 from radii.verdicts import FLOAT, REAL, Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
+from radii.verifiers._base import Answer
 from radii.verifiers.native import _attempts as proving
 from radii.verifiers.native import _verifier as verifier
+from radii.verifiers.native._climb import Climb, Patience
 from radii.verifiers.native._duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.native._nodes import Frontier, Nodes, StoredMultipliers
 from radii.verifiers.native._reduction import PossibleOverflow, reduce
 from radii.verifiers.native._splits import best_splits
 from radii.verifiers.native._tree import Tree
-from radii.verifiers.native._verifier import Patience
 
 SEEDED = range(100)
 LONG = range(2000)
@@ -233,7 +234,7 @@ def test_without_memory_for_the_tree_crown_proves_what_it_can(
     assert 0 < result.proof.eps <= exact.upper
     assert [found.eps for found in said] == sorted(found.eps for found in said)
     above = Query(instance, result.proof.eps + 0.001).specification
-    assert not proving.proves_by_crown(network, above, FLOAT)
+    assert not proving.crown_margin(network, above, FLOAT) > 0
 
 
 def headed_network(final: str) -> Network:
@@ -268,6 +269,44 @@ def test_a_time_limit_still_leaves_a_proven_radius() -> None:
     result = BranchAndBound().certify(network, instance, values, Limits(4.0))
     assert result.seconds < 5.0
     assert result.proof is not None
+
+
+@pytest.mark.parametrize("zero", [0.0005, 0.0015, 0.02, 0.133, 0.39, 1.0])
+@pytest.mark.parametrize("power", [1, 2, 6])
+def test_a_climb_rises_to_the_zero_of_a_falling_margin(zero: float, power: int) -> None:
+    values, asked, said = list(Grid("0.001", "0.4", "0.002")), [], []
+
+    def margin(eps: float) -> float:
+        asked.append(eps)
+        return 3.0 * (1 - (eps / zero) ** power) if eps < 10 * zero else -math.inf
+
+    climb = Climb(values, no_proof, lambda: 60.0, lambda found: said.append(found.lower))
+    climb.rise(margin)
+    assert climb.lower == max((value for value in values if value < zero), default=0.0)
+    assert asked[0] == values[0]
+    assert len(asked) <= 12
+    assert said == sorted(said)
+    above = len(asked)
+    climb.rise(lambda eps: margin(eps / 1.3))
+    assert climb.lower == max((value for value in values if value < 1.3 * zero), default=0.0)
+    assert len(asked) - above <= 8
+
+
+def no_proof(*_: object) -> proving.ProofAttempt:
+    return proving.ProofAttempt(Answer(Verdict.UNKNOWN))
+
+
+def test_a_climb_stops_rising_when_most_of_the_time_is_gone() -> None:
+    values, left = list(Grid("0.001", "0.4", "0.002")), [100.0]
+
+    def slow(eps: float) -> float:
+        left[0] -= 20.0
+        return 0.3 - eps
+
+    climb = Climb(values, no_proof, lambda: left[0])
+    climb.rise(slow)
+    assert left[0] >= 30.0
+    assert 0 < climb.lower < 0.3
 
 
 def test_an_attempt_is_given_up_when_it_would_take_too_long() -> None:

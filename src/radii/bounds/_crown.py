@@ -60,6 +60,7 @@ def crown_bounds(
     rows: npt.ArrayLike | None = None,
     *,
     arithmetic: Arithmetic = FLOAT,
+    on_intervals: bool = False,
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
 ) -> Interval:
@@ -68,12 +69,13 @@ def crown_bounds(
     `rows` is (rows, outputs), or (regions, rows, outputs) if each region has its own. The regions
     are boxes or balls; balls in L1 or L2 must all have the same norm. `arithmetic` is that of the
     network which the bounds hold for; they are sound in either type they are computed in.
+    `on_intervals` leaves units with their plain intervals: one pass for the rows alone.
     """
     fusion = network if isinstance(network, Fusion) else fuse(network)
     ready = layered(fusion, dtype, device, arithmetic)
     supports = Supports.of(regions, dtype, device)
     with torch.no_grad():
-        state = propagate(ready, supports)
+        state = propagate(ready, supports, None if on_intervals else backward)
         return bound_rows(state, output_rows(state, rows))
 
 

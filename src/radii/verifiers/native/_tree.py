@@ -127,7 +127,9 @@ class Tree:
         self.allowance.earn(time.thread_time() - started, 0.0)
 
     def must_stop(self) -> bool:
-        return self.is_refuted or self.is_over() or self.is_hopeless(self.closed_share)
+        """While roots are bounded nothing can be closed yet: only time makes them hopeless."""
+        share = self.closed_share if self.visited else 1.0
+        return self.is_refuted or self.is_over() or self.is_hopeless(share)
 
     def grow(self) -> None:
         """Branch until everything is proven, a counterexample is found, it is over or hopeless."""

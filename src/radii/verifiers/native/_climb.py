@@ -1,0 +1,243 @@
+"""The climb along the grid: which eps is tried next, for how long, and when it is given up.
+
+Pure: it is driven by callables that prove and that tell the time. First come proofs that are quick,
+so that there is a lower side whatever happens later; their margins tell where the next one is
+tried. Then the goal, the largest value below the witness, and what lies between.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from radii.verdicts import Verdict, Witness
+from radii.verifiers.native._attempts import ProofAttempt
+from radii.verifiers.native._nodes import Frontier
+
+PATIENT_SHARE = 0.06
+"""Of the time that is left: how long an attempt runs before it may be found hopeless."""
+
+FIRST_ATTEMPT_SHARE, LATER_ATTEMPT_SHARE, ROOT_SHARE = 0.7, 0.7, 0.1
+"""Of the time that is left: how long the attempt at the goal, those at smaller values, and those
+that do not branch run at most, so that still smaller values get their turn."""
+
+HIGHEST_NEXT = 1 / 2
+"""How far up between proven and given up the next value is at most."""
+
+DOUBLING_EPS = 0.05
+"""By how much an eps grows, about, for its proof to take twice as long."""
+
+
+@dataclass(slots=True)
+class Patience:
+    """Says when an attempt will not end in time.
+
+    Easy nodes are closed first, so the closed part of a tree runs ahead of the time it needs:
+    attempts that just made it had closed 0.7 after a fifth and 0.9 after half of their time. Behind
+    the cube root of the time spent, they are given up.
+    """
+
+    seconds: float
+    last_share: float = FIRST_ATTEMPT_SHARE
+    started: float | None = None
+
+    def is_hopeless(self, closed_share: float) -> bool:
+        """Its time begins with the first question: the root's bounds are none of the tree's."""
+        if self.started is None:
+            self.started = time.monotonic()
+        if math.isinf(self.seconds):
+            return False
+        spent = (time.monotonic() - self.started) / max(self.seconds, 1e-9)
+        is_behind = spent > PATIENT_SHARE and closed_share < math.cbrt(spent)
+        return spent > self.last_share or is_behind
+
+
+FIRST_STEP = 1.25
+"""From what a looser bound has proven to where a tighter one is tried first."""
+LONG_STEP = 8.0
+"""From one proven value to the next, at most; margins at small values say little of large ones."""
+SHORT_OF_ZERO = 0.7
+"""How much of the way to the extrapolated zero is gone: margins fall faster than a line."""
+FAR = 2.0
+"""From this ratio of a failed value to a proven one, their geometric mean is tried."""
+RISING_SHARE, ENOUGH_SHARE, WORTHWHILE_RISE = 0.5, 0.1, 0.1
+"""Of the time that is left: how much the quick proofs of one kind may take, and from when on they
+go on only if the lower side can still grow by more than the last of these, as a part of itself."""
+
+
+@dataclass(slots=True)
+class Secant:
+    """Looks for the zero of a margin that falls with eps, from what it was at some values."""
+
+    proven: list[tuple[float, float]] = field(default_factory=list)
+    failed: list[tuple[float, float]] = field(default_factory=list)
+    in_a_row: int = 0
+
+    def note(self, eps: float, margin: float) -> None:
+        is_proven = margin > 0
+        self.in_a_row = max(self.in_a_row, 0) + 1 if is_proven else min(self.in_a_row, 0) - 1
+        (self.proven if is_proven else self.failed).append((eps, margin))
+
+    def guess(self) -> float | None:
+        """The eps to try next; None where nothing is better than the middle."""
+        if not self.proven:
+            return None
+        eps, margin = self.proven[-1]
+        if self.failed:
+            above, depth = self.failed[-1]
+            if above > FAR * eps:
+                return math.sqrt(above * eps)
+            # After two answers on one side the other end of the chord is too far off to tell.
+            is_one_sided = abs(self.in_a_row) > 1
+            return None if is_one_sided else eps + (above - eps) * margin / (margin - depth)
+        if len(self.proven) > 1:
+            before, larger = self.proven[-2]
+            if larger > margin:
+                step = SHORT_OF_ZERO * margin * (eps - before) / (larger - margin)
+                return min(eps + step, LONG_STEP * eps)
+        return LONG_STEP * eps
+
+
+Prove = Callable[[float, Frontier | None, Patience, bool], ProofAttempt]
+"""Decide at an eps, going on from a frontier, while there is patience; False: do not branch."""
+
+
+class Climb:
+    """Raises `lower` along increasing grid values; a closer witness lowers the goal.
+
+    `on_progress` is called when a side has moved.
+    """
+
+    def __init__(
+        self,
+        values: Sequence[float],
+        prove: Prove,
+        remaining: Callable[[], float],
+        on_progress: Callable[[Climb], None] = lambda _: None,
+    ) -> None:
+        self.values = values
+        self.prove = prove
+        self.remaining = remaining
+        self.proven = -1
+        self.goal = len(values) - 1
+        self.witness: Witness | None = None
+        self.frontiers: dict[int, Frontier] = {}
+        self.last_seconds = 0.0
+        self.message = ""
+        self.tell = on_progress
+
+    @property
+    def lower(self) -> float:
+        """The largest proven value; 0 if there is none."""
+        return self.values[self.proven] if self.proven >= 0 else 0.0
+
+    @property
+    def is_closed(self) -> bool:
+        return self.proven >= self.goal
+
+    def run(self) -> None:
+        """Until the goal is proven or the time is over."""
+        while not self.is_closed and self.remaining() > 0:
+            verdict = self._try(self.goal, Patience(self.remaining()))
+            if verdict.is_missing:
+                self._without_branching()
+                self._between(self.goal)
+                return
+
+    def rise(self, margin: Callable[[float], float]) -> None:
+        """To the largest value with a quick proof; its margin is above 0 where there is one.
+
+        Begins with the smallest value, or just above what is proven, so that what can be proven
+        at all is there after one call.
+        """
+        secant, at_first = Secant(), self.remaining()
+        failed, index = self.goal + 1, self._index(FIRST_STEP * self.lower, self.goal + 1)
+        while self.proven + 1 < failed and self.remaining() > 0:
+            found = margin(self.values[index])
+            secant.note(self.values[index], found)
+            if found > 0:
+                self.proven = index
+                self.tell(self)
+            else:
+                failed = index
+            spent = 1 - self.remaining() / max(at_first, 1e-9)
+            possible = self.values[failed - 1] - self.lower if failed else 0.0
+            is_enough = spent > ENOUGH_SHARE and possible < WORTHWHILE_RISE * self.lower
+            if is_enough or spent > RISING_SHARE:
+                return
+            guess = secant.guess()
+            middle = (self.proven + failed) // 2
+            index = middle if guess is None else self._index(guess, failed)
+
+    def _index(self, eps: float, failed: int) -> int:
+        """The last value up to eps, among those above what is proven and below what failed."""
+        within = bisect.bisect_right(self.values, eps) - 1
+        return max(self.proven + 1, min(within, failed - 1))
+
+    def _between(self, failed: int) -> None:
+        """Values between what is proven and an index that could not be decided.
+
+        When all are tried, the least that was given up gets the time that is left.
+        """
+        while not self.is_closed and self.remaining() > 0:
+            failed = min(failed, self.goal + 1)
+            gap = failed - self.proven
+            if gap > 1:
+                index = self._affordable(self.proven + max(1, math.floor(HIGHEST_NEXT * gap)))
+                patience = Patience(self.remaining(), LATER_ATTEMPT_SHARE)
+            else:
+                index, patience = failed, Patience(math.inf)
+            verdict = self._try(index, patience)
+            if verdict is Verdict.ROBUST:
+                failed = max(failed, self.proven + 1)
+            elif gap > 1:
+                failed = index
+            elif verdict.is_missing:
+                return
+
+    def _affordable(self, most: int) -> int:
+        """The largest index up to `most` that half of the time that is left should suffice for."""
+        doublings = math.log2(max(1.0, self.remaining() / (2 * max(self.last_seconds, 1e-3))))
+        limit = self.lower * (1 + DOUBLING_EPS * doublings)
+        while most > self.proven + 1 and self.values[most] > limit:
+            most -= 1
+        return most
+
+    def _without_branching(self) -> None:
+        """The largest value that the root alone proves."""
+        low, high = self.proven + 1, self.goal - 1
+        while low <= high and self.remaining() > 0:
+            middle = (low + high + 1) // 2
+            patience = Patience(self.remaining(), ROOT_SHARE)
+            if self._try(middle, patience, branches=False) is Verdict.ROBUST:
+                low = middle + 1
+            else:
+                high = min(middle - 1, self.goal)
+
+    def _try(self, index: int, patience: Patience, *, branches: bool = True) -> Verdict:
+        # Only what a value at least as large left open may be gone on from.
+        known = [other for other in self.frontiers if other >= index]
+        frontier = self.frontiers[min(known)] if known and branches else None
+        started = time.monotonic()
+        attempt = self.prove(self.values[index], frontier, patience, branches)
+        verdict = attempt.answer.verdict
+        before = self.proven, self.witness
+        self.message = attempt.answer.message
+        if verdict is Verdict.ROBUST:
+            self.last_seconds = time.monotonic() - started
+            self.proven = max(self.proven, index)
+        if branches and attempt.frontier is not None:
+            self.frontiers[index] = attempt.frontier
+        witness = attempt.witness
+        if witness is not None and (
+            self.witness is None or witness.distance < self.witness.distance
+        ):
+            self.witness = witness
+            while self.goal >= 0 and self.values[self.goal] >= witness.distance:
+                self.goal -= 1
+        if self.proven > before[0] or self.witness is not before[1]:
+            self.tell(self)
+        return verdict
