@@ -34,6 +34,7 @@ from radii.verifiers.native._nodes import Frontier, Nodes, StoredMultipliers
 from radii.verifiers.native._reduction import PossibleOverflow, reduce
 from radii.verifiers.native._splits import best_splits
 from radii.verifiers.native._tree import Tree
+from radii.verifiers.native._trial_time import TrialTime
 
 SEEDED = range(100)
 LONG = range(2000)
@@ -190,6 +191,37 @@ def test_a_frontier_proves_what_a_fresh_tree_proves(seed: int) -> None:
     beyond = reduce(form, Query(instance, 1.3 * exact.upper).specification.region, violations)
     with pytest.raises(ValueError, match="not within"):
         left.within(beyond)
+
+
+def test_trials_of_cheap_nodes_get_time_by_what_they_close() -> None:
+    """Beside rich nodes that close a tenth of the tree a second."""
+    helpful, useless = TrialTime(), TrialTime()
+    for trials, closed in ((helpful, 0.5), (useless, 0.0)):
+        for _ in range(10):
+            trials.earn(1.0, 0.1)
+            trials.spend(1.0, closed)
+    assert helpful.share == 16.0
+    assert useless.share == 1 / 32
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_trial_loses_no_part_of_its_nodes(seed: int) -> None:
+    """What it neither closed nor kept in parts is there as it was."""
+    network = random_network(NetworkFamily.DENSE, seed, units=30)
+    instance = random_instance(network, seed)
+    violations = instance.requirement.violations
+    assert violations is not None
+    reduction = reduce(relu_form(fuse(network)), instance.ball(0.4), violations)
+    tree = Tree(reduction, is_over=lambda: tree.visited >= 30, check=lambda _: False)
+    nodes = tree.bounded(tree.open)
+    tree.trial_time.seconds = 60.0
+    failed, parts = tree.tried(nodes)
+    assert tree.visited >= 30 or not len(failed)
+    for spec, share in zip(nodes.spec.tolist(), nodes.share.tolist(), strict=True):
+        has_failed = bool((failed.spec == spec).any())
+        left = float(parts.share[parts.spec == spec].sum())
+        assert (left == 0) if has_failed else (left <= 0.25 * share)
+    assert bool((parts.signs != 0).any(1).all())
 
 
 def test_a_node_without_splits_outlives_those_beside_it() -> None:

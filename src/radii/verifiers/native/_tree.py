@@ -9,12 +9,12 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from radii.verifiers.native._allowance import Allowance
 from radii.verifiers.native._duals import Multipliers, evaluate, improve
 from radii.verifiers.native._leaves import solve_leaf
 from radii.verifiers.native._nodes import MultiplierCache, Nodes, StoredMultipliers
 from radii.verifiers.native._reduction import Reduction
 from radii.verifiers.native._splits import best_splits
+from radii.verifiers.native._trial_time import TrialTime
 
 ROWS_AT_ONCE = 2048
 """Rows bounded together, at most: fills the matrix products and stays within a laptop's caches."""
@@ -88,7 +88,7 @@ class Tree:
         fitting = memory_bytes // (1 + ROW_BYTES * units**2)
         self.at_once = max(1, min(NODES_AT_ONCE, fitting // 2))
         self.most_at_once = self.at_once
-        self.allowance = Allowance()
+        self.trial_time = TrialTime()
         self.rows_at_once = max(
             64, min(ROWS_AT_ONCE, ROW_WORK_AT_ONCE // (1 + self.layers.entries))
         )
@@ -124,7 +124,7 @@ class Tree:
             self.open = Nodes.join(rest, self.bounded(some))
             if self.must_stop():
                 return
-        self.allowance.earn(time.thread_time() - started, 0.0)
+        self.trial_time.earn(time.thread_time() - started, 0.0)
 
     def must_stop(self) -> bool:
         """While roots are bounded nothing can be closed yet: only time makes them hopeless."""
@@ -148,7 +148,7 @@ class Tree:
             before = float(failed.share.sum())
             found = self.bounded(self.children(failed))
             seconds = time.thread_time() - started
-            self.allowance.earn(seconds, before - float(found.share.sum()))
+            self.trial_time.earn(seconds, before - float(found.share.sum()))
             self.adapt(seconds)
             self.open = Nodes.join(rest, found)
 
@@ -162,12 +162,12 @@ class Tree:
 
         Returns the nodes of which little was closed, as they were, and the open parts of others.
         """
-        if not len(nodes) or self.allowance.seconds <= 0:
+        if not len(nodes) or self.trial_time.seconds <= 0:
             return nodes, nodes.pick(torch.arange(0))
         started, spent = time.thread_time(), 0.0
         parts, place = nodes, torch.arange(len(nodes))
         at_once = min(CHEAP_NODES_AT_ONCE, self.rows_at_once // 2)
-        while spent < self.allowance.seconds and not self.must_stop():
+        while spent < self.trial_time.seconds and not self.must_stop():
             order = parts.value.argsort(descending=True)
             order = order[parts.is_open_unit.any(1)[order]][:at_once]
             if not len(order):
@@ -181,7 +181,7 @@ class Tree:
             spent = time.thread_time() - started
         left = torch.zeros_like(nodes.share).index_add(0, place, parts.share)
         has_failed = left > WORTHWHILE_REST * nodes.share
-        self.allowance.spend(spent, float((nodes.share - left)[~has_failed].sum()))
+        self.trial_time.spend(spent, float((nodes.share - left)[~has_failed].sum()))
         return nodes.pick(has_failed), parts.pick(~has_failed[place])
 
     def adapt(self, seconds: float) -> None:

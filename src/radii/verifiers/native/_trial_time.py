@@ -20,7 +20,7 @@ FADING = 0.7
 
 
 @dataclass(slots=True)
-class Allowance:
+class TrialTime:
     """Seconds that trials may take; shares of the tree are of the whole tree."""
 
     share: float = FIRST_SHARE
