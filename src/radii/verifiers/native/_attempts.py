@@ -154,7 +154,9 @@ def prove_by_units(
     fusion, violations = without_softmax(fuse(network), stated, arithmetic)
     if not violations:
         return ProofAttempt(Answer(Verdict.ROBUST))
-    if _is_large(fusion) and _crown_margin(fusion, specification, violations, arithmetic) > 0:
+    # Where the tree works on the network's own maps, its root is CROWN anyway.
+    is_tried_first = _is_large(fusion) and not keeps_structure(fusion)
+    if is_tried_first and _crown_margin(fusion, specification, violations, arithmetic) > 0:
         return ProofAttempt(Answer(Verdict.ROBUST))
     candidates = Candidates(network, specification)
     fusion, violations = unwrapped(fusion, violations)
@@ -179,6 +181,8 @@ def prove_by_units(
         memory_bytes=int(memory_bytes),
         begun=None if frontier is None else frontier.within(reduction),
     )
+    if branches and keeps_structure(fusion):
+        tree.start_cheaply()
     tree.start()
     if attacks and not tree.is_proven and not tree.is_refuted:
         found = _attack_first(network, specification, limits)
