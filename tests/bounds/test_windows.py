@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 
 from radii.balls import Ball, Box, Norm
 from radii.bounds import Supports, fuse, layered, propagate
+from radii.bounds._crown import bound_rows, output_rows
 from radii.bounds._linear import Gathered, LinearFunctions, State, backward, window_bounds
 from radii.bounds._windows import WindowRows, feature_maps
 from radii.networks import ConvolutionMap, Network, Window, from_torch
@@ -30,6 +32,13 @@ class Residual(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.relu(self.second(torch.relu(self.first(x))) + self.around(x))
+
+
+class Third(nn.Module):
+    """A factor that makes the weights behind it numbers which float32 cannot hold."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x / 3
 
 
 class Late(nn.Module):
@@ -65,6 +74,7 @@ def _structured(monkeypatch: pytest.MonkeyPatch) -> None:
     shares = {torch.float64: 10.0, torch.float32: 10.0}
     monkeypatch.setattr("radii.bounds._affine_maps.DENSE_ENTRIES", 0)
     monkeypatch.setattr("radii.bounds._affine_maps.DENSE_SHARE", shares)
+    monkeypatch.setattr("radii.bounds._affine_maps.FLOAT32_FIRST_UNITS", 0)
     monkeypatch.setattr("radii.bounds._affine_maps.COMPOSED_WORK", 0)
     monkeypatch.setattr("radii.bounds._affine_maps._prepared", WeakKeyDictionary())
     monkeypatch.setattr("radii.bounds._windows._small", WeakKeyDictionary())
@@ -152,3 +162,55 @@ def test_windows_stand_where_their_units_see() -> None:
     expected = torch.from_numpy(held.matrix().toarray()).reshape(channels, len(places), -1)
     torch.testing.assert_close(found[:, 0], expected.transpose(0, 1))
     torch.testing.assert_close(found[:, 1], -expected.transpose(0, 1))
+
+
+@pytest.mark.parametrize("norm", list(Norm))
+@pytest.mark.parametrize("name", sorted(MODULES))
+def test_float32_settles_units_and_changes_no_bound(
+    name: str, norm: Norm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it is tried first or not: the same units stay open, and the same bounds follow."""
+    monkeypatch.setattr("radii.bounds._crown.SINGLE_WORK", 0)
+    monkeypatch.setattr("radii.bounds._crown.SETTLED_SHARE", 0.0)
+    network = network_of(name)
+    points = np.random.default_rng(1).uniform(0.2, 0.8, (2, *network.input_shape))
+    regions = Supports.of(
+        [Ball(point, 0.03 if norm is Norm.LINF else 0.2, norm, network.domain) for point in points]
+    )
+    ready = layered(fuse(network))
+    assert ready.single is not None
+    first, alone = propagate(ready, regions), propagate(replace(ready, single=None), regions)
+    for one, other in zip(first.relaxations, alone.relaxations, strict=True):
+        assert abs(int(one.is_loose.sum()) - int(other.is_loose.sum())) <= 1
+    found, expected = (bound_rows(state, output_rows(state, None)) for state in (first, alone))
+    torch.testing.assert_close(found.low, expected.low, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(found.high, expected.high, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e6, 1e30])
+@pytest.mark.parametrize("name", ["residual", "late", "strided"])
+def test_bounds_by_float32_hold_whatever_it_rounds(
+    name: str, scale: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights that float32 cannot hold, values that overflow it, and boxes as small as rounding."""
+    monkeypatch.setattr("radii.bounds._crown.SINGLE_WORK", 0)
+    monkeypatch.setattr("radii.bounds._crown.SETTLED_SHARE", 0.0)
+    torch.manual_seed(1)
+    layers = [Third(), *MODULES[name](), nn.ReLU(), nn.Flatten(), nn.LazyLinear(3)]
+    module = nn.Sequential(*layers)
+    module(torch.zeros(2, 3, 10, 9))
+    with torch.no_grad():
+        next(module.parameters()).mul_(scale)
+    network = from_torch(module.eval(), input_shape=(3, 10, 9), domain=(0, 1))
+    rng = np.random.default_rng(3)
+    centre = rng.uniform(0.2, 0.8, network.input_shape)
+    ready = layered(fuse(network), arithmetic=REAL)
+    for eps in (0.0, 1e-8, 1e-3):
+        state = propagate(ready, Supports.of([Box(centre - eps, centre + eps)]))
+        points = centre + eps * rng.uniform(-1, 1, (200, *centre.shape))
+        values = network.graph.values(torch.from_numpy(points))
+        for layer, held in zip(ready.layers, state.arguments, strict=True):
+            exact = values[layer.rounding.stage.source].reshape(len(points), -1)
+            margin = 1e-12 * (1 + exact.abs().amax())
+            assert bool((held.low <= exact + margin).all())
+            assert bool((held.high >= exact - margin).all())

@@ -34,6 +34,12 @@ DENSE_SHARE = {torch.float64: 0.25, torch.float32: 0.7}
 """Larger ones as well, if the structured map does this share of their multiplications: on a CPU
 matrix products do 36 and 70 GFLOP/s, convolutions of 16 channels and more 9 and 50 to 90."""
 
+FLOAT32_FIRST_UNITS = 2000
+"""From so many units on, those that float32 settles are not bounded in float64."""
+
+LARGEST_SINGLE = 1 << 16
+"""Up to so many entries, sums of losses in float32 are rounded by less than is granted for them."""
+
 COMPOSED_WORK = 1 << 22
 """Several maps in a row or side by side become one sparse matrix, if it is smaller than they are;
 that is looked at for maps up to this many multiplications."""
@@ -167,12 +173,17 @@ class Rounding:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayeredNetwork:
-    """All layers of nonlinear units in order, and the output as a layer of its own."""
+    """All layers of nonlinear units in order, and the output as a layer of its own.
+
+    `single` is the same in float32, for large networks of float64: bounds are several times as fast
+    there, and settle most units.
+    """
 
     inputs: int
     layers: tuple[Layer, ...]
     output: Layer
     errors: FloatErrors
+    single: LayeredNetwork | None = None
 
 
 def layered(
@@ -206,7 +217,13 @@ def layered(
         offset=torch.tensor(last.offset, dtype=dtype, device=device),
         rounding=Rounding(errors, last, depth, behind=fusion.behind),
     )
-    return LayeredNetwork(fusion.graph.nodes[0].size, layers, output, errors)
+    inputs = fusion.graph.nodes[0].size
+    sizes = [layer.size for layer in layers]
+    is_large = sum(sizes) >= FLOAT32_FIRST_UNITS
+    single = None
+    if dtype == torch.float64 and is_large and max(inputs, *sizes) <= LARGEST_SINGLE:
+        single = layered(fusion, torch.float32, device, arithmetic)
+    return LayeredNetwork(inputs, layers, output, errors, single)
 
 
 def _layer(

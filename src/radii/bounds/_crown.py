@@ -47,8 +47,12 @@ COEFFICIENTS_AT_ONCE = 1 << 16
 WINDOWED_AT_ONCE = 1 << 19
 """The same for rows that begin as windows, 4 MB: convolutions of few small windows are slow."""
 
-FLOAT32_FIRST_UNITS = 2000
-"""From so many units on, those that float32 settles are not bounded in float64."""
+SINGLE_WORK = 1 << 28
+"""From so many products on, two rows for each unit that is loose, float32 is tried first: a quarter
+of a second in float64."""
+
+SETTLED_SHARE = 0.5
+"""It is given up behind a layer of which it settled less than this."""
 
 FEWEST_ROWS = 128
 """As many rows go together in any case: matrix products of fewer are slow."""
@@ -146,21 +150,19 @@ def propagate(
     over, layers keep what they have: wider, and as sound.
     """
     state = State(network, supports, values={0: supports.box})
+    single = _Single.of(network, supports) if bound is backward else None
     for number, layer in enumerate(network.layers):
         arguments, loss = layer.arguments(state.values, state.errors)
         if known is not None:
             arguments = arguments.intersected(known[number])
         relaxation = _relaxed(layer, arguments)
         if bound is not None and not (layer.reads_input_only and supports.centre is None):
+            if single is not None:
+                arguments = single.tightened(arguments, relaxation, is_over)
+                relaxation = _relaxed(layer, arguments)
             is_loose = relaxation.is_loose
             if bool(is_loose.any()):
-                shape = feature_maps(layer) if bound is backward else None
-                if shape is None:
-                    arguments = _tightened(state, layer, arguments, loss, is_loose, bound, is_over)
-                else:
-                    arguments = _tightened_by_windows(
-                        state, layer, arguments, loss, is_loose, shape, is_over
-                    )
+                arguments = _tightened(state, layer, arguments, loss, is_loose, bound, is_over)
                 relaxation = _relaxed(layer, arguments)
         values = _values(layer, arguments)
         if bound is not None and is_single_softmax(layer.operator, layer.shape):
@@ -172,6 +174,8 @@ def propagate(
         if isinstance(relaxation, Constants):
             relaxation = Constants(values.low, values.high)
         state.add(arguments, loss, values, error, relaxation)
+        if single is not None:
+            single.add(arguments, values, error)
     return state
 
 
@@ -181,19 +185,74 @@ def crown_state(
     arithmetic: Arithmetic = FLOAT,
     is_over: Callable[[], bool] = lambda: False,
 ) -> State:
-    """CROWN over each region in float64, units that float32 settles excepted.
-
-    Both hold: bounds in float32 subtract the rounding of that type. Most units of a large network
-    are far from their bend, and float32 needs half the time.
-    """
+    """CROWN over each region, in float64 where that matters."""
     network = layered(fusion, torch.float64, "cpu", arithmetic)
-    supports = Supports.of(regions)
-    if sum(layer.size for layer in network.layers) < FLOAT32_FIRST_UNITS:
-        return propagate(network, supports, is_over=is_over)
-    single = layered(fusion, torch.float32, "cpu", arithmetic)
-    first = propagate(single, Supports.of(regions, torch.float32), is_over=is_over)
-    known = [Interval(held.low.double(), held.high.double()) for held in first.arguments]
-    return propagate(network, supports, known=known, is_over=is_over)
+    return propagate(network, Supports.of(regions), is_over=is_over)
+
+
+class _Single:
+    """The same in float32, one layer after another, which settles most units of feature maps.
+
+    Its intervals are those of float64, rounded outward, and its bounds hold: they include what
+    float32 rounds. Units that are settled, on one side of their bend, have the lines that they
+    would have in float64; only those that are not need that.
+    """
+
+    def __init__(self, network: LayeredNetwork, supports: Supports) -> None:
+        self.state = State(network, supports, values={0: supports.box})
+        self.losses: dict[int, Tensor] = {}
+        self.pays = True
+
+    @classmethod
+    def of(cls, network: LayeredNetwork, supports: Supports) -> _Single | None:
+        """None where that would not pay."""
+        if network.single is None:
+            return None
+        return cls(network.single, supports.outward(torch.float32))
+
+    @property
+    def _layer(self) -> Layer:
+        """The layer that is next."""
+        return self.state.network.layers[len(self.state.lines)]
+
+    def tightened(
+        self, arguments: Interval, relaxation: Relaxation, is_over: Callable[[], bool]
+    ) -> Interval:
+        """The layer's arguments, bounded in float32 where they are loose."""
+        loose = int(relaxation.is_loose.sum())
+        is_small = 2 * loose * self._work < SINGLE_WORK
+        if not self.pays or is_small or not isinstance(relaxation, PiecewiseLinear):
+            return arguments
+        layer, loss, held = self._layer, self._loss(), arguments.outward(torch.float32)
+        found = _tightened(self.state, layer, held, loss, relaxation.is_loose, backward, is_over)
+        tighter = arguments.intersected(Interval(found.low.double(), found.high.double()))
+        left = int(_relaxed(layer, tighter).is_loose.sum())
+        self.pays = loose - left >= SETTLED_SHARE * loose
+        return tighter
+
+    def _loss(self) -> Tensor:
+        """What a coefficient of 1 on each of the layer's arguments loses."""
+        number = len(self.state.lines)
+        if number not in self.losses:
+            _, loss = self._layer.arguments(self.state.values, self.state.errors)
+            self.losses[number] = loss
+        return self.losses[number]
+
+    @property
+    def _work(self) -> int:
+        """How many products one row takes back to the input, if it is no window."""
+        before = self.state.network.layers[: len(self.state.lines)]
+        return sum(held.work for layer in before for held in layer.maps.values())
+
+    def add(self, arguments: Interval, values: Interval, error: Tensor | None) -> None:
+        """What is known of the layer by now."""
+        layer, loss = self._layer, self._loss()
+        held, given = arguments.outward(torch.float32), values.outward(torch.float32)
+        relaxation = _relaxed(layer, held)
+        if isinstance(relaxation, Constants):
+            relaxation = Constants(given.low, given.high)
+        off = None if error is None else Interval(-error, error).outward(torch.float32).high
+        self.state.add(held, loss, given, off, relaxation)
 
 
 def bound_rows(state: State, rows: Tensor, bound: BoundingPass = backward) -> Interval:
@@ -280,7 +339,23 @@ def _tightened(
     bound: BoundingPass,
     is_over: Callable[[], bool],
 ) -> Interval:
-    """The arguments with a backward pass for the units of each region that are loose.
+    """The arguments with a backward pass for the units of each region that are loose."""
+    shape = feature_maps(layer) if bound is backward else None
+    if shape is None:
+        return _tightened_by_rows(state, layer, arguments, loss, is_loose, bound, is_over)
+    return _tightened_by_windows(state, layer, arguments, loss, is_loose, shape, is_over)
+
+
+def _tightened_by_rows(
+    state: State,
+    layer: Layer,
+    arguments: Interval,
+    loss: Tensor,
+    is_loose: Tensor,
+    bound: BoundingPass,
+    is_over: Callable[[], bool],
+) -> Interval:
+    """The same by whole rows.
 
     Regions with about as many of them go together; what fills up the shorter rows are units that
     did not need it, and gain from it all the same.

@@ -142,6 +142,15 @@ class Supports:
     def __len__(self) -> int:
         return len(self.box.low)
 
+    def outward(self, dtype: torch.dtype) -> Supports:
+        """The same in another type. Centres of balls are rounded, which counts with what sums over
+        them round: a share of the absolute values that are added up."""
+        box = self.box.outward(dtype)
+        if self.centre is None or self.eps is None:
+            return Supports(box)
+        eps = next_above(self.eps.to(dtype))
+        return replace(self, box=box, centre=self.centre.to(dtype), eps=eps)
+
     def taken(self, index: Tensor) -> Supports:
         """Some of the regions."""
         box = Interval(self.box.low[index], self.box.high[index])

@@ -37,11 +37,15 @@ class Interval:
         device: torch.device | str = "cpu",
     ) -> Interval:
         """A box of float64 arrays in another type, rounded outward where that cannot hold it."""
-        exact_low, exact_high = torch.tensor(low), torch.tensor(high)
-        near_low, near_high = exact_low.to(dtype), exact_high.to(dtype)
-        outer_low = torch.where(near_low.double() > exact_low, next_below(near_low), near_low)
-        outer_high = torch.where(near_high.double() < exact_high, next_above(near_high), near_high)
-        return cls(outer_low.to(device), outer_high.to(device))
+        held = cls(torch.tensor(low), torch.tensor(high)).outward(dtype)
+        return cls(held.low.to(device), held.high.to(device))
+
+    def outward(self, dtype: torch.dtype) -> Interval:
+        """The same in another type, rounded outward where that cannot hold it."""
+        low, high = self.low.to(dtype), self.high.to(dtype)
+        low = torch.where(low.to(self.low.dtype) > self.low, next_below(low), low)
+        high = torch.where(high.to(self.high.dtype) < self.high, next_above(high), high)
+        return Interval(low, high)
 
     @property
     def magnitude(self) -> Tensor:
