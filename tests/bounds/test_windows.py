@@ -18,6 +18,7 @@ from radii.bounds._crown import bound_rows, output_rows
 from radii.bounds._linear import Gathered, LinearFunctions, State, backward, window_bounds
 from radii.bounds._windows import WindowRows, feature_maps
 from radii.networks import ConvolutionMap, Network, Window, from_torch
+from radii.testing import Sketch
 from radii.verdicts import REAL
 
 
@@ -145,6 +146,31 @@ def test_single_points_test_the_rounding_of_windows(name: str, dtype: torch.dtyp
         exact = values[layer.rounding.stage.source].reshape(len(points), -1)
         assert bool((held.low.double() <= exact + 1e-12).all())
         assert bool((held.high.double() >= exact - 1e-12).all())
+
+
+def test_what_is_gathered_from_maps_of_different_sizes_is_not_mixed_up() -> None:
+    """Windows of two sources that are alike, in maps between convolutions that end differently."""
+    rng = np.random.default_rng(1)
+    sketch = Sketch([1, 1, 12, 12])
+
+    def convolved(value: str, *pads: int) -> str:
+        weight = sketch.constant(rng.normal(0, 0.6, (1, 1, 3, 3)))
+        return sketch.apply("Conv", value, weight, pads=pads)
+
+    first = sketch.apply("Relu", convolved("x", 1, 1, 1, 1))
+    second = sketch.apply("Relu", convolved("x", 0, 0, 0, 0))
+    longer = convolved(convolved(first, 1, 1, 1, 1), 1, 1, 1, 1)
+    shorter = convolved(convolved(second, 1, 1, 1, 1), 1, 1, 3, 3)
+    joined = sketch.apply("Relu", sketch.apply("Add", longer, shorter))
+    network = sketch.network(sketch.apply("Flatten", joined))
+    points = np.random.default_rng(2).uniform(0, 1, (4, *network.input_shape))
+    ready = layered(fuse(network), arithmetic=REAL)
+    state = propagate(ready, Supports.of([Box(point - 0.1, point + 0.1) for point in points]))
+    values = network.graph.values(torch.from_numpy(points))
+    for layer, held in zip(ready.layers, state.arguments, strict=True):
+        exact = values[layer.rounding.stage.source].reshape(len(points), -1)
+        assert bool((held.low <= exact).all())
+        assert bool((held.high >= exact).all())
 
 
 def test_windows_stand_where_their_units_see() -> None:

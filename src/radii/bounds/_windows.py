@@ -190,7 +190,7 @@ class WindowRows:
         `values` are those of one map after another, flattened; `key` says what they are. They are
         made once for all windows that share `padded`.
         """
-        place = key, self.scale, self.before, self.size
+        place = key, self.scale, self.before, self.size, self.sizes
         if place not in self.padded:
             self.padded[place] = self._padded(values().reshape(-1, *self.sizes))
         spots = self.padded[place]
