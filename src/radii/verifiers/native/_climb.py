@@ -30,6 +30,13 @@ HIGHEST_NEXT = 1 / 2
 DOUBLING_EPS = 0.05
 """By how much an eps grows, about, for its proof to take twice as long."""
 
+QUICK_SHARE = 1 / 64
+"""Of the time that is left: proofs that took less say no more about larger values than this."""
+
+OUT_OF_REACH = 1.4
+"""From this ratio of the goal to what quick proofs reach, branching does not get there: it gains 20
+to 40 % on convolutional networks (convSmall, cifar_base_kw, resnet_2b)."""
+
 
 @dataclass(slots=True)
 class Patience:
@@ -140,10 +147,15 @@ class Climb:
 
     def run(self) -> None:
         """Until the goal is proven or the time is over."""
+        has_quick_proof = self.proven >= 0
+        if has_quick_proof and self.values[self.goal] > OUT_OF_REACH * self.lower:
+            self._between(self.goal + 1)
+            return
         while not self.is_closed and self.remaining() > 0:
             verdict = self._try(self.goal, Patience(self.remaining()))
             if verdict.is_missing:
-                self._without_branching()
+                if not has_quick_proof:
+                    self._without_branching()
                 self._between(self.goal)
                 return
 
@@ -200,7 +212,9 @@ class Climb:
 
     def _affordable(self, most: int) -> int:
         """The largest index up to `most` that half of the time that is left should suffice for."""
-        doublings = math.log2(max(1.0, self.remaining() / (2 * max(self.last_seconds, 1e-3))))
+        remaining = self.remaining()
+        last_seconds = max(self.last_seconds, QUICK_SHARE * remaining, 1e-3)
+        doublings = math.log2(max(1.0, remaining / (2 * last_seconds)))
         limit = self.lower * (1 + DOUBLING_EPS * doublings)
         while most > self.proven + 1 and self.values[most] > limit:
             most -= 1
