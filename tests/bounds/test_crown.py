@@ -275,3 +275,19 @@ def test_cancellation_does_not_break_the_bounds(dtype: torch.dtype) -> None:
     )
     assert bool((found.low <= 0).all() and (found.high >= 0).all())
     assert (found.high - found.low).max() < (1e-3 if dtype == torch.float64 else 1e3)
+
+
+def test_float32_settles_nothing_where_its_products_are_rounded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert adds_plainly()
+    monkeypatch.setenv("ONEDNN_DEFAULT_FPMATH_MODE", "BF16")
+    assert not adds_plainly()
+    monkeypatch.delenv("ONEDNN_DEFAULT_FPMATH_MODE")
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    try:
+        assert not adds_plainly()
+    finally:
+        torch.set_float32_matmul_precision(before)
+    assert adds_plainly()

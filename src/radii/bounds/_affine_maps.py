@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from weakref import WeakKeyDictionary
@@ -186,6 +187,17 @@ class LayeredNetwork:
     single: LayeredNetwork | None = None
 
 
+def adds_plainly() -> bool:
+    """Whether products of float32 are as exact as the type: torch and oneDNN can be told to round
+    factors to fewer bits, by a call or by the environment."""
+    precisions = (torch.backends.mkldnn.conv, torch.backends.mkldnn.matmul)
+    is_full = torch.get_float32_matmul_precision() == "highest" and all(
+        getattr(held, "fp32_precision", "none") in ("none", "ieee") for held in precisions
+    )
+    mode = os.environ.get("ONEDNN_DEFAULT_FPMATH_MODE", "STRICT")
+    return is_full and mode.upper() == "STRICT"
+
+
 def layered(
     fusion: Fusion,
     dtype: torch.dtype = torch.float64,
@@ -221,7 +233,12 @@ def layered(
     sizes = [layer.size for layer in layers]
     is_large = sum(sizes) >= FLOAT32_FIRST_UNITS
     single = None
-    if dtype == torch.float64 and is_large and max(inputs, *sizes) <= LARGEST_SINGLE:
+    if (
+        adds_plainly()
+        and dtype == torch.float64
+        and is_large
+        and max(inputs, *sizes) <= LARGEST_SINGLE
+    ):
         single = layered(fusion, torch.float32, device, arithmetic)
     return LayeredNetwork(inputs, layers, output, errors, single)
 
