@@ -173,9 +173,11 @@ def test_what_is_gathered_from_maps_of_different_sizes_is_not_mixed_up() -> None
         assert bool((held.high >= exact).all())
 
 
-def test_windows_stand_where_their_units_see() -> None:
-    """A window placed in a whole map is the unit's own row of the convolution's matrix."""
-    window = Window((3, 2), (2, 1), (1, 2), ((1, 0), (2, 1)))
+@pytest.mark.parametrize("pads", [((1, 0), (2, 1)), ((4, 5), (6, 4))])
+def test_windows_stand_where_their_units_see(pads: tuple[tuple[int, int], ...]) -> None:
+    """A window placed in a whole map is the unit's own row of the convolution's matrix; also where
+    it sees padding alone."""
+    window = Window((3, 2), (2, 1), (1, 2), pads)
     weight = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 3, 3, 2)))
     held = ConvolutionMap(weight, (7, 6), window=window)
     _, channels, *sizes = held.result

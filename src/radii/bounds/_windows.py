@@ -176,9 +176,11 @@ class WindowRows:
         starts = [[p * s - b for p in place.tolist()] for place, s, b in self._geometry()]
         for number, first in enumerate(zip(*starts, strict=True)):
             rows = zip(first, self.size, self.sizes, strict=True)
+            sides = [(max(0, s), min(end, s + size), s) for s, size, end in rows]
+            if any(low >= high for low, high, _ in sides):
+                continue  # it sees padding alone
             part, own = room[number], self.entries[number]
-            for axis, (start, size, end) in enumerate(rows):
-                low, high = max(0, start), min(end, start + size)
+            for axis, (low, high, start) in enumerate(sides):
                 part = part.narrow(2 + axis, low, high - low)
                 own = own.narrow(2 + axis, low - start, high - low)
             part.copy_(own)
