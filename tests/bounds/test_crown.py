@@ -19,6 +19,7 @@ from radii.bounds import (
     interval_bounds,
     without_softmax,
 )
+from radii.bounds._affine_maps import adds_plainly
 from radii.networks import Interval, LinearMap, MatrixMap, Network, SparseMap
 from radii.properties import Halfspaces
 from radii.testing import LinearClassifier, NetworkFamily, Sketch, random_network

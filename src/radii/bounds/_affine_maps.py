@@ -190,10 +190,10 @@ class LayeredNetwork:
 def adds_plainly() -> bool:
     """Whether products of float32 are as exact as the type: torch and oneDNN can be told to round
     factors to fewer bits, by a call or by the environment."""
-    precisions = (torch.backends.mkldnn.conv, torch.backends.mkldnn.matmul)
-    is_full = torch.get_float32_matmul_precision() == "highest" and all(
-        getattr(held, "fp32_precision", "none") in ("none", "ieee") for held in precisions
-    )
+    is_full = torch.get_float32_matmul_precision() == "highest"
+    for part in ("conv", "matmul"):
+        settings = getattr(torch.backends.mkldnn, part, None)
+        is_full &= getattr(settings, "fp32_precision", "none") in ("none", "ieee")
     mode = os.environ.get("ONEDNN_DEFAULT_FPMATH_MODE", "STRICT")
     return is_full and mode.upper() == "STRICT"
 
