@@ -292,3 +292,24 @@ def test_float32_settles_nothing_where_its_products_are_rounded(
     finally:
         torch.set_float32_matmul_precision(before)
     assert adds_plainly()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("big", "small"), [(1e28, 1e-18), (1e20, 1e-26)])
+def test_coefficients_that_underflow_are_no_proof(
+    big: float, small: float, dtype: torch.dtype
+) -> None:
+    """The product of two weights is 0 in float32, and meets a large value."""
+    sketch = Sketch([1, 1], dtype=np.float64)
+
+    def dense(value: str, weight: list[float], bias: list[float]) -> str:
+        held = sketch.constant(np.array([weight])), sketch.constant(np.array(bias))
+        return sketch.apply("Gemm", value, *held)
+
+    first = sketch.apply("Relu", dense("x", [big], [-0.01 * big]))
+    second = sketch.apply("Relu", dense(first, [1 / big], [-0.01]))
+    third = sketch.apply("Relu", dense(second, [small], [-0.5 * small]))
+    network = sketch.network(dense(third, [-1 / small, 1 / small], [0.3, -0.3]))
+    box = Box(np.zeros(1), np.ones(1))
+    bounds = crown_bounds(network, [box], [[1.0, -1.0]], arithmetic=REAL, dtype=dtype)
+    assert bounds.low.item() <= -0.3599

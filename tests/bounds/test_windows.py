@@ -121,6 +121,7 @@ def test_windows_give_the_bounds_of_whole_rows(
         _, loss = layer.arguments(state.values, state.errors)
         before = State(ready, state.supports, state.values, state.errors, state.all_errors)
         before.losses, before.lines = state.losses[:number], state.lines[:number]
+        before.arguments = state.arguments[:number]
         count = math.prod(shape[1:])
         places = torch.randperm(count)
         channels = torch.arange(shape[0]).expand(count, -1)

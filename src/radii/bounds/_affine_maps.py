@@ -60,6 +60,15 @@ def slack(size: Tensor, terms: int) -> Tensor:
     return size * (numbers.eps * (terms + BOUND_EXTRA_TERMS) + FUSED_ROUNDING) + numbers.tiny
 
 
+def underflow(values: Interval) -> Tensor:
+    """What coefficients on values (regions, n) that underflow may change of a row: (regions, 1).
+
+    A sum of products is off by half of the smallest subnormal number for each of them, which is
+    less than the smallest normal one for millions; in float32 that times a large value counts.
+    """
+    return (values.magnitude * torch.finfo(values.low.dtype).tiny).sum(1, keepdim=True)
+
+
 def prepared(held: LinearMap, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearMap:
     """A map in a number type on a device, in the form that is fastest there; made once."""
     known = _prepared.setdefault(held, {})
@@ -135,6 +144,8 @@ class Layer:
         # A row of coefficients adds up the offsets of all arguments.
         own = slack(self.offset.abs(), self.size + self.rounding.depth)
         loss = slack(size, self.terms) + own + self.rounding.of(values, errors).to(size)
+        for source in self.maps:  # entries of maps may have underflowed in becoming this type
+            loss = loss + underflow(values[source])
         radius = radius + loss
         unknown = ~torch.isfinite(middle) | ~torch.isfinite(radius)
         low = torch.where(unknown, -torch.inf, middle - radius)

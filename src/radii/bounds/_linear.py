@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from radii.bounds._affine_maps import Layer, LayeredNetwork, slack
+from radii.bounds._affine_maps import Layer, LayeredNetwork, slack, underflow
 from radii.bounds._regions import Supports
 from radii.bounds._relaxations import Constants, Lines, Relaxation, UnitLines
 from radii.bounds._windows import WindowRows, feature_maps
@@ -148,7 +148,8 @@ class LinearFunctions:
 def backward(state: State, rows: LinearFunctions, choices: Choices | None = None) -> LinearBounds:
     """Lower bounds of the rows. Without choices the lines are CROWN's."""
     descent = _Descent(state, rows.regions, rows.constants, rows.error)
-    descent.coefficients.update(rows.maps)
+    for source, held in rows.maps.items():
+        descent.put(source, held)
     descent.run(choices)
     on_input = descent.coefficients.get(0)
     if on_input is None:
@@ -232,6 +233,7 @@ class _Descent:
         self.error = self.error + slack(pulled.size, held.shape[2] + self.depth)
         if pulled.rows is None:
             return
+        self._underflow(self.state.arguments[number])
         loss = self.state.losses[number][self.regions][..., None]
         self.error = self.error + (pulled.rows.abs() @ loss).squeeze(2) * LOSS_ROUND_UP
         self.constants = self.constants + pulled.rows @ layer.offset
@@ -249,6 +251,7 @@ class _Descent:
         parts = held.around(stacked, number).reshape(len(held.entries), 6, -1)
         lower, upper, from_lower, from_upper, loss, offset = parts.unbind(1)
         entries = held.entries.flatten(2)
+        self._underflow(self.state.arguments[number])
         above, below = entries.clamp_min(0), entries.clamp_max(0)
         on_arguments = torch.addcmul(above * lower[:, None], below, upper[:, None])
         for rows, values in ((above, from_lower), (below, from_upper)):
@@ -267,11 +270,20 @@ class _Descent:
             if added is None:
                 assert isinstance(rows, WindowRows)
                 added = affine.pulled(rows.whole())
-            known = self.coefficients.get(source)
-            total = added if known is None else _sum(known, added)
-            self.coefficients[source] = total
-            terms = total.terms if isinstance(total, WindowRows) else total.shape[2]
-            self.largest = max(self.largest, terms)
+            self.put(source, added)
+
+    def put(self, source: int, added: Tensor | WindowRows) -> None:
+        """Coefficients that were pulled back to the values of a node."""
+        known = self.coefficients.get(source)
+        total = added if known is None else _sum(known, added)
+        self.coefficients[source] = total
+        terms = total.terms if isinstance(total, WindowRows) else total.shape[2]
+        self.largest = max(self.largest, terms)
+        self._underflow(self.state.values[source])
+
+    def _underflow(self, values: Interval) -> None:
+        """Coefficients on these were computed, and may have underflowed."""
+        self.error = self.error + underflow(values)[self.regions]
 
     def proven_constants(self, size: Tensor, terms: int) -> Tensor:
         """The constants less all that is lost, the sum over the input's entries included."""
