@@ -161,9 +161,6 @@ def prove_by_units(
     candidates = Candidates(network, specification)
     fusion, violations = unwrapped(fusion, violations)
 
-    def is_over() -> bool:
-        return limits.expired is not None
-
     try:
         reduction = _reduced(network, fusion, specification, violations, limits, arithmetic)
     except MemoryError as error:
@@ -171,16 +168,7 @@ def prove_by_units(
     except PossibleOverflow as error:
         unknown = ProofAttempt(Answer(Verdict.UNKNOWN, message=str(error)))
         return (_attack_first(network, specification, limits) if attacks else None) or unknown
-    memory_bytes = min(MULTIPLIER_MEMORY_BYTES, MULTIPLIER_MEMORY_SHARE * limits.memory_left)
-    tree = Tree(
-        reduction,
-        is_over=is_over,
-        check=candidates.try_points,
-        is_hopeless=is_hopeless,
-        device=device,
-        memory_bytes=int(memory_bytes),
-        begun=None if frontier is None else frontier.within(reduction),
-    )
+    tree = _tree(reduction, candidates, limits, is_hopeless, frontier, device)
     if branches and keeps_structure(fusion):
         tree.start_cheaply()
     tree.start()
@@ -213,6 +201,26 @@ def _reduced(
         return mapped_reduction(fusion, region, violations, inputs, is_over, seconds, arithmetic)
     form = form_of(network, fusion)
     return reduce(form, region, violations, inputs, is_over, lambda: limits.memory_left, arithmetic)
+
+
+def _tree(
+    reduction: Reduction,
+    candidates: Candidates,
+    limits: Limits,
+    is_hopeless: Callable[[float], bool],
+    frontier: Frontier | None,
+    device: str,
+) -> Tree:
+    memory_bytes = min(MULTIPLIER_MEMORY_BYTES, MULTIPLIER_MEMORY_SHARE * limits.memory_left)
+    return Tree(
+        reduction,
+        is_over=lambda: limits.expired is not None,
+        check=candidates.try_points,
+        is_hopeless=is_hopeless,
+        device=device,
+        memory_bytes=int(memory_bytes),
+        begun=None if frontier is None else frontier.within(reduction),
+    )
 
 
 def _outcome(
