@@ -88,6 +88,8 @@ def test_maps_and_matrices_of_open_units_agree(seed: int) -> None:
     torch.testing.assert_close(first.losses, second.losses, atol=1e-10, rtol=1e-10)
     assert bool((second.values <= first.values + 1e-12).all())  # more roundings are subtracted
     folded, single = mapped.to(torch.float32, "cpu"), dense.to(torch.float32, "cpu")
+    with pytest.raises(ValueError, match="prove nothing"):
+        folded.to(torch.float64, "cpu")
     rows32, chosen32 = rows.to(torch.float32), chosen.to(torch.float32)
     lines = UnitEnvelope.of(rows32.lower, rows32.upper)
     passes = [each.backward(rows32, chosen32, lines, proven=False) for each in (folded, single)]

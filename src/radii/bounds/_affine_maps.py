@@ -50,6 +50,9 @@ Type = tuple[torch.dtype, torch.device]
 _prepared: WeakKeyDictionary[LinearMap, dict[Type, LinearMap]] = WeakKeyDictionary()
 
 
+ERROR_ROUNDINGS = 16
+"""How often an error of the network is rounded, generously, before it is a bound's."""
+
 FUSED_ROUNDING = 2.0**-40
 """What entries of fused maps may be off, relative to what was added up for them, in float64."""
 
@@ -143,7 +146,10 @@ class Layer:
             size = size + held.spread(centre.abs() + spread)
         # A row of coefficients adds up the offsets of all arguments.
         own = slack(self.offset.abs(), self.size + self.rounding.depth)
-        loss = slack(size, self.terms) + own + self.rounding.of(values, errors).to(size)
+        # Rounded up: in becoming this type, and in the few sums that it is part of.
+        error = self.rounding.of(values, errors).to(size)
+        error = error * (1 + ERROR_ROUNDINGS * torch.finfo(size.dtype).eps)
+        loss = slack(size, self.terms) + own + error
         for source in self.maps:  # entries of maps may have underflowed in becoming this type
             loss = loss + underflow(values[source])
         radius = radius + loss

@@ -104,6 +104,8 @@ class MappedLayers(Layers):
         return sum(held.work for layer in self.layers for held in layer.maps.values())
 
     def to(self, dtype: torch.dtype, device: torch.device | str) -> MappedLayers:
+        if self.is_folded and dtype == torch.float64:
+            raise ValueError("folded layers prove nothing: their constants have lost their slack")
         held = self if dtype == torch.float64 or self.is_folded else self._folded()
         return replace(
             held,
