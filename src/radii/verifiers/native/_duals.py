@@ -198,6 +198,21 @@ class UnitEnvelope:
         offset = torch.where(is_unstable, -slope * lower, 0.0)
         return cls(is_unstable.to(lower.dtype), fixed, slope, offset)
 
+    def lowered(self, on_output: Tensor, slopes: Tensor, units: slice) -> tuple[Tensor, Tensor]:
+        """Coefficients on some units' outputs as ones on their arguments, and what that loses."""
+        above = on_output.clamp_max(0)
+        loss = above * self.upper_offset[:, units]
+        on_argument = torch.addcmul(
+            above * self.upper_slope[:, units], on_output - above, slopes[:, units]
+        )
+        return on_argument, loss
+
+    def least(self, z: Tensor, slopes: Tensor, on_output: Tensor, units: slice) -> Tensor:
+        """The outputs of some units, on the lines that these coefficients choose."""
+        below = slopes[:, units] * z
+        above = torch.addcmul(self.upper_offset[:, units], self.upper_slope[:, units], z)
+        return torch.lerp(above, below, on_output.sign().clamp_min_(0))
+
 
 @dataclass(slots=True, eq=False)
 class BackwardPass:
@@ -256,11 +271,7 @@ class DenseLayers(Layers):
         for block in reversed(self.blocks):
             units = slice(end - len(block), end)
             on_output = objective[:, 1 + units.start : 1 + end]
-            above = on_output.clamp_max(0)
-            loss = above * relaxed.upper_offset[:, units]
-            on_argument = torch.addcmul(
-                above * relaxed.upper_slope[:, units], on_output - above, slopes[:, units]
-            )
+            on_argument, loss = relaxed.lowered(on_output, slopes, units)
             if direct is not None:
                 on_argument += direct[:, units]
             bias = bias + loss.sum(1)
@@ -293,10 +304,9 @@ class DenseLayers(Layers):
             z = columns[:, : 1 + start] @ block.earlier.T
             if block.steps is not None:
                 z.addmm_(passed.steps, block.steps.T)
-            below = passed.slopes[:, units] * z
-            above = torch.addcmul(relaxed.upper_offset[:, units], relaxed.upper_slope[:, units], z)
-            is_below = on_output.sign().clamp_min_(0)
-            columns[:, 1 + start : 1 + units.stop] = torch.lerp(above, below, is_below)
+            columns[:, 1 + start : 1 + units.stop] = relaxed.least(
+                z, passed.slopes, on_output, units
+            )
             arguments[:, units] = z
             by_slope[:, units] = on_output.clamp_min(0) * z
             start = units.stop

@@ -55,6 +55,13 @@ class MappedLayer:
     def __len__(self) -> int:
         return len(self.places)
 
+    def pull(self, rows: Tensor, on_values: dict[int, Tensor]) -> None:
+        """Add what rows of coefficients on all arguments are on the values that these read."""
+        for source, held in self.maps.items():
+            added = held.pulled(rows)
+            known = on_values.get(source)
+            on_values[source] = added if known is None else known + added
+
     def to(self, dtype: torch.dtype, device: torch.device | str) -> MappedLayer:
         return MappedLayer(
             self.node,
@@ -156,11 +163,7 @@ class MappedLayers(Layers):
             if whole is None:
                 whole = slopes.new_zeros(len(rows), layer.is_active.numel())
             on_output = whole.index_select(1, layer.places)
-            above = on_output.clamp_max(0)
-            loss = above * relaxed.upper_offset[:, units]
-            on_argument = torch.addcmul(
-                above * relaxed.upper_slope[:, units], on_output - above, slopes[:, units]
-            )
+            on_argument, loss = relaxed.lowered(on_output, slopes, units)
             if direct is not None:
                 on_argument += direct[:, units]
             coefficients.append(on_output)
@@ -170,10 +173,7 @@ class MappedLayers(Layers):
             values = values + (on_argument if self.is_folded else whole) @ layer.offset
             if lost is not None:
                 lost = lost + whole.abs() @ layer.slack - DUAL_ROUNDING * loss.sum(1)
-            for source, held in layer.maps.items():
-                added = held.pulled(whole)
-                known = on_values.get(source)
-                on_values[source] = added if known is None else known + added
+            layer.pull(whole, on_values)
         on_input = on_values.get(0)
         if on_input is None:
             on_input = slopes.new_zeros(len(rows), self.inputs)
@@ -198,9 +198,7 @@ class MappedLayers(Layers):
             units = slice(start, start + len(layer))
             start = units.stop
             whole, z = self._arguments(layer, values)
-            below = passed.slopes[:, units] * z
-            above = torch.addcmul(relaxed.upper_offset[:, units], relaxed.upper_slope[:, units], z)
-            found = torch.lerp(above, below, on_output.sign().clamp_min_(0))
+            found = relaxed.least(z, passed.slopes, on_output, units)
             arguments[:, units] = z
             by_slope[:, units] = on_output.clamp_min(0) * z
             whole = (whole * layer.is_active).index_copy_(1, layer.places, found)
@@ -318,10 +316,7 @@ class MappedLayers(Layers):
             whole = (whole * layer.is_active).index_copy_(1, layer.places, replaced)
             constants = constants + whole @ layer.offset
             lost = lost + whole.abs() @ layer.slack
-            for source, held in layer.maps.items():
-                added = held.pulled(whole)
-                known = on_values.get(source)
-                on_values[source] = added if known is None else known + added
+            layer.pull(whole, on_values)
         on_input = on_values.get(0)
         if on_input is None:
             on_input = on_kept.new_zeros(len(on_kept), self.inputs)
