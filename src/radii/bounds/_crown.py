@@ -65,6 +65,7 @@ def crown_bounds(
     *,
     arithmetic: Arithmetic = FLOAT,
     on_intervals: bool = False,
+    is_over: Callable[[], bool] = lambda: False,
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
 ) -> Interval:
@@ -73,13 +74,15 @@ def crown_bounds(
     `rows` is (rows, outputs), or (regions, rows, outputs) if each region has its own. The regions
     are boxes or balls; balls in L1 or L2 must all have the same norm. `arithmetic` is that of the
     network which the bounds hold for; they are sound in either type they are computed in.
-    `on_intervals` leaves units with their plain intervals: one pass for the rows alone.
+    `on_intervals` leaves units with their plain intervals: one pass for the rows alone. Once it
+    `is_over`, those that were not bounded yet keep theirs.
     """
     fusion = network if isinstance(network, Fusion) else fuse(network)
     ready = layered(fusion, dtype, device, arithmetic)
     supports = Supports.of(regions, dtype, device)
     with torch.no_grad():
-        state = propagate(ready, supports, None if on_intervals else backward)
+        bound = None if on_intervals else backward
+        state = propagate(ready, supports, bound, is_over=is_over)
         return bound_rows(state, output_rows(state, rows))
 
 

@@ -253,6 +253,7 @@ def crown_margin(
     arithmetic: Arithmetic,
     *,
     on_intervals: bool = False,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> float:
     """How far CROWN alone keeps it from a violation: above 0 is a proof. Small networks are not
     tried, since the tree's own root is as quick: -inf. `on_intervals` is a small part of the work.
@@ -261,7 +262,7 @@ def crown_margin(
     fusion, violations = without_softmax(fuse(network), stated, arithmetic)
     if not violations or not _is_large(fusion):
         return -math.inf
-    return _crown_margin(fusion, specification, violations, arithmetic, on_intervals)
+    return _crown_margin(fusion, specification, violations, arithmetic, on_intervals, is_over)
 
 
 def _is_large(fusion: Fusion) -> bool:
@@ -274,12 +275,18 @@ def _crown_margin(
     violations: Sequence[Halfspaces],
     arithmetic: Arithmetic,
     on_intervals: bool = False,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> float:
     """For every way to break the requirement its best row alone; of these the least."""
     rows = np.vstack([polyhedron.matrix for polyhedron in violations])
     offsets = np.concatenate([polyhedron.offset for polyhedron in violations])
     bounds = crown_bounds(
-        fusion, [specification.region], rows, arithmetic=arithmetic, on_intervals=on_intervals
+        fusion,
+        [specification.region],
+        rows,
+        arithmetic=arithmetic,
+        on_intervals=on_intervals,
+        is_over=is_over,
     )
     low = bounds.low[0].numpy()
     # Twice the rounding of this sum: whoever replays a point adds the offset in float64 as well.

@@ -45,6 +45,9 @@ SLOPES_KNOWN = "ReLU and its kin, Clip, MaxPool, Sigmoid, Tanh and one Softmax o
 SPLIT_ATTEMPT_SHARE = 0.5
 """Of the time that is left, for each attempt of a climb that splits inputs."""
 
+QUICK_PROOF_SHARE = 0.25
+"""Of the time that is left, for each pass of CROWN; units it does not get to keep intervals."""
+
 SPLITTABLE_INPUTS = 12
 """Up to here, splitting inputs beats splitting units (measured on networks of 6 x 50 units)."""
 
@@ -184,7 +187,14 @@ class _Prover:
         """The margin of a proof by CROWN alone."""
         specification = Query(self.instance, eps).specification
         arithmetic = self.verifier.arithmetic
-        return crown_margin(self.network, specification, arithmetic, on_intervals=on_intervals)
+        share = self.limits.within(QUICK_PROOF_SHARE * self.limits.remaining)
+        return crown_margin(
+            self.network,
+            specification,
+            arithmetic,
+            on_intervals=on_intervals,
+            is_over=lambda: share.expired is not None,
+        )
 
     def _attempt(
         self,
