@@ -1,5 +1,6 @@
-"""A ReLU on the outputs, moved out of the network into the specification.
+"""One attempt to decide a specification: the root first, then branching on what stays open.
 
+Ahead of it, a ReLU on the outputs is moved out of the network into the specification:
 max(0, a) <= max(0, b) exactly where a <= b or a <= 0. So "class b is at least class a" behind a
 final ReLU becomes two linear statements in front of it, and its units need no relaxation. The same
 holds with a margin on the right of all three, and in the scale in which they were given.
@@ -84,9 +85,6 @@ def _unit(index: int, size: int) -> npt.NDArray[np.float64]:
     row = np.zeros(size)
     row[index] = 1.0
     return row
-
-
-# One attempt to decide a specification: the root first, then branching on what stays open.
 
 
 MULTIPLIER_MEMORY_BYTES, MULTIPLIER_MEMORY_SHARE = 512 << 20, 0.25
