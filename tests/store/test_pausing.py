@@ -20,8 +20,10 @@ from radii.verdicts import Result
 
 @pytest.fixture
 def plan(linear_file: Path, points_file: Path) -> Plan:
+    """With an attack that has no quick form: a probe would answer everything at once."""
     options = {"networks": [str(linear_file)], "data": str(points_file), "domain": "0:1"}
-    return prepare(Experiment.from_options({**options, "grid": "0.01:0.5:0.02"}))
+    grid = {"grid": "0.01:0.5:0.02", "attack": "apgd"}
+    return prepare(Experiment.from_options({**options, **grid}))
 
 
 class Pausing:

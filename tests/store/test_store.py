@@ -91,8 +91,9 @@ def test_results_come_back_as_they_were(tmp_path: Path) -> None:
     assert (second.missing, third.queries) == (1, 0)
 
 
-def test_a_radius_answer_keeps_the_eps_it_proved(tmp_path: Path) -> None:
-    asked = Question(QuestionKind.RADIUS, 0.4)
+@pytest.mark.parametrize("kind", [QuestionKind.RADIUS, QuestionKind.PROBE])
+def test_a_radius_answer_keeps_the_eps_it_proved(tmp_path: Path, kind: QuestionKind) -> None:
+    asked = Question(kind, 0.4)
     with Store.create_or_open(tmp_path) as store:
         keys = fill(store)
         store.record([(keys[0], asked, PROVEN[1])])
@@ -338,3 +339,45 @@ def test_what_queries_cost_is_kept(tmp_path: Path) -> None:
         (first, *_) = store.measurements()
     assert (first.queries, first.cancelled, first.timeouts, first.memouts) == (3, 1, 1, 1)
     assert (first.missing, first.seconds, first.cpu_seconds) == (2, 5.25, 7.0)
+
+
+def _climbed(lower: float, message: str = "", eps: float = 0.3) -> tuple[Question, Result]:
+    proof = Proof(lower, 0.0)
+    result = Result(Verdict.ROBUST, lower, "native", "1", 1.0, proof=proof, message=message)
+    return Question(QuestionKind.RADIUS, eps), result
+
+
+LEFT_OPEN = _climbed(0.1, "larger values were left open at its time limit")
+KILLED = _climbed(
+    0.1, "the proof at eps 0.1 is kept; what went on after it was stopped: it overran its CPU limit"
+)
+PROBED = (Question(QuestionKind.PROBE, 0.3), LEFT_OPEN[1])
+PROVEN_LATER = (
+    Question(QuestionKind.PROVE, 0.3),
+    Result(Verdict.ROBUST, 0.3, "milp", "2", 1.0, proof=Proof(0.3, 0.0)),
+)
+CANCELLED = (Question(QuestionKind.RADIUS, 0.3), Result(Verdict.CANCELLED, 0.3, "native", "1", 0.0))
+
+
+@pytest.mark.parametrize(
+    ("answers", "count"),
+    [
+        ([LEFT_OPEN], 1),
+        ([KILLED], 1),
+        ([LEFT_OPEN, LEFT_OPEN], 1),
+        ([LEFT_OPEN, CANCELLED], 1),
+        ([LEFT_OPEN, _climbed(0.3)], 0),
+        ([LEFT_OPEN, PROVEN_LATER], 0),
+        ([_climbed(0.3)], 0),
+        ([_climbed(0.1, "no bound is tight enough")], 0),
+        ([PROBED], 0),
+    ],
+)
+def test_a_radius_that_its_time_left_open_is_a_time_out(
+    tmp_path: Path, answers: list[tuple[Question, Result]], count: int
+) -> None:
+    with Store.create_or_open(tmp_path) as store:
+        keys = fill(store)
+        store.record([(keys[0], *answer) for answer in answers])
+        first, *_ = store.measurements()
+    assert (first.timeouts, first.missing) == (count, count)

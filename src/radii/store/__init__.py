@@ -5,6 +5,7 @@ A result is on disk when `Store.record` returns. The file can be read while a ru
 
 from __future__ import annotations
 
+from radii.store._certificates import CertifiedStatement, content_hash
 from radii.store._database import STORE_FILE, Store
 from radii.store._ensembles import (
     ENSEMBLE_FILE,
@@ -17,19 +18,32 @@ from radii.store._ensembles import (
 )
 from radii.store._files import PauseFlag, explaining_damage, written_since
 from radii.store._integrity import selection_of
-from radii.store._rows import PROOF_KINDS, SCHEMA_VERSION, Record, SearchStep, StoredResult
+from radii.store._rows import (
+    PROOF_KINDS,
+    SCHEMA_VERSION,
+    InstanceFacts,
+    Record,
+    SearchStep,
+    StoredResult,
+    input_digest,
+)
 from radii.store._settings import StoredSettings
+from radii.store._steps import PartChoice, StepAnswer, StudyPart, StudyStep, counted_in
 
 __all__ = [
     "ENSEMBLE_FILE",
     "PROOF_KINDS",
     "SCHEMA_VERSION",
     "STORE_FILE",
+    "CertifiedStatement",
     "EnsembleIdentity",
     "EnsembleStore",
+    "InstanceFacts",
+    "PartChoice",
     "PauseFlag",
     "Record",
     "SearchStep",
+    "StepAnswer",
     "Store",
     "StoredFinding",
     "StoredFooling",
@@ -37,7 +51,12 @@ __all__ = [
     "StoredPoint",
     "StoredResult",
     "StoredSettings",
+    "StudyPart",
+    "StudyStep",
+    "content_hash",
+    "counted_in",
     "explaining_damage",
+    "input_digest",
     "selection_of",
     "written_since",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import sqlite3
@@ -15,10 +14,17 @@ from typing import IO, Any, Self
 
 import numpy as np
 
-from radii.balls import Domain, Norm
+from radii.balls import Domain, Features, Norm
 from radii.errors import StoreError
 from radii.queries import Instance
 from radii.search import Question, QuestionKind
+from radii.store._certificates import (
+    CertifiedStatement,
+    certificate_of,
+    check_row,
+    content_hash,
+    kept_blob,
+)
 from radii.store._ensembles import ENSEMBLE_FILE
 from radii.store._files import (
     LOCK_FILE,
@@ -36,6 +42,7 @@ from radii.store._integrity import (
     check_result,
     check_witness,
     checked_instance,
+    instance_of,
     selection_of,
 )
 from radii.store._rows import (
@@ -46,13 +53,23 @@ from radii.store._rows import (
     Record,
     StoredResult,
     array_of,
+    input_digest,
     instance_row,
     query_row,
     result_of,
     witness_row,
 )
 from radii.store._settings import StoredSettings
-from radii.verdicts import Disagreement, Measurement, Result, weigh
+from radii.store._steps import (
+    StepAnswer,
+    StudyPart,
+    StudyStep,
+    counted,
+    joined_description,
+    parts_of,
+    step_of_row,
+)
+from radii.verdicts import CertificateCheck, Disagreement, Measurement, Result, weigh
 
 STORE_FILE = "radii.sqlite"
 
@@ -88,14 +105,22 @@ ANSWERED_COLUMNS = (
     " w.distance, w.predicted"
 )
 WITNESS_COLUMNS = "w.dtype, w.shape, w.input, w.outputs, w.replayed_on"
+CERTIFICATE_COLUMNS = (
+    "q.certificate, length(c.content), k.checker, k.checked_at, k.accepted, k.reason, k.numbers,"
+    " k.nodes, k.lemmas, k.margin, k.seconds"
+)
 ANCHOR_COLUMNS = (
     "i.network, i.norm, length(i.outputs), i.dtype, i.shape,"
     " CASE WHEN w.query IS NULL THEN NULL ELSE i.input END"
 )
 """What the answer's witness is held against."""
 ANSWERS_FROM = (
-    f"q.instance, {ANCHOR_COLUMNS}, {ANSWERED_COLUMNS}, {WITNESS_COLUMNS} FROM queries q"
+    f"q.step, q.instance, {ANCHOR_COLUMNS}, {ANSWERED_COLUMNS}, {WITNESS_COLUMNS},"
+    f" {CERTIFICATE_COLUMNS} FROM queries q"
     " LEFT JOIN instances i ON i.key = q.instance LEFT JOIN witnesses w ON w.query = q.id"
+    " LEFT JOIN certificates c ON c.hash = q.certificate"
+    " LEFT JOIN checks k ON k.certificate = q.certificate AND k.instance = q.instance"
+    " AND k.eps = q.proof_eps AND k.arithmetic = q.proof_arithmetic"
 )
 
 
@@ -108,6 +133,9 @@ class Store:
         self._lock = lock
         self._unused: list[Path] = []  # made for an experiment that has not begun
         self._domains: dict[str, Domain] | None = None  # by fingerprint, once they were read
+        self._features: Features | None = None  # read along with the domains
+        self._numbers: set[object] = set()  # of steps that were read
+        self._step: int | None = None  # in which answers are recorded; the latest, if not said
 
     @classmethod
     def create_or_open(cls, directory: Path) -> Self:
@@ -208,6 +236,11 @@ class Store:
         return Path(self._place)
 
     @property
+    def is_on_disk(self) -> bool:
+        """What is recorded here will be there when it is closed."""
+        return self._lock is not None
+
+    @property
     def pause_flag(self) -> PauseFlag | None:
         """How the run that writes it is asked to pause; None without a directory."""
         return None if self._lock is None else PauseFlag(Path(self._lock.name).parent)
@@ -235,23 +268,98 @@ class Store:
 
     def begin(
         self,
-        experiment: Mapping[str, Any],
+        described: Mapping[str, Any],
         networks: Mapping[str, tuple[str, str]],
         instances: Sequence[Instance],
+        *,
+        feeding: Mapping[str, Mapping[str, Any] | None] | None = None,
+        models: Mapping[str, bytes] | None = None,
+        summary: str = "",
     ) -> None:
-        """Write down what will be measured, all or nothing; `networks` maps to (name, path)."""
+        """Write down what will be measured beside what is there, all or nothing: a step begins.
+
+        `networks` maps to (name, path), `feeding` to how inputs get into it, `models` to ONNX of
+        those that no file has. Those that are known stay as they are, and so do instances.
+        `summary` says what is new.
+        """
         with explaining_errors(self._place), self._db:
-            self._db.execute("INSERT INTO meta VALUES ('experiment', ?)", (json.dumps(experiment),))
+            known = self.experiment()
+            keys = self.instance_keys() if known is not None else []
+            new = [one for one in instances if one.key not in set(keys)]
             self._db.executemany(
-                "INSERT INTO networks VALUES (?, ?, ?)",
-                [(fingerprint, *described) for fingerprint, described in networks.items()],
+                "INSERT OR IGNORE INTO networks VALUES (?, ?, ?, ?, ?)",
+                [
+                    (
+                        key,
+                        name,
+                        path,
+                        json.dumps((feeding or {}).get(key)),
+                        kept_blob((models or {}).get(key)),
+                    )
+                    for key, (name, path) in networks.items()
+                ],
             )
             self._db.executemany(
                 f"INSERT INTO instances VALUES ({', '.join('?' * 14)})",
-                [instance_row(place, instance) for place, instance in enumerate(instances)],
+                [instance_row(place, instance) for place, instance in enumerate(new, len(keys))],
+            )
+            joined = joined_description(known, described, [*keys, *(one.key for one in new)])
+            self._db.execute(
+                "INSERT OR REPLACE INTO meta VALUES ('experiment', ?)", (json.dumps(joined),)
+            )
+            cursor = self._db.execute(
+                "INSERT INTO steps (described, summary) VALUES (?, ?)",
+                (json.dumps(described), summary),
+            )
+            self._step = cursor.lastrowid
+            self._db.executemany(
+                "INSERT INTO step_instances VALUES (?, ?)",
+                [(self._step, one.key) for one in instances],
             )
         self._unused.clear()
         self._domains = None
+
+    def go_on(self, step: int) -> None:
+        """Record answers in a step that is there."""
+        self._step = step
+
+    @property
+    def step(self) -> int:
+        """The number of the step in which answers are recorded: one that was begun or gone on with
+        here, or else the latest."""
+        if self._step is None:
+            row = self._db.execute("SELECT max(id) FROM steps").fetchone()
+            self._step = row[0] or 1
+        return self._step
+
+    def end_step(self) -> None:
+        """Nothing is left to ask in the step."""
+        with explaining_errors(self._place), self._db:
+            self._db.execute(
+                "UPDATE steps SET ended_at = strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
+                " WHERE id = ? AND ended_at IS NULL",
+                (self.step,),
+            )
+
+    def steps(self) -> tuple[StudyStep, ...]:
+        """What was asked when, in order."""
+        with explaining_damage(self._place):
+            columns = "id, asked_at, ended_at, described, summary"
+            rows = self._db.execute(f"SELECT {columns} FROM steps ORDER BY id").fetchall()
+            return tuple(map(step_of_row, rows))
+
+    def step_keys(self, numbers: Iterable[int]) -> set[str]:
+        """The instances of some steps."""
+        wanted = tuple(numbers)
+        marks = ", ".join("?" * len(wanted))
+        with explaining_damage(self._place):
+            query = f"SELECT instance FROM step_instances WHERE step IN ({marks})"
+            return {key for (key,) in self._db.execute(query, wanted)}
+
+    def parts(self) -> tuple[StudyPart, ...]:
+        """Of which questions the store holds brackets; each makes a distribution of its own."""
+        with explaining_damage(self._place):
+            return parts_of(self.steps())
 
     def instance_keys(self) -> list[str]:
         """The keys of all instances, in the order of the selection."""
@@ -267,6 +375,19 @@ class Store:
                 if not all(isinstance(text, str) for text in row):
                     raise ValueError(f"a network is {row!r}")
         return {fingerprint: (name, path) for fingerprint, name, path in rows}
+
+    def feeding(self) -> dict[str, Mapping[str, Any] | None]:
+        """How inputs get into each network, by fingerprint; None where that is not known."""
+        with explaining_damage(self._place):
+            rows = self._db.execute("SELECT fingerprint, feeding FROM networks").fetchall()
+            return {each: json.loads(text) if text else None for each, text in rows}
+
+    def model(self, fingerprint: str) -> bytes | None:
+        """A network as ONNX, where the store holds it; it may be damaged."""
+        with explaining_damage(self._place):
+            query = "SELECT model FROM networks WHERE fingerprint = ?"
+            row = self._db.execute(query, (fingerprint,)).fetchone()
+        return row[0] if row and isinstance(row[0], bytes) else None
 
     def _checked_selection(self, keyed: Sequence[tuple[str, int]]) -> list[str]:
         """The keys of all instances with their positions; a ValueError if not all are there."""
@@ -287,20 +408,32 @@ class Store:
             columns = dict(zip(("name", *INSTANCE_COLUMNS), row, strict=True))
             if names and names.get(columns["name"]) != columns["network"]:
                 raise ValueError(f"an instance is of network {columns['name']!r}")
-            image, facts = checked_instance(columns, self._known_domains())
-            digest = hashlib.sha256(f"{image.dtype}{json.dumps(image.shape)}".encode())
-            digest.update(image.tobytes())
+            image, facts = checked_instance(columns, self._known_domains(), self._features)
             kept = image if has_inputs else np.empty(0, image.dtype)
-            yield Record(columns["key"], facts, digest.hexdigest(), kept)
+            yield Record(columns["key"], facts, input_digest(image), kept)
             keyed.append((columns["key"], columns["position"]))
         if key is None:
             self._checked_selection(keyed)
         elif not keyed:
             raise ValueError(f"instance {key!r} is not there")
 
+    def instance(self, key: str) -> Instance | None:
+        """The instance itself; None where no text stands for its property or its domain.
+
+        Whether outputs are probabilities is a fact about the network, which a store does not know.
+        """
+        with explaining_damage(self._place):
+            row = self._db.execute(f"{SELECT_INSTANCES} WHERE i.key = ?", (key,)).fetchone()
+            if row is None:
+                raise ValueError(f"instance {key!r} is not there")
+            columns = dict(zip(("name", *INSTANCE_COLUMNS), row, strict=True))
+            checked_instance(columns, self._known_domains(), self._features)
+            return instance_of(columns, self._known_domains(), self._features)
+
     def _known_domains(self) -> dict[str, Domain]:
         if self._domains is None:
-            self._domains = self.settings().domain_of_network()
+            settings = self.settings()
+            self._domains, self._features = settings.domain_of_network(), settings.features
         return self._domains
 
     # --- results
@@ -313,7 +446,7 @@ class Store:
             for key in dict.fromkeys(key for key, _, _ in answers):
                 with explaining_damage(self._place):
                     known = self._answered([key], has_inputs=False)[key]
-                bracket = weigh(result for _, result in known).bracket
+                bracket = weigh(result for _, _, result in known).bracket
                 self._db.execute(
                     "INSERT OR REPLACE INTO brackets VALUES (?, ?, ?)",
                     (key, bracket.lower, bracket.upper),
@@ -323,9 +456,14 @@ class Store:
         cursor = self._db.execute(
             "INSERT INTO queries (instance, kind, eps, verdict, seconds, verifier, version,"
             " proof_eps, proof_margin, proof_arithmetic, message, cpu_seconds, added_seconds,"
-            f" allowed_seconds) VALUES ({', '.join('?' * 14)})",
-            query_row(key, question, result),
+            f" allowed_seconds, step, certificate) VALUES ({', '.join('?' * 16)})",
+            query_row(key, question, result, self.step),
         )
+        content = certificate_of(result)
+        if content is not None:
+            self._db.execute(
+                "INSERT OR IGNORE INTO certificates VALUES (?, ?)", (content_hash(content), content)
+            )
         if result.witness is not None:
             self._db.execute(
                 f"INSERT INTO witnesses VALUES ({', '.join('?' * 8)})",
@@ -334,6 +472,14 @@ class Store:
 
     def results(self, keys: Sequence[str] | None = None) -> dict[str, list[AnsweredQuestion]]:
         """What was answered, by instance key, in the order in which it was reported."""
+        answered = self.results_of_steps(keys)
+        found: dict[str, list[AnsweredQuestion]] = defaultdict(list)
+        for key, each in answered.items():
+            found[key] = [(question, result) for _, question, result in each]
+        return found
+
+    def results_of_steps(self, keys: Sequence[str] | None = None) -> dict[str, list[StepAnswer]]:
+        """As `results`, each with the number of the step in which it was asked."""
         with explaining_damage(self._place), self._snapshot():
             answered = self._answered(keys)
             self._check_brackets(answered, keys)
@@ -341,42 +487,72 @@ class Store:
 
     def _answered(
         self, keys: Sequence[str] | None = None, *, has_inputs: bool = True
-    ) -> dict[str, list[AnsweredQuestion]]:
-        answered: dict[str, list[AnsweredQuestion]] = defaultdict(list)
+    ) -> dict[str, list[StepAnswer]]:
+        answered: dict[str, list[StepAnswer]] = defaultdict(list)
         of_keys = "" if keys is None else f"WHERE q.instance IN ({', '.join('?' * len(keys))})"
         rows = self._db.execute(f"SELECT {ANSWERS_FROM} {of_keys} ORDER BY q.id", keys or ())
         for row in rows:
-            key, question, result = self._decoded(row, has_inputs=has_inputs)
-            answered[key].append((question, result))
+            key, answer = self._decoded(row, has_inputs=has_inputs)
+            answered[key].append(answer)
         return answered
 
-    def _decoded(self, row: Sequence[Any], *, has_inputs: bool) -> tuple[str, Question, Result]:
-        """Instance, question and result of one row; a ValueError if it is damaged."""
-        key, network, norm, size, dtype, shape, data, kind, eps, *columns = row
+    def _decoded(self, row: Sequence[Any], *, has_inputs: bool) -> tuple[str, StepAnswer]:
+        """Instance, and step, question and result of one row; a ValueError if it is damaged."""
+        step, key, network, norm, size, dtype, shape, data, kind, eps, *columns = row
         if network is None:
             raise ValueError(f"an answer is of instance {key!r}, which is not there")
+        if step not in self._numbers:
+            self._numbers = {number for (number,) in self._db.execute("SELECT id FROM steps")}
+            if step not in self._numbers:
+                raise ValueError(f"an answer is of step {step!r}, which is not there")
         question = Question(QuestionKind(kind), eps)
         result = result_of(question, columns)
         check_result(question, result)
         if result.witness is None:
-            return key, question, result
+            return key, (step, question, result)
         domain, classes = self._known_domains().get(network), size // FLOAT64_BYTES
-        anchored = WitnessReference(array_of(dtype, shape, data), Norm(norm), domain, classes)
+        image = array_of(dtype, shape, data)
+        anchored = WitnessReference(image, Norm(norm), domain, classes, self._features)
         check_witness(result.witness, anchored)
         if not has_inputs:
             nothing = np.empty(0, result.witness.input.dtype)
             result = replace(result, witness=replace(result.witness, input=nothing))
-        return key, question, result
+        return key, (step, question, result)
 
     def _check_brackets(
-        self, answered: Mapping[str, Sequence[AnsweredQuestion]], keys: Sequence[str] | None = None
+        self, answered: Mapping[str, Sequence[StepAnswer]], keys: Sequence[str] | None = None
     ) -> None:
         """A ValueError unless the brackets of these instances, or of all, are what they say."""
         of_keys = "" if keys is None else f"WHERE instance IN ({', '.join('?' * len(keys))})"
         rows = self._db.execute(f"SELECT * FROM brackets {of_keys}", keys or ())
         stored = {key: (lower, upper) for key, lower, upper in rows}
         for key in {*stored, *answered}:
-            check_bracket(stored.get(key), (result for _, result in answered.get(key, ())))
+            check_bracket(stored.get(key), (result for _, _, result in answered.get(key, ())))
+
+    # --- certificates and their checks
+
+    def certificate(self, name: str) -> bytes | None:
+        """The content that is kept under a hash, whatever it is; None where there is none."""
+        with explaining_damage(self._place):
+            query = "SELECT content FROM certificates WHERE hash = ?"
+            row = self._db.execute(query, (name,)).fetchone()
+            if row is not None and not isinstance(row[0], bytes):
+                raise ValueError(f"certificate {name[:12]} is {type(row[0]).__name__}")
+        return None if row is None else row[0]
+
+    def record_checks(self, checks: Iterable[tuple[CertifiedStatement, CertificateCheck]]) -> None:
+        """Write what became of certificates, all or nothing; earlier checks are replaced."""
+        rows = [check_row(statement, check) for statement, check in checks]
+        with explaining_errors(self._place), self._db:
+            self._db.executemany(
+                f"INSERT OR REPLACE INTO checks VALUES ({', '.join('?' * 13)})", rows
+            )
+
+    def last_check_at(self) -> str:
+        """When the last certificate was checked, in UTC; empty if none was."""
+        with explaining_damage(self._place):
+            (moment,) = self._db.execute("SELECT max(checked_at) FROM checks").fetchone()
+        return moment if isinstance(moment, str) else ""
 
     @contextmanager
     def _snapshot(self) -> Iterator[None]:
@@ -390,18 +566,24 @@ class Store:
         finally:
             self._db.rollback()
 
-    def all_records(self) -> list[Record]:
+    def all_records(self, part: StudyPart | None = None) -> list[Record]:
         """One record an instance, in the order of the selection, as they were at one moment.
 
-        Inputs and witnesses' inputs are left out.
+        Of a part: its instances, with what counts there. Inputs and witnesses' inputs are left out.
         """
         with explaining_damage(self._place), self._snapshot():
             answered = self._answered(has_inputs=False)
             self._check_brackets(answered)
             return [
-                replace(record, answered=tuple(answered[record.key]))
-                for record in self._instances(has_inputs=False)
+                replace(record, answered=counted(answered[record.key], part))
+                for record in self._instances_of(part)
             ]
+
+    def _instances_of(self, part: StudyPart | None) -> Iterator[Record]:
+        wanted = None if part is None else self.step_keys(part.numbers)
+        for record in self._instances(has_inputs=False):
+            if wanted is None or record.key in wanted:
+                yield record
 
     def measurements(self) -> list[Measurement]:
         """One measurement an instance, in the order of the selection."""
@@ -417,26 +599,30 @@ class Store:
                 for record in self._instances(chosen):
                     yield replace(record, answered=tuple(self.results([record.key])[record.key]))
 
-    def unanswered_records(self) -> Iterator[Record]:
+    def unanswered_records(self, part: StudyPart | None = None) -> Iterator[Record]:
         """The instances, in the order of the selection, without inputs and what was answered."""
         with explaining_damage(self._place):
-            yield from self._instances(has_inputs=False)
+            yield from self._instances_of(part)
 
-    def answers(self, *, after: int = 0) -> Iterator[StoredResult]:
+    def answers(self, *, after: int = 0, part: StudyPart | None = None) -> Iterator[StoredResult]:
         """What was reported after the answer of that number; inputs of witnesses are left out.
 
-        Afterwards the brackets of these instances are held against all their answers.
+        Of a part: what counts there. Afterwards the brackets of these instances are held against
+        all their answers.
         """
         query = f"SELECT q.id, q.ended_at, {ANSWERS_FROM} WHERE q.id > ? ORDER BY q.id"
-        answered: dict[str, list[AnsweredQuestion]] = defaultdict(list)
+        answered: dict[str, list[StepAnswer]] = defaultdict(list)
         with explaining_damage(self._place), self._snapshot():
+            wanted = None if part is None else self.step_keys(part.numbers)
             if (self._db.execute("SELECT min(id) FROM queries").fetchone()[0] or 1) < 1:
                 raise ValueError("an answer has a number below 1")
             for number, ended_at, *row in self._db.execute(query, (after,)):
                 check_moment(ended_at)
-                key, question, result = self._decoded(row, has_inputs=False)
-                answered[key].append((question, result))
-                yield StoredResult(number, key, ended_at, question, result)
+                key, answer = self._decoded(row, has_inputs=False)
+                answered[key].append(answer)
+                if wanted is None or key in wanted:
+                    for question, result in counted([answer], part):
+                        yield StoredResult(number, key, ended_at, question, result)
             chosen = None if after == 0 or len(answered) > MOST_KEYS else tuple(answered)
             if after:
                 answered = self._answered(chosen, has_inputs=False)
@@ -444,8 +630,16 @@ class Store:
 
     def first_answer_at(self) -> str:
         """When the first result was reported, in UTC; empty while there is none."""
+        return self._answer_at("ASC")
+
+    def last_answer_at(self) -> str:
+        """When the last result was reported, in UTC; empty while there is none."""
+        return self._answer_at("DESC")
+
+    def _answer_at(self, order: str) -> str:
+        query = f"SELECT ended_at FROM queries ORDER BY id {order} LIMIT 1"
         with explaining_damage(self._place):
-            row = self._db.execute("SELECT ended_at FROM queries ORDER BY id LIMIT 1").fetchone()
+            row = self._db.execute(query).fetchone()
             if row is not None:
                 check_moment(row[0])
         return "" if row is None else str(row[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 import textwrap
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from radii.errors import InputError, StoreError
+from radii.processes import take_lock
 
 LOCK_FILE = ".lock"
 PAUSE_FILE = ".pause"
@@ -80,7 +80,7 @@ def written_since(directory: Path) -> float | None:
         with (directory / LOCK_FILE).open() as lock:
             began = os.fstat(lock.fileno()).st_mtime
             try:
-                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                take_lock(lock.fileno(), is_shared=True)
             except BlockingIOError:
                 return began
     except OSError:  # there is no lock, or it may not be read
@@ -96,7 +96,7 @@ def is_taken(lock: IO[str]) -> bool:
     for pause in LOCK_PAUSES:
         time.sleep(pause)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            take_lock(lock.fileno())
             return os.path.samestat(os.fstat(lock.fileno()), Path(lock.name).stat())
         except OSError:
             continue
@@ -138,7 +138,7 @@ class PauseFlag:
     def hold(self) -> None:
         """Called by the run when it waits. A flag that was lowered meanwhile stays so."""
         with suppress(OSError):
-            file = os.open(self.path, os.O_WRONLY | os.O_NOFOLLOW)
+            file = os.open(self.path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0))
             with os.fdopen(file, "w", encoding="utf-8") as stream:
                 stream.write(HELD_TEXT)
 

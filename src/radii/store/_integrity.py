@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from radii.balls import Domain, Norm
+from radii.balls import Domain, Features, Norm
 from radii.errors import SpecificationError
-from radii.properties import parse
+from radii.properties import Property, parse
 from radii.queries import Instance
 from radii.search import Question
 from radii.store._rows import InstanceFacts, array_of
@@ -43,6 +43,7 @@ class WitnessReference:
     norm: Norm
     domain: Domain | None
     classes: int
+    features: Features | None = None
 
 
 def selection_of(keys: Sequence[str]) -> str:
@@ -52,7 +53,7 @@ def selection_of(keys: Sequence[str]) -> str:
 
 
 def checked_instance(
-    row: Mapping[str, Any], domains: Mapping[str, Domain]
+    row: Mapping[str, Any], domains: Mapping[str, Domain], features: Features | None = None
 ) -> tuple[Array, InstanceFacts]:
     """The input of a row of `instances`, and the facts of a `Record`; a ValueError if damaged.
 
@@ -68,20 +69,10 @@ def checked_instance(
     if not 0 <= row["label"] < outputs.size or not np.isfinite(outputs).all():
         raise ValueError(f"{place} has a label of {row['label']} and {outputs.size} outputs")
     if row["network"] in domains:
-        known = _property(row["property"])
-        instance = Instance(
-            network=row["network"],
-            index=row["input_index"],
-            input=image,
-            label=row["label"],
-            outputs=outputs,
-            property=known,
-            norm=Norm(row["norm"]),
-            domain=domains[row["network"]],
-        )
+        instance = _instance(row, domains[row["network"]], features)
         stored = (row["key"], row["predicted"], bool(row["correct"]))
         is_same = stored == (instance.key, instance.predicted, instance.correct)
-        if not is_same or row["target"] != getattr(known, "target", row["target"]):
+        if not is_same or row["target"] != getattr(instance.property, "target", row["target"]):
             raise ValueError(f"{place} is not what its key was made of")
     return image, InstanceFacts(
         network=row["name"],
@@ -92,6 +83,30 @@ def checked_instance(
         correct=bool(row["correct"]),
         property=row["property"],
         target=row["target"],
+    )
+
+
+def instance_of(
+    row: Mapping[str, Any], domains: Mapping[str, Domain], features: Features | None
+) -> Instance | None:
+    """The instance of a row that was checked; None where not all of it can be read from text."""
+    if row["network"] not in domains:
+        return None
+    instance = _instance(row, domains[row["network"]], features)
+    return instance if isinstance(instance.property, Property) else None
+
+
+def _instance(row: Mapping[str, Any], domain: Domain, features: Features | None) -> Instance:
+    return Instance(
+        network=row["network"],
+        index=row["input_index"],
+        input=array_of(row["dtype"], row["shape"], row["input"]),
+        label=row["label"],
+        outputs=np.frombuffer(row["outputs"]),
+        property=_property(row["property"]),
+        norm=Norm(row["norm"]),
+        domain=domain,
+        features=features,
     )
 
 
@@ -131,8 +146,12 @@ def check_witness(witness: Witness, around: WitnessReference) -> None:
             f"a witness at distance {witness.distance!r} has shape {witness.input.shape}"
         )
     exact = np.asarray(witness.input, np.float64)
-    measured = around.norm.length(exact - np.asarray(around.input, np.float64))
-    scale = max(measured, float(np.abs(exact).max(initial=0.0)))
+    difference = exact - np.asarray(around.input, np.float64)
+    scale = max(around.norm.length(difference), float(np.abs(exact).max(initial=0.0)))
+    if around.features is not None:
+        difference = around.features.units(difference.ravel())
+        scale /= float(np.min(around.features.scale, where=around.features.scale > 0, initial=1.0))
+    measured = around.norm.length(difference)
     if not abs(measured - witness.distance) <= DISTANCE_ROUNDING * scale:  # also catches NaN
         raise ValueError(
             f"a witness that is said to be at distance {witness.distance:g} is at {measured:g}"

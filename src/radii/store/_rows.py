@@ -6,8 +6,9 @@ This is the one definition of the schema, and of how older ones become it.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +18,13 @@ import numpy as np
 from radii.properties import is_of_class
 from radii.queries import Instance
 from radii.search import Question, QuestionKind
+from radii.store._certificates import (
+    CERTIFICATES,
+    CertifiedStatement,
+    certificate_of,
+    content_hash,
+    kept_certificate,
+)
 from radii.verdicts import (
     Arithmetic,
     Array,
@@ -31,9 +39,25 @@ from radii.verdicts import (
     weigh,
 )
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 6
 
-SCHEMA = """
+STEPS = """
+CREATE TABLE steps (
+    id INTEGER PRIMARY KEY,
+    asked_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
+    ended_at TEXT,  -- NULL: nobody has come to its end
+    described TEXT NOT NULL,
+    summary TEXT NOT NULL
+);
+CREATE TABLE step_instances (
+    step INTEGER NOT NULL REFERENCES steps (id),
+    instance TEXT NOT NULL REFERENCES instances (key),
+    PRIMARY KEY (step, instance)
+) WITHOUT ROWID;
+"""
+"""What was asked when, and of which instances: see `StudyStep`."""
+
+SCHEMA = f"""{STEPS}{CERTIFICATES}
 CREATE TABLE meta (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -41,7 +65,9 @@ CREATE TABLE meta (
 CREATE TABLE networks (
     fingerprint TEXT PRIMARY KEY,
     name TEXT NOT NULL,
-    path TEXT NOT NULL
+    path TEXT NOT NULL,
+    feeding TEXT,  -- JSON: how inputs get into it; NULL: not known
+    model BLOB  -- as ONNX, where it comes from Python; NULL: its file has it
 );
 CREATE TABLE instances (
     key TEXT PRIMARY KEY,
@@ -75,7 +101,9 @@ CREATE TABLE queries (
     cpu_seconds REAL,  -- NULL: not measured
     added_seconds REAL,  -- to the wall time of the instance; NULL: all of `seconds`
     allowed_seconds REAL,  -- wall seconds that it had; NULL: the limit of the experiment
-    proof_arithmetic TEXT  -- which numbers the proof speaks of; NULL without a proof
+    proof_arithmetic TEXT,  -- which numbers the proof speaks of; NULL without a proof
+    step INTEGER NOT NULL DEFAULT 1,  -- in which it was asked
+    certificate TEXT  -- hash of what shows the proof; NULL: the verifier is believed
 );
 CREATE INDEX queries_of_instance ON queries (instance);
 CREATE TABLE witnesses (
@@ -107,11 +135,24 @@ MIGRATIONS = {
     UPDATE meta SET value = json_set(value, '$.arithmetic', 'real')
         WHERE name = 'experiment' AND json_extract(value, '$.search') IS NOT 'attack-only';
     """,
+    4: f"""{STEPS}
+    INSERT INTO steps (id, asked_at, described, summary)
+        SELECT 1, coalesce((SELECT min(ended_at) FROM queries),
+            strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), value, '' FROM meta WHERE name = 'experiment';
+    INSERT INTO step_instances SELECT 1, key FROM instances;
+    ALTER TABLE networks ADD COLUMN feeding TEXT;
+    ALTER TABLE queries ADD COLUMN step INTEGER NOT NULL DEFAULT 1;
+    """,
+    5: f"""{CERTIFICATES}
+    ALTER TABLE queries ADD COLUMN certificate TEXT;
+    ALTER TABLE networks ADD COLUMN model BLOB;
+    """,
 }
 """What makes a store of each older version one of the next.
 
 3: what proofs had to exceed for the network's own rounding was sampled, which proves nothing of
-floating point: they count as proofs in real arithmetic, as does what the experiment asked for."""
+floating point: they count as proofs in real arithmetic, as does what the experiment asked for.
+4: a store was one experiment; it becomes a study of one step."""
 
 AnsweredQuestion = tuple[Question, Result]
 
@@ -195,6 +236,27 @@ class Record:
         return self._weighing.disagreements
 
     @property
+    def proof(self) -> Proof | None:
+        """The proof that the lower side rests on; None without one."""
+        return self._weighing.proof
+
+    def statement(self, proof: Proof) -> CertifiedStatement | None:
+        """What the certificate of one of its proofs is to show; None where there is none."""
+        if proof.kept is None:
+            return None
+        return CertifiedStatement(proof.kept.hash, self.key, proof.eps, proof.arithmetic)
+
+    def resting_on(self, accepted: Collection[CertifiedStatement]) -> Record:
+        """The same without the proofs that none of these certificates shows."""
+        answered = [
+            (question, result)
+            if result.proof is None or self.statement(result.proof) in accepted
+            else (question, without_proof(result))
+            for question, result in self.answered
+        ]
+        return dataclasses.replace(self, answered=tuple(answered))
+
+    @property
     def closest_witness(self) -> Witness | None:
         """The witness that the upper side rests on; None without one."""
         witnesses = (result.witness for result in self.results if result.witness is not None)
@@ -207,18 +269,20 @@ class Record:
         tried = [
             result for question, result in self.answered if question.kind is not QuestionKind.REPLAY
         ]
+        proofs = [answer for answer in self.answered if answer[0].kind in PROOF_KINDS]
+        partial = _is_left_open(proofs, self.bracket)
         return Measurement(
             **dataclasses.asdict(facts),
             bracket=self.bracket,
             witness_class=None if closest is None else _class_of(closest, facts),
             seconds=sum(result.own_seconds for result in self.results),
             queries=len(tried),
-            missing=_missing([answer for answer in self.answered if answer[0].kind in PROOF_KINDS]),
+            missing=_missing(proofs) + partial,
             cancelled=sum(result.verdict is Verdict.CANCELLED for result in tried),
-            timeouts=sum(result.verdict is Verdict.TIMEOUT for result in tried),
+            timeouts=sum(result.verdict is Verdict.TIMEOUT for result in tried) + partial,
             memouts=sum(result.verdict is Verdict.MEMOUT for result in tried),
             cpu_seconds=_total(result.cpu_seconds for result in tried),
-            arithmetic=self._weighing.arithmetic,
+            **_evidence(self.proof),
         )
 
     @cached_property
@@ -245,6 +309,14 @@ class Record:
         return tuple(steps)
 
 
+def without_proof(result: Result) -> Result:
+    """What is left of a result whose proof does not count."""
+    witness = result.witness
+    is_refuted = witness is not None and witness.distance <= result.eps
+    verdict = Verdict.NOT_ROBUST if is_refuted else Verdict.UNKNOWN
+    return dataclasses.replace(result, verdict=verdict, proof=None)
+
+
 def instance_row(position: int, instance: Instance) -> tuple[object, ...]:
     """The columns of `instances`."""
     return (
@@ -263,9 +335,9 @@ def instance_row(position: int, instance: Instance) -> tuple[object, ...]:
     )
 
 
-def query_row(key: str, question: Question, result: Result) -> tuple[object, ...]:
+def query_row(key: str, question: Question, result: Result, step: int) -> tuple[object, ...]:
     """The columns of `queries` but for its number and time."""
-    proof = result.proof
+    proof, content = result.proof, certificate_of(result)
     return (
         key,
         question.kind.value,
@@ -281,6 +353,8 @@ def query_row(key: str, question: Question, result: Result) -> tuple[object, ...
         result.cpu_seconds,
         result.added_seconds,
         result.allowed_seconds,
+        step,
+        None if content is None else content_hash(content),
     )
 
 
@@ -296,6 +370,13 @@ def witness_row(query: int | None, witness: Witness) -> tuple[object, ...]:
     )
 
 
+def input_digest(image: Array) -> str:
+    """Equal for equal inputs, and for no others."""
+    digest = hashlib.sha256(f"{image.dtype}{json.dumps(image.shape)}".encode())
+    digest.update(np.ascontiguousarray(image).tobytes())
+    return digest.hexdigest()
+
+
 def array_columns(array: Array) -> tuple[str, str, bytes]:
     """An array as dtype, shape and bytes; read back by `array_of`."""
     return str(array.dtype), json.dumps(array.shape), np.ascontiguousarray(array).tobytes()
@@ -307,16 +388,16 @@ def array_of(dtype: str, shape: str, data: bytes) -> Array:
 
 
 def result_of(question: Question, columns: Sequence[Any]) -> Result:
-    """The result in the columns of `queries` from the verdict on, with those of its witness."""
+    """The result in the columns of `queries` from the verdict on, with those of its witness, its
+    certificate and the check of that."""
     verdict, seconds, verifier, version, proof_eps, margin, arithmetic, *rest = columns
     message, *times, distance = rest[:5]
-    rest = rest[5:]
+    predicted, dtype, shape, data, outputs, replayed_on, *certified = rest[5:]
     # A search for the radius is asked up to an eps and answers at the one that it could prove.
-    is_lower = question.kind is QuestionKind.RADIUS and proof_eps is not None
+    is_lower = question.kind.searches_radius and proof_eps is not None
     eps = proof_eps if is_lower else question.eps
     witness = None
     if distance is not None:
-        predicted, dtype, shape, data, outputs, replayed_on = rest
         witness = Witness(
             array_of(dtype, shape, data), distance, predicted, np.frombuffer(outputs), replayed_on
         )
@@ -324,21 +405,46 @@ def result_of(question: Question, columns: Sequence[Any]) -> Result:
     if proof_eps is not None:
         if not isinstance(arithmetic, str):
             raise ValueError(f"a proof at eps {proof_eps!r} is in the arithmetic {arithmetic!r}")
-        proof = Proof(proof_eps, margin, Arithmetic.parse(arithmetic))
+        kept = kept_certificate(*certified)
+        proof = Proof(proof_eps, margin, Arithmetic.parse(arithmetic), kept=kept)
     return Result(
         Verdict(verdict), eps, verifier, version, seconds, proof, witness, message, *times
     )
 
 
+def _evidence(proof: Proof | None) -> dict[str, Any]:
+    """What a measurement says of the proof of its lower side."""
+    if proof is None:
+        return {}
+    kept = proof.kept
+    return {
+        "arithmetic": proof.arithmetic,
+        "proof": proof.status,
+        "checked_by": None if kept is None or kept.check is None else kept.check.checker,
+        "certificate": None if kept is None else kept.hash,
+    }
+
+
 def _missing(proofs: Sequence[AnsweredQuestion]) -> int:
     """How many were left without an answer: not counted are those that were cancelled, and those
-    that nobody answered at first and that were asked again."""
+    that were asked again, after an error or with more time."""
     return sum(
         result.verdict.is_missing
         and result.verdict is not Verdict.CANCELLED
-        and not (result.verdict is Verdict.ERROR and _is_repeated(question, proofs[place + 1 :]))
+        and not _is_repeated(question, proofs[place + 1 :])
         for place, (question, result) in enumerate(proofs)
     )
+
+
+def _is_left_open(proofs: Sequence[AnsweredQuestion], bracket: Bracket) -> bool:
+    """The last proof was a search for the radius whose time ended between what it proved and what
+    it was asked for. Earlier ones were gone on with since."""
+    settled = [answer for answer in proofs if answer[1].verdict is not Verdict.CANCELLED]
+    if not settled:
+        return False
+    question, result = settled[-1]
+    is_partial = question.kind is QuestionKind.RADIUS and not result.verdict.is_missing
+    return is_partial and result.ran_out_of_time and bracket.lower < question.eps
 
 
 def _is_repeated(question: Question, later: Sequence[AnsweredQuestion]) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from radii.balls import Domain, Norm
+from radii.balls import Domain, Features, Norm
 from radii.queries import Grid
 from radii.verdicts import Arithmetic
 
@@ -46,6 +46,13 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(map(_text, value))
 
 
+def _features(value: object) -> Features:
+    try:
+        return Features.from_json(value)  # type: ignore[arg-type]
+    except (TypeError, KeyError, AttributeError):
+        raise ValueError(f"{value!r} are no features") from None
+
+
 def _read_by(read: Callable[[Any], Any], key: str = "") -> dict[str, Any]:
     """The metadata of a field: how it is read, and its key in JSON where that is another name."""
     return {"read": read, "key": key}
@@ -57,8 +64,10 @@ class StoredSettings:
 
     `source` is the text that names the inputs, `split` train or test. `networks` maps names to
     fingerprints, `domains` are the keys of their input domains in the same order, and `selection`
-    is a digest of the instances. Times are in seconds. Stores of older versions lack some fields;
-    what a newer version has added is left out.
+    is a digest of the instances. `features` say how far each value moves; `feature_names` are those
+    of the data where nothing else is known of them; `class_names` are the data's words for labels
+    0, 1, .... Times are in seconds. Stores of older versions
+    lack some fields; what a newer version has added is left out.
     """
 
     source: str | None = field(default=None, metadata=_read_by(_text))
@@ -80,6 +89,9 @@ class StoredSettings:
     networks: Mapping[str, str] = field(default_factory=dict, metadata=_read_by(_texts_by_name))
     domains: tuple[str, ...] = field(default=(), metadata=_read_by(_texts, "domain"))
     selection: str | None = field(default=None, metadata=_read_by(_text, "data"))
+    features: Features | None = field(default=None, metadata=_read_by(_features))
+    feature_names: tuple[str, ...] = field(default=(), metadata=_read_by(_texts))
+    class_names: tuple[str, ...] = field(default=(), metadata=_read_by(_texts))
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -95,6 +107,11 @@ class StoredSettings:
         """A setting as JSON and tables show it."""
         value = getattr(self, name)
         return value if value is None or isinstance(value, str | int | float) else str(value)
+
+    def class_text(self, label: int | None) -> str:
+        """What the data call a class; its number where they do not say."""
+        is_named = label is not None and 0 <= label < len(self.class_names)
+        return self.class_names[label] if is_named and label is not None else str(label)
 
     def domain_of_network(self) -> dict[str, Domain]:
         """The input domain of each network, by fingerprint; none where the store has none."""

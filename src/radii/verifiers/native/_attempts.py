@@ -9,8 +9,10 @@ holds with a margin on the right of all three, and in the scale in which they we
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +26,7 @@ from radii.bounds import (
     crown_bounds,
     ends_in_last,
     fuse,
+    fuse_cascades,
     relu_form,
     stage_bounds,
     without_last,
@@ -35,10 +38,14 @@ from radii.queries import Specification
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict, Witness
 from radii.verifiers._base import Answer, Limits
 from radii.verifiers._case import attack_seconds, check_bounded
+from radii.verifiers.native._box_certificates import box_certificate
 from radii.verifiers.native._candidates import Candidates
+from radii.verifiers.native._certificates import certificate_of
+from radii.verifiers.native._crown_log import crown_log
 from radii.verifiers.native._input_splitting import SplitOutcome, split_inputs
 from radii.verifiers.native._mapped_reduction import keeps_structure, mapped_reduction
 from radii.verifiers.native._nodes import Frontier
+from radii.verifiers.native._proof_log import ProofLog
 from radii.verifiers.native._reduction import PossibleOverflow, Reduction, reduce
 from radii.verifiers.native._tree import Tree
 
@@ -94,6 +101,9 @@ CROWN_FIRST_UNITS = 2000
 """From so many units on, CROWN on the layers as they are is tried first: it takes a fraction of the
 time in which the tree's own form of the network is bounded (0.15 s for 0.5 to 2 s)."""
 
+CERTIFYING_SHARE, LEAST_CERTIFYING_SECONDS = 4.0, 5.0
+"""Of the time that splitting inputs took, and more: to prove the same in a way to be certified."""
+
 ROOT_SLOPES_SHARE = 0.1
 """Of the time that is left, at most, for slopes of open units at the root."""
 
@@ -101,13 +111,19 @@ FORMS_KEPT = 4
 _forms: dict[tuple[str, int], ReluForm] = {}
 
 
+Certify = Callable[[], bytes | None]
+"""Makes the certificate of a proof; None where the format cannot state it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ProofAttempt:
-    """What came of it. `frontier` is what stayed open: where to go on for a smaller region."""
+    """What came of it. `frontier` is what stayed open: where to go on for a smaller region.
+    `certify` makes the certificate of a proof, if something is known to make it of."""
 
     answer: Answer
     witness: Witness | None = None
     frontier: Frontier | None = None
+    certify: Certify | None = None
 
 
 def is_piecewise_linear(network: Network, specification: Specification) -> bool:
@@ -140,24 +156,27 @@ def prove_by_units(
     frontier: Frontier | None = None,
     branches: bool = True,
     attacks: bool = False,
+    certifies: bool = False,
+    plain: bool = False,
 ) -> ProofAttempt:
     """Split on the signs of units; for piecewise-linear networks.
 
     `is_hopeless` is asked now and then with the part of the tree that is closed; `frontier` is what
     an attempt on a larger region left open; `attacks` looks for a counterexample before branching,
-    for callers that have not attacked themselves.
+    for callers that have not attacked themselves; `certifies` keeps what a certificate needs, and
+    `plain` takes maxima one after another, as certificates do.
     """
     check_bounded(network, specification)
-    stated = specification.requirement.violations or ()
-    fusion, violations = without_softmax(fuse(network), stated, arithmetic)
+    started = time.monotonic()
+    fusion, violations = _fused(network, specification, arithmetic, plain=plain)
     if not violations:
         return ProofAttempt(Answer(Verdict.ROBUST))
     # Where the tree works on the network's own maps, its root is CROWN anyway.
     is_tried_first = _is_large(fusion) and not keeps_structure(fusion)
     if is_tried_first and _crown_margin(fusion, specification, violations, arithmetic) > 0:
-        return ProofAttempt(Answer(Verdict.ROBUST))
+        certify = crown_certificate(network, specification, arithmetic) if certifies else None
+        return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
     candidates = Candidates(network, specification)
-    fusion, violations = unwrapped(fusion, violations)
 
     try:
         reduction = _reduced(network, fusion, specification, violations, limits, arithmetic)
@@ -166,7 +185,8 @@ def prove_by_units(
     except PossibleOverflow as error:
         unknown = ProofAttempt(Answer(Verdict.UNKNOWN, message=str(error)))
         return (_attack_first(network, specification, limits) if attacks else None) or unknown
-    tree = _tree(reduction, candidates, limits, is_hopeless, frontier, device)
+    log = _log(reduction, violations, frontier) if certifies else None
+    tree = _tree(reduction, candidates, limits, is_hopeless, frontier, device, log)
     if branches and keeps_structure(fusion):
         tree.start_cheaply()
     tree.start()
@@ -176,7 +196,44 @@ def prove_by_units(
             return found
     if branches:
         tree.grow()
-    return _outcome(tree, candidates, reduction, limits)
+    attempt = _outcome(tree, candidates, reduction, limits)
+    if log is None or attempt.answer.verdict is not Verdict.ROBUST:
+        return attempt
+    if not reduction.grounds:
+        again = _again(network, specification, arithmetic, limits, started)
+        return replace(attempt, certify=None if plain else again)
+    rows = [len(held.offset) for held in violations]
+    certify = partial(certificate_of, network, specification, arithmetic, log, rows)
+    return replace(attempt, certify=certify)
+
+
+def _log(
+    reduction: Reduction, violations: Sequence[Halfspaces], frontier: Frontier | None
+) -> ProofLog | None:
+    """Where a tree keeps what it shows; None if what it goes on from has kept nothing."""
+    before = None if frontier is None else frontier.log
+    if frontier is not None and before is None:
+        return None
+    firsts = np.cumsum([0, *reduction.layer_sizes[:-1]]).tolist()
+    return ProofLog(
+        reduction.region, reduction.grounds, len(violations), tuple(firsts), before=before
+    )
+
+
+def _fused(
+    network: Network,
+    specification: Specification,
+    arithmetic: Arithmetic,
+    *,
+    plain: bool = False,
+) -> tuple[Fusion, tuple[Halfspaces, ...]]:
+    """The network in front of a final softmax or ReLU, and the violations there; with cascades of
+    units for maxima where the tree works on the network's own maps, unless it is to be `plain`."""
+    stated = specification.requirement.violations or ()
+    fusion, violations = without_softmax(fuse_cascades(network), stated, arithmetic)
+    if plain or not keeps_structure(fusion):
+        fusion, violations = without_softmax(fuse(network), stated, arithmetic)
+    return unwrapped(fusion, violations)
 
 
 def _reduced(
@@ -208,6 +265,7 @@ def _tree(
     is_hopeless: Callable[[float], bool],
     frontier: Frontier | None,
     device: str,
+    log: ProofLog | None,
 ) -> Tree:
     memory_bytes = min(MULTIPLIER_MEMORY_BYTES, MULTIPLIER_MEMORY_SHARE * limits.memory_left)
     return Tree(
@@ -218,6 +276,7 @@ def _tree(
         device=device,
         memory_bytes=int(memory_bytes),
         begun=None if frontier is None else frontier.within(reduction),
+        log=log,
     )
 
 
@@ -229,7 +288,7 @@ def _outcome(
         return ProofAttempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if tree.is_proven:
         return ProofAttempt(Answer(Verdict.ROBUST))
-    left = Frontier(tree.left, reduction.names, reduction.region)
+    left = Frontier(tree.left, reduction.names, reduction.region, tree.log)
     return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN), frontier=left)
 
 
@@ -256,11 +315,32 @@ def crown_margin(
     """How far CROWN alone keeps it from a violation: above 0 is a proof. Small networks are not
     tried, since the tree's own root is as quick: -inf. `on_intervals` is a small part of the work.
     """
-    stated = specification.requirement.violations or ()
-    fusion, violations = without_softmax(fuse(network), stated, arithmetic)
+    fusion, violations = _fused(network, specification, arithmetic)
     if not violations or not _is_large(fusion):
         return -math.inf
     return _crown_margin(fusion, specification, violations, arithmetic, on_intervals, is_over)
+
+
+def crown_certificate(
+    network: Network,
+    specification: Specification,
+    arithmetic: Arithmetic,
+    *,
+    on_intervals: bool = False,
+) -> Certify:
+    """Makes the certificate of a proof by CROWN alone: bounds it once more, and states them."""
+
+    def certify() -> bytes | None:
+        fusion, violations = _fused(network, specification, arithmetic)
+        log = crown_log(
+            fusion, specification.region, violations, arithmetic, on_intervals=on_intervals
+        )
+        if log is None:
+            return None
+        rows = [len(held.offset) for held in violations]
+        return certificate_of(network, specification, arithmetic, log, rows)
+
+    return certify
 
 
 def _is_large(fusion: Fusion) -> bool:
@@ -284,6 +364,7 @@ def _crown_margin(
         rows,
         arithmetic=arithmetic,
         on_intervals=on_intervals,
+        in_single=True,
         is_over=is_over,
     )
     low = bounds.low[0].numpy()
@@ -301,9 +382,11 @@ def prove_by_inputs(
     *,
     arithmetic: Arithmetic = FLOAT,
     device: str = "cpu",
+    certifies: bool = False,
 ) -> ProofAttempt:
     """Split the region of inputs; for few inputs, and for networks that are smooth."""
     check_bounded(network, specification)
+    started = time.monotonic()
     candidates = Candidates(network, specification)
     result = split_inputs(
         network, specification, limits, candidates.replay, arithmetic=arithmetic, device=device
@@ -311,9 +394,33 @@ def prove_by_inputs(
     if candidates.witness is not None:
         return ProofAttempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if result.outcome is SplitOutcome.PROVEN:
-        return ProofAttempt(Answer(Verdict.ROBUST))
+        certify = _again(network, specification, arithmetic, limits, started)
+        return ProofAttempt(Answer(Verdict.ROBUST), certify=certify if certifies else None)
     message = _overflow(network, specification, arithmetic)
     return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN, message=message))
+
+
+def _again(
+    network: Network,
+    specification: Specification,
+    arithmetic: Arithmetic,
+    limits: Limits,
+    started: float,
+) -> Certify:
+    """Proves once more what a proof that began then has shown, in words that certificates have: by
+    units, or by boxes that CROWN alone closes. There is none if that takes much longer."""
+    seconds = CERTIFYING_SHARE * (time.monotonic() - started) + LEAST_CERTIFYING_SECONDS
+
+    def certify() -> bytes | None:
+        if not is_piecewise_linear(network, specification):
+            return box_certificate(network, specification, arithmetic, seconds)
+        share = Limits(seconds, limits.memory_bytes, limits.cancelled)
+        again = prove_by_units(
+            network, specification, share, arithmetic=arithmetic, certifies=True, plain=True
+        )
+        return None if again.certify is None else again.certify()
+
+    return certify
 
 
 def _overflow(network: Network, specification: Specification, arithmetic: Arithmetic) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from radii.verdicts import Verdict, Witness
-from radii.verifiers.native._attempts import ProofAttempt
+from radii.verifiers.native._attempts import Certify, ProofAttempt
 from radii.verifiers.native._nodes import Frontier
 
 PATIENT_SHARE = 0.06
@@ -115,7 +115,7 @@ Prove = Callable[[float, Frontier | None, Patience, bool], ProofAttempt]
 class Climb:
     """Raises `lower` along increasing grid values; a closer witness lowers the goal.
 
-    `on_progress` is called when a side has moved.
+    `on_progress` is called when a side has moved. `certify` makes the certificate of `lower`.
     """
 
     def __init__(
@@ -132,6 +132,7 @@ class Climb:
         self.goal = len(values) - 1
         self.witness: Witness | None = None
         self.frontiers: dict[int, Frontier] = {}
+        self.certify: Certify | None = None
         self.last_seconds = 0.0
         self.message = ""
         self.tell = on_progress
@@ -152,15 +153,21 @@ class Climb:
             self._between(self.goal + 1)
             return
         while not self.is_closed and self.remaining() > 0:
-            verdict = self._try(self.goal, Patience(self.remaining()))
+            has_others = self.proven + 1 < self.goal
+            verdict = self._try(self.goal, Patience(self.remaining() if has_others else math.inf))
             if verdict.is_missing:
                 if not has_quick_proof:
                     self._without_branching()
                 self._between(self.goal)
                 return
 
-    def rise(self, margin: Callable[[float], float]) -> None:
-        """To the largest value with a quick proof; its margin is above 0 where there is one.
+    def rise(
+        self,
+        margin: Callable[[float], float],
+        certify: Callable[[float], Certify | None] = lambda _: None,
+    ) -> None:
+        """To the largest value with a quick proof; its margin is above 0 where there is one, and
+        `certify` tells how that is certified.
 
         Begins with the smallest value, or just above what is proven, so that what can be proven
         at all is there after one call.
@@ -171,7 +178,7 @@ class Climb:
             found = margin(self.values[index])
             secant.note(self.values[index], found)
             if found > 0:
-                self.proven = index
+                self.proven, self.certify = index, certify(self.values[index])
                 self.tell(self)
             else:
                 failed = index
@@ -242,7 +249,8 @@ class Climb:
         self.message = attempt.answer.message
         if verdict is Verdict.ROBUST:
             self.last_seconds = time.monotonic() - started
-            self.proven = max(self.proven, index)
+            if index > self.proven:
+                self.proven, self.certify = index, attempt.certify
         if branches and attempt.frontier is not None:
             self.frontiers[index] = attempt.frontier
         witness = attempt.witness

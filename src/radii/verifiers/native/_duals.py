@@ -13,6 +13,7 @@ counts is computed from them once more in float64, less its own rounding.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -21,7 +22,7 @@ from torch import Tensor
 from radii.bounds import ROUND_UP
 from radii.verifiers.native._supports import Support
 
-DUAL_ROUNDING = 2.0**-36
+DUAL_ROUNDING = 2.0**-34
 """What a float64 bound may be off, relative to the sum of the absolute values it adds up."""
 
 ADAM_STEP = 0.3
@@ -388,9 +389,16 @@ def evaluate(layers: Layers, rows: Rows, chosen: Multipliers) -> Evaluation:
 
 
 def improve(
-    layers: Layers, rows: Rows, chosen: Multipliers, iterations: int
+    layers: Layers,
+    rows: Rows,
+    chosen: Multipliers,
+    iterations: int,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> tuple[Multipliers, Tensor]:
-    """The best multipliers met in some steps of ascent, and their values, which are not proven."""
+    """The best multipliers met in some steps of ascent, and their values, which are not proven.
+
+    Once it `is_over`, no further step is taken.
+    """
     relaxed = UnitEnvelope.of(rows.lower, rows.upper)
     known = chosen if rows.signs is not None else replace(chosen, beta=None)
     parts = [part.clone() for part in known.parts()]
@@ -407,7 +415,7 @@ def improve(
         best_values = torch.where(is_better, passed.values, best_values)
         for kept, part in zip(best, parts, strict=True):
             kept.lerp_(part, is_better.to(part.dtype)[:, None])
-        if iteration == iterations:
+        if iteration == iterations or is_over():
             break
         gradient = layers.gradients(rows, current, relaxed, passed).parts()
         scale = (1 - ADAM_CURVATURE ** (iteration + 1)) ** 0.5 / (

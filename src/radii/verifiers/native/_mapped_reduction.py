@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from radii.balls import Ball, Box
-from radii.bounds import Fusion, State, crown_state
+from radii.bounds import Fusion, HeldValues, State, crown_state
 from radii.networks import Relu
 from radii.properties import Halfspaces
 from radii.verdicts import FLOAT, Arithmetic
@@ -25,6 +25,7 @@ from radii.verifiers.native._duals import (
     improve,
 )
 from radii.verifiers.native._mapped_layers import MappedLayer, MappedLayers, MappedSpecifications
+from radii.verifiers.native._proof_log import Ground, rounded_down, stated
 from radii.verifiers.native._reduction import CUT_SLACK, PossibleOverflow, Reduction
 from radii.verifiers.native._supports import support_of
 
@@ -44,7 +45,7 @@ UNITS_AT_ONCE, UNIT_WORK_AT_ONCE = 256, 1 << 28
 
 def keeps_structure(fusion: Fusion) -> bool:
     """Whether its layers are ReLU units one by one, with maps that are smaller than matrices."""
-    if not all(isinstance(stage.operator, Relu) for stage in fusion.stages):
+    if not all(isinstance(stage.operator, Relu | HeldValues) for stage in fusion.stages):
         return False
     if any(fusion.graph.nodes[stage.node].shape != stage.shape for stage in fusion.stages):
         return False
@@ -82,13 +83,23 @@ class _Mapped:
         self.support = support_of(region)
         if not all(bool(torch.isfinite(loss).all()) for loss in state.losses):
             raise PossibleOverflow(None)
-        self.lows = [held.low[0].clone() for held in state.arguments]
-        self.highs = [held.high[0].clone() for held in state.arguments]
+        # Values that are held as they are count as active units, whatever their sign.
+        self.is_held = [isinstance(layer.operator, HeldValues) for layer in state.network.layers]
+        sides = list(zip(state.arguments, self.is_held, strict=True))
+        self.lows = [held.low[0].clamp_min(0 if h else -torch.inf) for held, h in sides]
+        self.highs = [held.high[0].clamp_min(0 if h else -torch.inf) for held, h in sides]
         self.specs, self.parts = self.specifications(violations, inputs)
+        self.shown_slopes: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+
+    def ground(self) -> Ground:
+        """What is known of all units now."""
+        return Ground(torch.cat(self.lows), torch.cat(self.highs), tuple(self.shown_slopes))
 
     def run(self, is_over: Callable[[], bool], root_seconds: float) -> Reduction:
-        if not self.is_proven():
+        grounds = [self.ground()]
+        if not self.is_proven(is_over):
             self.refine(is_over, root_seconds)
+            grounds.append(self.ground())
         mapped = self.layers()
         kept = [layer.places for layer in mapped.layers]
         lower, upper = self.bounds(kept)
@@ -106,6 +117,8 @@ class _Mapped:
             torch.cat(names),
             torch.cat(signs),
             self.region,
+            () if any(self.is_held) else tuple(grounds),
+            tuple(len(low) for low in self.lows),
         )
 
     def dense_entries(self, kept: Sequence[Tensor]) -> int:
@@ -184,16 +197,28 @@ class _Mapped:
             joined(specs.slack[:, None], DUAL_ROUNDING * size[:, None]).squeeze(1),
         )
 
-    def is_proven(self) -> bool:
-        """Every specification is bounded away by slopes of its own: no unit needs any."""
+    def is_proven(self, is_over: Callable[[], bool]) -> bool:
+        """Every specification is bounded away by slopes of its own: no unit needs any.
+
+        Some at a time: most often the first ones fail, and limits are asked in between.
+        """
         layers = self.layers()
         lower, upper = self.bounds([layer.places for layer in layers.layers])
-        count = layers.spec_rows // layers.parts
-        rows = Rows(lower.expand(count, -1), upper.expand(count, -1), torch.arange(count))
-        start = Multipliers.start(rows, layers.parts)
         fast = layers.to(torch.float32, "cpu")
-        found, _ = improve(fast, rows.to(torch.float32), start.to(torch.float32), SPEC_STEPS)
-        return bool((evaluate(layers, rows, found.to(torch.float64)).values > 0).all())
+        at_once = max(1, UNIT_WORK_AT_ONCE // (1 + layers.entries))
+        for part in torch.arange(layers.spec_rows // layers.parts).split(at_once):
+            if is_over():
+                return False
+            count = len(part)
+            rows = Rows(lower.expand(count, -1), upper.expand(count, -1), part)
+            start = Multipliers.start(rows, layers.parts)
+            found, _ = improve(
+                fast, rows.to(torch.float32), start.to(torch.float32), SPEC_STEPS, is_over
+            )
+            values = evaluate(layers, rows, found.to(torch.float64)).values
+            if not bool((values > 0).all()):
+                return False
+        return True
 
     # --- better bounds of open units
 
@@ -231,8 +256,24 @@ class _Mapped:
                 sign=sign,
             )
             start = Multipliers.start(rows, 1, 0.0).to(torch.float32)
-            found, _ = improve(fast, rows.to(torch.float32), start, ROOT_SLOPE_STEPS)
-            values = evaluate(layers, rows, found.to(torch.float64)).values
+            found, _ = improve(fast, rows.to(torch.float32), start, ROOT_SLOPE_STEPS, is_over)
+            exact, slopes = stated(found)
+            values = rounded_down(evaluate(layers, rows, exact).values)
             own = places[part]
+            self.show(number, own, values, slopes, kept)
             self.lows[number][own] = torch.maximum(self.lows[number][own], values[: len(part)])
             self.highs[number][own] = torch.minimum(self.highs[number][own], -values[len(part) :])
+
+    def show(
+        self, number: int, units: Tensor, values: Tensor, slopes: Tensor, kept: Sequence[Tensor]
+    ) -> None:
+        """Keep the slopes that show better bounds of some units of a layer."""
+        firsts = [0]
+        for low in self.lows[: number + 1]:
+            firsts.append(firsts[-1] + len(low))
+        names = torch.cat([first + own for first, own in zip(firsts, kept, strict=False)])
+        known = torch.cat([self.lows[number][units], -self.highs[number][units]])
+        better = (values > known).nonzero().squeeze(1)
+        side = torch.where(better < len(units), 1, -1)
+        found = firsts[number] + units[better % len(units)]
+        self.shown_slopes.append((found, side, slopes[better], names))

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from radii.balls import Ball, Box
 from radii.verifiers.native._duals import Multipliers, Rows
+from radii.verifiers.native._proof_log import LARGEST_HALF, ProofLog
 from radii.verifiers.native._reduction import Reduction
 
 
@@ -23,7 +24,8 @@ class Nodes:
 
     `value` is a proven lower bound on the specification at the node, `share` the node's part of its
     tree: 1 at the root, halved by every split. `home` tells where the multipliers of its units'
-    bounds are remembered: the memory's number and the place in it.
+    bounds are remembered: the memory's number and the place in it. `id` is the node's number in the
+    log of the proof.
     """
 
     lower: Tensor
@@ -36,6 +38,7 @@ class Nodes:
     gamma: Tensor
     beta: Tensor
     home: Tensor
+    id: Tensor
 
     @classmethod
     def roots(cls, lower: Tensor, upper: Tensor, specs: int, parts: int) -> Nodes:
@@ -52,6 +55,7 @@ class Nodes:
             slopes.new_full((specs, parts), 1 / parts),
             torch.zeros_like(slopes),
             torch.full((specs, 2), -1, device=lower.device),
+            torch.arange(specs, device=lower.device),
         )
 
     def __len__(self) -> int:
@@ -113,15 +117,12 @@ class Nodes:
 START_GAMMA = 0.1
 """A unit's first multiplier for the assumption of a violation, relative to the node's own."""
 
-LARGEST_HALF = 6e4
-"""Half precision holds no more."""
-
 
 class StoredMultipliers:
-    """The multipliers of all open units of some nodes, lower bounds first, then upper."""
+    """The multipliers of the units asked for at some nodes, lower bounds first, then upper."""
 
-    def __init__(self, nodes: Nodes) -> None:
-        node, unit = nodes.is_open_unit.nonzero(as_tuple=True)
+    def __init__(self, nodes: Nodes, asked: Tensor) -> None:
+        node, unit = (nodes.is_open_unit & asked).nonzero(as_tuple=True)
         self.place = torch.full(nodes.lower.shape, -1, device=node.device)
         self.place[node, unit] = torch.arange(len(node), device=node.device)
         self.has_beta = bool(nodes.signs.any())
@@ -171,9 +172,9 @@ class MultiplierCache:
         self.held: OrderedDict[int, StoredMultipliers] = OrderedDict()
         self.count = 0
 
-    def begin(self, nodes: Nodes) -> StoredMultipliers:
-        """A memory for these nodes, started from their parents' where that is still there."""
-        memory = StoredMultipliers(nodes)
+    def begin(self, nodes: Nodes, asked: Tensor) -> StoredMultipliers:
+        """A memory for units of these nodes, started from their parents' where that is there."""
+        memory = StoredMultipliers(nodes, asked)
         for number in set(nodes.home[:, 0].tolist()):
             if number in self.held:
                 chosen = (nodes.home[:, 0] == number).nonzero().squeeze(1)
@@ -197,7 +198,7 @@ class MultiplierCache:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frontier:
-    """Open nodes, the names of the units that their tensors are about, and the region.
+    """Open nodes, the names of the units that their tensors are about, the region, and the log.
 
     What is closed, and the bounds in open nodes, are statements about the network itself, in the
     arithmetic of the proof: they hold on every part of the region.
@@ -206,6 +207,7 @@ class Frontier:
     nodes: Nodes
     names: Tensor
     region: Ball | Box
+    log: ProofLog | None = None
 
     def within(self, reduction: Reduction) -> Nodes:
         """The open nodes over a smaller region.
@@ -229,6 +231,7 @@ class Frontier:
         begun.signs[:, new] = nodes.signs[:, old]
         begun.slopes[:, new], begun.beta[:, new] = nodes.slopes[:, old], nodes.beta[:, old]
         begun.spec, begun.share, begun.gamma = nodes.spec, nodes.share, nodes.gamma
+        begun.id = nodes.id
         return begun
 
 

@@ -35,6 +35,7 @@ from radii.verifiers.native._duals import (
     evaluate,
     improve,
 )
+from radii.verifiers.native._proof_log import Ground, rounded_down, stated
 from radii.verifiers.native._supports import support_of
 
 UNITS_AT_ONCE, UNIT_WORK_AT_ONCE = 512, 1 << 28
@@ -62,7 +63,9 @@ class Reduction:
     """Kept units with their bounds over the whole region.
 
     `names` are their columns in the form; `signs` has, for each of the form's columns, the sign
-    that the region alone gives its unit: 1, -1, or 0 where it stays open.
+    that the region alone gives its unit: 1, -1, or 0 where it stays open. `grounds` are the bounds
+    of all units, layers of `layer_sizes`, and what shows them; none where that was not kept.
+    `first_unit` is the column of the first unit.
     """
 
     layers: Layers
@@ -71,6 +74,14 @@ class Reduction:
     names: Tensor
     signs: Tensor
     region: Ball | Box
+    grounds: tuple[Ground, ...] = ()
+    layer_sizes: tuple[int, ...] = ()
+    first_unit: int = 0
+
+    @property
+    def units(self) -> Tensor:
+        """The kept units' numbers among all units."""
+        return self.names - self.first_unit
 
 
 def reduce(
@@ -112,6 +123,8 @@ class _Reducer:
         self.names = torch.zeros(0, dtype=torch.int64)
         inputs = form.inputs + 1
         self.signs = torch.zeros(inputs, dtype=torch.int8)
+        self.shown_sides: list[tuple[Tensor, Tensor]] = []
+        self.shown_slopes: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         # What each of the form's columns is, over the columns that are kept; how large the absolute
         # values are that computing it adds up; how large it is itself; and how far what stands for
         # it is off from what the network has. All grow with the layers.
@@ -137,7 +150,21 @@ class _Reducer:
         slacks = [slack[chosen] for (_, slack), chosen in zip(parts, repeated, strict=True)]
         specs = self.block(torch.cat(rows), torch.cat(slacks))
         layers = DenseLayers(tuple(self.blocks), specs, longest, self.support)
-        return Reduction(layers, self.lower, self.upper, self.names, self.signs, self.region)
+        nothing = torch.zeros(0, dtype=torch.float64)
+        lows, highs = zip(*self.shown_sides, strict=True) if self.shown_sides else ((), ())
+        sides = torch.cat([nothing, *lows]), torch.cat([nothing, *highs])
+        ground = Ground(*sides, tuple(self.shown_slopes))
+        return Reduction(
+            layers,
+            self.lower,
+            self.upper,
+            self.names,
+            self.signs,
+            self.region,
+            (ground,),
+            tuple(layer.shape[0] for layer in self.form.layers),
+            self.form.inputs + 1,
+        )
 
     def violation(self, polyhedron: Halfspaces, inputs: Halfspaces | None) -> tuple[Tensor, Tensor]:
         """Its rows over the kept columns, and how far they may be off."""
@@ -208,6 +235,8 @@ class _Reducer:
         magnitudes, error = self.magnitudes(layer), self.error_of(layer, own_error)
         block = self.block(rows, DUAL_ROUNDING * magnitudes + error)
         lower, upper = self.bounds(block)
+        lower, upper = rounded_down(lower), -rounded_down(-upper)
+        self.shown_sides.append((lower, upper))
         is_open = (lower < 0) & (upper > 0)
         is_active = (lower >= 0) & ~is_open
         is_kept = is_open
@@ -259,7 +288,10 @@ class _Reducer:
                 for part in torch.split(chosen, self.rows_at_once):
                     if self.is_over():
                         break
-                    below, above = self.backward(block, part, steps)
+                    below, above, slopes = self.backward(block, part, steps)
+                    if steps:
+                        self.show(part, below > lower[part], slopes[: len(part)], 1)
+                        self.show(part, above < upper[part], slopes[len(part) :], -1)
                     lower[part] = torch.maximum(lower[part], below)
                     upper[part] = torch.minimum(upper[part], above)
         return lower, upper
@@ -271,8 +303,16 @@ class _Reducer:
         entries += sum(b.steps.numel() for b in self.blocks if b.steps is not None)
         return max(32, min(UNITS_AT_ONCE, UNIT_WORK_AT_ONCE // (1 + entries)))
 
-    def backward(self, block: Block, chosen: Tensor, steps: int) -> tuple[Tensor, Tensor]:
-        """Lower and upper bounds of the block's chosen rows through all earlier layers."""
+    def show(self, units: Tensor, is_better: Tensor, slopes: Tensor, side: int) -> None:
+        """Keep the slopes that show bounds of some units of the layer that is next."""
+        first = self.form.inputs + 1
+        found = len(self.signs) - first + units[is_better]
+        sides = torch.full_like(found, side)
+        self.shown_slopes.append((found, sides, slopes[is_better], self.names - first))
+
+    def backward(self, block: Block, chosen: Tensor, steps: int) -> tuple[Tensor, Tensor, Tensor]:
+        """Lower and upper bounds of the block's chosen rows through all earlier layers, and the
+        slopes of these rows as bytes."""
         earlier = block.earlier[chosen]
         on_steps = None if block.steps is None else block.steps[chosen]
         slack = block.slack[chosen]
@@ -287,10 +327,12 @@ class _Reducer:
         multipliers = Multipliers.start(rows, 1)
         if steps:
             fast = layers.to(torch.float32, "cpu")
-            found, _ = improve(fast, rows.to(torch.float32), multipliers.to(torch.float32), steps)
-            multipliers = found.to(torch.float64)
+            multipliers, _ = improve(
+                fast, rows.to(torch.float32), multipliers.to(torch.float32), steps
+            )
+        multipliers, slopes = stated(multipliers)
         values = evaluate(layers, rows, multipliers).values
-        return values[: len(chosen)], -values[len(chosen) :]
+        return values[: len(chosen)], -values[len(chosen) :], slopes
 
 
 def _product(matrix: csr_array, known: Tensor) -> Tensor:

@@ -6,14 +6,23 @@ the node. Each alone goes blind. Slopes optimised for the node hide what a split
 its children's units are bounded again; CROWN's bounds say nothing where they are far below the
 node's own. A tree that follows one of them loses what the other sees: its nodes stay open in the
 thousands where one split by the other closes them. As parts of the gap the two can be added.
+
+Both are blind to a third kind of unit: one that loses nothing by itself, since the line below it
+serves, and whose split pays once all multipliers are improved again. What a split gains then hardly
+differs from node to node of a tree. So in trees that grow large a node is probed now and then:
+splits of many units are tried with some steps of ascent, and where the rule's own choice falls
+behind what was found, nodes are split by what probes have found of the units.
 """
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
-from radii.verifiers.native._duals import Layers, Multipliers, Rows, evaluate
+from radii.verifiers.native._duals import Layers, Multipliers, Rows, evaluate, improve
 from radii.verifiers.native._nodes import Nodes
 
 SHORT_LIST = 8
@@ -22,6 +31,20 @@ TIE_BREAK = 1e-3
 """The weight of a split's better child, where the worse ones are equal."""
 SMALLEST_GAP = 1e-9
 """Of a node: where a measure proves it already, no split can gain anything in it."""
+PROBED_UNITS, PROBED_AGAIN = 128, 32
+"""Units tried in a probe: of those that lose most in each of the two measures, and of those that
+gained most in earlier probes."""
+PROBE_STEPS = 20
+"""Steps of ascent for the children of a probe: as for cheap nodes."""
+PROBE_SHARE = 0.1
+"""Of a tree's time, for probes."""
+PROBED_FROM = 128
+"""Nodes that a tree must have visited before it is probed: small trees end without."""
+LATEST_WEIGHT = 0.5
+"""Of the latest probe against what was known of a unit."""
+BEHIND = 0.5
+"""Where the rule's choices gain less than this part of the best that probes found, by the worse
+child, probes choose."""
 
 
 def best_splits(layers: Layers, nodes: Nodes, rows_at_once: int) -> Tensor:
@@ -59,3 +82,72 @@ def _measures(layers: Layers, nodes: Nodes, rows: Rows) -> tuple[Multipliers, Mu
     """CROWN's own slopes, and what was found for the nodes (or for their parents)."""
     own = nodes.multipliers(torch.arange(len(nodes)))
     return Multipliers.start(rows, layers.parts), own
+
+
+@dataclass(slots=True, eq=False)
+class SplitGains:
+    """What splits gain, by probes: (specifications, 2, units), the active child first.
+
+    It only chooses where to split; no bound rests on it.
+    """
+
+    gains: Tensor
+    is_known: Tensor
+    rule_share: float = 1.0
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, specs: int, units: int) -> SplitGains:
+        known = torch.zeros(specs, units, dtype=torch.bool)
+        return cls(torch.zeros(specs, 2, units), known)
+
+    def is_due(self, tree_seconds: float, visited: int) -> bool:
+        return visited >= PROBED_FROM and self.seconds <= PROBE_SHARE * tree_seconds
+
+    def probe(self, layers: Layers, node: Nodes, rows_at_once: int) -> None:
+        """Try many splits of one node; `layers` are for searching, in float32."""
+        started = time.thread_time()
+        rule = best_splits(layers, node, rows_at_once)
+        units = torch.cat([self._probed(layers, node), rule]).unique()
+        trials = node.pick(torch.zeros_like(units)).split(units)
+        values = []
+        for part in torch.arange(len(trials)).split(rows_at_once):
+            start = trials.multipliers(part)
+            rows = trials.rows(part).to(torch.float32)
+            values.append(improve(layers, rows, start, PROBE_STEPS)[1])
+        found = (torch.cat(values) - node.value.float()).clamp_min(0).view(2, -1)
+        self._note(int(node.spec[0]), units, found)
+        worse = found.amin(0)
+        share = float(worse[units == rule].max() / worse.max().clamp_min(SMALLEST_GAP))
+        self.rule_share += LATEST_WEIGHT * (share - self.rule_share)
+        self.seconds += time.thread_time() - started
+
+    def _probed(self, layers: Layers, node: Nodes) -> Tensor:
+        rows = node.rows(torch.arange(1)).to(torch.float32)
+        is_open = node.is_open_unit[0]
+        worths = [-evaluate(layers, rows, m).losses[0] for m in _measures(layers, node, rows)]
+        worths.append(self.gains[int(node.spec[0])].amin(0))
+        counts = (PROBED_UNITS, PROBED_UNITS, PROBED_AGAIN)
+        lists = [
+            worth.where(is_open, -1.0).topk(min(count, len(worth))).indices
+            for worth, count in zip(worths, counts, strict=True)
+        ]
+        units = torch.cat(lists)
+        return units[is_open[units]]
+
+    def _note(self, spec: int, units: Tensor, found: Tensor) -> None:
+        before = self.gains[spec][:, units]
+        mixed = torch.lerp(before, found, LATEST_WEIGHT)
+        self.gains[spec, :, units] = torch.where(self.is_known[spec, units], mixed, found)
+        self.is_known[spec, units] = True
+
+    def chosen(self, nodes: Nodes) -> tuple[Tensor, Tensor]:
+        """The unit that gains most in its worse child, and for which nodes that is anything."""
+        nothing = torch.zeros(len(nodes), dtype=torch.int64), torch.zeros(len(nodes)).bool()
+        if self.rule_share >= BEHIND or not bool(self.is_known.any()):
+            return nothing
+        gap = (-nodes.value.float()).clamp_min(SMALLEST_GAP)[:, None, None]
+        parts = (self.gains[nodes.spec] / gap).clamp_max(1)
+        worth = parts.amin(1) + TIE_BREAK * parts.amax(1)
+        found = worth.where(nodes.is_open_unit & self.is_known[nodes.spec], -1.0).max(1)
+        return found.indices, found.values > 0

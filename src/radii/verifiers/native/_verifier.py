@@ -29,7 +29,9 @@ from radii.verifiers._jacobian import has_known_slopes
 from radii.verifiers._lipschitz import Shells, decide_lipschitz
 from radii.verifiers._probabilities import decide_softmax, logit_question
 from radii.verifiers.native._attempts import (
+    Certify,
     ProofAttempt,
+    crown_certificate,
     crown_margin,
     is_piecewise_linear,
     prove_by_inputs,
@@ -48,6 +50,10 @@ SPLIT_ATTEMPT_SHARE = 0.5
 QUICK_PROOF_SHARE = 0.25
 """Of the time that is left, for each pass of CROWN; units it does not get to keep intervals."""
 
+FIRST_PROOF_SHARE = 0.6
+"""The same until one pass has proven something: one that is cut off proves nothing, and with
+nothing proven there is nothing else to spend the time on."""
+
 SPLITTABLE_INPUTS = 12
 """Up to here, splitting inputs beats splitting units (measured on networks of 6 x 50 units)."""
 
@@ -59,17 +65,21 @@ class BranchAndBound(GridVerifier):
     Requirements that are not linear become linear queries: see `refinement` and `lipschitz`.
 
     `device` is where multipliers are looked for: any that torch has. `arithmetic` is what its
-    proofs speak of.
+    proofs speak of. With `certificates` it keeps what shows a proof, see `radii.certificates`.
     """
 
     name: ClassVar[str] = "native"
+    unnamed_options = frozenset({"arithmetic", "certificates"})
     norms = frozenset(Norm)
     kinds = frozenset({LinearRequirement, SoftmaxRequirement, LipschitzRequirement})
     is_complete = True
 
-    def __init__(self, *, device: str = "cpu", arithmetic: Arithmetic = FLOAT) -> None:
+    def __init__(
+        self, *, device: str = "cpu", arithmetic: Arithmetic = FLOAT, certificates: bool = False
+    ) -> None:
         self.device = device
         self.arithmetic = arithmetic
+        self.certificates = certificates
 
     @property
     def version(self) -> str:
@@ -108,7 +118,12 @@ class BranchAndBound(GridVerifier):
             return decide_softmax(*question, limits, self._linear, self.arithmetic)
         if _splits_inputs(network, specification):
             attempt = prove_by_inputs(
-                network, specification, limits, arithmetic=self.arithmetic, device=self.device
+                network,
+                specification,
+                limits,
+                arithmetic=self.arithmetic,
+                device=self.device,
+                certifies=self.certificates,
             )
         else:
             attempt = prove_by_units(
@@ -118,8 +133,10 @@ class BranchAndBound(GridVerifier):
                 arithmetic=self.arithmetic,
                 device=self.device,
                 attacks=True,
+                certifies=self.certificates,
             )
-        return attempt.answer
+        certificate = None if attempt.certify is None else attempt.certify()
+        return replace(attempt.answer, certificate=certificate)
 
     def _by_several(
         self, network: Network, specification: Specification, limits: Limits, shells: Shells
@@ -148,10 +165,11 @@ class BranchAndBound(GridVerifier):
         )
         first = Query(instance, values[0]).specification
         if _branches_itself(network, first) and not _splits_inputs(network, first):
-            climb.rise(prove.margin_on_intervals)
-            climb.rise(prove.margin)
+            climb.rise(prove.margin_on_intervals, prove.certify_on_intervals)
+            climb.rise(prove.margin, prove.certify)
         climb.run()
         return RadiusAnswer(
+            certificate=None if climb.certify is None else climb.certify(),
             lower=climb.lower,
             witness=climb.witness,
             stopped=None if climb.is_closed else limits.expired or Verdict.UNKNOWN,
@@ -161,13 +179,17 @@ class BranchAndBound(GridVerifier):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Prover:
-    """Proves the property of one instance at one eps after the other, for a climb."""
+    """Proves the property of one instance at one eps after the other, for a climb.
+
+    `quick_proofs` are the values of eps that CROWN alone has proven.
+    """
 
     verifier: BranchAndBound
     network: Network
     instance: Instance
     limits: Limits
     shells: Shells = field(default_factory=Shells)
+    quick_proofs: list[float] = field(default_factory=list)
 
     def __call__(
         self, eps: float, frontier: Frontier | None, patience: Patience, branches: bool
@@ -187,13 +209,29 @@ class _Prover:
         """The margin of a proof by CROWN alone."""
         specification = Query(self.instance, eps).specification
         arithmetic = self.verifier.arithmetic
-        share = self.limits.within(QUICK_PROOF_SHARE * self.limits.remaining)
-        return crown_margin(
+        part = QUICK_PROOF_SHARE if self.quick_proofs else FIRST_PROOF_SHARE
+        share = self.limits.within(part * self.limits.remaining)
+        margin = crown_margin(
             self.network,
             specification,
             arithmetic,
             on_intervals=on_intervals,
             is_over=lambda: share.expired is not None,
+        )
+        if margin > 0:
+            self.quick_proofs.append(eps)
+        return margin
+
+    def certify_on_intervals(self, eps: float) -> Certify | None:
+        return self.certify(eps, on_intervals=True)
+
+    def certify(self, eps: float, *, on_intervals: bool = False) -> Certify | None:
+        """How a proof by CROWN alone is certified, if that is wanted."""
+        if not self.verifier.certificates:
+            return None
+        specification = Query(self.instance, eps).specification
+        return crown_certificate(
+            self.network, specification, self.verifier.arithmetic, on_intervals=on_intervals
         )
 
     def _attempt(
@@ -218,6 +256,7 @@ class _Prover:
                 share,
                 arithmetic=verifier.arithmetic,
                 device=verifier.device,
+                certifies=verifier.certificates,
             )
         return prove_by_units(
             network,
@@ -228,6 +267,7 @@ class _Prover:
             is_hopeless=patience.is_hopeless,
             frontier=frontier,
             branches=branches,
+            certifies=verifier.certificates,
         )
 
 

@@ -1,0 +1,182 @@
+"""A study grows in steps: what a store was asked for each time, and the parts that came of it.
+
+Evidence is a fact about an instance, whoever asked for it, on whatever grid and within whatever
+limits: all of it counts. What must not be mixed are questions. So brackets of one property, in one
+norm, proven in one arithmetic, are a part, and a distribution is made of one part.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from radii.balls import Norm
+from radii.search import Question
+from radii.store._integrity import selection_of
+from radii.store._rows import AnsweredQuestion, without_proof
+from radii.store._settings import StoredSettings
+from radii.verdicts import Arithmetic, Result
+
+StepAnswer = tuple[int, Question, Result]
+"""The number of the step in which it was asked, the question, and the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyStep:
+    """What was asked at one time; `summary` says in words what that added to what was there.
+
+    Times are in UTC. `ended_at` is None while nobody has come to its end: it runs, or was stopped.
+    `described` is JSON.
+    """
+
+    number: int
+    asked_at: str
+    ended_at: str | None
+    described: Mapping[str, Any]
+    summary: str
+
+    @property
+    def settings(self) -> StoredSettings:
+        return StoredSettings.from_json(self.described)
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The texts that name the inputs of its part as it then was: as they were given, and as
+        they can be loaded from any folder."""
+        source = self.described.get("source")
+        return dict(self.described.get("sources") or ({source: source} if source else {}))
+
+
+@dataclass(frozen=True, slots=True)
+class PartChoice:
+    """Which part of a study is meant; None: whichever it is."""
+
+    property: str | None = None
+    norm: Norm | None = None
+    arithmetic: Arithmetic | None = None
+
+    def admits(self, settings: StoredSettings) -> bool:
+        return all(
+            getattr(self, one.name) in (None, getattr(settings, one.name))
+            for one in dataclasses.fields(self)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPart:
+    """Instances that one distribution is made of: one property, norm and arithmetic of proofs.
+
+    `settings` are those of its latest step that proves. `numbers` are those of its steps, `ends`
+    where their grids end, and `arithmetics` by number what the proofs of each step speak of.
+    """
+
+    settings: StoredSettings
+    numbers: tuple[int, ...]
+    ends: tuple[float, ...]
+    arithmetics: Mapping[int, Arithmetic | None]
+
+    @classmethod
+    def of(cls, steps: Sequence[StudyStep], all_steps: Sequence[StudyStep]) -> Self:
+        """The part that these steps are, in order."""
+        described = [step.settings for step in steps]
+        proving = [one for one in described if one.arithmetic is not None]
+        grids = dict.fromkeys(one.grid for one in described if one.grid is not None)
+        return cls(
+            (proving or described)[-1],
+            tuple(step.number for step in steps),
+            tuple(grid[len(grid) - 1] for grid in grids),
+            {step.number: step.settings.arithmetic for step in all_steps},
+        )
+
+    def count(self, step: int, question: Question, result: Result) -> Result | None:
+        """An answer that an instance got in some step, as it counts here; None: not at all.
+
+        A proof counts as far as it is one in this part's arithmetic, which a stronger one is; a
+        witness and an attack always do, since they speak of the network that runs.
+        """
+        own = self.arithmetics.get(step)
+        return counted_in(self.settings.arithmetic, own, question, result)
+
+
+def counted_in(
+    asked: Arithmetic | None, own: Arithmetic | None, question: Question, result: Result
+) -> Result | None:
+    """A result as it counts where proofs are `asked` in one arithmetic, and its own step asked for
+    another; None: not at all.
+
+    What a proof itself says decides, not what its step asked for: a verifier may answer in a
+    weaker arithmetic than it was asked for, as a tool of a portfolio that knows no other.
+    """
+    if asked is None:
+        return result
+    if result.proof is None:
+        is_other = own is not None and own != asked and not question.kind.begins_with_attack
+        return None if is_other and result.witness is None else result
+    if result.proof.arithmetic.strength >= asked.strength:
+        return result
+    return None if result.witness is None else without_proof(result)
+
+
+def counted(answers: Iterable[StepAnswer], part: StudyPart | None) -> tuple[AnsweredQuestion, ...]:
+    """What counts of the answers of an instance in a part; without one, all."""
+    found = []
+    for step, question, result in answers:
+        counts = result if part is None else part.count(step, question, result)
+        if counts is not None:
+            found.append((question, counts))
+    return tuple(found)
+
+
+def parts_of(steps: Sequence[StudyStep]) -> tuple[StudyPart, ...]:
+    """The parts in the order in which they were begun.
+
+    What was only attacked belongs to the proofs of the same question, where there are any.
+    """
+    groups: dict[tuple[Any, ...], list[StudyStep]] = {}
+    proven = {_question(s.settings) for s in steps if s.settings.arithmetic is not None}
+    for step in steps:
+        settings = step.settings
+        question = _question(settings)
+        if settings.arithmetic is None and question in proven:
+            continue
+        groups.setdefault((*question, settings.arithmetic), []).append(step)
+    for step in steps:
+        if step.settings.arithmetic is None and _question(step.settings) in proven:
+            for key, group in groups.items():
+                if key[:2] == _question(step.settings):
+                    group.append(step)
+    ordered = (sorted(group, key=lambda step: step.number) for group in groups.values())
+    return tuple(StudyPart.of(group, steps) for group in ordered)
+
+
+def _question(settings: StoredSettings) -> tuple[Any, ...]:
+    return settings.property, settings.norm
+
+
+def joined_description(
+    known: Mapping[str, Any] | None, described: Mapping[str, Any], keys: Sequence[str]
+) -> dict[str, Any]:
+    """What describes a store that has grown: the latest settings, all networks and instances."""
+    if known is None:
+        return dict(described)
+    domains: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for one in (known, described):
+        pairs = zip((one.get("networks") or {}).items(), one.get("domain") or (), strict=False)
+        for (name, fingerprint), domain in pairs:
+            if fingerprint not in domains:
+                names[name], domains[fingerprint] = fingerprint, domain
+    joined = {**described, "data": selection_of(keys)}
+    return {**joined, "networks": names, "domain": list(domains.values())} if domains else joined
+
+
+def step_of_row(row: Sequence[Any]) -> StudyStep:
+    """A row of `steps`; a ValueError if it is damaged."""
+    number, asked_at, ended_at, described, summary = row
+    value = json.loads(described)
+    if not isinstance(value, dict) or not isinstance(summary, str):
+        raise ValueError(f"what was asked at {asked_at!r} is {described!r}")
+    return StudyStep(number, str(asked_at), ended_at, value, summary)

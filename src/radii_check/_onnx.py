@@ -1,0 +1,448 @@
+"""From an ONNX file to a network.
+
+Operators that only move entries are run by onnx's reference implementation on the numbers of the
+entries, those whose inputs are all constants on these, and convolutions on numbers with each weight
+alone. The rest is in `READERS`, by the definitions of ONNX: an operator is given its inputs, which
+are constants or numbers of nodes, and its attributes; it returns the number of its node.
+"""
+
+# ruff: noqa: ARG005, E731, SIM905
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.inliner import inline_local_functions
+from onnx.reference import ReferenceEvaluator
+
+from radii_check._format import Array, CertificateError, need
+from radii_check._network import Affine, Chain, Network, Numbers, Scale, Unit, Window, gathered
+
+MOVES = "Concat Expand Flatten Gather Pad Reshape Slice Split Squeeze Transpose Unsqueeze".split()
+ROUNDED_ONCE = """Abs Add Cast Ceil Clip Constant ConstantOfShape Div EyeLike Floor GatherElements
+    GatherND Identity Max Min Mul Neg OneHot Reciprocal Relu Round Shape Sign Size Sqrt Sub Tile
+    Trunc Where""".split()
+"""Operators, and all of MOVES, of which IEEE 754 leaves one result only."""
+MAKERS, MOST_ENTRIES = ("ConstantOfShape", "Expand", "Tile"), 2**24
+"""Operators that make large values of small ones, and how large they may be."""
+REFUSED = ("Random", "Bernoulli", "Multinomial", "Range", "If", "Loop", "Scan")
+OLDEST_OPSET = 8
+LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
+
+Attributes = dict[str, Any]
+
+
+def read_network(content: bytes, num: Numbers) -> tuple[str, Network]:
+    """The SHA-256 of the model, as certificates name it, and the network."""
+    try:
+        model = onnx.load_model_from_string(content)
+        digest = hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
+        return digest, _Reader(inline_local_functions(model), num).network()
+    except (CertificateError, MemoryError):
+        raise
+    except Exception as error:  # whatever a damaged file makes onnx or numpy raise
+        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise CertificateError(f"the network cannot be read: {first}") from None
+
+
+class _Reader:
+    """Reads the nodes that the output depends on; `values` are constants or numbers of nodes."""
+
+    def __init__(self, model: onnx.ModelProto, num: Numbers) -> None:
+        self.num, self.graph = num, model.graph
+        self.opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+        known = OLDEST_OPSET <= self.opset <= onnx.defs.onnx_opset_version()
+        need(known, f"the network uses opset {self.opset}, which this checker does not know")
+        stored = model.graph.initializer
+        self.values: dict[str, Any] = {t.name: numpy_helper.to_array(t) for t in stored}
+        (given,) = (value for value in model.graph.input if value.name not in self.values)
+        kind, self.values[given.name] = given.type.tensor_type, 0
+        first, *sizes = (d.dim_value for d in kind.shape.dim)
+        shape = (max(1, first) if sizes else first, *sizes)  # a symbolic batch is one of 1
+        is_float = kind.elem_type in (TensorProto.FLOAT, TensorProto.DOUBLE)
+        need(is_float and min(shape) > 0, "the network's input is no float, or has no fixed shape")
+        self.has_doubles = kind.elem_type == TensorProto.DOUBLE
+        self.is_single, self.rounded, self.units = not self.has_doubles, "", 0
+        self.nodes: list[Affine | Unit] = [Unit("Input", (), shape)]
+
+    def network(self) -> Network:
+        (output,) = self.graph.output
+        for proto in self.sorted_nodes(output.name):
+            self.read(proto)
+        last = self.values[output.name]
+        need(isinstance(last, int), "the network's output does not depend on its input")
+        readers = Counter([last, *(source for node in self.nodes for source in node.inputs)])
+        for number, node in enumerate(self.nodes):  # a row that is added to a product is its bias
+            before = self.nodes[node.inputs[0]] if node.inputs else node
+            if not isinstance(node, Affine) or not isinstance(before, Affine):
+                continue
+            is_bias = node.joins == "row" and before.joins == "product"
+            if is_bias and readers[node.inputs[0]] == 1:
+                self.nodes[node.inputs[0]] = replace(before, offset=node.offset)
+                self.nodes[number] = replace(node, offset=0 * node.offset, terms=0)
+        return Network(tuple(self.nodes), last, self.units, self.is_single, self.rounded)
+
+    def sorted_nodes(self, output: str) -> list[onnx.NodeProto]:
+        """Depth first from the output, each node after those it reads, its last input first: units
+        are numbered in this order."""
+        makers = {name: i for i, node in enumerate(self.graph.node) for name in node.output if name}
+        done: dict[int, None] = {}
+        begun, stack = set(), [makers[output]]
+        while stack:
+            sources = [makers[n] for n in self.graph.node[stack[-1]].input if n in makers]
+            waiting = [source for source in sources if source not in done]
+            if stack[-1] in done or not waiting:
+                done[stack.pop()] = None
+                continue
+            begun.add(stack[-1])
+            need(not begun & set(waiting), "the network's graph runs in a circle")
+            stack.extend(waiting)
+        return [self.graph.node[number] for number in done]
+
+    def read(self, node: onnx.NodeProto) -> None:
+        """The values of one ONNX node."""
+        kind, results = node.op_type, list[Any]()
+        names = [n for n in dict.fromkeys(node.input) if isinstance(self.values.get(n), int)]
+        _known(node.domain in ("", "ai.onnx") and not kind.startswith(REFUSED), kind)
+        if not names or kind in ("Shape", "Size"):
+            results = self.run(node, {n: np.zeros(self.shape(self.values[n])) for n in names})
+            is_float = any(np.asarray(result).dtype.kind == "f" for result in results)
+            if is_float and kind not in MOVES + ROUNDED_ONCE:
+                self.rounded = self.rounded or f"{node.name or node.output[0]} ({kind})"
+        elif kind in MOVES:
+            results = self.moved(node, names)
+        else:
+            _known(kind in READERS, kind)
+            args = [self.values[name] if name else None for name in node.input]
+            attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            results = [READERS[kind](self, args, attributes)]
+        self.values.update(zip(node.output, results, strict=False))
+
+    def shape(self, value: Any) -> tuple[int, ...]:
+        return self.nodes[value].shape if isinstance(value, int) else np.shape(value)
+
+    def run(self, node: onnx.NodeProto, feeds: dict[str, Array]) -> list[Any]:
+        """The node's outputs, by onnx's reference implementation."""
+        known = {name: self.values[name] for name in node.input if name not in ("", *feeds)} | feeds
+        if node.op_type in MAKERS:
+            largest = known[node.input[0]].size * np.prod(np.float64(known[node.input[-1]]) + 1)
+            _known(largest < MOST_ENTRIES, f"{node.op_type} of values that large")
+        # Where onnx's implementation is known not to follow its specification.
+        if node.op_type == "Slice" and len(node.input) > 4:
+            _known(known[node.input[4]] > 0, "Slice with a negative step")
+        if node.op_type == "Pad":
+            given = [each.ints for each in node.attribute if each.name == "pads"]
+            pads = known[node.input[1]] if len(node.input) > 1 else given[0]
+            _known(min(pads, default=0) >= 0, "Pad that cuts off")
+        if node.op_type == "Unsqueeze":
+            axes = known[node.input[1]] if len(node.input) > 1 else node.attribute[0].ints
+            is_plain = len(axes) == 1 or (min(axes) >= 0 and all(np.diff(axes) > 0))
+            _known(is_plain, "Unsqueeze with axes in such an order")
+        outputs, opsets = (
+            [name for name in node.output if name],
+            [helper.make_opsetid("", self.opset)],
+        )
+        one = helper.make_function("one", "one", list(known), outputs, [node], opsets)
+        return list(ReferenceEvaluator(one).run(None, known, {}))
+
+    def moved(self, node: onnx.NodeProto, names: Sequence[str]) -> list[int]:
+        """Of an operator that moves entries and inserts constants, run on the entries' numbers."""
+        zeros = {name: np.zeros(self.shape(self.values[name])) for name in names}
+        numbers = {name: 1.0 + np.arange(z.size).reshape(z.shape) for name, z in zeros.items()}
+        found = [self.run(node, zeros | {name: held}) for name, held in numbers.items()]
+        results = []
+        for place, base in enumerate(self.run(node, zeros)):
+            index = [np.where(f[place] == base, 0, f[place]).astype(int) - 1 for f in found]
+            maps = [gathered(at, z.size) for at, z in zip(index, zeros.values(), strict=True)]
+            results.append(self.affine([self.values[n] for n in names], maps, base.shape, base))
+        return results
+
+    def affine(self, inputs: Any, maps: Any, shape: Any, offset: Any = 0.0, **own: Any) -> int:
+        flat = np.broadcast_to(np.asarray(offset), shape).ravel()
+        self.nodes.append(Affine(tuple(inputs), tuple(maps), tuple(shape), flat, **own))
+        return len(self.nodes) - 1
+
+    def spread(self, x: int, shape: Any) -> Chain:
+        """A value that is broadcast."""
+        numbers = np.arange(math.prod(self.shape(x))).reshape(self.shape(x))
+        return gathered(np.broadcast_to(numbers, shape), numbers.size)
+
+    # Sums, and products with constants.
+
+    def plus(self, x: Any, other: Any, sign: float = 1.0) -> int:
+        if not isinstance(x, int):  # x - other
+            return self.plus(other if sign > 0 else self.times(other, -1.0), x)
+        shape = np.broadcast_shapes(self.shape(x), given := self.shape(other))
+        if isinstance(other, int):
+            negated = () if sign > 0 else (Scale(np.full(math.prod(shape), sign)),)
+            maps = self.spread(x, shape), self.spread(other, shape) + negated
+            return self.affine([x, other], maps, shape, terms=3)
+        joins = "row" if math.prod(given) in (1, *given[-1:]) and shape == self.shape(x) else ""
+        constant = sign * _weight(other)
+        return self.affine([x], [self.spread(x, shape)], shape, constant, terms=2, joins=joins)
+
+    def times(self, x: Any, other: Any, divides: bool = False) -> int:
+        x, other = (x, other) if isinstance(x, int) or divides else (other, x)
+        is_known = (
+            isinstance(x, int) and not isinstance(other, int) and (np.all(other) or not divides)
+        )
+        _known(is_known, "Mul or Div of such values")
+        factor = _weight(other)
+        shape = np.broadcast_shapes(self.shape(x), factor.shape)
+        largest = (1 / abs(factor) if divides else abs(factor)).max(initial=1.0)
+        single = float(abs(factor).item()) if factor.size == 1 else 0.0
+        maps = (*self.spread(x, shape), Scale(np.broadcast_to(factor, shape).ravel(), divides))
+        return self.affine([x], [maps], shape, terms=2, factor=largest, single=single)
+
+    def batch_norm(self, args: list[Any], a: Attributes) -> int:
+        """(x - mean) / root * factor + offset, with one number of each for each channel."""
+        _known(not a.get("training_mode", 0) and a.get("spatial", 1), "BatchNormalization so set")
+        shape, num = self.shape(args[0]), self.num
+        along = (-1, *(1,) * (len(shape) - 2))
+        constants = (np.broadcast_to(_weight(arg).reshape(along), shape) for arg in args[1:5])
+        factor, offset, mean, variance = (num.array(each.ravel()) for each in constants)
+        root = np.sqrt(variance + float(np.float32(a.get("epsilon", 1e-5))))
+        scale = factor / root
+        _known(np.isfinite(num.below(scale)), "BatchNormalization of no variance")
+        reach = (num.maximum(abs(factor), 1.0) * num.maximum(1 / root, 1.0)).max(initial=1.0)
+        own = {"gain": reach + (abs(offset) + abs(mean) * reach).max(initial=0.0)}
+        own["added"] = abs(offset) + abs(mean * scale)
+        shift = (offset - mean * scale).reshape(shape)
+        return self.affine([args[0]], [(Scale(scale),)], shape, shift, terms=4, **own)
+
+    # Sums of products.
+
+    def product(self, x: Any, weight: Any, gain: float = 1.0, scale: float = 1.0) -> int:
+        """x @ weight, times a number."""
+        is_known = isinstance(x, int) and np.ndim(weight) == 2
+        _known(is_known, "MatMul or Gemm but of a value and a constant matrix")
+        weight, (*rows, _) = _weight(weight), self.shape(x)
+        window = Window(weight.T[:, :, None], np.zeros((1, 1), int), 1, math.prod(rows))
+        shape = (*rows, weight.shape[1])
+        maps = (window, Scale(np.full(math.prod(shape), scale))) if scale != 1 else (window,)
+        own = _weighted(weight * scale, 0) | {"gain": gain, "joins": "product"}
+        return self.affine([x], [maps], shape, **own)
+
+    def gemm(self, args: list[Any], a: Attributes) -> int:
+        _known(not a.get("transA") and not isinstance(args[1], int), "Gemm of such values")
+        alpha, beta = (float(np.float32(a.get(name, 1.0))) for name in ("alpha", "beta"))
+        gain = max(max(abs(f), 1 / abs(f) if f else math.inf) for f in (alpha, beta))
+        result = self.product(args[0], args[1].T if a.get("transB") else args[1], gain, alpha)
+        if len(args) < 3 or args[2] is None:
+            return result
+        if isinstance(args[2], int):
+            return self.plus(result, self.times(args[2], beta) if beta != 1 else args[2])
+        node, row = self.nodes[result], _weight(args[2]) * beta
+        assert isinstance(node, Affine)
+        if row.shape[:-1] not in ((), (1,)):
+            return self.plus(result, row)
+        offset = np.broadcast_to(row, node.shape).ravel()
+        self.nodes[result] = replace(node, offset=offset, joins="")
+        return result
+
+    def windows(self, x: int, kernel: Sequence[int], a: Attributes) -> tuple[Array, Any]:
+        """The entries (places, taps) of one channel in each window, -1 in the padding; and the
+        places along each axis. By a convolution of numbers with each weight alone."""
+        sizes, taps = self.shape(x)[2:], math.prod(kernel)
+        _known(not a.get("ceil_mode", 0), "of a pool with ceil_mode")
+        given = {n: a[n] for n in ("auto_pad", "dilations", "pads", "strides") if n in a}
+        node = helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=kernel, **given)
+        image = 1.0 + np.arange(math.prod(sizes)).reshape(1, 1, *sizes)
+        (found,) = self.run(node, {"x": image, "w": np.eye(taps).reshape(taps, 1, *kernel)})
+        return found.reshape(taps, -1).T.astype(int) - 1, found.shape[2:]
+
+    def convolution(self, args: list[Any], a: Attributes) -> int:
+        batch, channels, *sizes = self.shape(args[0])
+        weight, groups = _weight(args[1]), a.get("group", 1)
+        index, spots = self.windows(args[0], weight.shape[2:], a)
+        parts = weight.reshape(groups, len(weight) // groups, weight.shape[1], -1)
+        whole = np.zeros((groups, parts.shape[1], groups, *parts.shape[2:]))
+        whole[range(groups), :, range(groups)] = parts  # zeros between groups
+        matrix = whole.reshape(len(weight), channels, -1)
+        bias = np.zeros(len(weight)) if len(args) < 3 or args[2] is None else _weight(args[2])
+        maps = [(Window(matrix, index, math.prod(sizes), batch),)]
+        shape, offset = (batch, len(weight), *spots), bias.reshape(-1, *(1,) * len(sizes))
+        return self.affine([args[0]], maps, shape, offset, **_weighted(matrix, (1, 2)))
+
+    def mean(self, x: int, a: Attributes) -> int:
+        """AveragePool; without a kernel the mean of all."""
+        batch, channels, *sizes = self.shape(x)
+        index, spots = self.windows(x, a.get("kernel_shape", sizes), a)
+        taps, inside = index.shape[1], (index >= 0).sum(1)
+        _known(inside, "AveragePool with a window in the padding")
+        counts = np.full(len(index), taps) if a.get("count_include_pad", 0) else inside
+        sums = Window(np.ones((1, 1, taps)), index, math.prod(sizes), batch * channels)
+        maps = [(sums, Scale(np.tile(counts, sums.outer).astype(float), divides=True))]
+        own = {"terms": taps, "starts_sum": True, "gain": float(taps)}
+        return self.affine([x], maps, (batch, channels, *spots), **own)
+
+    def reduced(self, args: list[Any], a: Attributes, is_mean: bool) -> int:
+        """The sum or the mean over axes."""
+        x, shape = args[0], self.shape(args[0])
+        given = args[1] if len(args) > 1 and args[1] is not None else a.get("axes", [])
+        if not len(given) and a.get("noop_with_empty_axes", 0):
+            return int(x)
+        axes = [int(axis) % len(shape) for axis in given] or list(range(len(shape)))
+        others = [axis for axis in range(len(shape)) if axis not in axes]
+        size, count = math.prod(shape), math.prod(shape[axis] for axis in axes)
+        numbers = np.arange(size).reshape(shape).transpose(*others, *axes)
+        sums = Window(np.ones((1, count, 1)), np.zeros((1, 1), int), 1, size // count)
+        mean = Scale(np.full(size // count, float(count if is_mean else 1)), divides=True)
+        kept = [shape[n] if n in others else 1 for n in range(len(shape))]
+        result = kept if a.get("keepdims", 1) else [shape[n] for n in others]
+        own = {"terms": count, "starts_sum": True, "gain": float(count if is_mean else 1)}
+        return self.affine([x], [(*gathered(numbers, size), sums, mean)], result, **own)
+
+    def dropout(self, args: list[Any]) -> int:
+        _known(len(args) < 3 or args[2] is None or not np.any(args[2]), "Dropout in training mode")
+        return int(args[0])
+
+    def cast(self, x: int, to: int) -> int:
+        _known(to in (TensorProto.FLOAT, TensorProto.DOUBLE), "Cast to other types than floats")
+        if to == TensorProto.FLOAT and self.has_doubles:
+            self.is_single = True
+            return self.affine([x], [()], self.shape(x), terms=1)
+        self.has_doubles |= to == TensorProto.DOUBLE
+        return x
+
+    # What is not affine.
+
+    def unit(self, kind: str, x: int, **own: Any) -> int:
+        """A node of units, or another one that reads floats."""
+        first, shape = self.units, self.shape(x)
+        self.units += math.prod(shape) if kind == "Relu" else 0
+        self.nodes.append(Unit(kind, (x,), shape, first, **own))
+        return len(self.nodes) - 1
+
+    def hinged(
+        self, kind: str, x: int, slope: Any, offset: float, bends: Any, function: Any
+    ) -> int:
+        """slope z + offset + the sum of change max(0, z - knee) over `bends` (knee, change), which
+        is `function` of z."""
+        shape, held = np.broadcast_shapes(self.shape(x), np.shape(slope)), self.unit("Held", x)
+        size, told, inputs = math.prod(self.shape(x)), [], [held]
+        source = np.broadcast_to(np.arange(size).reshape(self.shape(x)), shape).ravel()
+        maps = [(*gathered(source, size), Scale(np.broadcast_to(slope, shape).ravel()))]
+        for knee, change in bends:
+            each = np.broadcast_to(change, shape).ravel()
+            bent = np.flatnonzero(each)
+            told.append((self.units, source[bent], knee))
+            chosen = [gathered(source[bent], size)]
+            inputs.append(self.unit("Relu", self.affine([held], chosen, bent.shape, -knee)))
+            maps.append((*_placed(bent, each.size), Scale(each)))
+        own = {"read": held, "told": tuple(told), "function": lambda z: function(z[source])}
+        return self.unit(kind, self.affine(inputs, maps, shape, offset), **own)
+
+    def leaky(self, x: int, given: Any) -> int:
+        slope, num = _weight(given), self.num
+        _known([math.fsum((1.0, -s, s - 1.0)) == 0 for s in slope.ravel()], "PRelu so precise")
+        each = np.broadcast_to(slope, np.broadcast_shapes(self.shape(x), slope.shape)).reshape(
+            -1, 1
+        )
+        function = lambda z: num.maximum(z, 0.0) + each * num.minimum(z, 0.0)
+        return self.hinged("Leaky", x, slope, 0.0, [(0.0, 1.0 - slope)], function)
+
+    def clip(self, x: int, given: Sequence[Any]) -> int:
+        ends = [math.nan if end is None else float(np.asarray(end).item()) for end in given]
+        # Exporters write the largest float where they mean that a side is open.
+        low = -math.inf if given[0] is None or ends[0] <= -LARGEST_FLOAT32 else ends[0]
+        high = math.inf if given[1] is None or ends[1] >= LARGEST_FLOAT32 else ends[1]
+        _known(low == low and high == high, "Clip with a bound that is NaN")
+        low, slope, num = min(low, high), float(low == -math.inf < high), self.num  # high wins
+        bends = [(k, c) for k, c in ((low, 1.0), (high, -1.0)) if math.isfinite(k) and low < high]
+        function = lambda z: num.minimum(num.maximum(z, low), high)
+        return self.hinged("Held", x, slope, 0.0 if slope else low, bends, function)
+
+    def max_pool(self, x: int, a: Attributes) -> int:
+        """A chain m += max(0, z - m) over the entries of each window."""
+        batch, channels, *sizes = self.shape(x)
+        index, spots = self.windows(x, a.get("kernel_shape", sizes), a)
+        _known((index >= 0).any(1), "MaxPool with a window in the padding")
+        image, none = np.arange(batch * channels)[:, None, None], math.prod(self.shape(x))
+        places = np.where(index >= 0, image * math.prod(sizes) + index, none)
+        columns = np.sort(places.reshape(-1, index.shape[1]), axis=1).T
+        held, shape, num = self.unit("Held", x), (batch, channels, *spots), self.num
+        value = self.affine([held], [gathered(columns[0], none)], shape)
+        for column in columns[1:]:
+            entries = np.flatnonzero(column < none)
+            own = (*gathered(entries, len(column)), Scale(np.full(len(entries), -1.0)))
+            maps = [gathered(column[entries], none), own]
+            units = self.unit("Relu", self.affine([held, value], maps, entries.shape))
+            value = self.affine([value, units], [(), _placed(entries, len(column))], shape)
+        inside = np.where(columns < none, columns, columns[0])
+        function = lambda z: functools.reduce(num.maximum, (z[each] for each in inside))
+        return self.unit("Held", value, read=held, function=function)
+
+    def softmax(self, kind: str, x: int, a: Attributes) -> int:
+        shape, is_old = self.shape(x), self.opset < 13
+        axis = a.get("axis", 1 if is_old else -1) % len(shape)
+        # Before opset 13 a softmax normalises all axes from the given one on.
+        others = math.prod(shape[:axis]) * (1 if is_old else math.prod(shape[axis + 1 :]))
+        return self.unit(kind, x, is_whole=others == 1)
+
+
+READERS: dict[str, Callable[[_Reader, list[Any], Attributes], int]] = {
+    "Add": lambda r, x, a: r.plus(x[0], x[1]),
+    "AveragePool": lambda r, x, a: r.mean(x[0], a),
+    "BatchNormalization": lambda r, x, a: r.batch_norm(x, a),
+    "Cast": lambda r, x, a: r.cast(x[0], a["to"]),
+    "Clip": lambda r, x, a: r.clip(x[0], [*x[1:], a.get("min"), a.get("max")][:2]),
+    "Conv": lambda r, x, a: r.convolution(x, a),
+    "Div": lambda r, x, a: r.times(x[0], x[1], divides=True),
+    "Dropout": lambda r, x, a: r.dropout(x),
+    "Gemm": lambda r, x, a: r.gemm(x, a),
+    "GlobalAveragePool": lambda r, x, a: r.mean(x[0], a),
+    "GlobalMaxPool": lambda r, x, a: r.max_pool(x[0], a),
+    "Identity": lambda r, x, a: int(x[0]),
+    "LeakyRelu": lambda r, x, a: r.leaky(x[0], np.float32(a.get("alpha", 0.01))),
+    "LogSoftmax": lambda r, x, a: r.softmax("LogSoftmax", x[0], a),
+    "MatMul": lambda r, x, a: r.product(x[0], x[1]),
+    "MaxPool": lambda r, x, a: r.max_pool(x[0], a),
+    "Mul": lambda r, x, a: r.times(x[0], x[1]),
+    "Neg": lambda r, x, a: r.times(x[0], -1.0),
+    "PRelu": lambda r, x, a: r.leaky(x[0], x[1]),
+    "ReduceMean": lambda r, x, a: r.reduced(x, a, True),
+    "ReduceSum": lambda r, x, a: r.reduced(x, a, False),
+    "Relu": lambda r, x, a: r.unit("Relu", x[0]),
+    "Sigmoid": lambda r, x, a: r.unit("Sigmoid", x[0]),
+    "Softmax": lambda r, x, a: r.softmax("Softmax", x[0], a),
+    "Sub": lambda r, x, a: r.plus(x[0], x[1], -1.0),
+    "Sum": lambda r, x, a: functools.reduce(r.plus, sorted(x, key=_is_constant)),
+    "Tanh": lambda r, x, a: r.unit("Tanh", x[0]),
+}
+
+
+def _is_constant(value: Any) -> bool:
+    return not isinstance(value, int)
+
+
+def _known(condition: Any, what: str) -> None:
+    need(condition, f"operator {what} is not known to this checker")
+
+
+def _weight(value: Any) -> Array:
+    """A constant that takes part in arithmetic."""
+    held = np.asarray(value, np.float64)
+    need(np.isfinite(held), "a weight of the network is not a finite number")
+    return held
+
+
+def _weighted(weight: Array, axes: Any) -> Attributes:
+    """Of sums of products with weights along these axes; those that are 0 do not count."""
+    terms = int((weight != 0).sum(axes).max(initial=1))
+    return {"terms": terms, "starts_sum": True, "factor": abs(weight).max(initial=1.0)}
+
+
+def _placed(places: Array, size: int) -> Chain:
+    """Entries at these places of a value, and 0 elsewhere."""
+    index = np.full(size, -1)
+    index[places] = np.arange(len(places))
+    return gathered(index, len(places))

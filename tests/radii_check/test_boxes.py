@@ -1,0 +1,158 @@
+"""Proofs by splits of inputs, and the lines around smooth units that they rest on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from handmade import digest, packed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, numpy_helper
+
+from radii_check import check
+from radii_check._bounds import curve_lines
+from radii_check._network import Numbers
+
+Array = np.ndarray[Any, Any]
+KINDS = ("Relu", "Tanh", "Sigmoid", "LeakyRelu")
+
+
+def model_of(kind: str, weights: list[Array]) -> bytes:
+    """Two layers with units of a kind between them."""
+    names = ("w0", "b0", "w1", "b1")
+    stored = [
+        numpy_helper.from_array(w.astype(np.float32), n)
+        for w, n in zip(weights, names, strict=True)
+    ]
+    nodes = [
+        helper.make_node("Gemm", ["x", "w0", "b0"], ["z"], transB=1),
+        helper.make_node(kind, ["z"], ["v"]),
+        helper.make_node("Gemm", ["v", "w1", "b1"], ["y"], transB=1),
+    ]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, weights[0].shape[1]])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
+    graph = helper.make_graph(nodes, "smooth", inputs, outputs, stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    return bytes(model.SerializeToString(deterministic=True))
+
+
+def function_of(kind: str, weights: list[Array], x: Array) -> Array:
+    z = x @ weights[0].T + weights[1]
+    value = {
+        "Relu": np.maximum(z, 0),
+        "LeakyRelu": np.where(z < 0, np.float32(0.01) * z, z),
+        "Tanh": np.tanh(z),
+        "Sigmoid": 1 / (1 + np.exp(-z)),
+    }[kind]
+    return np.asarray(value @ weights[2].T + weights[3])
+
+
+def halved(low: Array, high: Array, depth: int) -> dict[str, Any]:
+    """All axes in turn, each cut in the middle."""
+    found: dict[str, list[Any]] = {"parent": [-1], "axis": [0], "cut": [0.0], "side": [0]}
+
+    def split(node: int, low: Array, high: Array, left: int) -> None:
+        if not left:
+            return
+        axis = int(np.argmax(high - low))
+        cut = float((low[axis] + high[axis]) / 2)
+        for side in (-1, 1):
+            number = len(found["parent"])
+            for name, value in zip(found, (node, axis, cut, side), strict=True):
+                found[name].append(value)
+            lower, upper = low.copy(), high.copy()
+            (upper if side < 0 else lower)[axis] = cut
+            split(number, lower, upper, left - 1)
+
+    split(0, low, high, depth)
+    return found
+
+
+def certificate(
+    model: bytes, x: Array, eps: float, label: int, arithmetic: str, depth: int
+) -> bytes:
+    claim = {
+        "network": digest(model),
+        "norm": "linf",
+        "eps": eps,
+        "requirement": {"kind": "one-to-any", "label": label},
+        "arithmetic": arithmetic,
+    }
+    arrays = {"input": x, "low": np.full(len(x), -3.0), "high": np.full(len(x), 3.0)}
+    return packed(claim, "boxes", arrays | halved(x - eps, x + eps, depth))
+
+
+def example(kind: str, seed: int) -> tuple[list[Array], bytes, Array, int]:
+    rng = np.random.default_rng(seed)
+    shapes = ((4, 2), (4,), (3, 4), (3,))
+    weights = [np.float32(rng.normal(0, 1, shape)).astype(float) for shape in shapes]
+    x = np.float32(rng.uniform(-1, 1, 2)).astype(float)
+    return weights, model_of(kind, weights), x, int(function_of(kind, weights, x[None])[0].argmax())
+
+
+@pytest.mark.parametrize("arithmetic", ["real", "float"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_finer_boxes_prove_no_less_and_nothing_false(kind: str, arithmetic: str) -> None:
+    proven, true = {0: 0, 4: 0}, 0
+    for seed in range(4):
+        weights, model, x, label = example(kind, seed)
+        grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 81)] * 2), -1).reshape(-1, 2)
+        for eps in 0.05 * 1.3 ** np.arange(12):
+            outputs = function_of(kind, weights, np.clip(x + eps * grid, -3, 3))
+            rivals = np.delete(outputs, label, axis=1).max(1)
+            is_broken = bool((outputs[:, label] <= rivals).any())
+            true += not is_broken
+            for depth in proven:
+                content = certificate(model, x, float(eps), label, arithmetic, depth)
+                report = check(content, model)
+                assert not (report.accepted and is_broken)
+                proven[depth] += report.accepted
+    assert 0 < proven[0] <= proven[4]
+    assert proven[4] > 0.9 * true
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_balls_agree(kind: str) -> None:
+    _, model, x, label = example(kind, 1)
+    for eps in (0.02, 0.1, 0.5):
+        content = certificate(model, x, eps, label, "float", 2)
+        float64, exact = check(content, model), check(content, model, exact=True)
+        assert float64.accepted == exact.accepted
+        assert float64.smallest_margin <= exact.smallest_margin + 1e-12
+
+
+def test_a_missing_box_is_noticed() -> None:
+    _, model, x, label = example("Tanh", 1)
+    claim_eps = 0.02
+    arrays = halved(x - claim_eps, x + claim_eps, 2)
+    cut = {name: held[:-1] for name, held in arrays.items()}
+    whole = {"input": x, "low": np.full(2, -3.0), "high": np.full(2, 3.0)}
+    claim = {
+        "network": digest(model),
+        "norm": "linf",
+        "eps": claim_eps,
+        "requirement": {"kind": "one-to-any", "label": label},
+        "arithmetic": "real",
+    }
+    assert check(packed(claim, "boxes", whole | arrays), model).accepted
+    assert not check(packed(claim, "boxes", whole | cut), model).accepted
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    middle=st.floats(-40, 40),
+    width=st.floats(0, 60) | st.floats(0, 1e-6),
+    kind=st.sampled_from(["Tanh", "Sigmoid"]),
+)
+def test_lines_hold(middle: float, width: float, kind: str) -> None:
+    num = Numbers()
+    low, high = np.array([[middle - width]]), np.array([[middle + width]])
+    (below, above, least, most), bottom, top = curve_lines(kind, low, high, num)
+    z = np.linspace(low[0, 0], high[0, 0], 501)
+    value = np.tanh(z) if kind == "Tanh" else 1 / (1 + np.exp(-z))
+    assert np.all(below[0, 0] * z + least[0, 0] <= value + 1e-15)
+    assert np.all(above[0, 0] * z + most[0, 0] >= value - 1e-15)
+    assert bottom[0, 0] <= value.min() + 1e-15
+    assert top[0, 0] >= value.max() - 1e-15
