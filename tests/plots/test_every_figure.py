@@ -179,7 +179,7 @@ def digits() -> Distribution:
     data = radii.datasets.load("digits", split="test").first(3)
     return Distribution.union(
         radii.robustness_distribution(
-            demo.load_network(name), data, grid="0.05:0.6:0.05", jobs=1
+            demo.load_network(name), data, grid="0.05:0.6:0.05", jobs=0
         ).labelled(network=name)
         for name in ("mlp-standard", "mlp-adversarial")
     )

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from radii.distributions import Distribution
+from radii.distributions import Counterexample, Distribution
 from radii.errors import DataError
 from radii.plots import (
-    Counterexample,
     as_picture,
     box_summaries,
     draw_boxes,
@@ -146,7 +145,7 @@ def test_pictures_from_every_layout() -> None:
 def test_counterexamples_stand_below_their_input() -> None:
     picture = np.zeros((8, 8))
     examples = [
-        Counterexample(network, index, "3", picture, picture, "8", 0.125)
+        Counterexample(network, index, 3, 8, picture, picture, 0.125)
         for network in ("a", "b")
         for index in (4, 7, 9)
     ]

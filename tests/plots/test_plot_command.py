@@ -38,7 +38,9 @@ def test_a_folder_of_figures(results: Path, tmp_path: Path) -> None:
     words = ["--kind", "box,classes", "--format", "pdf,png", "--width", "column"]
     assert main(["plot", str(results), *words, "-o", str(tmp_path / "f")]) == 0
     names = {path.name for path in (tmp_path / "f").iterdir()}
-    assert names == {"box.pdf", "box.png", "classes.pdf", "classes.png"}
+    assert names == {
+        f"{kind}.{end}" for kind in ("box", "classes") for end in ("pdf", "png", "txt")
+    }
 
 
 @pytest.mark.parametrize("kind", ["robust-accuracy", "security"])

@@ -112,8 +112,8 @@ class Served:
 
 
 @contextmanager
-def serving(*places: Path, port: int = 0) -> Iterator[Served]:
-    server = LiveServer(places, Gate(TOKEN, "127.0.0.1"), port)
+def serving(*places: Path, port: int = 0, experiments: Path | None = None) -> Iterator[Served]:
+    server = LiveServer(places, Gate(TOKEN, "127.0.0.1"), port, experiments=experiments)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:

@@ -136,7 +136,7 @@ def test_a_run_from_its_start_to_its_end(
         wait_for(page, "finished")
         assert done(page) == COUNT
         shown = page.locator("#accuracy .name")
-        wait_until(lambda: shown.all_inner_texts() == [f"{NAME}.onnx"])
+        wait_until(lambda: shown.all_inner_texts() == [NAME])
         assert page.locator("img").count() == 0
 
 

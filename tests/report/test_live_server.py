@@ -26,6 +26,7 @@ def always_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert READ_SECONDS > 0
     monkeypatch.setattr("radii.report._live.READ_SECONDS", 0.0)
     monkeypatch.setattr("radii.report._live.WALK_SECONDS", 0.0)
+    monkeypatch.setattr("radii.report._live.WALK_REST_FACTOR", 0.0)
     monkeypatch.setattr("radii.report._server.REST_FACTOR", 0.0)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from made_experiments import STANDARD, write_experiment
-from test_report_page import BROWSER, PHONE, Opened, browser, open_page, table
+from opened_pages import BROWSER, PHONE, Opened, browser, open_page, table
 
 from conftest import dense_model
 from radii.ensembles import EnsembleStudy, Point

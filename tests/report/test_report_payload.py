@@ -7,18 +7,22 @@ import math
 import re
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from made_experiments import HOSTILE, ROBUST, STANDARD, Known, picture, write_experiment
+from scipy.stats import ks_2samp
 
 from radii.cli import main
-from radii.distributions import Distribution
+from radii.distributions import Distribution, fit_all
 from radii.errors import StoreError
-from radii.report import Payload, make_payload, render_page
+from radii.report import Payload, make_payload, payload_of, render_page
 from radii.report._findings import ranking
 from radii.report._page import json_in_script
-from radii.report._pictures import PackedArrays
+from radii.report._pictures import PackedArrays, feature_names, flat_input
+from radii.results import read_store
+from radii.store import StoredSettings
 from radii.verdicts import FLOAT
 
 NUMPY = {"Float64Array": "<f8", "Float32Array": "<f4", "Int32Array": "<i4", "Uint32Array": "<u4"}
@@ -135,13 +139,13 @@ def test_summary_is_computed(experiment: Path) -> None:
 def test_arithmetics_are_told(tmp_path: Path) -> None:
     mixed = [Known(0.1, 0.2, arithmetic=FLOAT), Known(0.1, 0.2), Known(0.0, 0.0)]
     exact = [Known(0.1, 0.2, arithmetic=FLOAT)] * 3
-    place = write_experiment(tmp_path / "run", {"mixed": mixed, "exact": exact}, arithmetic="float")
+    place = write_experiment(tmp_path / "run", {"mixed": mixed, "exact": exact}, arithmetic="real")
     payload = make_payload([place])
     rows, facts = arrays(payload, "columns"), payload.facts
     scopes = [facts["scopes"][code] for code in rows["arithmetic"]]
     assert scopes == ["for floating point", "in real arithmetic", "", *["for floating point"] * 3]
     assert [network["arithmetic"] for network in facts["networks"]] == ["real", "float"]
-    assert facts["experiments"][0]["arithmetic"] == "float"
+    assert facts["experiments"][0]["arithmetic"] == "real"
     assert "Proofs hold in real arithmetic, 4 of 5 also for floating point." in facts["summary"]
 
 
@@ -266,3 +270,63 @@ def test_results_without_an_answer_are_noted(experiment: Path, tmp_path: Path) -
     (note,) = (note for note in facts["notes"] if "no answer" in note)
     assert "(a 2)" in note and "leave them out" in note
     assert "2 have no proof either" in " ".join(facts["summary"])
+
+
+def test_named_features_are_no_pixels(tmp_path: Path) -> None:
+    named = SimpleNamespace(features=None, feature_names=("age", "income"))
+    assert feature_names(named) == {"names": ["age", "income"], "scales": [1.0, 1.0]}
+    scaled = SimpleNamespace(features=SimpleNamespace(names=("age",), scale=np.array([5.0])))
+    assert feature_names(scaled) == {"names": ["age"], "scales": [5.0]}
+    assert feature_names(StoredSettings()) is None
+    square = np.full(64, 0.25)
+    assert flat_input(square, 0, 1)[0] == [8, 8, 1]
+    shape, values = flat_input(square, 0, 1, is_named=True)
+    assert shape == [64]
+    assert np.array_equal(values, square)
+
+
+def test_tests_between_networks_are_those_of_scipy(experiment: Path) -> None:
+    (told,) = make_payload([experiment]).facts["tests"]
+    right = [pair for pair in zip(STANDARD, ROBUST, strict=True) if pair[0].upper != 0]
+    lower = [[known.lower for known in side] for side in zip(*right, strict=True)]
+    expected = ks_2samp(*lower, method="exact")
+    assert told["statistic"] == pytest.approx(expected.statistic)
+    assert told["adjusted"] == pytest.approx(expected.pvalue), "one test needs no correction"
+    assert 0 < told["permutation"] <= 1
+    assert HOSTILE in told["verdict"]
+
+
+def test_classes_are_compared_as_scipy_does(tmp_path: Path) -> None:
+    brackets = [Known(0.01 * (1 + place), 0.011 * (1 + place)) for place in range(12)]
+    place = write_experiment(tmp_path / "run", {"net": brackets})
+    (told,) = make_payload([place]).facts["class_tests"]
+    statistics = np.array(told["statistics"], float)
+    of_class = [[known.lower for known in brackets[label::3]] for label in range(3)]
+    assert told["classes"] == [0, 1, 2]
+    assert np.isnan(np.diag(statistics)).all()
+    assert np.array_equal(np.nan_to_num(statistics), np.nan_to_num(statistics).T)
+    assert statistics[0, 2] == pytest.approx(ks_2samp(of_class[0], of_class[2]).statistic)
+    assert told["sides"] == "", "there is no training to speak of"
+
+
+def test_fits_are_those_of_distributions(experiment: Path) -> None:
+    facts = make_payload([experiment]).facts
+    part = Distribution.from_store(experiment).by_network()["standard"]
+    told = [one for one in facts["fits"] if one["network"] == "standard"]
+    known = fit_all(part)
+    assert [one["family"] for one in told] == [one.family for one in known]
+    assert [one["aic"] for one in told] == pytest.approx([one.aic for one in known])
+    assert [one["is_best"] for one in told] == [True, False, False, False]
+    eps = np.linspace(0, facts["eps"]["top"], len(told[0]["broken"]))
+    assert told[0]["broken"] == pytest.approx(known[0].broken(eps).tolist())
+
+
+def test_a_live_payload_has_no_slow_statistics(experiment: Path) -> None:
+    facts = payload_of([read_store(experiment)], picture_bytes=None).facts
+    assert not {"tests", "fits", "class_tests"} & set(facts)
+
+
+def test_nothing_to_compare_is_no_error(tmp_path: Path) -> None:
+    place = write_experiment(tmp_path / "run", {"net": [Known(0.0, 0.0)] * 3})
+    facts = make_payload([place]).facts
+    assert (facts["tests"], facts["class_tests"], facts["fits"]) == ([], [], [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from radii.plots._boxes import BoxSummary, box_summaries, draw_boxes, draw_gaps, gap_summaries
+from radii.plots._captions import CAPTIONS, FigureSource, caption
 from radii.plots._classes import (
     ClassTable,
     SpreadCurve,
@@ -15,7 +16,12 @@ from radii.plots._classes import (
     spread_curves,
     target_tables,
 )
-from radii.plots._counterexamples import Counterexample, as_picture, draw_counterexamples
+from radii.plots._counterexamples import (
+    FEWEST_PIXELS,
+    as_picture,
+    draw_counterexamples,
+    is_picture,
+)
 from radii.plots._curves import (
     ConstraintCurve,
     EcdfCurve,
@@ -25,6 +31,7 @@ from radii.plots._curves import (
     constraint_curves,
     draw_constraints,
     draw_ecdf,
+    draw_ecdf_panels,
     draw_leads,
     draw_robust_accuracy,
     draw_run_times,
@@ -37,9 +44,11 @@ from radii.plots._fits import (
     QuantilePoints,
     draw_fits,
     draw_qq,
+    draw_samples,
     fitted_groups,
     qq_points,
 )
+from radii.plots._latex import ADDED_SPACE, latex_row, latex_table, latex_text
 from radii.plots._matrices import draw_ks_matrix, ks_matrices
 from radii.plots._pairs import (
     Claims,
@@ -61,14 +70,17 @@ from radii.plots._studies import (
 from radii.plots._style import COLUMN_WIDTH, TEXT_WIDTH, save_figure
 
 __all__ = [
+    "ADDED_SPACE",
+    "CAPTIONS",
     "COLUMN_WIDTH",
+    "FEWEST_PIXELS",
     "TEXT_WIDTH",
     "BoxSummary",
     "Claims",
     "ClassTable",
     "ConstraintCurve",
-    "Counterexample",
     "EcdfCurve",
+    "FigureSource",
     "FittedGroup",
     "Metric",
     "QuantilePoints",
@@ -79,6 +91,7 @@ __all__ = [
     "TradeoffPoint",
     "as_picture",
     "box_summaries",
+    "caption",
     "claims_of",
     "class_table",
     "constraint_curves",
@@ -92,6 +105,7 @@ __all__ = [
     "draw_correlations",
     "draw_counterexamples",
     "draw_ecdf",
+    "draw_ecdf_panels",
     "draw_fairness",
     "draw_fits",
     "draw_gaps",
@@ -103,13 +117,18 @@ __all__ = [
     "draw_repetition",
     "draw_robust_accuracy",
     "draw_run_times",
+    "draw_samples",
     "draw_scatter",
     "draw_targets",
     "draw_tradeoff",
     "ecdf_curves",
     "fitted_groups",
     "gap_summaries",
+    "is_picture",
     "ks_matrices",
+    "latex_row",
+    "latex_table",
+    "latex_text",
     "qq_points",
     "robust_accuracy_curves",
     "run_times",

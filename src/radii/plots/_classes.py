@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from radii.distributions import Distribution, class_curves, class_gains, closest_targets, fairness
 from radii.errors import DataError, InputError
@@ -38,12 +39,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassTable:
-    """A number for each row and column; NaN where there is no input. `name` is the network's."""
+    """A number for each row and column; NaN where there is no input. `name` is the network's.
+
+    `counts` says of how many inputs each number is.
+    """
 
     name: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: Float64
+    counts: npt.NDArray[np.int64]
+
+    def row_names(self) -> list[str]:
+        """The rows with their number of inputs, such as `3 (n = 28–30)`."""
+        names = []
+        for row, counts in zip(self.rows, self.counts, strict=True):
+            low, high = int(counts.min()), int(counts.max())
+            names.append(f"{row} (n = {low if low == high else f'{low}–{high}'})")
+        return names
 
 
 def class_table(distribution: Distribution, eps: float | None = None) -> ClassTable:
@@ -56,10 +69,12 @@ def class_table(distribution: Distribution, eps: float | None = None) -> ClassTa
         raise missing_group("class")
     networks = distribution.networks
     values = np.full((len(labels), len(networks)), np.nan)
+    counts = np.zeros(values.shape, np.int64)
     for (network, label), part in distribution.group_by("network", "class").items():
         if label is not None:
-            values[labels.index(label), networks.index(network)] = _number(part, eps)
-    return ClassTable("", tuple(map(str, labels)), networks, values)
+            place = labels.index(label), networks.index(network)
+            values[place], counts[place] = _number(part, eps), _count(part, eps)
+    return ClassTable("", tuple(map(str, labels)), networks, values, counts)
 
 
 def target_tables(distribution: Distribution, eps: float | None = None) -> list[ClassTable]:
@@ -78,11 +93,13 @@ def target_tables(distribution: Distribution, eps: float | None = None) -> list[
     tables = []
     for name, part in chosen.by_network().items():
         values = np.full((len(labels), len(targets)), np.nan)
+        counts = np.zeros(values.shape, np.int64)
         for (label, target), cell in part.group_by("class", "target").items():
             if label is not None:
-                values[labels.index(label), targets.index(target)] = _number(cell, eps)
+                place = labels.index(label), targets.index(target)
+                values[place], counts[place] = _number(cell, eps), _count(cell, eps)
         rows, columns = tuple(map(str, labels)), tuple(map(str, targets))
-        tables.append(ClassTable(name, rows, columns, values))
+        tables.append(ClassTable(name, rows, columns, values, counts))
     return tables
 
 
@@ -92,6 +109,11 @@ def _number(part: Distribution, eps: float | None) -> float:
     if not np.any(part.holds & ~part.is_unsolved):
         return float("nan")
     return part.correctly_classified().solved().median()[0]
+
+
+def _count(part: Distribution, eps: float | None) -> int:
+    """How many inputs `_number` is of: all, or those with a radius and an answer."""
+    return len(part) if eps is not None else int(np.sum(part.holds & ~part.is_unsolved))
 
 
 def _title_of_medians(what: str, distribution: Distribution) -> str:
@@ -105,11 +127,13 @@ def draw_classes(
 ) -> Figure:
     """The proven median radius, or robust recall at `eps`, by class (rows) and network (columns).
 
-    Results without any answer have no part in medians; for recall they are not proven.
+    Behind each class, n is how many inputs its numbers are of. Results without any answer have no
+    part in medians; for recall they are not proven.
     """
     table = class_table(distribution, eps)
     figure, axes = new_figure(width, 1.35 + 0.21 * len(table.rows))
     _draw_table(axes, table, _limits([table], eps), 3 if eps is None else 2)
+    axes.set_yticks(range(len(table.rows)), table.row_names())
     axes.set_ylabel("class")
     if eps is None:
         title = _title_of_medians("proven median radius", distribution)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from radii.distributions import Counterexample
 from radii.errors import DataError
 from radii.plots._style import blank_figure
 
@@ -19,21 +19,19 @@ if TYPE_CHECKING:
 
 Picture = npt.NDArray[np.floating]
 
+FEWEST_PIXELS = 49
+"""A flat input with fewer features is shown as numbers, even if it could be a square."""
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Counterexample:
-    """An input and the closest input known at which a network's property fails.
 
-    Pictures are in [0, 1], shaped (height, width) or (height, width, 3): see `as_picture`.
-    """
-
-    network: str
-    index: int
-    label: str
-    original: Picture
-    broken: Picture
-    seen_as: str
-    distance: float
+def is_picture(values: npt.NDArray[np.floating]) -> bool:
+    """Whether an input is shown as a picture: `as_picture` takes it, and it is no short list."""
+    if max(np.squeeze(values).shape, default=1) == values.size < FEWEST_PIXELS:
+        return False
+    try:
+        as_picture(values)
+    except DataError:
+        return False
+    return True
 
 
 def as_picture(values: npt.NDArray[np.floating], low: float = 0.0, high: float = 1.0) -> Picture:
@@ -63,11 +61,11 @@ def draw_counterexamples(examples: Sequence[Counterexample]) -> Figure:
     axes = figure.add_subplot()
     for column, index in enumerate(indices):
         first = next(example for example in examples if example.index == index)
-        _show(axes, 0, column, first.original, first.label)
+        _show(axes, 0, column, as_picture(first.input, *first.pixel_range), str(first.label))
     for example in examples:
         row, column = networks.index(example.network) + 1, indices.index(example.index)
-        caption = f"→ {example.seen_as},  {example.distance:.3f}"
-        _show(axes, row, column, example.broken, caption)
+        caption = f"→ {example.witness_class},  {example.distance:.3f}"
+        _show(axes, row, column, as_picture(example.counterexample, *example.pixel_range), caption)
     for row, name in enumerate(["input", *networks]):
         axes.text(-0.1, _top(row) + 0.5, name, ha="right", va="center", fontsize=8)
     axes.set_xlim(-0.05, len(indices))

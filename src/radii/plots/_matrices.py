@@ -14,9 +14,11 @@ from radii.distributions import Distribution, KsMatrix, ks_matrix
 from radii.errors import DataError, InputError
 from radii.plots._style import (
     LABEL_SIZE,
+    PAGE_HEIGHT,
     SMALL_SIZE,
     TEXT_WIDTH,
     TICK_SIZE,
+    TINY_SIZE,
     groups_of,
     left_out_text,
     missing_group,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 UNKNOWN_COLOUR = "#eeeeee"
 """The ground of cells about which nothing is known."""
+PLURALS = {"class": "classes", "network": "networks", "target": "targets"}
 CELL_COLOURS = {
     "differ (Holm)": ("#0072B2", "white"),
     "differ (one test)": ("#9ecbe8", "black"),
@@ -150,6 +153,37 @@ def ks_matrices(
     return matrices
 
 
+CELL_SIDE, WIDE_CELL_SIDE, SMALLEST_CELL_SIDE, LOWEST_CELL_SIDE = 0.3, 0.22, 0.16, 0.12
+"""Inches. A cell is so wide; its number needs so much, in tiny letters so much; and is so high."""
+
+
+def ks_title(distribution: Distribution, by: str) -> str:
+    """What the cells are; which triangle is of which inputs only where there are two kinds."""
+    splits = sorted({str(name) for name in np.unique(distribution.column("split"))})
+    if "test" in splits and len(splits) > 1:
+        return "KS statistic; training below the diagonal, testing above"
+    of_inputs = {"train": ", training inputs", "test": ", testing inputs"}.get(splits[0], "")
+    return f"KS statistic of every two {PLURALS.get(by, by)}{of_inputs if len(splits) == 1 else ''}"
+
+
+def _panel_size(count: int, size: int, names: float, width: float) -> tuple[float, float, float]:
+    """Width and height of a panel, and the width of a cell: as large as one page allows, in inches.
+
+    `names` is the room that names take beside and below the cells. Where even the smallest cells
+    do not fit on a page, the figure is longer than one.
+    """
+    around, across = names + 0.3, 1
+    while True:
+        cell = min(CELL_SIDE, (width / across - names) / size)
+        room = (PAGE_HEIGHT - 1.1) / -(-count // across) - around
+        high = 0.7 * max(cell, WIDE_CELL_SIDE) * size
+        is_last = across == count or (width / (across + 1) - names) / size < SMALLEST_CELL_SIDE
+        if high <= room or is_last:
+            high = min(high, max(room, LOWEST_CELL_SIDE * size))
+            return min(width / across, names + CELL_SIDE * size), around + high, cell
+        across += 1
+
+
 def draw_ks_matrix(
     distribution: Distribution,
     by: str = "class",
@@ -161,9 +195,10 @@ def draw_ks_matrix(
     """The largest distance between the proven radii's distributions, for every pair of groups.
 
     Training inputs are compared below the diagonal, testing inputs above it, and training with
-    testing on it. Blue cells differ after Holm's correction over the matrix. Pale ones differ only
-    if each test is taken alone, as in the paper; yellow ones are not shown to differ. Results
-    without any answer have no value to test; the title counts them.
+    testing on it; inputs of one kind fill one triangle. Blue cells differ after Holm's correction
+    over the matrix. Pale ones differ only if each test is taken alone, as in the paper; yellow ones
+    are not shown to differ. Results without any answer have no value to test; the title counts
+    them. The figure fits a page where it can.
     """
     from matplotlib.patches import Patch
 
@@ -171,18 +206,18 @@ def draw_ks_matrix(
     size = max(len(matrix.keys) for matrix in matrices.values())
     longest = max(len(shortened(str(key))) for matrix in matrices.values() for key in matrix.keys)
     names = 0.4 + 0.045 * longest
-    cell = 0.3 if size <= 12 else 0.22
+    panel_width, panel_height, cell = _panel_size(len(matrices), size, names, width)
     figure, axes = new_panels(
         [shortened(name) for name in matrices],
         width=width,
-        panel_width=min(width, names + cell * size),
-        panel_height=names + 0.3 + 0.7 * cell * size,
+        panel_width=panel_width,
+        panel_height=panel_height,
         x_label=by,
         y_label=by,
     )
     for panel, matrix in zip(axes, matrices.values(), strict=True):
-        _draw_cells(panel, matrix, level)
-    title = "KS statistic; training below the diagonal, testing above"
+        _draw_cells(panel, matrix, level, SMALL_SIZE if cell >= WIDE_CELL_SIDE else TINY_SIZE)
+    title = ks_title(distribution, by)
     left_out = left_out_text(sum(sum(matrix.left_out) for matrix in matrices.values()))
     handles = [Patch(facecolor=ground, label=name) for name, (ground, _) in CELL_COLOURS.items()]
     figure.set_figheight(figure.get_figheight() + (0.5 if left_out else 0.35))
@@ -201,7 +236,7 @@ def draw_ks_matrix(
     return figure
 
 
-def _draw_cells(axes: Axes, matrix: KsMatrix, level: float) -> None:
+def _draw_cells(axes: Axes, matrix: KsMatrix, level: float, letters: float) -> None:
     from matplotlib.colors import ListedColormap
 
     adjusted, alone = matrix.differ(level), matrix.differ(level, is_adjusted=False)
@@ -226,7 +261,7 @@ def _draw_cells(axes: Axes, matrix: KsMatrix, level: float) -> None:
             short(float(matrix.statistics[row, column]), 2),
             ha="center",
             va="center",
-            fontsize=SMALL_SIZE,
+            fontsize=letters,
             color=inks[int(kinds[row, column])],
             in_layout=False,
         )

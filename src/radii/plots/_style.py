@@ -44,7 +44,10 @@ COLOURS = (
 DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)))
 """Line styles that go with the colours, so that a print without colour can be read."""
 
-LABEL_SIZE, TICK_SIZE, SMALL_SIZE = 9, 8, 7
+PAGE_HEIGHT = 8.5
+"""Inches: the text of a page, less some lines for a caption."""
+
+LABEL_SIZE, TICK_SIZE, SMALL_SIZE, TINY_SIZE = 9, 8, 7, 5
 """Points. Figures are drawn at the size they are printed at, so these are what readers see."""
 
 EMBEDDED_TRUETYPE = 42

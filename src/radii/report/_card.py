@@ -15,16 +15,19 @@ from radii.distributions import (
     fairness,
     is_unsearched,
     over_targets,
+    proof_checks,
     proof_scope,
+    proof_statuses,
     quality,
     robust_accuracy_interval,
+    were_checked,
     why_unsearched,
 )
 from radii.errors import DataError
 from radii.report._findings import known_interval
 from radii.results import Run
 from radii.terminal import plain
-from radii.verdicts import REAL
+from radii.verdicts import REAL, ProofStatus
 
 NORM_SENTENCES = {
     "linf": "no value changes by more than eps",
@@ -184,6 +187,11 @@ def _limitations(part: Distribution, run: Run, level: float) -> Iterator[str]:
             "What is proven in real arithmetic holds for the network without rounding, which is "
             "not quite what runs."
         )
+    counts = proof_statuses(part) if were_checked(part) else {}
+    if believed := counts.get(ProofStatus.BELIEVED):
+        yield f"Lower bounds without a certificate, whose prover is believed: {believed}."
+    if refused := counts.get(ProofStatus.FAILED):
+        yield f"Lower bounds whose certificate the checker REFUSED: {refused}."
     if _is_published(part):
         yield "Inputs that are misclassified were not published: accuracy is not known."
     yield from (_sentence(_inline(note)) for note in run.notes)
@@ -198,8 +206,8 @@ def _method(part: Distribution, run: Run) -> Iterator[str]:
     yield f"Settings: {', '.join(settings)}."
     yield f"Data: {_inline(run.settings.source)}."
     yield f"Network: fingerprint {_inline(part.column('fingerprint')[0])}."
-    if scope := proof_scope(part):
-        yield f"{scope[0].upper()}{scope[1:]}."
+    for clause in filter(None, (proof_scope(part), _inline(proof_checks(part)))):
+        yield f"{clause[0].upper()}{clause[1:]}."
     own = [record for record in run.records if record.facts.network == part.networks[0]]
     counts = Counter(result.author for record in own for result in record.results)
     answers = (f"{_inline(author)} ({count})" for author, count in sorted(counts.items()))

@@ -8,8 +8,16 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 import numpy as np
 
-from radii.distributions import Distribution, dkw_half_width, inputs_with_radius, proof_scope
+from radii.distributions import (
+    Distribution,
+    dkw_half_width,
+    inputs_with_radius,
+    proof_checks,
+    proof_scope,
+    proof_statuses,
+)
 from radii.results import Run
+from radii.verdicts import ProofStatus
 
 
 def finding_sentences(distribution: Distribution, *, eps: float) -> list[str]:
@@ -142,6 +150,7 @@ def notes(runs: Sequence[Run]) -> list[str]:
     """What a reader must know before comparing, and what importing files found."""
     sentences = [note for run in runs for note in run.notes]
     sentences += [sentence for run in runs for sentence in _without_answer(run)]
+    sentences += [sentence for run in runs for sentence in _refused(run)]
     for name, why in (
         ("norm", "their radii cannot be compared"),
         ("property", "their radii answer different questions"),
@@ -170,6 +179,15 @@ def _without_answer(run: Run) -> list[str]:
         f"({counts}). Boxes, points of pairs and correlations leave them out; shares and medians "
         "count them as intervals from 0 to infinity."
     ]
+
+
+def _refused(run: Run) -> list[str]:
+    """Bounds whose proof a checker does not accept."""
+    count = proof_statuses(Distribution.from_run(run)).get(ProofStatus.FAILED, 0)
+    if not count:
+        return []
+    proofs = "A proof" if count == 1 else f"{count:,} proofs"
+    return [f"{run.place}: {proofs} of its lower bounds failed the check of its certificate."]
 
 
 def _subject_sentence(runs: Sequence[Run], counted: Distribution) -> str:
@@ -210,9 +228,9 @@ def _first_to_break(measured: Distribution) -> list[str]:
 
 
 def _scope(measured: Distribution) -> list[str]:
-    """Which numbers the proofs speak of."""
-    said = proof_scope(measured)
-    return [f"{said[0].upper()}{said[1:]}."] if said else []
+    """Which numbers the proofs speak of, and who has checked them."""
+    said = filter(None, (proof_scope(measured), proof_checks(measured)))
+    return [f"{clause[0].upper()}{clause[1:]}." for clause in said]
 
 
 def _confidence(counted: Distribution) -> str:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-import datetime
+import dataclasses
 import hashlib
 import math
 import os
 import threading
 import time
 from bisect import bisect_right
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from radii import search
 from radii.errors import InputError, StoreError
+from radii.report._progress import RunProgress
 from radii.results import FollowedStore, Run
-from radii.search import QuestionKind, Search
-from radii.store import STORE_FILE, PauseFlag, Record, StoredResult, StoredSettings, written_since
-from radii.verdicts import Verdict
+from radii.store import (
+    ENSEMBLE_FILE,
+    STORE_FILE,
+    PauseFlag,
+    Record,
+    StoredResult,
+    StoredSettings,
+    written_since,
+)
+
+if TYPE_CHECKING:
+    from radii.ensembles import EnsembleResults
 
 SEARCH_DEPTH = 6
 """How far below a served directory experiments are looked for."""
@@ -43,11 +51,11 @@ def check_places(places: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(place.resolve() for place in places))
 
 
-def find_experiments(roots: Sequence[Path]) -> list[ExperimentFolder]:
-    """In the order of the directories, then by name."""
+def find_experiments(roots: Sequence[Path], store_file: str = STORE_FILE) -> list[ExperimentFolder]:
+    """In the order of the directories, then by name. Ensembles have a store of another name."""
     found: dict[Path, ExperimentFolder] = {}
     for root in roots:
-        for place in _below(root):
+        for place in _below(root, store_file):
             if place not in found:
                 found[place] = ExperimentFolder(
                     _id(place), _name(place, root, len(roots) > 1), place
@@ -55,7 +63,7 @@ def find_experiments(roots: Sequence[Path]) -> list[ExperimentFolder]:
     return list(found.values())
 
 
-def _below(root: Path) -> list[Path]:
+def _below(root: Path, store_file: str) -> list[Path]:
     """Links are not followed: neither to directories nor to a store."""
     places = []
     for folder, folders, files in os.walk(root):
@@ -64,7 +72,7 @@ def _below(root: Path) -> list[Path]:
         folders[:] = (
             [] if depth >= SEARCH_DEPTH else sorted(f for f in folders if not f.startswith("."))
         )
-        if STORE_FILE in files and not (place / STORE_FILE).is_symlink():
+        if store_file in files and not (place / store_file).is_symlink():
             places.append(place)
     return places
 
@@ -79,89 +87,6 @@ def _name(place: Path, root: Path, has_others: bool) -> str:
     return os.fsencode(shown).decode("utf-8", "replace")
 
 
-# How far a run is, how long it may still take, and what went wrong: from its answers alone.
-
-
-FAILED_VERDICTS = (Verdict.TIMEOUT, Verdict.MEMOUT, Verdict.ERROR)
-LATEST_EVENTS = 50
-"""How many of the latest failures, disagreements and answers are told."""
-
-RATE_WINDOW = 60
-"""How many of the latest instances that ended say how fast it goes."""
-
-FEWEST_FINISHED = 3
-"""With fewer, nothing is said about the time that is left."""
-
-
-class RunProgress:
-    """Follows answers as they come; an instance is done when its search has no question left."""
-
-    def __init__(self, followed: FollowedStore) -> None:
-        self._followed = followed
-        self._searches = _searches(followed.settings, len(followed.records))
-        self._spent = [0.0] * len(self._searches)
-        self._is_done = [False] * len(self._searches)
-        self._budget = followed.settings.budget or math.inf
-        self._ends: deque[float] = deque(maxlen=RATE_WINDOW)
-        self.done = 0
-        self.queries = 0
-        self.failure_count = 0
-        self.failures: deque[StoredResult] = deque(maxlen=LATEST_EVENTS)
-        self.latest: deque[StoredResult] = deque(maxlen=LATEST_EVENTS)
-
-    def take_in(self, answers: Iterable[StoredResult]) -> None:
-        """Answers in the order in which they were reported."""
-        for answer in answers:
-            row = self._followed.row_of(answer)
-            asked = self._searches[row]
-            if asked is not None:
-                asked.tell(answer.question, answer.result)
-            self._spent[row] += answer.result.own_seconds
-            if answer.question.kind is not QuestionKind.REPLAY:
-                self.queries += 1
-                self.latest.append(answer)
-            if answer.result.verdict in FAILED_VERDICTS:
-                self.failure_count += 1
-                self.failures.append(answer)
-            self._end(row, asked, answer)
-
-    def _end(self, row: int, asked: Search | None, answer: StoredResult) -> None:
-        if self._is_done[row]:
-            return
-        is_over = asked is None or asked.next_question() is None
-        if is_over or self._spent[row] >= self._budget:
-            self._is_done[row] = True
-            self.done += 1
-            if answer.question.kind is not QuestionKind.REPLAY:  # misclassified inputs take no time
-                self._ends.append(_seconds(answer.ended_at))
-
-    def seconds_left(self, *, since: float, now: float) -> float | None:
-        """At the pace of the latest instances that ended after `since`; None: too early to say.
-
-        Both are seconds since 1970.
-        """
-        ends = sorted(end for end in self._ends if end >= since)
-        if len(ends) < FEWEST_FINISHED:
-            return None
-        pace = (ends[-1] - ends[0]) / (len(ends) - 1)
-        waited = (now - ends[0]) / len(ends)  # grows while nothing ends
-        return (len(self._is_done) - self.done) * max(pace, waited)
-
-
-def _searches(settings: StoredSettings, count: int) -> list[Search | None]:
-    """The searches as the run makes them; None where a store does not say which."""
-    name, grid = settings.search, settings.grid
-    if not name or grid is None:
-        return [None] * count
-    k, cuts = settings.k, settings.cuts
-    seconds = settings.budget or settings.timeout or math.inf
-    return [search.make(name, grid, k=k, cuts=cuts, seconds=seconds) for _ in range(count)]
-
-
-def _seconds(moment: str) -> float:
-    return datetime.datetime.fromisoformat(moment).timestamp()
-
-
 # What the page is told about every experiment, read anew when it asks: nothing runs by itself.
 
 
@@ -174,11 +99,19 @@ READ_SECONDS = 0.5
 WALK_SECONDS = 3.0
 """Seconds between two walks through the directories; slow ones are walked less often."""
 
+WALK_REST_FACTOR = 20.0
+"""A walk that took t seconds is not repeated for this many times t: at most 5 % of the time."""
+
 UNWATCHED_SECONDS = 0.3
 """Seconds a request may spend on experiments that nobody looks at."""
 
 LATEST_ANSWERS = 12
 """How many of the latest answers are told."""
+
+LATEST_SITTINGS = 20
+"""How many of the latest sittings of an experiment are told."""
+
+ASKED_SETTINGS = ("source", "norm", "property", "grid", "search", "verifier", "timeout", "budget")
 
 ADVICE = {
     "paused": "Nothing is asked until it is resumed.",
@@ -196,7 +129,11 @@ class WatchedExperiment:
         self._log: list[tuple[int, int]] = []  # number of each answer, and its row
         self._followed: FollowedStore | None = None
         self._progress: RunProgress | None = None
-        self._sums: dict[str, Any] = {"total": 0, "done": 0, "queries": 0, "failure_count": 0}
+        self._sums: dict[str, Any] = {
+            **dict.fromkeys(("total", "done", "queries", "failure_count"), 0),
+            "sittings": [],
+            "asked": "",
+        }
         self._read_at = -math.inf
         self._read_state: object = None
 
@@ -228,6 +165,8 @@ class WatchedExperiment:
             "done": self._progress.done,
             "queries": self._progress.queries,
             "failure_count": self._progress.failure_count,
+            "sittings": [one.told() for one in self._progress.sittings[-LATEST_SITTINGS:]],
+            "asked": asked_text(followed.settings),
         }
 
     def glance(self) -> None:
@@ -350,6 +289,48 @@ class WatchedExperiment:
         return {**subject, "number": answer.number, "text": text}
 
 
+def asked_text(settings: StoredSettings) -> str:
+    """What an experiment asked, in a line."""
+    named = ((name, settings.text_of(name)) for name in ASKED_SETTINGS)
+    return ", ".join(
+        f"{name} {value:g} s" if name in ("timeout", "budget") else str(value)
+        for name, value in named
+        if value is not None
+    )
+
+
+class WatchedEnsemble:
+    """The directory of an ensemble; read when it is shown."""
+
+    def __init__(self, found: ExperimentFolder) -> None:
+        self.found = found
+        self.problem = ""
+        self._read: tuple[str, EnsembleResults] | None = None
+
+    @property
+    def revision(self) -> str:
+        """Changes whenever a run writes."""
+        size, moment = _size_and_time(self.found.place / ENSEMBLE_FILE)
+        return f"{self.found.id}:{size}:{moment:.6f}"
+
+    def results(self) -> EnsembleResults | None:
+        """What it keeps, read anew only after a change; while a run writes, what was read last."""
+        from radii.ensembles import read_ensemble_results  # which brings PyTorch
+
+        revision = self.revision
+        if self._read is None or self._read[0] != revision:
+            try:
+                self._read = revision, read_ensemble_results(self.found.place)
+                self.problem = ""
+            except InputError as error:
+                self.problem = str(error)
+        return None if self._read is None else self._read[1]
+
+    def told(self, *, is_shown: bool) -> dict[str, Any]:
+        told = {"id": self.found.id, "name": self.found.name, "advice": self.problem}
+        return {**told, "is_shown": is_shown}
+
+
 class ExperimentWatcher:
     """All experiments below the served directories. Safe to ask from several threads."""
 
@@ -357,6 +338,7 @@ class ExperimentWatcher:
         self.roots = tuple(roots)
         self.lock = threading.RLock()
         self._watched: dict[str, WatchedExperiment] = {}
+        self._ensembles: dict[str, WatchedEnsemble] = {}
         self._look_at = -math.inf
 
     def state(self, wanted: Sequence[str], seen: SeenAnswers) -> dict[str, Any]:
@@ -373,9 +355,14 @@ class ExperimentWatcher:
                 if one in shown:
                     entry |= one.details(*seen.get(one.found.id, ("none", 0)))
                 told.append(entry)
+            ensembles = self.chosen_ensembles(wanted)
+            revisions = [one.revision for one in shown] + [one.revision for one in ensembles]
             return {
                 "experiments": told,
-                "revision": ";".join(filter(None, (one.revision for one in shown))),
+                "ensembles": [
+                    one.told(is_shown=one in ensembles) for one in self._ensembles.values()
+                ],
+                "revision": ";".join(filter(None, revisions)),
                 "places": [str(root) for root in self.roots],
             }
 
@@ -387,8 +374,17 @@ class ExperimentWatcher:
         if wanted:
             return [self._watched[id_] for id_ in dict.fromkeys(wanted) if id_ in self._watched]
         named = [one for one in self._watched.values() if one.found.place in self.roots]
+        if self.chosen_ensembles(()) and not named:
+            return []
         newest = sorted(self._watched.values(), key=lambda one: one.changed_at)[-1:]
         return named or newest
+
+    def chosen_ensembles(self, wanted: Sequence[str]) -> list[WatchedEnsemble]:
+        """The ensembles of these ids; without any, those whose directories were named."""
+        known = self._ensembles.values()
+        if wanted:
+            return [one for one in known if one.found.id in wanted]
+        return [one for one in known if one.found.place in self.roots]
 
     def set_paused(self, id_: str, is_paused: bool) -> None:
         """Ask a run to pause, or let it go on."""
@@ -410,8 +406,13 @@ class ExperimentWatcher:
         self._watched = {
             id_: self._watched.get(id_) or WatchedExperiment(one) for id_, one in found.items()
         }
+        games = {f"e{one.id}": one for one in find_experiments(self.roots, ENSEMBLE_FILE)}
+        self._ensembles = {
+            id_: self._ensembles.get(id_) or WatchedEnsemble(dataclasses.replace(one, id=id_))
+            for id_, one in games.items()
+        }
         ended = time.monotonic()
-        self._look_at = ended + max(WALK_SECONDS, 20 * (ended - began))
+        self._look_at = ended + max(WALK_SECONDS, WALK_REST_FACTOR * (ended - began))
 
     def _glance_at_others(self, shown: Sequence[WatchedExperiment]) -> None:
         began = time.monotonic()

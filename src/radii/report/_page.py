@@ -7,6 +7,7 @@ import hashlib
 import html
 import importlib.util
 import json
+import re
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
@@ -16,11 +17,14 @@ from radii.report._payload import Payload
 
 PAGE_SCRIPTS = (
     *("dom", "data", "state", "tables", "cloud", "charts"),
-    *("overview", "curves", "points", "pairs", "classes", "targets", "quality"),
-    *("pictures", "detail", "ensembles"),
+    *("overview", "curves", "gallery", "points", "pairs", "classes", "targets", "statistics"),
+    *("quality", "pictures", "detail", "ensembles"),
 )
-LIVE_SCRIPTS = ("live", "runs", "closing")
+LIVE_SCRIPTS = ("live", "runs", "starts", "closing")
 """In this order, `main` last, they make one script; each uses what others define."""
+
+_LICENCE_OR_ADDRESS = re.compile(r"(/\*!.*?\*/)|https?://(?!www\.w3\.org/)", re.DOTALL)
+"""Names of XML namespaces begin with www.w3.org; nothing is ever asked of them."""
 
 
 def render_page(payload: Payload) -> str:
@@ -106,4 +110,14 @@ def _plotly() -> str:
     if found is None or not found.submodule_search_locations:
         raise DataError("a report needs the package 'plotly': pip install 'plotly>=6'")
     root = Path(next(iter(found.submodule_search_locations)))
-    return (root / "package_data" / "plotly.min.js").read_text("utf-8")
+    return without_addresses((root / "package_data" / "plotly.min.js").read_text("utf-8"))
+
+
+def without_addresses(code: str) -> str:
+    """A script whose addresses lead nowhere; its licences stay as they are.
+
+    Plotly knows places for maps, fonts and a cloud to which charts are uploaded. The policy forbids
+    requests, but no policy forbids to open a window: whatever a later Plotly offers, it has no
+    address to go to.
+    """
+    return _LICENCE_OR_ADDRESS.sub(lambda found: found[1] or "about:blank#", code)

@@ -11,7 +11,6 @@ import datetime
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +20,24 @@ import radii
 from radii.distributions import (
     Distribution,
     dkw_half_width,
-    dominance,
     over_targets,
     quality,
     ranked_arithmetics,
-    spearman_matrix,
     weakest_arithmetic,
 )
 from radii.errors import DataError, StoreError
 from radii.report._ensembles import ensemble_objects, ensemble_sentences
 from radii.report._findings import are_comparable, notes, summary_sentences
-from radii.report._pictures import PackedArrays, pack_pictures
-from radii.results import NO_NUMBER, Run, read, read_store, with_distinct_names
+from radii.report._pictures import PackedArrays, feature_names, pack_pictures
+from radii.report._proofs import add_proofs
+from radii.report._statistics import (
+    class_test_objects,
+    correlation_rows,
+    fit_objects,
+    pair_objects,
+    test_objects,
+)
+from radii.results import NO_NUMBER, Run, read, read_parts, with_distinct_names
 from radii.store import ENSEMBLE_FILE, STORE_FILE, SearchStep
 from radii.verdicts import Arithmetic
 
@@ -78,14 +83,16 @@ def read_places(places: Sequence[Path]) -> tuple[list[Run], list[EnsembleResults
         seen.add(place.resolve())
     ensembles = [place for place in places if (place / ENSEMBLE_FILE).is_file()]
     others = [place for place in places if place not in ensembles or (place / STORE_FILE).is_file()]
-    return with_distinct_names([_read(place) for place in others]), _read_ensembles(ensembles)
+    runs = [run for place in others for run in _read(place)]
+    return with_distinct_names(runs), _read_ensembles(ensembles)
 
 
-def _read(place: Path) -> Run:
+def _read(place: Path) -> list[Run]:
+    """Brackets of several questions in one place are runs of their own."""
     if not place.is_file():
-        return read_store(place)
+        return read_parts(place)
     run = read(place)
-    return dataclasses.replace(run, notes=(*run.notes, *_caveats(run)))
+    return [dataclasses.replace(run, notes=(*run.notes, *_caveats(run)))]
 
 
 def _caveats(run: Run) -> list[str]:
@@ -109,11 +116,20 @@ def _read_ensembles(places: Sequence[Path]) -> list[EnsembleResults]:
 
 
 def make_payload(
-    places: Sequence[Path], *, title: str = "", picture_bytes: int = PICTURE_BYTES
+    places: Sequence[Path],
+    *,
+    title: str = "",
+    own_notes: Sequence[str] = (),
+    picture_bytes: int = PICTURE_BYTES,
 ) -> Payload:
-    """Read directories of experiments and ensembles, or files of published results, for a page."""
+    """Read directories of experiments and ensembles, or files of published results, for a page.
+
+    `own_notes` are paragraphs of one's own, which the page shows below its first sentence.
+    """
     runs, ensembles = read_places(places)
-    return payload_of(runs, ensembles=ensembles, title=title, picture_bytes=picture_bytes)
+    return payload_of(
+        runs, ensembles=ensembles, title=title, own_notes=own_notes, picture_bytes=picture_bytes
+    )
 
 
 def payload_of(
@@ -121,12 +137,13 @@ def payload_of(
     *,
     ensembles: Sequence[EnsembleResults] = (),
     title: str = "",
+    own_notes: Sequence[str] = (),
     picture_bytes: int | None = PICTURE_BYTES,
 ) -> Payload:
     """The payload of what is read already.
 
-    Without `picture_bytes` it has no pictures, and the page asks for those of an input when it
-    shows it: see `pictures_of`.
+    Without `picture_bytes` it has neither pictures nor tests and fits: it is for a live page, which
+    asks for the pictures of an input when it shows it (see `pictures_of`).
     """
     columns = PackedArrays()
     if runs:
@@ -144,6 +161,7 @@ def payload_of(
         "ensembles": objects,
         "summary": [*facts["summary"], *ensemble_sentences(ensembles)],
         "notes": [*facts["notes"], *ensemble_notes],
+        "own_notes": list(own_notes),
         "level": LEVEL,
         "has_pictures": picture_bytes is not None,
         "arrays": {"columns": columns.contents, "pictures": pictures.contents},
@@ -161,6 +179,7 @@ def _add_experiments(
     pictures = pack_pictures(runs, inputs, limit=picture_bytes or 0)
     _add_rows(columns, measured, inputs)
     scopes = _add_arithmetics(columns, measured)
+    checks = add_proofs(columns, runs, measured)
     _add_counted(columns, counted, measured.networks)
     tables = _add_histories(columns, runs)
     columns.add("input_at", pictures.input_at, "i4")
@@ -169,22 +188,52 @@ def _add_experiments(
     columns.add("difference_at", pictures.difference_at, "i4")
     columns.add("difference_scale", pictures.difference_scale, "f4")
     note = "" if picture_bytes is None else pictures.note(picture_bytes)
+    axis = _eps_axis(runs, counted)
     return pictures.block, {
         "experiments": [_experiment(run) for run in runs],
         "networks": _networks(runs, counted),
         "classes": sorted({*measured.labels, *_class_numbers(measured)}),
-        "eps": _eps_axis(runs, counted),
+        "eps": axis,
         "summary": summary_sentences(runs, measured, counted),
         "notes": [*notes(runs), *target_notes, *([note] if note else [])],
         "disagreements": _disagreements(runs),
-        "pairs": _pairs(counted) if are_comparable(runs) else [],
-        "correlations": _correlations(runs, measured),
+        "pairs": pair_objects(counted, LEVEL) if are_comparable(runs) else [],
+        "correlations": correlation_rows(measured) if _have_same_data(runs) else [],
+        **({} if picture_bytes is None else _statistics(runs, counted, axis["top"])),
         "scopes": scopes,
+        "checks": checks,
         "has_targets": bool(np.any(measured.column("target") != NO_NUMBER)),
         "targets_are_become": _are_become(measured),
         "shapes": pictures.shapes,
+        "features": _features(runs),
+        "class_names": _class_names(runs),
         **tables,
     }
+
+
+def _statistics(runs: Sequence[Run], counted: Distribution, top: float) -> dict[str, Any]:
+    """What takes seconds, and so is not on a live page, which is made again and again."""
+    return {
+        "tests": test_objects(counted) if are_comparable(runs) else [],
+        "class_tests": class_test_objects(counted),
+        "fits": fit_objects(counted, top),
+    }
+
+
+def _have_same_data(runs: Sequence[Run]) -> bool:
+    return len({run.settings.source for run in runs}) == 1
+
+
+def _features(runs: Sequence[Run]) -> dict[str, Any] | None:
+    """Names and scales of the features, where all runs have the same."""
+    first, *others = [feature_names(run.settings) for run in runs]
+    return first if all(other == first for other in others) else None
+
+
+def _class_names(runs: Sequence[Run]) -> list[str]:
+    """The data's words for labels 0, 1, ..., where all runs have the same."""
+    first, *others = [run.settings.class_names for run in runs]
+    return list(first) if all(other == first for other in others) else []
 
 
 def _are_become(measured: Distribution) -> bool:
@@ -324,29 +373,6 @@ def _class_margins(part: Distribution) -> dict[str, float]:
     sizes = {label: len(of) for label, of in part.group_by("class").items() if label is not None}
     each = 1 - (1 - LEVEL) / max(1, len(sizes))
     return {str(label): dkw_half_width(size, each) for label, size in sizes.items()}
-
-
-def _pairs(counted: Distribution) -> list[dict[str, str]]:
-    """Who is more robust where, for every two networks: on these inputs, and with confidence."""
-    parts = counted.by_network()
-    return [
-        {
-            "a": one,
-            "b": two,
-            "here": str(dominance(parts[one], parts[two])),
-            "everywhere": str(dominance(parts[one], parts[two], level=LEVEL)),
-        }
-        for one, two in combinations(parts, 2)
-    ]
-
-
-def _correlations(runs: Sequence[Run], measured: Distribution) -> list[list[float | None]]:
-    """Spearman's, where all networks were measured on the same data; else none."""
-    same_data = len({run.settings.source for run in runs}) == 1
-    if len(measured.networks) < 2 or not same_data:
-        return []
-    matrix = spearman_matrix(measured).coefficients
-    return [[_finite_or_none(value) for value in row] for row in matrix]
 
 
 def _disagreements(runs: Sequence[Run]) -> list[dict[str, Any]]:

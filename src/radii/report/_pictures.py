@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import DataError
-from radii.plots import as_picture
+from radii.plots import FEWEST_PIXELS, as_picture
 from radii.results import Run
 from radii.store import Record, Store
 
@@ -59,9 +59,6 @@ class PackedArrays:
 
 # Inputs and what breaks them, small enough for a page: a byte a pixel, each input once.
 
-
-FEWEST_PIXELS = 49
-"""A flat input with fewer features is shown as numbers, even if it could be a square."""
 
 DIFFERENCE_LEVELS = 127
 """Differences are rounded to this many steps on each side of zero, relative to the largest."""
@@ -188,7 +185,7 @@ def _pack_input(
     for row in rows:
         record, (low, high) = readers.record(int(row))
         if packed.input_at[number] < 0:
-            shape, flat = flat_input(record.input, low, high)
+            shape, flat = flat_input(record.input, low, high, is_named=readers.is_named(int(row)))
             if shape not in packed.shapes:
                 packed.shapes.append(shape)
             packed.input_shape[number] = packed.shapes.index(shape)
@@ -205,9 +202,12 @@ def _pack_input(
         packed.difference_at[row] = data.append(name, flat)
 
 
-def flat_input(values: Array, low: float, high: float) -> tuple[list[int], npt.NDArray[np.generic]]:
-    """Its shape, as in `Pictures`, and its bytes or numbers."""
-    if max(np.squeeze(values).shape, default=1) == values.size < FEWEST_PIXELS:
+def flat_input(
+    values: Array, low: float, high: float, *, is_named: bool = False
+) -> tuple[list[int], npt.NDArray[np.generic]]:
+    """Its shape, as in `Pictures`, and its bytes or numbers; features with names are numbers."""
+    is_short = max(np.squeeze(values).shape, default=1) == values.size < FEWEST_PIXELS
+    if is_named or is_short:
         return [values.size], values.ravel().astype(np.float32)
     try:
         picture = _picture(values, low, high)
@@ -258,9 +258,24 @@ class _Readers:
         known = self._ranges[place]
         return record, known or (float(record.input.min()), float(record.input.max()))
 
+    def is_named(self, row: int) -> bool:
+        """Whether the features of the row's input have names: they are then no pixels."""
+        place = int(np.searchsorted(self._starts, row, side="right")) - 1
+        return feature_names(self._runs[place].settings) is not None
+
     def close(self) -> None:
         for store in self._stores.values():
             store.close()
+
+
+def feature_names(settings: object) -> dict[str, list[Any]] | None:
+    """Names and scales of a run's features; None where its store does not tell."""
+    known = getattr(settings, "features", None)
+    names = getattr(settings, "feature_names", ()) if known is None else known.names
+    if not names:
+        return None
+    scales = np.ones(len(names)) if known is None else known.scale
+    return {"names": list(names), "scales": [float(scale) for scale in scales]}
 
 
 def pixel_range(domains: Iterable[object]) -> tuple[float, float] | None:

@@ -22,6 +22,7 @@ from radii.report._access import Gate, Refusal
 from radii.report._live import ExperimentWatcher, check_places
 from radii.report._page import render_live_page
 from radii.report._payload import Payload, payload_of, pictures_of
+from radii.report._starts import ExperimentStarter
 from radii.results import Run, with_distinct_names
 from radii.terminal import say
 
@@ -74,17 +75,20 @@ class Snapshots:
 
     def _latest(self, wanted: tuple[str, ...]) -> Snapshot:
         shown = [one for one in self._watch.chosen(wanted) if one.revision]
-        revision = ";".join(one.revision for one in shown)
+        ensembles = self._watch.chosen_ensembles(wanted)
+        revisions = [one.revision for one in shown] + [one.revision for one in ensembles]
+        revision = ";".join(revisions)
         for known in reversed(self._kept.values()):
             if known.wanted == wanted:
                 if known.revision == revision or time.monotonic() < known.next_at:
                     return known
                 break
-        if not shown:
-            raise StoreError("there is nothing to show yet")
         began = time.monotonic()
         runs = tuple(with_distinct_names([one.run() for one in shown]))
-        payload = payload_of(runs, picture_bytes=None)
+        results = [read for one in ensembles if (read := one.results()) is not None]
+        if not runs and not results:
+            raise StoreError("there is nothing to show yet")
+        payload = payload_of(runs, ensembles=results, picture_bytes=None)
         ended = time.monotonic()
         made = Snapshot(
             f"{self._start}-{next(self._numbers)}",
@@ -124,13 +128,21 @@ IDLE_SECONDS = 20.0
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Serves the live page of what is below `places` to whoever has the gate's token."""
+    """Serves the live page of what is below `places` to whoever has the gate's token.
+
+    With `experiments`, the page can start the experiment files below that folder; their results go
+    below the first of the places.
+    """
 
     daemon_threads = True
 
-    def __init__(self, places: Sequence[Path], gate: Gate, port: int) -> None:
+    def __init__(
+        self, places: Sequence[Path], gate: Gate, port: int, *, experiments: Path | None = None
+    ) -> None:
         self.gate = gate
-        self.watch = ExperimentWatcher(check_places(places))
+        roots = check_places(places)
+        self.watch = ExperimentWatcher(roots)
+        self.starter = None if experiments is None else ExperimentStarter(experiments, roots[0])
         self.snapshots = Snapshots(self.watch)
         self.address_family = socket.AF_INET6 if ":" in gate.host else socket.AF_INET
         super().__init__((gate.host, port), Handler)
@@ -148,6 +160,12 @@ class LiveServer(ThreadingHTTPServer):
         """The page and its policy: the same for everybody."""
         text, policy = render_live_page()
         return text.encode(), f"{policy}; frame-ancestors 'none'"
+
+    def server_close(self) -> None:
+        """Runs that the page started end with it."""
+        super().server_close()
+        if self.starter is not None:
+            self.starter.close()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A browser that went away is no error; anything else is told in a line."""
@@ -168,7 +186,10 @@ class Handler(BaseHTTPRequestHandler):
         self._answer({"/": self._page, **self._readings})
 
     def do_POST(self) -> None:
-        self._answer({"/pause": self._pause, "/resume": self._resume})
+        orders = {"/pause": self._pause, "/resume": self._resume}
+        if self.server.starter is not None:
+            orders |= {"/start": self._start, "/stop": self._stop}
+        self._answer(orders)
 
     def _answer(self, known: dict[str, Route]) -> None:
         target = self.server.gate.admit(self.path, self.headers)
@@ -213,6 +234,8 @@ class Handler(BaseHTTPRequestHandler):
             id_, generation, number = part.split(":")
             seen[id_] = (generation, int(number))
         told = self.server.watch.state(self._list("show"), seen)
+        starter = self.server.starter
+        told["files"] = None if starter is None else starter.told()
         return json.dumps(told, allow_nan=False, separators=(",", ":")).encode(), JSON
 
     def _pause(self) -> Response:
@@ -222,6 +245,20 @@ class Handler(BaseHTTPRequestHandler):
     def _resume(self) -> Response:
         self.server.watch.set_paused(self._text("experiment"), False)
         return b"resumed", TEXT
+
+    def _start(self) -> Response:
+        self._starter.start(self._text("file"))
+        return b"started", TEXT
+
+    def _stop(self) -> Response:
+        self._starter.stop(self._text("file"))
+        return b"asked to stop", TEXT
+
+    @property
+    def _starter(self) -> ExperimentStarter:
+        if self.server.starter is None:
+            raise StoreError("this server starts nothing: give radii serve --experiments DIR")
+        return self.server.starter
 
     def _text(self, name: str) -> str:
         return self._query.get(name, "")

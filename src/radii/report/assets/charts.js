@@ -32,26 +32,30 @@ window.addEventListener("beforeprint", () => [...waiting.keys()].forEach(drawNow
 
 const isNarrow = () => matchMedia("(max-width: 40rem)").matches;
 
-// `build` gives { data, layout, cloud? }; `cursor` is "x" or "xy": where eps is marked. The room is taken
-// before anything is drawn, so that nothing jumps when it is.
-function chart({ label, height, build, cursor = null, onPoint = null }) {
+// Plotly's own buttons lie over the chart, and one of them offers to upload it: the page has its own.
+const CHART_CONFIG = { responsive: true, displayModeBar: false, displaylogo: false, showSendToCloud: false, plotlyServerURL: "", scrollZoom: false };
+
+// `build` gives { data, layout, cloud? }; `key` explains lines and signs, and stands below;
+// `cursor` is "x" or "xy": where eps is marked. The room is taken before anything is drawn, so that
+// nothing jumps when it is.
+function chart({ label, height, build, cursor = null, onPoint = null, key = null }) {
   const plot = el("div", { class: "plot", style: { "min-height": `${height()}px` } });
   const marks = cursor ? [...cursor].map((axis) => el("div", { class: `eps-mark ${axis}`, "aria-hidden": "true" })) : [];
-  const frame = el("figure", { class: "chart", role: "group", "aria-label": label }, plot, ...marks);
+  const tools = chartTools(plot, label, key);
+  const frame = el("figure", { class: "chart", role: "group", "aria-label": label }, plot, ...marks, tools.element);
   const over = onPoint ? cloudOver(plot, frame, onPoint) : null;
   let isDrawn = false;
   let cloud = null;
-  const config = { responsive: true, displaylogo: false, scrollZoom: false,
-    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
-    toImageButtonOptions: { format: "svg", filename: "radii" } };
 
   function draw() {
     const { data, layout, cloud: points = null } = build();
     cloud = points;
     plot.style.minHeight = `${height()}px`;
-    Plotly.react(plot, data, { ...look(), height: height(), ...layout, xaxis: { ...axis(), ...layout.xaxis }, yaxis: { ...axis(), ...layout.yaxis } }, config);
+    Plotly.react(plot, data, { ...look(), height: height(), ...layout, xaxis: { ...axis(), ...layout.xaxis }, yaxis: { ...axis(), ...layout.yaxis } }, CHART_CONFIG);
+    tools.comeHome(!cloud);
     if (!isDrawn) {
       isDrawn = true;
+      plot.on("plotly_relayout", tools.update);
       plot.on("plotly_afterplot", () => { mark(); over?.draw(cloud); });
       if (onPoint) plot.on("plotly_click", (event) => {
         const found = event.points.find((point) => point.customdata !== undefined && point.customdata !== null);
@@ -85,6 +89,23 @@ function chart({ label, height, build, cursor = null, onPoint = null }) {
   return { element: frame, redraw: () => { if (isDrawn) draw(); } };
 }
 
+// Below the chart, where they cover nothing. Points on a canvas are no part of Plotly's picture.
+function chartTools(plot, label, key) {
+  let home = null;
+  const ranges = () => [plot._fullLayout.xaxis.range.slice(), plot._fullLayout.yaxis.range.slice()];
+  const back = el("button", { type: "button", class: "quiet", hidden: true,
+    onclick: () => Plotly.relayout(plot, { "xaxis.range": home[0].slice(), "yaxis.range": home[1].slice() }) }, "Whole range");
+  const save = el("button", { type: "button", class: "quiet", hidden: true, "aria-label": `Save as a picture: ${label}`,
+    onclick: () => Plotly.downloadImage(plot, { format: "svg", filename: "radii" }) }, "Save SVG");
+  const element = el("div", { class: "chart-tools" }, key, el("span", { class: "chart-buttons" }, back, save));
+  const update = () => {
+    const moved = ranges().flat().map((end, i) => Math.abs(end - home.flat()[i]));
+    back.hidden = Math.max(...moved) < 1e-9;
+  };
+  const comeHome = (isComplete) => { home = ranges(); save.hidden = !isComplete; back.hidden = true; };
+  return { element, update, comeHome };
+}
+
 function look() {
   return {
     paper_bgcolor: "rgba(0,0,0,0)",
@@ -94,7 +115,6 @@ function look() {
     showlegend: false,
     hovermode: "closest",
     hoverlabel: { bgcolor: token("--card"), bordercolor: token("--line"), font: { color: token("--ink"), size: 13 } },
-    modebar: { bgcolor: "rgba(0,0,0,0)", color: token("--muted"), activecolor: token("--accent") },
     dragmode: matchMedia("(pointer: coarse)").matches ? false : "zoom",
   };
 }

@@ -12,7 +12,7 @@ function classesSection(model) {
     cursor: "x",
     build: () => classMap(model, labels, chosen.network),
   });
-  const tell = () => told.replaceChildren(...shownNetworks(model).map((place) => el("p", {}, spreadSentence(model, place))));
+  const tell = () => told.replaceChildren(...shownNetworks(model).map((place) => el("p", {}, ...prose(spreadSentence(model, place), [model.networks[place].name]))));
   const tellNear = whenNear(told, tell);
   const update = () => { table.refresh(); tellNear(); };
   on("eps", update);

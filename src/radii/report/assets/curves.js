@@ -17,14 +17,16 @@ function stepsOf(sides, top) {
   return { x: [...edges, top], proven: [...proven, proven.at(-1)], open: [...open, open.at(-1)] };
 }
 
-function curvesSection(model) {
+function curveBlock(model) {
   const top = model.facts.eps.top;
   const steps = model.networks.map((_, place) => stepsOf(model.sides[place], top));
-  const chosen = remembered("curves", { isBroken: false, hasBand: model.networks.length <= 2 });
+  const chosen = remembered("curves", { isBroken: false, hasBand: model.networks.length <= 2, hasFit: false });
+  const key = el("ul", { class: "key" });
   const picture = chart({
     label: "Robust accuracy over epsilon, one band a network",
-    height: () => (isNarrow() ? 320 : 420),
+    height: () => (isNarrow() ? 300 : 370),
     cursor: "x",
+    key,
     build: () => ({
       data: shownNetworks(model).flatMap((place) => curveTraces(model, place, steps[place], chosen)),
       layout: {
@@ -34,19 +36,29 @@ function curvesSection(model) {
       },
     }),
   });
+  const redraw = () => { key.replaceChildren(...keyItems(chosen, model.facts.level)); picture.redraw(); };
+  redraw();
   on("shown", picture.redraw);
   const views = select("Show", [["kept", "robust accuracy"], ["broken", "share broken (ECDF of the radius)"]], chosen.isBroken ? "broken" : "kept", (value) => {
     chosen.isBroken = value === "broken";
     picture.redraw();
   });
-  const band = checkbox(`${100 * model.facts.level} % confidence band`, chosen.hasBand, (isOn) => { chosen.hasBand = isOn; picture.redraw(); });
-  return section("curves", "Robust accuracy over ε",
-    "Thick lines are what no counterexample has refuted, thin lines what is proven; the truth lies in the shade between."
-      + (matchMedia("(pointer: coarse)").matches ? "" : " Drag to zoom, double-click to return."),
-    el("div", { class: "row" }, views, band), legend(model), picture.element);
+  const band = checkbox(`${100 * model.facts.level} % confidence band`, chosen.hasBand, (isOn) => { chosen.hasBand = isOn; redraw(); });
+  const fit = model.facts.fits?.length
+    ? checkbox("best fit", chosen.hasFit, (isOn) => { chosen.hasFit = isOn; redraw(); }) : null;
+  return el("div", { id: "curves", class: "block" }, el("h3", {}, "Robust accuracy over ε"), legend(model), picture.element,
+    el("div", { class: "row" }, views, band, fit));
 }
 
-function curveTraces(model, place, steps, { isBroken, hasBand }) {
+// What thick and thin mean, as samples of the lines themselves.
+function keyItems({ hasBand, hasFit }, level) {
+  const items = [["thin", "thin: proven"], ["thick", "thick: not refuted"], ["shade", "between: open"]];
+  if (hasBand) items.push(["pale", `pale: ${100 * level} % confidence`]);
+  if (hasFit) items.push(["dotted", "dotted: best fit"]);
+  return items.map(([kind, text]) => el("li", {}, el("span", { class: `line ${kind}`, "aria-hidden": "true" }), text));
+}
+
+function curveTraces(model, place, steps, { isBroken, hasBand, hasFit = false }) {
   const network = model.networks[place];
   const colour = colourOf(place);
   const side = (values) => (isBroken ? values.map((v) => 1 - v) : values);
@@ -61,5 +73,6 @@ function curveTraces(model, place, steps, { isBroken, hasBand }) {
   traces.push(line(steps.proven, { line: shape(1, "solid") }));
   traces.push(line(steps.open, { line: shape(2.6, dashOf(place)), fill: "tonexty", fillcolor: faded(colour, 0.28), hoverinfo: undefined,
     hovertemplate: "%{text}", text: steps.x.map((_, i) => (isBroken ? shareText(1 - steps.open[i], 1 - steps.proven[i]) : shareText(steps.proven[i], steps.open[i]))) }));
+  if (hasFit) traces.push(...fitTraces(model, place, side));
   return traces;
 }

@@ -45,6 +45,9 @@ async function arraysOf(bytes, contents) {
   return arrays;
 }
 
+// What the data call a class; its number where they do not say.
+const classText = (model, number) => model.facts.class_names?.[number] ?? String(number);
+
 // Sorted sides of a set of brackets: how many are proven and not refuted at an eps is two searches.
 class Sides {
   constructor(lowers, uppers) {
@@ -128,15 +131,16 @@ async function picturesOfInput({ facts, rows }, input) {
   return arraysOf(bytesOf(told.data), told.contents);
 }
 
+// What tells inputs apart; where the inputs themselves are not known, their places do.
+function inputKey({ rows, networks }, row) {
+  return rows.input[row] < 0 ? `${networks[rows.network[row]].experiment}:${rows.position[row]}` : rows.input[row];
+}
+
 // Rows of the same input (and target), over all networks.
 function inputIndex(model) {
   const { rows } = model;
   const found = new Map();
-  const keyOf = (row) => {
-    const experiment = model.networks[rows.network[row]].experiment;
-    const input = rows.input[row] < 0 ? `${experiment}:${rows.position[row]}` : rows.input[row];
-    return `${input}|${rows.target[row]}`;
-  };
+  const keyOf = (row) => `${inputKey(model, row)}|${rows.target[row]}`;
   for (let row = 0; row < model.size; row++) {
     const key = keyOf(row);
     if (!found.has(key)) found.set(key, []);

@@ -18,14 +18,29 @@ function setUpDetail(model) {
   const dialog = byId("detail");
   const { signal } = state.life;
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); }, { signal });
-  dialog.addEventListener("close", () => { opened.order = null; history.replaceState(null, "", location.pathname + location.search); }, { signal });
+  dialog.addEventListener("close", () => {
+    opened.order = null;
+    if (location.hash.startsWith("#row-")) history.replaceState(null, "", location.pathname + location.search);
+  }, { signal });
   dialog.addEventListener("keydown", (event) => {
     const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (by && !["INPUT", "SELECT"].includes(event.target.tagName)) turnDetail(model, by);
   }, { signal });
   on("theme", () => { if (dialog.open) drawDetail(model, dialog, opened.row); });
+  window.addEventListener("hashchange", () => openAddressed(model), { signal });
+  openAddressed(model);
+}
+
+// What the address asks for, when the page opens and whenever it changes: a row, or a part of the page.
+function openAddressed(model) {
+  const dialog = byId("detail");
   const wanted = /^#row-(\d+)$/.exec(location.hash);
-  if (wanted && Number(wanted[1]) < model.size) openDetail(model, Number(wanted[1]));
+  if (wanted && Number(wanted[1]) < model.size) {
+    const row = Number(wanted[1]);
+    if (!dialog.open || opened.row !== row) openDetail(model, row);
+    return;
+  }
+  if (dialog.open) dialog.close();
 }
 
 function turnDetail(model, by) {
@@ -42,12 +57,12 @@ function drawDetail(model, dialog, row) {
     el("span", {}, `${whole(at + 1)} of ${whole(opened.order.length)}`),
     el("button", { type: "button", onclick: () => turnDetail(model, 1), disabled: at >= opened.order.length - 1, "aria-label": "Next instance" }, "→"),
     el("button", { type: "button", class: "close", onclick: () => dialog.close(), "aria-label": "Close" }, "Close ✕"));
-  const title = el("h2", { id: "detail-title" }, `Input ${rows.position[row]}, class ${rows.label[row]}`);
-  const subtitle = el("p", { class: "lead" }, `${network.name}${rows.target[row] >= 0 ? `, against class ${rows.target[row]}` : ""}`);
+  const title = el("h2", { id: "detail-title" }, `Input ${rows.position[row]}, class ${classText(model, rows.label[row])}`);
+  const subtitle = el("p", { class: "lead" }, `${network.name}${rows.target[row] >= 0 ? `, against class ${classText(model, rows.target[row])}` : ""}`);
   const pictures = el("div", { class: "pictures" });
   const others = el("div", { class: "others" });
   dialog.replaceChildren(bar, title, subtitle, el("p", { class: "verdict" }, detailSentence(model, row)),
-    bracketBar(model, row), pictures, historyTable(model, row), others);
+    bracketBar(model, row), proofLine(model, row), pictures, historyTable(model, row), others);
   model.pictures(row).then((arrays) => {
     if (opened.row !== row) return;
     pictures.replaceChildren(...inputPanels(model, arrays, row));
@@ -57,12 +72,12 @@ function drawDetail(model, dialog, row) {
 
 function detailSentence(model, row) {
   const { lower, upper, label, predicted, correct, witness_class: becomes } = model.rows;
-  if (upper[row] === 0) return correct[row] ? "The property fails at the input itself: its radius is 0." : `Misclassified as it stands: class ${label[row]} is seen as ${predicted[row]}. Its radius is 0.`;
+  if (upper[row] === 0) return correct[row] ? "The property fails at the input itself: its radius is 0." : `Misclassified as it stands: class ${classText(model, label[row])} is seen as ${classText(model, predicted[row])}. Its radius is 0.`;
   const { experiment } = model.networks[model.rows.network[row]];
   if (!model.facts.experiments[experiment].is_measured) return claimSentence(lower[row], upper[row]);
   const proven = lower[row] > 0 ? `Nothing within ${number(lower[row], 6)} breaks it: that is proven${scopeOf(model, row)}.` : "Nothing is proven about it yet.";
   if (!Number.isFinite(upper[row])) return `${proven} No counterexample is known.`;
-  const seen = becomes[row] >= 0 ? ` and is seen as ${becomes[row]}` : "";
+  const seen = becomes[row] >= 0 ? ` and is seen as ${classText(model, becomes[row])}` : "";
   return `${proven} A counterexample lies at distance ${number(upper[row], 6)}${seen}; it was replayed on ONNX Runtime.`;
 }
 
@@ -70,6 +85,29 @@ function detailSentence(model, row) {
 function scopeOf(model, row) {
   const scope = model.facts.scopes[model.rows.arithmetic[row]];
   return scope ? ` ${scope}` : "";
+}
+
+// What the proof rests on, in a run that keeps certificates: its size, and who has checked it.
+function proofLine(model, row) {
+  const { checks } = model.facts;
+  const status = checks?.status[model.rows.proof_status[row]];
+  if (!status) return null;
+  const told = (name) => model.rows[`proof_${name}`][row];
+  const checker = checks.checker[told("checker")];
+  const parts = Number.isNaN(told("nodes")) ? "" : `, ${whole(told("nodes"))} ${told("nodes") === 1 ? "node" : "nodes"} and ${whole(told("lemmas"))} lemmas`;
+  const size = `A certificate of ${bytesText(told("bytes"))}${parts}`;
+  const text = {
+    believed: `Its proof has no certificate: ${checker} is believed.`,
+    unchecked: `${size} shows it; nobody has checked it yet: radii check does.`,
+    checked: `${size} shows it, checked by ${checker} in ${number(told("seconds"), 2)} s.`,
+    failed: `${size} should show it, but ${checker} refused it: ${checks.reason[told("reason")]}.`,
+  }[status];
+  return el("p", { class: `proof ${status}` }, text);
+}
+
+function bytesText(size) {
+  if (size < 1000) return `${size} bytes`;
+  return size < 1e6 ? `${number(size / 1e3, 3)} kB` : `${number(size / 1e6, 3)} MB`;
 }
 
 // A file of published results only claims: nothing of it was proven or replayed here.
@@ -98,7 +136,7 @@ function historyTable(model, row) {
   const steps = [];
   for (let i = rows.history_start[row]; i < rows.history_start[row + 1]; i++) steps.push(i);
   if (!steps.length) return el("p", { class: "lead" }, "No questions are on record for this instance.");
-  const asked = { attack: (e) => `Attack within ${e}`, prove: (e) => `Prove at ${e}`, radius: (e) => `Prove as far as possible up to ${e}`, replay: () => "Run the input itself" };
+  const asked = { attack: (e) => `Attack within ${e}`, probe: (e) => `Quick attack and short proofs up to ${e}`, prove: (e) => `Prove at ${e}`, radius: (e) => `Prove as far as possible up to ${e}`, replay: () => "Run the input itself" };
   const evidence = (i) => {
     const parts = [];
     if (!Number.isNaN(rows.history_proof_eps[i])) parts.push(`proven up to ${number(rows.history_proof_eps[i], 6)}`);

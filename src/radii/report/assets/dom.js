@@ -62,6 +62,14 @@ function listed(names, most = 3) {
   return shown.length < 2 ? shown.join("") : `${shown.slice(0, -1).join(", ")} and ${shown.at(-1)}`;
 }
 
+// A sentence in which names, such as mlp-standard, are not broken at the end of a line.
+function prose(text, names) {
+  const short = names.filter((name) => name && name.length <= 24).sort((a, b) => b.length - a.length);
+  if (!short.length) return [text];
+  const escaped = short.map((name) => name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return text.split(new RegExp(`(${escaped.join("|")})`)).map((part, i) => (i % 2 ? el("span", { class: "whole" }, part) : part));
+}
+
 const whole = (value) => Math.round(value).toLocaleString("en");
 
 const duration = (seconds) => {
@@ -117,6 +125,7 @@ function whenNear(element, draw) {
 function forgetNear() {
   overdue.clear();
   near.disconnect();
+  sized.disconnect();
 }
 
 window.addEventListener("beforeprint", () => [...overdue.keys()].forEach(catchUp));

@@ -28,6 +28,9 @@ async function askOnce(panel, status) {
     takeIn(told);
     keepChoice(told);
     drawRuns(panel, told);
+    drawStarts(panel, told);
+    const waiting = byId("loading");
+    if (waiting && told.experiments.length) waiting.textContent = "Drawing what is known so far …";
     say(status, "");
     await refreshReport();
     return true;
@@ -63,7 +66,7 @@ function takeIn(told) {
 
 // What the server chose to show stays what is shown, also when another run begins.
 function keepChoice(told) {
-  const shown = told.experiments.filter((run) => run.is_shown).map((run) => run.id);
+  const shown = [...told.experiments, ...told.ensembles].filter((run) => run.is_shown).map((run) => run.id);
   const query = new URLSearchParams(location.search);
   if (!shown.length || query.has("show")) return;
   query.set("show", shown.join(","));
@@ -96,7 +99,7 @@ async function refreshReport() {
 }
 
 function sayWhyEmpty(told) {
-  const text = told.experiments.length ? "The chosen experiment has nothing to show yet." : `No experiment is in ${told.places.join(", ")} yet. Start one with radii run; it appears here by itself.`;
+  const text = told.experiments.length || told.ensembles.length ? "The chosen experiment has nothing to show yet." : `No experiment is in ${told.places.join(", ")} yet. Start one with radii run; it appears here by itself.`;
   const place = byId("loading");
   if (place && place.textContent !== text) place.textContent = text;
 }

@@ -1,4 +1,4 @@
-// First the sentences, then robust accuracy of every network at the chosen eps.
+// First one sentence, the curve and what breaks first; then robust accuracy of every network at eps.
 
 function alarmSection(model) {
   const told = model.facts.disagreements;
@@ -12,17 +12,28 @@ function alarmSection(model) {
     el("ul", {}, ...items), told.length > 50 ? el("p", {}, `… and ${whole(told.length - 50)} more.`) : null);
 }
 
-function summarySection(model) {
-  const live = el("p", { class: "live", id: "live", "aria-live": "polite" });
-  const sentences = el("div", { class: "sentences" }, ...model.facts.summary.map((text) => el("p", {}, text)));
-  const notes = model.facts.notes.length
-    ? el("ul", { class: "notes" }, ...model.facts.notes.map((text) => el("li", {}, text))) : null;
-  const update = () => { live.textContent = liveSentence(model); };
-  if (model.networks.length) {
-    on("eps", update);
-    update();
-  }
-  return section("summary", "Summary", null, model.networks.length ? live : null, sentences, notes);
+// The first screen. All other sentences fold away; notes, which warn, do not.
+function openingSection(model) {
+  const { summary, notes, own_notes } = model.facts;
+  const names = model.networks.map(({ name }) => name);
+  const sentences = el("div", { class: "sentences" }, ...summary.map((text) => el("p", {}, ...prose(text, names))));
+  const warnings = notes.length ? el("ul", { class: "notes", "aria-label": "Notes" }, ...notes.map((text) => el("li", {}, text))) : null;
+  const said = own_notes.length ? el("div", { class: "own-notes", role: "note" }, ...own_notes.map((text) => el("p", {}, text))) : null;
+  if (!model.networks.length) return section("summary", "Summary", null, said, sentences, warnings);
+  const live = el("p", { class: "live", id: "live", role: "heading", "aria-level": 2, "aria-live": "polite" });
+  const update = () => { live.replaceChildren(...prose(liveSentence(model), names)); };
+  on("eps", update);
+  update();
+  return el("section", { id: "summary", class: "card", "aria-label": "What was found" }, live, said,
+    el("div", { class: "opening" }, curveBlock(model), galleryBlock(model)),
+    warnings, folded("sentences", `${whole(summary.length)} more sentences: what was measured, how tight and how costly`, sentences));
+}
+
+// Open or not, it stays so when the page is drawn again.
+function folded(name, title, ...children) {
+  const view = remembered(`folded ${name}`, { isOpen: false });
+  const box = el("details", { class: "folded", open: view.isOpen, ontoggle: () => { view.isOpen = box.open; } }, el("summary", {}, title), ...children);
+  return box;
 }
 
 function liveSentence(model) {
@@ -52,9 +63,13 @@ function accuracySection(model) {
   on("theme", update);
   update();
   return section("accuracy", "Robust accuracy at ε",
-    "The share of all inputs that are right and stay so for every change up to ε: classified correctly, or with the property that was asked for. Solid is proven; hatched is neither proven nor refuted; what is missing has a counterexample.",
-    list, accuracyTable(model).element);
+    "The share of all inputs that are right and stay so for every change up to ε: classified correctly, or with the property that was asked for.",
+    barKey(), list, accuracyTable(model).element);
 }
+
+const barKey = () => el("ul", { class: "key" }, ...[
+  ["proven", "proven"], ["open-share", "neither proven nor refuted"], ["rest", "refuted by a counterexample"], ["tick", "accuracy without any change (ε = 0)"],
+].map(([kind, text]) => el("li", {}, el("span", { class: "bar sample", "aria-hidden": "true" }, el("span", { class: kind })), text)));
 
 function accuracyBar(model, network, place) {
   const proven = el("div", { class: "proven" });

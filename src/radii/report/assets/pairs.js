@@ -13,7 +13,7 @@ function pairsSection(model) {
     build: () => pairChart(model, chosen.a, chosen.b),
   });
   const update = () => { picture.redraw(); tell(); };
-  const tell = () => told.replaceChildren(...pairSentences(model, chosen.a, chosen.b).map((text) => el("p", {}, text)));
+  const tell = () => told.replaceChildren(...pairSentences(model, chosen.a, chosen.b).map((text) => el("p", {}, ...prose(text, model.networks.map(({ name }) => name)))));
   tell();
   const row = el("div", { class: "row" },
     select("Across", options, chosen.a, (value) => { chosen.a = Number(value); update(); }),

@@ -6,12 +6,12 @@ function inputPanels(model, arrays, row) {
   if (input < 0) return [];
   if (rows.input_at[input] < 0) return [el("p", { class: "lead" }, "The picture of this input is not in this page; its notes say why.")];
   const shape = facts.shapes[rows.input_shape[input]];
-  if (shape.length === 1) return [featureTable(model, arrays, row, shape[0])];
+  if (shape.length === 1) return [isSignal(shape) ? signalPanel(model, arrays, row, shape[0]) : null, featureTable(model, arrays, row, shape[0])].filter(Boolean);
   const becomes = rows.witness_class[row];
-  const panels = [panel("Input", `class ${rows.label[row]}`, inputPicture(model, arrays, row, shape), "input")];
+  const panels = [panel("Input", `class ${classText(model, rows.label[row])}`, inputPicture(model, arrays, row, shape), "input")];
   if (rows.difference_at[row] >= 0) {
     const scale = number(rows.difference_scale[row], 3);
-    panels.push(panel("Counterexample", becomes >= 0 ? `seen as ${becomes}` : "", brokenPicture(model, arrays, row, shape), "counterexample"));
+    panels.push(panel("Counterexample", becomes >= 0 ? `seen as ${classText(model, becomes)}` : "", brokenPicture(model, arrays, row, shape), "counterexample"));
     panels.push(panel("Difference", `−${scale} (blue) to +${scale} (orange)`, differencePicture(model, arrays, row, shape), "difference"));
   }
   return panels;
@@ -77,23 +77,58 @@ function paintDifference(pixels, at, shape) {
   });
 }
 
-function featureTable(model, arrays, row, size) {
+// --- inputs that are no pictures: the features that changed most, and a line where there are many
+
+const FEWEST_SIGNAL = 49;
+const isSignal = ([size, ...more]) => !more.length && size >= FEWEST_SIGNAL;
+const featureName = ({ facts }, k) => facts.features?.names[k] ?? `feature ${k}`;
+
+// { k, before, change } of every feature, those that changed most first: in units of their scales.
+function changedFeatures(model, arrays, row, size) {
   const { rows } = model;
   const at = rows.input_at[rows.input[row]];
   const from = rows.difference_at[row];
-  const change = (k) => (from < 0 ? 0 : arrays.values[from + k]);
-  const features = Array.from({ length: size }, (_, k) => k).sort((a, b) => Math.abs(change(b)) - Math.abs(change(a)));
+  const moved = ({ k, change }) => Math.abs(change) / (model.facts.features?.scales[k] || 1);
+  return Array.from({ length: size }, (_, k) => ({ k, before: arrays.values[at + k], change: from < 0 ? 0 : arrays.values[from + k] }))
+    .sort((a, b) => moved(b) - moved(a) || a.k - b.k);
+}
+
+// The input as a line, and the counterexample over it.
+function signalPicture(model, arrays, row, size) {
+  const [width, height] = [320, 120];
+  const canvas = el("canvas", { width: 2 * width, height: 2 * height, class: "signal" });
+  const features = changedFeatures(model, arrays, row, size).sort((a, b) => a.k - b.k);
+  const lines = [[features.map(({ before }) => before), token("--muted")]];
+  if (model.rows.difference_at[row] >= 0) lines.push([features.map(({ before, change }) => before + change), token("--refuted")]);
+  const values = lines.flatMap(([line]) => line);
+  const [low, high] = values.reduce(([least, most], value) => [Math.min(least, value), Math.max(most, value)], [Infinity, -Infinity]);
+  const context = canvas.getContext("2d");
+  context.scale(2, 2);
+  context.lineWidth = 1.6;
+  for (const [line, colour] of lines) {
+    context.strokeStyle = colour;
+    context.beginPath();
+    line.forEach((value, k) => context.lineTo(4 + ((width - 8) * k) / (size - 1), height - 6 - ((height - 12) * (value - low)) / (high - low || 1)));
+    context.stroke();
+  }
+  return canvas;
+}
+
+const signalPanel = (model, arrays, row, size) => panel("Input and counterexample", "grey is the input, orange what breaks it", signalPicture(model, arrays, row, size), "signal");
+
+function featureTable(model, arrays, row, size) {
+  const hasChange = model.rows.difference_at[row] >= 0;
   return dataTable({
     name: `features-${row}`,
     caption: "Features of the input and of its counterexample",
-    rows: features,
+    rows: changedFeatures(model, arrays, row, size),
     size: 12,
     columns: [
-      { title: "Feature", csv: "feature", value: (k) => k },
-      { title: "Input", csv: "input", value: (k) => arrays.values[at + k], text: (k) => number(arrays.values[at + k]) },
-      ...(from < 0 ? [] : [
-        { title: "Counterexample", csv: "counterexample", value: (k) => arrays.values[at + k] + change(k), text: (k) => number(arrays.values[at + k] + change(k)) },
-        { title: "Difference", csv: "difference", value: change, text: (k) => number(change(k)) }]),
+      { title: "Feature", csv: "feature", isText: Boolean(model.facts.features), value: ({ k }) => model.facts.features?.names[k] ?? k },
+      { title: "Input", csv: "input", value: ({ before }) => before, text: ({ before }) => number(before) },
+      ...(hasChange ? [
+        { title: "Counterexample", csv: "counterexample", value: ({ before, change }) => before + change, text: ({ before, change }) => number(before + change) },
+        { title: "Difference", csv: "difference", value: ({ change }) => change, text: ({ change }) => number(change) }] : []),
     ],
   }).element;
 }
@@ -110,7 +145,7 @@ function otherNetworks(model, arrays, row) {
     return el("button", { type: "button", class: "other", "aria-current": other === row ? "true" : null, onclick: () => openDetail(model, other) },
       hasPicture ? brokenPicture(model, arrays, other, facts.shapes[rows.input_shape[input]]) : el("div", { class: "blank" }, rows.upper[other] === 0 ? "wrong as it stands" : "no picture"),
       el("b", {}, networks[rows.network[other]].name),
-      el("span", {}, `${bracketText(rows.lower[other], rows.upper[other])}${becomes >= 0 ? `, seen as ${becomes}` : ""}`));
+      el("span", {}, `${bracketText(rows.lower[other], rows.upper[other])}${becomes >= 0 ? `, seen as ${classText(model, becomes)}` : ""}`));
   });
   return [el("h3", {}, "The same input on every network"), el("div", { class: "other-grid" }, ...cards)];
 }

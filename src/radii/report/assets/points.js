@@ -83,10 +83,10 @@ function stripTraces(model, place, at, rows) {
 
 function pointLines(model, row) {
   const { lower, upper, label, position, witness_class: becomes, target } = model.rows;
-  const parts = [model.networks[model.rows.network[row]].name, `input ${position[row]}, class ${label[row]}`];
-  if (target[row] >= 0) parts.push(`against class ${target[row]}`);
+  const parts = [model.networks[model.rows.network[row]].name, `input ${position[row]}, class ${classText(model, label[row])}`];
+  if (target[row] >= 0) parts.push(`against class ${classText(model, target[row])}`);
   parts.push(`radius ${bracketText(lower[row], upper[row])}`);
-  if (becomes[row] >= 0) parts.push(`becomes ${becomes[row]}`);
+  if (becomes[row] >= 0) parts.push(`becomes ${classText(model, becomes[row])}`);
   return parts;
 }
 

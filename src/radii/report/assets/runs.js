@@ -2,7 +2,7 @@
 
 const STATES = {
   starting: "Starting", running: "Running", pausing: "Pausing: what has begun still ends", paused: "Paused",
-  stopped: "Stopped", finished: "Finished", empty: "Empty", unreadable: "Not readable", reading: "Reading",
+  stopped: "Stopped", finished: "Finished", empty: "Empty", unreadable: "Not readable", reading: "Reading", ensemble: "Ensemble",
 };
 
 const drawnRuns = new Map();
@@ -104,24 +104,25 @@ let listKey = "";
 let listBox = null;
 
 function otherRuns(told) {
-  if (told.experiments.length < 2) return null;
-  const key = JSON.stringify(told.experiments.map((run) => [run.id, run.name, run.state, run.done, run.total, run.is_shown]));
+  const all = [...told.experiments, ...told.ensembles.map((one) => ({ ...one, state: "ensemble", done: 0, total: 0 }))];
+  if (all.length < 2) return null;
+  const key = JSON.stringify(all.map((run) => [run.id, run.name, run.state, run.done, run.total, run.is_shown, run.advice]));
   if (key === listKey) return listBox;
   const isOpen = listBox ? listBox.open : true;
   listKey = key;
-  const items = told.experiments.map((run) => el("li", {},
-    checkbox(run.name, run.is_shown, (isOn) => choose(told, run.id, isOn)),
-    el("span", { class: "list-state" }, `${STATES[run.state] ?? run.state}${run.total ? `, ${whole(run.done)} of ${whole(run.total)}` : ""}`)));
+  const items = all.map((run) => el("li", {},
+    checkbox(run.name, run.is_shown, (isOn) => choose(all, run.id, isOn)),
+    el("span", { class: "list-state" }, `${STATES[run.state] ?? run.state}${run.total ? `, ${whole(run.done)} of ${whole(run.total)}` : ""}${run.state === "ensemble" && run.advice ? `: ${run.advice}` : ""}`)));
   const made = el("ul", { class: "run-list" }, ...items);
   if (listBox) {
     listBox.lastChild.replaceWith(made);
-    setText(listBox.firstChild, `${whole(told.experiments.length)} experiments`);
-  } else listBox = el("details", { class: "card all-runs" }, el("summary", {}, `${whole(told.experiments.length)} experiments`), made);
+    setText(listBox.firstChild, `${whole(all.length)} experiments`);
+  } else listBox = el("details", { class: "card all-runs" }, el("summary", {}, `${whole(all.length)} experiments`), made);
   listBox.open = isOpen;
   return listBox;
 }
 
-function choose(told, id, isOn) {
-  const chosen = told.experiments.filter((run) => (run.id === id ? isOn : run.is_shown)).map((run) => run.id);
+function choose(all, id, isOn) {
+  const chosen = all.filter((run) => (run.id === id ? isOn : run.is_shown)).map((run) => run.id);
   if (chosen.length) location.assign(addressOf(location.pathname, { show: chosen.join(",") }));
 }

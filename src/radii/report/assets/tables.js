@@ -10,7 +10,6 @@ function dataTable({ name, caption, columns, rows, onRow, describe, size = PAGE_
   const body = el("tbody");
   const pager = el("div", { class: "pager" });
   const table = el("table", {}, el("caption", { class: "visually-hidden" }, caption), el("thead", {}, head), body);
-  const scroller = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": caption }, table);
   const buttons = columns.map((column, place) => {
     const button = el("button", { type: "button", class: column.title.length > 22 ? "sort long" : "sort", title: column.help,
       onclick: () => sortBy(place) }, column.title);
@@ -96,8 +95,31 @@ function dataTable({ name, caption, columns, rows, onRow, describe, size = PAGE_
   }
 
   again();
-  const element = el("div", { class: "table", "data-table": name }, scroller, pager);
+  const element = el("div", { class: "table", "data-table": name }, scroller(caption, table), pager);
   return { element, setRows(next) { view.rows = next; arrange(); }, refresh: whenNear(element, again) };
+}
+
+// Where a table is wider than its place, its edges say on which side there is more.
+const sized = new ResizeObserver((entries) => { for (const { target } of entries) markEdges(target.closest(".scroller")); });
+
+function scroller(label, table) {
+  const box = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": label }, table);
+  box.addEventListener("scroll", () => markEdges(box), { passive: true });
+  sized.observe(box);
+  sized.observe(table);
+  return el("div", { class: "edges" }, box);
+}
+
+// A small table whose cells are coloured; its caption does not scroll along.
+function matrixTable(caption, head, lines) {
+  return el("div", {}, el("p", { class: "matrix-caption" }, caption), scroller(caption,
+    el("table", { class: "matrix" }, el("caption", { class: "visually-hidden" }, caption), el("thead", {}, head), el("tbody", {}, ...lines))));
+}
+
+function markEdges(box) {
+  const left = box.scrollWidth - box.clientWidth - box.scrollLeft;
+  box.parentElement?.classList.toggle("more-before", box.scrollLeft > 1);
+  box.parentElement?.classList.toggle("more-after", left > 1);
 }
 
 function compareNumbers(a, b, sign) {

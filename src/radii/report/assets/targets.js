@@ -1,6 +1,7 @@
 // Where inputs go when they break: class by class, within eps.
 
 const MOST_MATRIX_CLASSES = 24;
+const HOT = 0.8; // of a cell's colour: beyond, dark letters are hard to read on it
 
 function targetsSection(model) {
   const chosen = remembered("targets", { network: 0 });
@@ -86,10 +87,8 @@ function targetMatrix(model, place) {
     const count = pair ? within(pair) : 0;
     const size = model.facts.has_targets ? pair?.uppers.length ?? 0 : model.classSides[place].get(label)?.size ?? 0;
     const share = size ? count / size : 0;
-    return el("td", { style: { "--heat": `${Math.round(100 * share)}%` }, class: share > 0.55 ? "hot" : null,
+    return el("td", { style: { "--heat": `${Math.round(100 * share)}%` }, class: share > HOT ? "hot" : null,
       title: `class ${label} ${wording(model).verb} ${target} within ε: ${count} of ${size}` }, count ? `${Math.round(100 * share)}` : "");
   })));
-  return el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": `${wording(model).caption}, in percent` },
-    el("table", { class: "matrix" }, el("caption", {}, `${model.networks[place].name}: per cent of each class that ${wording(model).verb} another within ε = ${number(state.eps)}`),
-      el("thead", {}, head), el("tbody", {}, ...lines)));
+  return matrixTable(`${model.networks[place].name}: per cent of each class that ${wording(model).verb} another within ε = ${number(state.eps)}`, head, lines);
 }

@@ -1,0 +1,64 @@
+"""`radii board`: a page that ranks many networks, for a team to publish."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from radii.cli._options import add_json_flag, eps_values
+from radii.cli._output import print_json
+from radii.errors import DataError
+from radii.terminal import note, say
+
+DESCRIPTION = (
+    "Write one HTML file that ranks networks by robust accuracy, each with what is proven and what "
+    "is not refuted. It asks the network for nothing."
+)
+
+EPILOG = """examples:
+  radii board results
+  radii board standard adversarial --eps 8/255 --out board.html
+  radii board standard adversarial published.csv --eps 0.01,0.05 --title "Digits"
+  radii board results --json                          the same as JSON, on standard output
+
+Networks that differ in data, norm or property are in tables of their own.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "places", type=Path, nargs="+", metavar="DIR", help="the --out of a run, or a results file"
+    )
+    parser.add_argument(
+        "-o", "--out", type=Path, default=Path("board.html"), metavar="FILE", help="board.html"
+    )
+    parser.add_argument(
+        "--eps",
+        metavar="E[,E...]",
+        help="where robust accuracy is told; the first ranks (about the median radius)",
+    )
+    parser.add_argument("--title", default="", metavar="TEXT", help="of the page (Leaderboard)")
+    parser.add_argument("--open", action="store_true", help="show the page in a browser")
+    add_json_flag(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from radii.report import make_board, write_board
+
+    if args.out.is_dir():
+        raise DataError(f"{args.out} is a directory: name a file with --out")
+    board = make_board(args.places, eps=eps_values(args.eps), title=args.title)
+    for sentence in board.notes:
+        note(sentence)
+    if args.json:
+        print_json(board.facts())
+        return 0
+    write_board(board, args.out)
+    count = sum(len(table.entries) for table in board.tables)
+    networks = "1 network" if count == 1 else f"{count} networks"
+    say(f"{args.out}: {networks}, {args.out.stat().st_size / 1e3:.0f} kB, opens in any browser")
+    if args.open:
+        import webbrowser
+
+        webbrowser.open(args.out.resolve().as_uri())
+    return 0
