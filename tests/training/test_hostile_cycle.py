@@ -11,6 +11,8 @@ import pytest
 from radii.cli import main
 from radii.training._checkpoints import claimed
 
+pytestmark = pytest.mark.usefixtures("without_workers")
+
 BASE = [
     "cycle", "--data", "digits:train[0:100]", "--test", "digits:test[0:3]", "--arch", "dense:8",
     "--epochs", "1", "--attacked", "6", "--verified", "1", "--timeout", "5", "--jobs", "1",

@@ -23,6 +23,7 @@ _HOMES = {
     "StudyMember": "studies._results",
     "Normalize": "_architectures",
     "TrainingObserver": "_loop",
+    "PAPERS": "papers._registry",
     "PrunedNetwork": "_pruning",
     "PruningRound": "_pruning",
     "REGIMES": "_regime",
@@ -31,6 +32,8 @@ _HOMES = {
     "Regime": "_regime",
     "Residual": "_architectures",
     "RobustnessLog": "_callbacks",
+    "StudyScale": "papers._steps",
+    "StudySettings": "papers._steps",
     "Round": "cycle._rounds",
     "TrainingSettings": "_settings",
     "Step": "_regime",
@@ -45,6 +48,8 @@ _HOMES = {
     "effects": "studies._results",
     "expand": "studies._description",
     "measure_of": "studies._results",
+    "paper_agreement": "papers._page",
+    "paper_study": "papers._registry",
     "parse_regime": "_regime",
     "preset_names": "studies._description",
     "preset_tables": "studies._description",
@@ -53,17 +58,20 @@ _HOMES = {
     "read_rounds": "cycle._cycle",
     "read_tables": "studies._description",
     "run_cycle": "cycle._cycle",
+    "run_paper": "papers._running",
     "run_study": "studies._workers",
     "saved_weights": "_checkpoints",
     "train": "_runs",
     "train_bayesian": "_bayesian",
     "tune": "_tuning",
     "write_csv": "studies._results",
+    "write_pages": "papers._page",
 }
 
 __all__ = [
     "ARCHITECTURES",
     "HYPER_PARAMETERS",
+    "PAPERS",
     "RECIPE_KINDS",
     "REGIMES",
     "STUDY_MEASURES",
@@ -88,6 +96,8 @@ __all__ = [
     "Step",
     "Study",
     "StudyMember",
+    "StudyScale",
+    "StudySettings",
     "TrainedNetwork",
     "TrainingObserver",
     "TrainingSettings",
@@ -100,6 +110,8 @@ __all__ = [
     "effects",
     "expand",
     "measure_of",
+    "paper_agreement",
+    "paper_study",
     "parse_regime",
     "preset_names",
     "preset_tables",
@@ -108,12 +120,14 @@ __all__ = [
     "read_rounds",
     "read_tables",
     "run_cycle",
+    "run_paper",
     "run_study",
     "saved_weights",
     "train",
     "train_bayesian",
     "tune",
     "write_csv",
+    "write_pages",
 ]
 
 if TYPE_CHECKING:
@@ -131,6 +145,10 @@ if TYPE_CHECKING:
     from radii.training.cycle._cycle import CycleObserver, read_rounds, run_cycle
     from radii.training.cycle._description import Cycle
     from radii.training.cycle._rounds import Round
+    from radii.training.papers._page import paper_agreement, write_pages
+    from radii.training.papers._registry import PAPERS, paper_study
+    from radii.training.papers._running import run_paper
+    from radii.training.papers._steps import StudyScale, StudySettings
     from radii.training.studies._description import (
         HYPER_PARAMETERS,
         RECIPE_KINDS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import os
 import pickle
 import warnings
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from radii.errors import TrainingError
+from radii.processes import take_lock
 from radii.training._settings import Optimizer, TrainingSettings
 
 CHECKPOINT_FILE = "checkpoint.pt"
@@ -147,11 +147,11 @@ def claimed(directory: Path) -> Iterator[None]:
     """Make a directory and keep other processes from training in it meanwhile."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        handle = os.open(directory, os.O_RDONLY)
+        handle = os.open(directory, os.O_RDONLY)  # a directory: not on Windows
     except OSError as error:
         raise TrainingError(f"{directory}: cannot be made ({error.strerror})") from None
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        take_lock(handle)
         yield
     except BlockingIOError:
         raise TrainingError(f"{directory}: another process is training there") from None

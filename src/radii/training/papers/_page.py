@@ -1,0 +1,134 @@
+"""The page of a study: date, machine and time first, then the paper's parts in their order."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from radii.errors import StoreError
+from radii.training.papers._running import FIGURES, StepRecord, write_whole
+from radii.training.papers._steps import PaperStudy, Paragraph, Part, StudyFigure, StudyScale
+from radii.training.papers._tables import StudyTable
+
+CELLS = "Numbers are ours, the paper's in parentheses, with the difference where it is one."
+
+
+PAGE_FILE = "index.md"
+
+
+def write_pages(
+    study: PaperStudy[Any],
+    records: Sequence[StepRecord],
+    scale: StudyScale,
+    out: Path,
+    page: Path | None = None,
+) -> Path:
+    """Write the page of a study's folder; the same as `page`, its figures in a folder beside it.
+
+    That folder has the page's name without its suffix. Gives the path of the first.
+    """
+    own = out / PAGE_FILE
+    write_whole(own, "\n".join(page_lines(study, records, scale, FIGURES)) + "\n")
+    if page is not None:
+        beside = page.with_suffix("")
+        write_whole(page, "\n".join(page_lines(study, records, scale, beside.name)) + "\n")
+        for record in records:
+            for part in record.parts:
+                if isinstance(part, StudyFigure):
+                    _copy(out / FIGURES / f"{part.name}.png", beside / f"{part.name}.png")
+    return own
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes())
+    except OSError as error:
+        raise StoreError(f"{target}: cannot be written ({error.strerror or error})") from None
+
+
+def page_lines(
+    study: PaperStudy[Any], records: Sequence[StepRecord], scale: StudyScale, figures: str
+) -> list[str]:
+    """The whole page in Markdown; `figures` is the folder of figures as the page links to it."""
+    by_name = {record.name: record for record in records}
+    lines = [f"# {study.title}", "", *_first_lines(study, records, scale)]
+    for paragraph in study.introduction:
+        lines += [paragraph, ""]
+    findings = [part for record in records for part in record.parts if _is_finding(part)]
+    if findings:
+        lines += ["The short version:", "", *(f"- {part.text}" for part in findings), ""]
+    for section in study.sections:
+        lines += [f"## {section.heading}", ""]
+        for step in section.steps:
+            lines += [f"### {step.heading}", ""]
+            if step.name not in by_name:
+                lines += ["Not made yet.", ""]
+                continue
+            for part in by_name[step.name].parts:
+                if not _is_finding(part):
+                    lines += [*_part_lines(part, figures), ""]
+    return lines[:-1]
+
+
+def _is_finding(part: Part) -> TypeGuard[Paragraph]:
+    return isinstance(part, Paragraph) and part.is_finding
+
+
+def _first_lines(
+    study: PaperStudy[Any], records: Sequence[StepRecord], scale: StudyScale
+) -> list[str]:
+    """When, on what, how long, at which scale, by which command; and how many numbers agree."""
+    days = sorted({record.day for record in records})
+    seconds = _duration(sum(record.seconds for record in records))
+    cpu_seconds = _duration(sum(record.cpu_seconds for record in records))
+    agreeing, compared = paper_agreement(records)
+    when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}" if days else "never"
+    took = f"{seconds} ({cpu_seconds} of the CPU)"
+    return [
+        f"{when}, {machine_text()}, {took}, scale `{scale}`. Written by",
+        "",
+        "```sh",
+        f"radii study {study.name} --scale {scale} --out {study.name}",
+        "```",
+        "",
+        f"The paper: {study.paper}.",
+        f"{CELLS} {agreeing} of {compared} numbers agree as far as the paper prints digits; each "
+        "table says why others do not.",
+        "",
+    ]
+
+
+def paper_agreement(records: Sequence[StepRecord]) -> tuple[int, int]:
+    """How many numbers agree with the paper's, and how many can be compared."""
+    cells = [cell for record in records for table in record.tables for cell in table.comparisons]
+    return sum(bool(cell.agrees) for cell in cells), len(cells)
+
+
+def machine_text() -> str:
+    """The processor and how many cores this process may use."""
+    name = platform.processor() or platform.machine()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        models = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        name = models[0].partition(":")[2].strip() if models else name
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{cores} cores of {' '.join(name.split())}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _part_lines(part: Part, figures: str) -> list[str]:
+    if isinstance(part, StudyTable):
+        return [f"**{part.title}**", "", *part.markdown()]
+    if isinstance(part, StudyFigure):
+        return [f"![{part.title}]({figures}/{part.name}.png)", "", f"*{part.title}*"]
+    assert isinstance(part, Paragraph)
+    return [part.text]

@@ -1,0 +1,1 @@
+"""The study of "Robustness Distributions in Neural Network Verification"."""

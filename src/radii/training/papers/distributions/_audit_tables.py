@@ -1,0 +1,225 @@
+"""What the audit found: counts by network, training, split and time, and files for the authors."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from radii.distributions import Distribution
+from radii.errors import InputError, StoreError
+from radii.plots import draw_claims
+from radii.training.papers._steps import Paragraph, Part, StudyFigure, StudyScale, StudySettings
+from radii.training.papers._tables import Cell, StudyTable, share_text
+from radii.training.papers.distributions import _replay
+from radii.training.papers.distributions._audit import AuditedRow, run_audit, table_file
+from radii.training.papers.distributions._public import SPLIT_NAMES, PublicResults
+
+AUDIT_CSV, REFUTED_CSV, REPLAY_SCRIPT = "audit.csv", "refuted.csv", "replay.py"
+
+TIMES = ((0.0, 600.0), (600.0, 3100.0), (3100.0, 7200.0), (7200.0, math.inf))
+"""Published seconds of a row: below the paper's time-out of one hour a query, about one, several.
+
+A search that took longer than 3,100 s may have had a query that timed out."""
+
+COLUMNS = (
+    *("file", "row", "network", "training", "split", "image", "claimed_eps"),
+    *(
+        "published_smallest_sat",
+        "published_seconds",
+        "outcome",
+        "closest_witness",
+        "claim_over_witness",
+    ),
+    *("witness_class", "margin", "witness_file"),
+)
+
+
+def audit_step(results: PublicResults, settings: StudySettings) -> list[Part]:
+    """Attack, count, and write what the authors could be sent."""
+    if not results.networks_folder.is_dir():
+        return [
+            Paragraph(f"Not made: {results.folder} has no folder 'networks' with the ONNX files.")
+        ]
+    try:
+        rows, claims = run_audit(results, settings)
+    except InputError as error:
+        if settings.scale is not StudyScale.SMALL:
+            raise
+        return [Paragraph(f"Not made: {error}.")]
+    if not rows:
+        return [Paragraph("Not made: no published row has its network and its image at hand.")]
+    write_files(rows, settings.folder)
+    return [
+        Paragraph(_summary(rows, claims, settings)),
+        _claims_figure(rows),
+        _by_network(rows),
+        _counts(
+            "audit-time", "The audit by the published time of a row", "seconds", rows, _time_name
+        ),
+        _counts(
+            "audit-training",
+            "The audit by training and split",
+            "training and split",
+            rows,
+            lambda row: f"{row.network.training}, {SPLIT_NAMES[row.split]}",
+        ),
+        Paragraph(_files_text()),
+        Paragraph(_short(rows), is_finding=True),
+    ]
+
+
+def _summary(rows: Sequence[AuditedRow], claims: int, settings: StudySettings) -> str:
+    refuted = [row for row in rows if row.is_refuted]
+    ties = sum(row.outcome == _replay.TIE for row in rows)
+    wrong = sum(row.outcome == _replay.WRONG for row in rows)
+    slow = [row for row in refuted if row.published_seconds > TIMES[2][0]]
+    known = [row.seconds for row in rows if not math.isnan(row.seconds)]
+    each = sum(known) / len(known) if known else math.nan
+    drawn = "drawn at random " if settings.scale is StudyScale.SMALL else ""
+    text = (
+        f"{len(rows)} rows {drawn}of the {claims} that claim a proof about a network at hand were "
+        f"attacked. **{share_text(len(refuted), len(rows))} are refuted**: a counterexample "
+        "within the claimed radius, which plain onnxruntime classifies as another class. "
+        f"{ties} more reach a tie, which VNN-LIB counts as broken and we do not count here; "
+        f"{wrong} witnesses do not replay. {len(slow)} of the refuted rows had taken more than "
+        f"{TIMES[2][0]:,.0f} s, as searches do in which a query ran into the limit of an hour. A "
+        "row that stands is not thereby proven."
+    )
+    if settings.scale is StudyScale.SMALL and known:
+        text += (
+            f" An attack took {each:.1f} s of one core; all {claims} rows take about "
+            f"{claims * each / 3600:.1f} h of one core (`--scale machine`)."
+        )
+    return text
+
+
+def _short(rows: Sequence[AuditedRow]) -> str:
+    refuted = [row for row in rows if row.is_refuted]
+    return (
+        f"{share_text(len(refuted), len(rows), 'attacked lower bounds')} are refuted by a "
+        "counterexample within the claimed radius."
+    )
+
+
+def _claims_figure(rows: Sequence[AuditedRow]) -> StudyFigure:
+    """Every attacked row as a point: below the line a witness lies within what it claims."""
+    places = list(range(len(rows)))
+    claimed, closest = [row.claimed for row in rows], [row.closest for row in rows]
+    both = Distribution.union(
+        [
+            Distribution.from_arrays(claimed, claimed, network="claimed", input=places),
+            Distribution.from_arrays([0.0] * len(rows), closest, network="attack", input=places),
+        ]
+    )
+    title = (
+        "The audit: claimed radii against the closest witnesses; below the line they are refuted"
+    )
+    return StudyFigure(
+        "audit-claims",
+        title,
+        lambda: draw_claims(both, [("claimed", "attack")], names=["all rows"]),
+    )
+
+
+def _by_network(rows: Sequence[AuditedRow]) -> StudyTable:
+    table = []
+    for title in dict.fromkeys(row.network.title for row in rows):
+        mine = [row for row in rows if row.network.title == title]
+        refuted = [row for row in mine if row.is_refuted]
+        ratio = max((row.claimed / row.closest for row in refuted), default=None)
+        fastest = min((row.published_seconds for row in refuted), default=None)
+        # The radius of an image is at most its claim's only where no witness lies below.
+        at_most = [min(row.claimed, row.closest) for row in mine]
+        table.append(
+            (
+                title,
+                len(mine),
+                len(refuted),
+                ratio,
+                fastest,
+                sum(row.claimed for row in mine) / len(mine),
+                sum(at_most) / len(mine),
+                sum(row.outcome == "misclassified" for row in mine),
+            )
+        )
+    columns = (
+        *("network", "rows", "refuted", "largest claim over witness", "fastest refuted row, s"),
+        *("mean claim", "mean of claim or witness", "misclassified"),
+    )
+    forms = ("", "", "", ".2f", ",.0f", ".4f", ".4f", "")
+    return StudyTable("audit-network", "The audit by network", columns, tuple(table), forms)
+
+
+def _counts(
+    name: str,
+    title: str,
+    column: str,
+    rows: Sequence[AuditedRow],
+    key: Callable[[AuditedRow], str],
+) -> StudyTable:
+    table: list[tuple[Cell, ...]] = []
+    order = dict.fromkeys(key(row) for row in sorted(rows, key=_published_time))
+    for value in order:
+        mine = [row for row in rows if key(row) == value]
+        refuted = sum(row.is_refuted for row in mine)
+        table.append((value, len(mine), refuted, 100 * refuted / len(mine)))
+    columns = (column, "rows", "refuted", "%")
+    return StudyTable(name, title, columns, tuple(table), ("", "", "", ".0f"))
+
+
+def _time_name(row: AuditedRow) -> str:
+    for low, high in TIMES:
+        if low <= row.published_seconds < high:
+            return f"{low:,.0f} or more" if math.isinf(high) else f"{low:,.0f} to {high:,.0f}"
+    return "not published"
+
+
+def _published_time(row: AuditedRow) -> float:
+    return math.inf if math.isnan(row.published_seconds) else row.published_seconds
+
+
+def _files_text() -> str:
+    return (
+        f"`audit/{AUDIT_CSV}` has every attacked row, `audit/{REFUTED_CSV}` the refuted ones: the "
+        "file and row in which it is published, claimed eps, distance and class of the witness, "
+        "and by how much that class leads (`margin`). `audit/*/witnesses` holds the witnesses, and "
+        f"`python audit/{REPLAY_SCRIPT} audit NETWORKS` replays them with numpy and onnxruntime "
+        "alone."
+    )
+
+
+def write_files(rows: Sequence[AuditedRow], folder: Path) -> None:
+    """Tables of all rows and of the refuted ones, and the script that replays witnesses."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, wanted in ((AUDIT_CSV, rows), (REFUTED_CSV, [r for r in rows if r.is_refuted])):
+            with (folder / name).open("w", newline="", encoding="utf-8") as stream:
+                writer = csv.writer(stream)
+                writer.writerow(COLUMNS)
+                writer.writerows(_csv_row(row) for row in wanted)
+        (folder / REPLAY_SCRIPT).write_text(Path(_replay.__file__).read_text())
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from None
+
+
+def _csv_row(row: AuditedRow) -> list[object]:
+    has_witness, is_found = bool(row.witness), 0 < row.closest < math.inf
+    return [
+        table_file(row.network),
+        row.row,
+        row.network.name,
+        row.network.training,
+        row.split,
+        row.image,
+        row.claimed,
+        row.published_upper,
+        row.published_seconds,
+        row.outcome,
+        row.closest if is_found else None,
+        row.claimed / row.closest if is_found else None,
+        row.witness_class,
+        row.margin if has_witness else None,
+        row.witness,
+    ]

@@ -1,0 +1,367 @@
+"""Lowest, mean, median and counts of the radii: Tables 5, 6, 8, 9 and 10 of the appendix.
+
+Once with the paper's dropping of rows without an answer, once with every row kept as the interval
+that is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from radii.distributions import Distribution, summary
+from radii.training.papers._steps import Paragraph, Part, StudySettings
+from radii.training.papers._tables import (
+    EVERY_ROW,
+    Beside,
+    Cell,
+    StudyTable,
+    interval_text,
+    reasons_of,
+)
+from radii.training.papers.distributions._numbers import (
+    CONVENTIONAL,
+    INSTANCES,
+    SAMPLE_SIZES,
+    STATISTICS,
+)
+from radii.training.papers.distributions._public import (
+    ALL_NETWORKS,
+    NETWORKS_OF_SECTION_4,
+    PAPER_IMAGES,
+    SPLIT_NAMES,
+    SPLITS,
+    PublicResults,
+    PublishedNetwork,
+    Split,
+    networks_of,
+    unanswered_images,
+)
+from radii.training.papers.distributions._quality import two_sample_p_value
+
+WHOLE_SETS = "the paper's accuracy is over whole data sets, which the files do not hold"
+
+LOWEST, MEAN, ROWS, ERRORS = "lowest", "mean", "rows", "errors"
+
+
+def lowest_and_mean(part: Distribution | None) -> tuple[float | None, float | None]:
+    """Of the proven sides, which are all that the paper averages."""
+    if part is None:
+        return None, None
+    return float(part.lower.min()), float(part.lower.mean())
+
+
+def statistics_row(
+    results: PublicResults, network: PublishedNetwork, paper: Sequence[str]
+) -> dict[str, Cell]:
+    """Lowest, mean and rows with an answer, of both splits; `paper` has the same in this order."""
+    cells: dict[str, Cell] = {}
+    parts = {split: results.part(network, split) for split in SPLITS}
+    found = {split: lowest_and_mean(part) for split, part in parts.items()}
+    for place, name in enumerate((LOWEST, MEAN)):
+        for offset, split in enumerate(SPLITS):
+            printed = paper[2 * place + offset]
+            value = found[split][place]
+            ours: float | str | None = value
+            if printed == "x" and value == 0.0:
+                ours = "x"  # the paper's sign for: nothing is proven about any image
+            cells[f"{name}, {split}"] = Beside(ours, printed)
+    for offset, split in enumerate(SPLITS):
+        part = parts[split]
+        count = None if part is None else len(part)
+        cells[f"{ROWS}, {split}"] = Beside(count, paper[4 + offset])
+    return cells
+
+
+def conventional_table(results: PublicResults, _: StudySettings) -> list[Part]:
+    """Table 5."""
+    rows = []
+    for network in NETWORKS_OF_SECTION_4:
+        cells = statistics_row(results, network, CONVENTIONAL[(network.architecture,)])
+        reason = reasons_of(network.title, cells, REASONS_5)
+        rows.append((network.title, *cells.values(), reason))
+    totals = {split: _rows_in_all(results, split, is_dropped=False) for split in SPLITS}
+    answered = {split: _rows_in_all(results, split, is_dropped=True) for split in SPLITS}
+    counts = "; ".join(
+        f"{totals[split]} on {SPLIT_NAMES[split]} images (paper: {INSTANCES[split]}), of which "
+        f"{answered[split]} have an answer"
+        for split in SPLITS
+    )
+    columns = ("network", *cells, "reason of a difference")
+    return [
+        Paragraph(f"Rows of the twelve networks on images 0 to {PAPER_IMAGES - 1}: {counts}."),
+        StudyTable(
+            "table-5", "Table 5: twelve conventionally trained MNIST networks", columns, tuple(rows)
+        ),
+        Paragraph(f"Its two columns of accuracy are left out: {WHOLE_SETS}."),
+    ]
+
+
+REASONS_5 = {
+    **{
+        (
+            name,
+            "mean, train",
+        ): "Table 6 tests the same rows and agrees, so the paper's mean is a slip"
+        for name in ("relu_9_200", "net_256x6")
+    },
+    ("nn", "rows, train"): "Table 6 agrees with all rows, so the paper's count is a slip",
+}
+
+
+def _rows_in_all(results: PublicResults, split: Split, *, is_dropped: bool) -> int:
+    parts = [results.part(n, split, is_dropped=is_dropped) for n in NETWORKS_OF_SECTION_4]
+    return sum(len(part) for part in parts if part is not None)
+
+
+def trained_table(
+    results: PublicResults, dataset: str, number: int, reasons: Mapping[tuple[str, str], str]
+) -> list[Part]:
+    """Table 8, 9 or 10, with the test by which the paper marks means that training changed."""
+    rows = []
+    for network in networks_of(dataset):
+        paper = STATISTICS[network.architecture, network.training]
+        cells = statistics_row(results, network, paper)
+        for offset, split in enumerate(SPLITS):
+            cells[f"{ERRORS}, {split}"] = _errors(results, network, split, paper[6 + offset])
+        reason = reasons_of(network.title, cells, reasons)
+        changes = [_change(results, network, split) for split in SPLITS]
+        rows.append((network.title, *cells.values(), *changes, reason))
+    columns = (
+        "network",
+        *cells,
+        "p of the mean, train",
+        "p of the mean, test",
+        "reason of a difference",
+    )
+    forms = ("",) * (len(columns) - 3) + (".3f", ".3f", "")
+    title = f"Table {number}: {dataset} networks under several trainings"
+    return [StudyTable(f"table-{number}", title, columns, tuple(rows), forms)]
+
+
+def _errors(
+    results: PublicResults, network: PublishedNetwork, split: Split, printed: str
+) -> Beside:
+    """Rows without any answer; files that do not hold such rows cannot tell."""
+    table = results.table(network.table)
+    part = results.part(network, split, is_dropped=False)
+    if table is None or part is None or not table.unsolved:
+        return Beside(None, printed)
+    return Beside(part.unsolved, printed)
+
+
+def _change(results: PublicResults, network: PublishedNetwork, split: Split) -> float | None:
+    """Welch's p-value between the proven means under this and under the first training."""
+    from scipy.stats import ttest_ind
+
+    first = next(n for n in ALL_NETWORKS if n.architecture == network.architecture)
+    if first is network:
+        return None
+    both = [results.part(each, split) for each in (first, network)]
+    if both[0] is None or both[1] is None or min(len(part) for part in both if part) < 2:
+        return None
+    values = [part.lower for part in both if part is not None]
+    if all(np.ptp(side) == 0 for side in values):
+        return None
+    return float(ttest_ind(*values, equal_var=False).pvalue)
+
+
+def mnist_table(results: PublicResults, _: StudySettings) -> list[Part]:
+    """Table 8."""
+    parts = trained_table(results, "MNIST", 8, REASONS_8)
+    if results.relabelled:
+        names = " and ".join(results.relabelled)
+        parts.append(
+            Paragraph(
+                f"Testing rows of {names} are of training images: the paper compares these "
+                "networks' training images with themselves (Table 8).",
+                is_finding=True,
+            )
+        )
+    for name, (equal, total) in results.relabelled.items():
+        parts.append(
+            Paragraph(
+                f"**{name}**: the rows of both splits list the same images, and {equal} of {total} "
+                "brackets are equal. The testing rows were measured on training images; only the "
+                "labels beside them are those of testing images. What the paper says about "
+                f"testing images of {name} here is about training images."
+            )
+        )
+    return parts
+
+
+REASONS_8 = {
+    ("mnist_nn Standard", f"rows, {split}"): "the paper counts a row without an answer"
+    for split in SPLITS
+}
+
+REASONS_10 = {
+    **{
+        (f"gtsrb_cnn_vnncomp23 {training}", f"rows, {split}"): (
+            "the file's rows are of networks called ..._relu, perhaps of a later training"
+        )
+        for training in ("Standard", "FGSM")
+        for split in SPLITS
+    },
+    **{
+        ("gtsrb_cnn_vnncomp23 PGD", f"errors, {split}"): "no row has an answer: 0 on both sides"
+        for split in SPLITS
+    },
+}
+
+
+def cifar_table(results: PublicResults, _: StudySettings) -> list[Part]:
+    """Table 9."""
+    return [
+        *trained_table(results, "CIFAR-10", 9, {}),
+        Paragraph(
+            "Images without any answer, which the paper counts as errors, have no rows in the "
+            "file. The paper's two columns of them are exchanged: only with the errors of the "
+            "other column do rows and errors add up to the images that are classified correctly "
+            "(Table 15), and to the shares of unsolved images in Tables 2 and 3. Below, and in "
+            "Tables 2 and 3, they count for the split to which they belong."
+        ),
+        Paragraph(
+            "Table 9 has the errors of training and testing images exchanged, and Tables 3 and 9 "
+            "give resnet_4b the accuracy of resnet_18.",
+            is_finding=True,
+        ),
+    ]
+
+
+def gtsrb_table(results: PublicResults, _: StudySettings) -> list[Part]:
+    """Table 10."""
+    return trained_table(results, "GTSRB", 10, REASONS_10)
+
+
+def kept_table(results: PublicResults, _: StudySettings) -> list[Part]:
+    """Mean and median with the paper's dropping, and with every image kept as what is known."""
+    rows = []
+    for network in ALL_NETWORKS:
+        for split in SPLITS:
+            row = _kept_row(results, network, split)
+            if row is not None:
+                rows.append((network.title, split, *row))
+    columns = (
+        *("network", "split", "answered", "mean proven", "median proven", "without an answer"),
+        *("mean of all", "median of all"),
+    )
+    forms = ("", "", "", ".4f", ".4f", "", "", "")
+    return [
+        Paragraph(
+            "The paper drops images without an answer, and averages what is proven about the "
+            "others. An image without an answer has a radius between 0 and infinity: kept as "
+            "that, it widens what is known of the mean (without a witness there is no upper "
+            "side) and moves the median. Only networks with such images are listed; those of "
+            "CIFAR-10 are taken from the paper's own count, since the file leaves them out."
+        ),
+        StudyTable(
+            "rows-kept",
+            "Every image kept: mean and median with and without the paper's dropping",
+            columns,
+            tuple(rows),
+            forms,
+        ),
+    ]
+
+
+def _kept_row(
+    results: PublicResults, network: PublishedNetwork, split: Split
+) -> tuple[Cell, ...] | None:
+    dropped = results.part(network, split)
+    kept = results.part(network, split, is_dropped=False)
+    if kept is None:
+        return None
+    answered = 0 if dropped is None else len(dropped)
+    missing = len(kept) - answered
+    if network.dataset == "CIFAR-10":
+        missing = unanswered_images(network, split)
+        nothing = Distribution.from_arrays(
+            np.zeros(missing), np.full(missing, math.inf), network=network.name, split=split
+        )
+        kept = Distribution.union([kept, nothing]) if missing else kept
+    if not missing:
+        return None
+    found = summary(kept)
+    mean = None if dropped is None else float(dropped.lower.mean())
+    median = None if dropped is None else float(np.median(dropped.lower))
+    return (
+        answered,
+        mean,
+        median,
+        missing,
+        interval_text(*found.mean),
+        interval_text(*found.median),
+    )
+
+
+def sizes_table(results: PublicResults, _: StudySettings) -> list[Part]:
+    """Table 6: images 0 to 99 against all others of the training split."""
+    rows, answered = [], []
+    for (name,), paper in SAMPLE_SIZES.items():
+        network = next(n for n in NETWORKS_OF_SECTION_4 if n.architecture == name)
+        first, others = sample_parts(results, network)
+        cells: dict[str, Cell] = {}
+        for place, (title, part) in enumerate((("100", first), ("400", others))):
+            mean = None if part is None else float(part.lower.mean())
+            spread = None if part is None or len(part) < 2 else float(part.lower.std(ddof=1))
+            cells[f"mean, {title}"] = Beside(mean, paper[2 * place])
+            cells[f"deviation, {title}"] = Beside(spread, paper[2 * place + 1])
+        cells["p"] = Beside(_sample_p_value(first, others), paper[4])
+        listed = results.part(network, "train", images=None, is_dropped=False)
+        counts = [None if part is None else len(part) for part in (first, others)]
+        beyond = None if listed is None else int((listed.column("input") >= PAPER_IMAGES).sum())
+        reason = reasons_of(name, cells, REASONS_6)
+        answered += [len(others)] if others is not None else []
+        rows.append((name, *cells.values(), counts[0], counts[1], beyond, reason))
+    columns = (
+        *("network", *cells, "answered, 100", "answered, 400", "rows of the 400"),
+        "reason of a difference",
+    )
+    return [
+        StudyTable("table-6", "Table 6: 100 images against 400 others", columns, tuple(rows)),
+        Paragraph(
+            f"What Table 6 calls 400 images are between {min(answered, default=0)} and "
+            f"{max(answered, default=0)} images with an answer.",
+            is_finding=True,
+        ),
+        Paragraph(
+            "The second sample is called 400 images. The file lists the rows of the last column "
+            "but one, and of those only the column before it has an answer: the others are "
+            "dropped without being counted, and an image whose search did not end is no random "
+            "one."
+        ),
+    ]
+
+
+CONTRADICTED = (
+    "many training rows of this network contradict themselves, and seem to be others than those "
+    "that the paper used"
+)
+
+REASONS_6 = {
+    (EVERY_ROW, "mean, 100"): "as in Table 5",
+    ("net_256x4", "deviation, 100"): CONTRADICTED,
+    ("net_256x4", "p"): CONTRADICTED,
+}
+
+
+def sample_parts(
+    results: PublicResults, network: PublishedNetwork
+) -> tuple[Distribution | None, Distribution | None]:
+    """Answered training rows: those of the paper's 100 images, and those of all others."""
+    everything = results.part(network, "train", images=None)
+    if everything is None:
+        return None, None
+    is_first = everything.column("input") < PAPER_IMAGES
+    return tuple(  # type: ignore[return-value]
+        everything.select(keep) if keep.any() else None for keep in (is_first, ~is_first)
+    )
+
+
+def _sample_p_value(first: Distribution | None, others: Distribution | None) -> float | None:
+    if first is None or others is None:
+        return None
+    return two_sample_p_value(first.lower, others.lower)

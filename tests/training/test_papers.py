@@ -1,0 +1,208 @@
+"""Studies of papers: numbers beside the paper's, tables in three forms, and steps that are kept."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from radii.errors import ExperimentError, StoreError
+from radii.training.papers._page import page_lines, write_pages
+from radii.training.papers._running import run_paper
+from radii.training.papers._steps import (
+    PaperStep,
+    PaperStudy,
+    Paragraph,
+    Part,
+    StudyFigure,
+    StudyScale,
+    StudySection,
+    StudySettings,
+)
+from radii.training.papers._tables import (
+    EVERY_ROW,
+    UNEXPLAINED,
+    Beside,
+    StudyTable,
+    paper_rows,
+    reasons_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("ours", "paper", "agrees", "text"),
+    [
+        (0.0423, "0.042", True, "0.042 (0.042)"),
+        (0.0655, "0.065", True, "0.066 (0.065)"),  # cut off, not rounded
+        (0.0696, "0.071", False, "0.070 (0.071, −0.001)"),
+        (0.0661, "0.065", False, "0.066 (0.065, +0.001)"),
+        (81, "80", False, "81 (80, +1)"),
+        (99, "99", True, "99 (99)"),
+        ("True", "False", False, "True (False)"),
+        ("x", "x", True, "x (x)"),
+        (None, "0.996", None, "– (0.996)"),
+        (0.5, "", None, "0.500"),
+        (math.inf, "2", False, "∞ (2)"),
+    ],
+)
+def test_numbers_beside_the_papers(ours: Any, paper: str, agrees: bool | None, text: str) -> None:
+    cell = Beside(ours, paper)
+    assert cell.agrees is agrees
+    assert cell.text == text
+
+
+def table() -> StudyTable:
+    rows = (("a_b", Beside(0.07, "0.071"), 3.0), ("c|d", Beside(None, "0.5"), None))
+    return StudyTable("t", "Table 1: 50 %", ("network", "mean", "s"), rows, ("", "", ".1f"))
+
+
+def test_a_table_as_csv_markdown_and_latex() -> None:
+    made = table()
+    read = list(csv.DictReader(io.StringIO(made.csv())))
+    assert read[0] == {
+        "network": "a_b",
+        "mean": "0.07",
+        "mean, paper": "0.071",
+        "mean, difference": "-0.001",
+        "s": "3.0",
+    }
+    assert read[1]["mean"] == "" and read[1]["mean, paper"] == "0.5"
+    assert made.markdown()[2:] == [
+        "| a_b | 0.070 (0.071, −0.001) | 3.0 |",
+        r"| c\|d | – (0.5) | – |",
+    ]
+    latex = "\n".join(made.latex())
+    assert r"a\_b & 0.070 (0.071, $-$0.001) & 3.0 \\" in latex and r"50 \%" in latex
+    assert StudyTable.from_record(made.record()) == made
+
+
+def test_infinity_is_kept() -> None:
+    made = StudyTable("t", "T", ("a",), ((math.inf,), (Beside(math.inf, "1"),)))
+    assert StudyTable.from_record(made.record()) == made
+
+
+def test_reasons_are_said_once() -> None:
+    cells = {"a": Beside(1, "2"), "b": Beside(3, "3"), "c": Beside(1, "2"), "d": Beside(1, "5")}
+    known = {("net", "a"): "a slip", (EVERY_ROW, "c"): "a slip"}
+    assert reasons_of("net", cells, known) == f"a, c: a slip; d: {UNEXPLAINED}"
+    assert reasons_of("net", {"b": Beside(3, "3")}, known) == ""
+
+
+def test_rows_of_a_paper() -> None:
+    rows = paper_rows("net PGD 0.1 -\nnet FGSM x 2", names=2)
+    assert rows == {("net", "PGD"): ("0.1", ""), ("net", "FGSM"): ("x", "2")}
+
+
+# --- making a study
+
+
+class Silent:
+    def step(self, heading: str, done: int, total: int) -> None: ...
+    def inside(self) -> None: ...
+
+
+def settings(scale: StudyScale = StudyScale.SMALL, data: Path | None = None) -> StudySettings:
+    return StudySettings(scale, data, Path(), 0, Silent())
+
+
+def draw() -> Any:
+    from radii.plots._style import new_figure
+
+    figure, axes = new_figure(2, 1)
+    axes.plot([0, 1])
+    return figure
+
+
+def study(made: list[str], name: str = "tiny") -> PaperStudy[int]:
+    def step(own: str, parts: Sequence[Part]) -> PaperStep[int]:
+        def make(source: int, given: StudySettings) -> Sequence[Part]:
+            made.append(own)
+            assert given.folder.name == own
+            return [Paragraph(f"of {source} rows"), *parts]
+
+        return PaperStep(own, f"Part {own}", make)
+
+    steps = (step("one", [table()]), step("two", [StudyFigure("f", "Figure 1: a line", draw)]))
+    return PaperStudy(
+        name=name,
+        title="A tiny study",
+        paper="Nobody, Nothing",
+        introduction=("It is tiny.",),
+        read=lambda folder: len((folder or Path()).joinpath("rows.csv").read_text()),
+        files=lambda _: [DATA / "rows.csv"],
+        sections=(StudySection("All of it", steps),),
+    )
+
+
+DATA = Path()
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setitem(globals(), "DATA", tmp_path)
+    (tmp_path / "rows.csv").write_text("12345")
+    return tmp_path
+
+
+def test_what_is_made_is_not_made_again(data: Path) -> None:
+    made: list[str] = []
+    out = data / "out"
+    run_paper(study(made), out, settings(data=data), only=["two"])
+    assert made == ["two"]
+    records = run_paper(study(made), out, settings(data=data))
+    assert made == ["two", "one"] and [record.name for record in records] == ["one", "two"]
+    again = run_paper(study(made), out, settings(data=data))
+    assert again[0] == records[0] and again[1].parts[0] == Paragraph("of 5 rows")
+    for suffix in ("csv", "md", "tex"):
+        assert (out / "tables" / f"t.{suffix}").stat().st_size
+    for suffix in ("png", "pdf"):
+        assert (out / "figures" / f"f.{suffix}").stat().st_size
+    assert made == ["two", "one"]
+
+
+@pytest.mark.parametrize("what", ["scale", "files"])
+def test_other_files_or_another_scale_are_made_again(data: Path, what: str) -> None:
+    made: list[str] = []
+    run_paper(study(made), data / "out", settings(data=data))
+    scale = StudyScale.MACHINE if what == "scale" else StudyScale.SMALL
+    if what == "files":
+        (data / "rows.csv").write_text("123456")
+    run_paper(study(made), data / "out", settings(scale, data))
+    assert made == ["one", "two"] * 2
+
+
+def test_the_page_has_every_part_in_order(data: Path) -> None:
+    records = run_paper(study([]), data / "out", settings(data=data))
+    elsewhere = data / "docs" / "tiny.md"
+    path = write_pages(study([]), records, StudyScale.SMALL, data / "out", elsewhere)
+    lines = path.read_text().splitlines()
+    assert lines[0] == "# A tiny study" and "scale `small`" in lines[2]
+    assert "radii study tiny --scale small --out tiny" in lines
+    assert "![Figure 1: a line](figures/f.png)" in lines
+    assert "0 of 1 numbers agree" in "\n".join(lines)
+    headings = [line for line in lines if line.startswith("#")]
+    assert headings[1:] == ["## All of it", "### Part one", "### Part two"]
+    assert "![Figure 1: a line](tiny/f.png)" in elsewhere.read_text()
+    assert (data / "docs" / "tiny" / "f.png").exists()
+
+
+def test_a_step_that_is_not_made_says_so(data: Path) -> None:
+    records = run_paper(study([]), data / "out", settings(data=data), only=["one"])
+    assert "Not made yet." in page_lines(study([]), records, StudyScale.SMALL, "figures")
+
+
+def test_what_is_refused(data: Path) -> None:
+    out = data / "out"
+    run_paper(study([]), out, settings(data=data))
+    with pytest.raises(ExperimentError, match="holds the study of 'tiny'"):
+        run_paper(study([], name="other"), out, settings(data=data))
+    with pytest.raises(ExperimentError, match="step 'three' is not one of one, two"):
+        run_paper(study([]), out, settings(data=data), only=["three"])
+    (out / "steps" / "one.json").write_text("{")
+    with pytest.raises(StoreError, match=r"one\.json: cannot be read"):
+        run_paper(study([]), out, settings(data=data))
