@@ -21,10 +21,12 @@ NAMES = {
     "training": "an epoch of radii.training beside a plain PyTorch loop",
     "budget": "mnist_relu_3_50: a tenth of the time where it narrows most, beside in order",
     "arithmetic": "what proofs for floating point cost, beside those in real arithmetic",
+    "certificates": "what it costs to keep a certificate of every proof, and to check it",
     "float_errors": "errors of floating point that executions show, beside those that are allowed",
     "fragile": "networks made to break proofs in floating point: proofs that cover a break",
     "startup": "one tiny instance from start to end, and two workers beside one",
     "peers": "25 instances beside the published figures of alpha-beta-CROWN; 100 unseen ones",
+    "exact_radii": "2,000 random small networks with known radii: contradictions, none is expected",
     "root_bounds": "the cost of one CROWN pass over the number of units, on residual networks",
     "limits": "memory and time after the limit on convSmallRELU__Point",
 }
@@ -52,7 +54,10 @@ def main() -> None:
         "--instances", default="", metavar="TEXT", help="only those whose name holds this"
     )
     peers.add_argument(
-        "--unseen", action="store_true", help="100 instances that nobody tuned on, not the table"
+        "--set",
+        default="",
+        choices=("unseen", "small", "residual", "first"),
+        help="images of this set, not of the table; unseen: 100 that nobody tuned on",
     )
     peers.add_argument(
         "--before", type=Path, metavar="DIR", help="another checkout of radii, measured in turn"
@@ -60,11 +65,14 @@ def main() -> None:
     peers.add_argument(
         "--tool", type=Path, metavar="DIR", help="alpha-beta-CROWN, run on the same instances"
     )
+    peers.add_argument(
+        "--cpu", action="store_true", help="budgets in CPU seconds, for a busy machine"
+    )
     args = parser.parse_args()
     for name in args.names:
         if name not in NAMES:
             parser.error(f"'{name}' is not one of {', '.join(NAMES)}")
-    beside = PeerOptions(args.instances, args.unseen, args.before, args.tool)
+    beside = PeerOptions(args.instances, args.set, args.before, args.tool, args.cpu)
     options = Options(Log.open(args.out), args.images, args.budget, args.jobs, args.seed, beside)
     for name in args.names or NAMES:
         import_module(f"benchmarks.{name}").main(options)

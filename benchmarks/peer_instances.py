@@ -7,7 +7,7 @@ so are their grids.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks import published
@@ -41,7 +41,9 @@ SOURCES = {
     "cifar_base_kw": KOLTER_WONG,
     "cifar_deep_kw": KOLTER_WONG,
     "resnet_2b": RESNET_2B,
+    "resnet_4b_fgsm": RESNET_4B,
     "resnet_4b_pgd": RESNET_4B,
+    "resnet_4b_standard": RESNET_4B,
 }
 """Of networks that are not on MNIST."""
 
@@ -52,6 +54,8 @@ class Subject:
 
     network: str
     image: int
+    other_grid: str = ""
+    """In place of its source's."""
 
     @property
     def name(self) -> str:
@@ -59,7 +63,8 @@ class Subject:
 
     @property
     def source(self) -> Source:
-        return SOURCES.get(self.network, MNIST)
+        source = SOURCES.get(self.network, MNIST)
+        return replace(source, grid=self.other_grid) if self.other_grid else source
 
     @property
     def grid(self) -> Grid:
@@ -139,10 +144,31 @@ DEMANDED_SECONDS = {
 }
 """Instances that have to be closed within this time."""
 
-UNSEEN = {
+SETS: dict[str, dict[str, list[Subject]]] = {}
+"""Images by network, other than those of the table."""
+
+UNSEEN = SETS["unseen"] = {
     name: [Subject(name, image) for image in range(100, 120)]
     for name in (
         *("mnist-net", "mnist-net_256x4", "mnist_relu_9_100", "convSmallRELU__Point"),
         "cifar_base_kw",
     )
 }
+"""Images that nobody tuned on."""
+
+SETS["small"] = {"mnist-net_256x2": [Subject("mnist-net_256x2", image) for image in range(50)]}
+"""All of them close: what counts is their time."""
+
+PAPERS_GRID = "1/255:0.2:1/255"
+
+SETS["residual"] = {
+    name: [Subject(name, image, PAPERS_GRID) for image in range(20)]
+    for name in ("resnet_4b_fgsm", "resnet_4b_pgd")
+}
+"""Networks of the papers, on their grid; `results_CIFAR_JAIR.csv` has some brackets of theirs."""
+
+SETS["first"] = {
+    name: [Subject(name, image) for image in range(10)]
+    for name in ("resnet_2b", "resnet_4b_standard", "resnet_4b_fgsm", "resnet_4b_pgd")
+}
+"""With a budget of a few seconds: whether a lower side is there soon."""

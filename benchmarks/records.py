@@ -84,14 +84,16 @@ def _read(path: Path) -> Iterator[Record]:
 class PeerOptions:
     """Of the comparison with peers: what is measured, and beside what.
 
-    `instances` is a part of the names of those that are measured, `before` another checkout of
-    radii, `tool` a folder with alpha-beta-CROWN.
+    `images` names a set of them, not the table's; `instances` is a part of the names of those that
+    are measured, `before` another checkout of
+    radii, `tool` a folder with alpha-beta-CROWN; `cpu`: budgets are CPU seconds.
     """
 
     instances: str = ""
-    unseen: bool = False
+    images: str = ""
     before: Path | None = None
     tool: Path | None = None
+    cpu: bool = False
 
 
 @dataclass(frozen=True, slots=True)

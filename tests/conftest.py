@@ -11,9 +11,20 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from hypothesis import HealthCheck, settings
 from onnx import TensorProto, helper, numpy_helper
 
 from radii import plugins
+
+# A busy machine makes any example slow, so none has a time limit. `make test-all` tries more.
+_PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("quick", _PATIENT, max_examples=40)
+settings.register_profile("long", _PATIENT, max_examples=400)
+settings.load_profile("quick")
+
+BUSY_SECONDS = 20.0
+"""What a busy machine may add to a time that a test measures. It still tells what ends at its limit
+from what does not: that would go on for a minute or an hour."""
 
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
@@ -59,6 +70,8 @@ ADDED_COLUMNS = {
     1: ("cpu_seconds", "added_seconds"),
     2: ("allowed_seconds",),
     3: ("proof_arithmetic",),
+    4: ("step",),
+    5: ("certificate",),
 }
 """What each version of the store lacked in the table of queries, and the next one has."""
 
@@ -69,15 +82,31 @@ def make_older(directory: Path, version: int) -> None:
         for since, columns in ADDED_COLUMNS.items():
             for column in columns if since >= version else ():
                 db.execute(f"ALTER TABLE queries DROP COLUMN {column}")
-        db.execute("UPDATE meta SET value = json_remove(value, '$.arithmetic')")
+        db.executescript("DROP TABLE checks; DROP TABLE certificates;")
+        db.execute("ALTER TABLE networks DROP COLUMN model")
+        if version <= 4:
+            db.executescript("DROP TABLE step_instances; DROP TABLE steps;")
+            db.execute("ALTER TABLE networks DROP COLUMN feeding")
+        if version <= 3:
+            db.execute("UPDATE meta SET value = json_remove(value, '$.arithmetic')")
         db.execute(f"PRAGMA user_version = {version}")
     db.close()
 
 
 def work_in_this_process(patch: pytest.MonkeyPatch) -> None:
-    """Commands do without worker processes, whose start costs seconds each."""
+    """Commands do without worker processes, whose start costs seconds each; also with --jobs 1."""
+    from radii.experiments import Plan
+
     patch.setattr("radii.experiments._plan.default_jobs", lambda: 0)
     patch.setattr("radii.experiments.Plan.default_jobs", lambda _: 0)
+    run = Plan.run
+    patch.setattr(Plan, "run", lambda plan, store, **more: run(plan, store, **{**more, "jobs": 0}))
+
+
+@pytest.fixture
+def without_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test is about is no matter of processes."""
+    work_in_this_process(monkeypatch)
 
 
 def write_linear(directory: Path) -> Path:
@@ -93,6 +122,42 @@ def write_points(directory: Path) -> Path:
     images = np.array([[0.5, 0.3], [0.25, 0.75], [0.9, 0.1], [0.5, 0.5]], np.float32)
     np.savez(path, images=images, labels=np.array([0, 1, 1, 0]))
     return path
+
+
+def write_wide(directory: Path) -> tuple[Path, Path]:
+    """A seeded 16-8-3 ReLU network, whose proofs split units, and four points for it: the label of
+    the last is wrong. The others have radii between 0.07 and 0.1."""
+    import onnxruntime
+
+    rng = np.random.default_rng(3)
+    layers = [(rng.normal(size=(o, i)), np.zeros(o)) for i, o in ((16, 8), (8, 3))]
+    network, data = directory / "wide.onnx", directory / "wide_points.npz"
+    onnx.save(dense_model(*layers), network)
+    images = rng.uniform(0.3, 0.7, (4, 16)).astype(np.float32)
+    session = onnxruntime.InferenceSession(network, providers=["CPUExecutionProvider"])
+    labels = session.run(None, {"x": images})[0].argmax(axis=1)
+    labels[-1] = (labels[-1] + 1) % 3
+    np.savez(data, images=images, labels=labels)
+    return network, data
+
+
+def write_certified(directory: Path, **options: object) -> Path:
+    """A run on `write_wide` that keeps certificates; returns its directory."""
+    from radii.experiments import Experiment, prepare
+    from radii.store import Store
+
+    network, data = write_wide(directory)
+    described = {"networks": [str(network)], "data": str(data), "domain": "0:1"}
+    plan = prepare(Experiment.from_options({**described, "grid": "0.01:0.5:0.01", **options}))
+    with Store.create_or_open(directory / "certified") as store:
+        plan.run(store, jobs=0)
+    return directory / "certified"
+
+
+@pytest.fixture(autouse=True)
+def _no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that run side by side are given a width of a terminal, which none of them has."""
+    monkeypatch.delenv("COLUMNS", raising=False)
 
 
 @pytest.fixture

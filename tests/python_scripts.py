@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from conftest import work_in_this_process
+
 __all__ = ["run_alone", "run_here"]
 
 
@@ -24,6 +26,7 @@ def run_alone(script: Path, directory: Path) -> str:
 def run_here(script: Path, directory: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """What it prints, run as `__main__` of this process; warnings are errors here, too."""
     with pytest.MonkeyPatch.context() as patch:
+        work_in_this_process(patch)
         patch.chdir(directory)
         patch.setattr(sys, "argv", [str(script)])
         runpy.run_path(str(script), run_name="__main__")

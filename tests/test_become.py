@@ -16,6 +16,8 @@ from radii.report import make_payload
 from radii.testing import LinearClassifier
 from radii.vnnlib import read_problem
 
+pytestmark = pytest.mark.usefixtures("without_workers")
+
 GRID = "0.05:1.5:0.05"
 CLASSIFIER = LinearClassifier.random(1, inputs=3, dtype=np.float32)
 POINTS = np.random.default_rng(1).normal(size=(2, 3)).astype(np.float32)

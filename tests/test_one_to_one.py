@@ -18,8 +18,8 @@ INPUTS = 3
 def test_the_smallest_over_targets_is_the_one_to_any_radius(name: str) -> None:
     network = demo.load_network("mlp-standard")
     digits = radii.datasets.load("digits", split="test").first(INPUTS)
-    to_any = radii.robustness_distribution(network, digits, grid=GRID)
-    targeted = radii.robustness_distribution(network, digits, property=name, grid=GRID)
+    to_any = radii.robustness_distribution(network, digits, grid=GRID, jobs=0)
+    targeted = radii.robustness_distribution(network, digits, property=name, grid=GRID, jobs=0)
     grid = np.array(radii.Grid.parse(GRID).values)
     assert len(targeted) == 9 * INPUTS
     for whole in (to_any, targeted):

@@ -38,11 +38,12 @@ build_meta.build_wheel(str(out))
 
 
 def package_files() -> set[str]:
-    """Everything below src/radii, as a wheel names it; what Python makes there is not meant."""
+    """Everything of both packages, as a wheel names it; what Python makes there is not meant."""
     source = ROOT / "src"
     return {
         str(path.relative_to(source))
-        for path in (source / "radii").rglob("*")
+        for package in ("radii", "radii_check")
+        for path in (source / package).rglob("*")
         if path.is_file() and path.suffix != ".pyc"
     }
 
@@ -72,7 +73,7 @@ def test_the_wheel_holds_every_file_of_the_package(built: Path) -> None:
     with zipfile.ZipFile(wheel_of(built)) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert names == package_files()
-    assert "radii/py.typed" in names
+    assert {"radii/py.typed", "radii_check/py.typed"} <= names
 
 
 def test_the_wheel_says_what_it_is(built: Path) -> None:
@@ -84,6 +85,7 @@ def test_the_wheel_says_what_it_is(built: Path) -> None:
     assert (told["Name"], told["Version"]) == ("radii", radii.__version__)
     assert set(told.get_all("Provides-Extra", [])) == set(PROJECT["optional-dependencies"])
     assert "radii = radii.cli:main" in commands
+    assert "radii-check = radii_check.__main__:main" in commands
 
 
 def test_the_source_distribution_holds_what_builds_it(built: Path) -> None:
@@ -171,3 +173,12 @@ def test_the_image_runs_radii_and_not_as_root() -> None:
     bases = [words.split()[0] for name, words in instructions() if name == "FROM"]
     assert {base.removesuffix("-slim") for base in bases} == {"python:3.11"}
     assert PROJECT["requires-python"] == ">=3.11"
+
+
+def test_citation_is_of_this_version() -> None:
+    """CITATION.cff and the README's BibTeX name what is installed."""
+    yaml = pytest.importorskip("yaml")
+    told = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert told["version"] == radii.__version__ and told["license"] == "Apache-2.0"
+    readme = (ROOT / "README.md").read_text()
+    assert f"version = {{{radii.__version__}}}" in readme and told["title"] in readme

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,40 @@ def test_it_fetches_nothing_from_elsewhere(site: Path) -> None:
 def test_made_pages_show_what_they_are_made_from(site: Path) -> None:
     assert "radii ensemble curve" in (site / "commands.html").read_text()
     assert "robustness_distribution" in (site / "api.html").read_text()
+    assert "median" in (site / "api" / "distributions.html").read_text()
     assert "replay_witness" in (site / "examples.html").read_text()
     notebook = (site / "notebooks" / "first-distribution.html").read_text()
     assert "(witnessed)" in notebook and "first-distribution-" in notebook
+
+
+def test_the_reference_has_a_page_for_each_section(site: Path) -> None:
+    """And the first of them lists all, by links that lead there."""
+    sections = re.findall(r"^## (.*)$", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE)
+    start = (site / "api.html").read_text()
+    for section in sections:
+        page = f"api/{section.lower().replace(' ', '-')}.html"
+        assert (site / page).is_file()
+        assert f'href="{page}"' in start
+
+
+def test_it_is_searched_from_a_disk(site: Path) -> None:
+    """In a browser, on a page that was opened as a file, where no Worker can be started."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    chromium = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+    )
+    if chromium is None:
+        pytest.skip("there is no Chromium to open pages with")
+    asked: list[str] = []
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((site / "index.html").as_uri())
+        page.keyboard.press("/")
+        page.keyboard.type("Clopper")
+        found = page.locator(".md-search-result__link").first
+        found.wait_for(timeout=30_000)
+        assert found.get_attribute("href")
+        browser.close()
+    assert all(url.startswith("file:") for url in asked)

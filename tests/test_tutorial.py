@@ -66,7 +66,7 @@ def executed() -> Iterator[tuple[str, str]]:
 
 def test_every_output_is_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.delenv("COLUMNS", raising=False)  # tests that run side by side are given one
     work_in_this_process(monkeypatch)
     shown = 0
     for text, told in executed():

@@ -27,6 +27,7 @@ _HOMES = {
     "Query": "queries",
     "Verdict": "verdicts",
     "from_foolbox": "networks",
+    "from_sklearn": "networks",
     "from_torch": "networks",
     "load_network": "networks",
     "robustness_distribution": "api",
@@ -58,6 +59,7 @@ __all__ = [
     "distributions",
     "ensembles",
     "from_foolbox",
+    "from_sklearn",
     "from_torch",
     "guarantees",
     "load_network",
@@ -84,7 +86,7 @@ if TYPE_CHECKING:
     from radii.balls import Domain, Norm
     from radii.datasets import Dataset
     from radii.distributions import Distribution
-    from radii.networks import Network, from_foolbox, from_torch, load_network
+    from radii.networks import Network, from_foolbox, from_sklearn, from_torch, load_network
     from radii.queries import Grid, Instance, Query
     from radii.verdicts import Bracket, Verdict
 

@@ -18,6 +18,10 @@ A message names the thing, the value and what to do, in one sentence.
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Iterable
+
 
 class RadiiError(Exception):
     """Base of all exceptions raised on purpose."""
@@ -37,7 +41,7 @@ class UnsupportedOperator(NetworkError):
     def __init__(self, operator: str, node: str, network: str) -> None:
         super().__init__(
             f"{network}: operator '{operator}' (node '{node}') is not supported; "
-            "docs/networks.md lists the supported ones"
+            "docs/networks.md lists the supported ones, and radii attack takes any"
         )
         self.operator = operator
         self.node = node
@@ -78,3 +82,15 @@ class MissingExtra(InputError):
 
 class SoundnessError(RadiiError):
     """Two facts that radii itself calls proven contradict each other."""
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """The end of a sentence about a name that is none: the known one that is nearest, if any is."""
+    near = difflib.get_close_matches(given, list(known), n=1)
+    return f"; did you mean '{near[0]}'?" if near else ""
+
+
+def with_suggestion(sentence: str) -> str:
+    """A sentence such as `search 'binry' is not one of binary, linear` with what was meant."""
+    match = re.search(r"'([^']+)' is not one of ([^;]+)$", sentence)
+    return sentence if match is None else sentence + did_you_mean(match[1], match[2].split(", "))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from radii.balls import Ball, Box, Domain, Norm
+from radii.balls import Ball, Box, Domain, Features, Norm
 from radii.errors import SpecificationError
 from radii.properties import Anchor, Halfspaces, Property, Requirement
 from radii.verdicts import Array
@@ -45,7 +45,8 @@ class Instance:
 
     `input` is in the data's own units and exact in the network's input type. `network` is the
     network's fingerprint. `outputs` is what ONNX Runtime gives for the input itself;
-    `outputs_are_probabilities` where the network ends in a softmax over them.
+    `outputs_are_probabilities` where the network ends in a softmax over them. `features` say how
+    far each value moves within an eps of 1; None: by 1.
     """
 
     network: str
@@ -57,6 +58,7 @@ class Instance:
     norm: Norm
     domain: Domain
     outputs_are_probabilities: bool = False
+    features: Features | None = None
 
     @builtins.property
     def predicted(self) -> int:
@@ -86,7 +88,8 @@ class Instance:
         return bool(self.requirement.holds(self.outputs[None], 0.0)[0])
 
     def ball(self, eps: float) -> Ball:
-        return Ball(np.asarray(self.input, np.float64), eps, self.norm, self.domain)
+        center = np.asarray(self.input, np.float64)
+        return Ball(center, eps, self.norm, self.domain, self.features)
 
     @builtins.property
     def key(self) -> str:
@@ -100,6 +103,7 @@ class Instance:
             self.property.spec,
             self.norm.value,
             self.domain.key(),
+            *(() if self.features is None else (self.features.key(),)),
         )
         digest = hashlib.sha256("\n".join(parts).encode())
         digest.update(np.ascontiguousarray(self.input).tobytes())
@@ -157,6 +161,14 @@ class Grid:
                 f"grid '{text}' is not of the form start:stop:step, nor one of {', '.join(PRESETS)}"
             )
         return cls(*parts)
+
+    @classmethod
+    def of_one(cls, eps: str | float | Fraction) -> Grid:
+        """The grid that holds this value alone."""
+        value = _exact(eps)
+        if not value > 0:
+            raise SpecificationError(f"eps {eps} must be above 0")
+        return cls(value, 2 * value, value)
 
     def __str__(self) -> str:
         return ":".join(_shortest(value) for value in (self.start, self.stop, self.step))

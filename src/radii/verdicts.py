@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Self
 
@@ -115,17 +115,84 @@ class Arithmetic:
 FLOAT, REAL = Arithmetic(is_float=True), Arithmetic(is_float=False)
 
 
+class ProofStatus(StrEnum):
+    """What a proof rests on, the weakest first."""
+
+    FAILED = "failed"
+    """Its certificate was refused."""
+    BELIEVED = "believed"
+    """The word of whoever gave it: there is no certificate."""
+    UNCHECKED = "unchecked"
+    """A certificate that nobody has checked."""
+    CHECKED = "checked"
+    """A certificate that a checker accepted."""
+
+
+STATUSES = tuple(ProofStatus)
+"""In order of strength."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateCheck:
+    """What a checker said of a certificate, and of the claim that a store makes by it.
+
+    `checker` is a name and a version, `numbers` what it calculated in (float64 or exact), and
+    `checked_at` a time in UTC. `reason` says why the certificate was refused; it is empty if it was
+    accepted. `margin` is the smallest by which a step holds; it is None, as counts are, where the
+    checker did not come so far.
+    """
+
+    checker: str
+    checked_at: str
+    is_accepted: bool
+    reason: str = ""
+    numbers: str = "float64"
+    nodes: int | None = None
+    lemmas: int | None = None
+    margin: float | None = None
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCertificate:
+    """A certificate in a store, without its content: its hash, its bytes, and its last check.
+
+    `size` is 0 where the store has lost it.
+    """
+
+    hash: str
+    size: int
+    check: CertificateCheck | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Proof:
     """The property holds on the whole closed ball of radius `eps`, in a stated arithmetic.
 
     `margin` is how far above zero the proven bound had to be, in units of the network's output:
-    0 where the arithmetic already accounts for every error.
+    0 where the arithmetic already accounts for every error. `certificate` is the evidence that
+    `radii_check` checks, None where nothing but the verifier's word is kept. A proof that is read
+    from a store has `kept` instead: what is known of its certificate.
     """
 
     eps: float
     margin: float
     arithmetic: Arithmetic = REAL
+    certificate: bytes | None = field(default=None, repr=False, compare=False)
+    kept: KeptCertificate | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def status(self) -> ProofStatus:
+        """What it rests on."""
+        if self.kept is None:
+            return ProofStatus.BELIEVED if self.certificate is None else ProofStatus.UNCHECKED
+        if self.kept.check is None:
+            return ProofStatus.UNCHECKED
+        return ProofStatus.CHECKED if self.kept.check.is_accepted else ProofStatus.FAILED
+
+
+TIME_LIMIT_ENDINGS = ("its time limit", "its CPU limit")
+"""How the message ends of a result that would have gone on if it had had more time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +231,12 @@ class Result:
         return f"{self.verifier} {self.version}".strip()
 
     @property
+    def ran_out_of_time(self) -> bool:
+        """It found nothing in its time, or proved less than was asked for and says so."""
+        is_partial = self.proof is not None and self.message.endswith(TIME_LIMIT_ENDINGS)
+        return self.verdict is Verdict.TIMEOUT or is_partial
+
+    @property
     def own_seconds(self) -> float:
         """What it adds to the wall time of its instance."""
         return self.seconds if self.added_seconds is None else self.added_seconds
@@ -200,9 +273,12 @@ class Measurement:
     `network` is the network's name, `input` the position in the data set's split, `seconds` the
     wall time in which at least one of its queries ran, `cpu_seconds` the processor time of all of
     them, None where nobody measured it. `missing` counts the proofs that were left without an
-    answer, aside from those that were cancelled or asked again after an error; `timeouts` and
-    `memouts` are among them. `arithmetic` is what the proof of the lower side speaks of, None
-    without a proof.
+    answer, aside from those that were cancelled or asked again; `timeouts` and `memouts` count
+    every one. Both `missing` and `timeouts` count a search for the radius whose time ended before
+    it was through, if nothing was proven up to its eps or asked again since. Of the proof of the
+    lower side, `arithmetic` is what it speaks of, `proof` what it rests on, `checked_by` the name
+    and version of who has checked its certificate, and `certificate` the hash of that; they are
+    None where there is none.
     """
 
     network: str
@@ -223,6 +299,9 @@ class Measurement:
     memouts: int = 0
     cpu_seconds: float | None = None
     arithmetic: Arithmetic | None = None
+    proof: ProofStatus | None = None
+    checked_by: str | None = None
+    certificate: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +322,17 @@ class Disagreement:
 
 
 class Weighing(NamedTuple):
-    """What results amount to: the bracket, the claims that a witness contradicts, and in which
-    arithmetic the lower side is proven, None without a proof."""
+    """What results amount to: the bracket, the claims that a witness contradicts, and the proof of
+    the lower side, None without one."""
 
     bracket: Bracket
     disagreements: tuple[Disagreement, ...]
-    arithmetic: Arithmetic | None
+    proof: Proof | None
+
+    @property
+    def arithmetic(self) -> Arithmetic | None:
+        """Which numbers the proof speaks of."""
+        return None if self.proof is None else self.proof.arithmetic
 
 
 def weigh(results: Iterable[Result]) -> Weighing:
@@ -256,7 +340,8 @@ def weigh(results: Iterable[Result]) -> Weighing:
 
     Missing answers have no evidence and so no weight. Proofs of a tool that was contradicted once
     on this instance are not used at all: a tool that is wrong at one eps is not trusted at another.
-    Of two proofs at the same eps the one in the stronger arithmetic counts.
+    Of two proofs at the same eps the one in the stronger arithmetic counts, then the one that rests
+    on more.
     """
     told = list(results)
     upper = min((r.witness.distance for r in told if r.witness is not None), default=math.inf)
@@ -270,9 +355,7 @@ def weigh(results: Iterable[Result]) -> Weighing:
             for r in told
             if r.proof is not None and (r.verifier, r.version) not in distrusted
         ),
-        key=lambda proof: (proof.eps, proof.arithmetic.strength),
+        key=lambda proof: (proof.eps, proof.arithmetic.strength, STATUSES.index(proof.status)),
         default=None,
     )
-    if best is None:
-        return Weighing(Bracket(0.0, upper), wrong, None)
-    return Weighing(Bracket(best.eps, upper), wrong, best.arithmetic)
+    return Weighing(Bracket(0.0 if best is None else best.eps, upper), wrong, best)

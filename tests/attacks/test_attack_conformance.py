@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from radii.attacks import Apgd, Attack, Fgsm, FoolboxAttack, MinimumNorm, Pgd
+from radii.attacks import Apgd, Attack, Fgsm, FoolboxAttack, MinimumNorm, Pgd, RandomSearch
 from radii.attacks._minimum_norm import STAGES
 from radii.testing import AttackConformance
 
@@ -43,6 +43,13 @@ class TestPgd(AttackConformance):
 class TestFgsm(AttackConformance):
     def make(self) -> Attack:
         return Fgsm()
+
+
+class TestRandomSearch(AttackConformance):
+    reach = 1.2
+
+    def make(self) -> Attack:
+        return RandomSearch(evaluations=2000)
 
 
 class TestFoolboxLinfPgd(AttackConformance):

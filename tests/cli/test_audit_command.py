@@ -18,6 +18,8 @@ from radii import demo
 from radii.cli import main
 from radii.store import Store
 
+pytestmark = pytest.mark.usefixtures("without_workers")
+
 DOCUMENTATION = Path(__file__).parents[2] / "docs" / "audit.md"
 
 HEADER = "image_id,epsilon_value,smallest_sat_value,total_time,network_path,original_label\n"

@@ -15,9 +15,13 @@ import pytest
 
 from conftest import make_older, write_linear, write_points
 from radii.cli import main
+from radii.cli._output import writing
 from radii.distributions import read_results
+from radii.errors import InputError, StoreError
 from radii.results import VERONA_COLUMNS
 from radii.store import STORE_FILE
+
+pytestmark = pytest.mark.usefixtures("without_workers")
 
 
 def linear_flags(network: Path, data: Path) -> list[str]:
@@ -57,7 +61,7 @@ def test_show_json_keeps_its_contract(results: Path, capsys: pytest.CaptureFixtu
     assert list(first) == [
         *("input", "label", "predicted", "correct", "target", "lower", "upper"),
         *("witness_class", "seconds", "cpu_seconds", "queries", "missing", "cancelled"),
-        "arithmetic",
+        *("arithmetic", "proof", "checked_by", "certificate"),
     ]
     assert network["arithmetic"] == "float"
     assert [m["arithmetic"] for m in network["instances"]] == ["float", "float", None, None]
@@ -73,7 +77,7 @@ def test_show_prints_every_bracket(results: Path, capsys: pytest.CaptureFixture[
     assert main(["show", str(results), "--instances"]) == 0
     assert "0.09" in capsys.readouterr().out
     assert main(["show", str(results)]) == 0
-    assert "linear.onnx" in capsys.readouterr().out
+    assert " linear " in capsys.readouterr().out
 
 
 def test_show_says_what_proofs_hold_for(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,6 +103,10 @@ def test_mixed_proofs_have_a_column(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     make_first_real(results)
+    assert main(["show", str(results), "--json"]) == 0
+    (network,) = json.loads(capsys.readouterr().out)["networks"]
+    assert [m["lower"] > 0 for m in network["instances"]][:2] == [False, True], "asked for floats"
+    ask_for_real(results)
     assert main(["show", str(results)]) == 0
     told = capsys.readouterr().out
     assert "1 float, 1 real" in told
@@ -122,6 +130,16 @@ def make_first_real(directory: Path) -> None:
     db.close()
 
 
+def ask_for_real(directory: Path) -> None:
+    """As if the run had asked for proofs in real arithmetic, which those for floats are, too."""
+    with sqlite3.connect(directory / STORE_FILE) as db:
+        for table, column in (("meta", "value"), ("steps", "described")):
+            told = f"json_extract({column}, '$.arithmetic') IS NOT NULL"
+            real = f"json_set({column}, '$.arithmetic', 'real')"
+            db.execute(f"UPDATE {table} SET {column} = {real} WHERE {told}")
+    db.close()
+
+
 def test_attack_has_no_arithmetic(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["attack", *flags, "--arithmetic", "real", "--json"]) == 0
     told = capsys.readouterr()
@@ -134,11 +152,12 @@ def test_attack_has_no_arithmetic(flags: list[str], capsys: pytest.CaptureFixtur
 def test_another_arithmetic_says_how_to_go_on(
     results: Path, flags: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["run", *flags, "--out", str(results), "--arithmetic", "real"]
-    one_sentence(command, "go on with --arithmetic float, or choose another --out", capfd)
     make_older(results, 3)
     command = ["run", *flags, "--out", str(results)]
     one_sentence(command, "hold in real arithmetic: go on with --arithmetic real", capfd)
+    assert main([*command, "--arithmetic", "float"]) == 0
+    assert "arithmetic float beside real" in capfd.readouterr().err
+    one_sentence(["export", str(results)], "choose --arithmetic real or --arithmetic float", capfd)
 
 
 def test_attack_proves_nothing(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
@@ -243,8 +262,10 @@ def test_missing_out(flags: list[str], capfd: pytest.CaptureFixture[str]) -> Non
 def test_a_changed_experiment_says_what_differs(
     results: Path, flags: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["run", *flags, "--out", str(results), "--seed", "5"]
-    one_sentence(command, "seed was 0, is 5", capfd)
+    command = ["run", *flags, "--out", str(results)]
+    assert main([*command, "--seed", "5"]) == 0
+    assert "grows: seed was 0, is 5" in capfd.readouterr().err
+    one_sentence([*command, "--domain", "0:2"], "was 0:1, is 0:2; choose another --out", capfd)
 
 
 def test_a_store_of_another_version(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -270,7 +291,7 @@ def test_an_internal_error_is_3(
     def broken(*_: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("radii.results.read_store", broken)
+    monkeypatch.setattr("radii.results.read_parts", broken)
     monkeypatch.delitem(os.environ, "RADII_DEBUG", raising=False)
     assert main(["show", str(results)]) == 3
     assert "internal error: RuntimeError: boom" in capsys.readouterr().err
@@ -291,3 +312,41 @@ def test_help_has_examples(command: str, capsys: pytest.CaptureFixture[str]) -> 
         main([command, "--help"])
     assert stopped.value.code == 0
     assert f"radii {command}" in capsys.readouterr().out.split("example", 1)[1]
+
+
+def test_a_reader_that_goes_away_is_no_failure() -> None:
+    """As in `radii export results | head -1`."""
+    with pytest.raises(BrokenPipeError), writing(None):
+        raise BrokenPipeError(32, "Broken pipe")
+    with pytest.raises(StoreError, match="standard output: cannot be written"), writing(None):
+        raise OSError(28, "No space left on device")
+    with pytest.raises(StoreError, match=r"few\.csv: cannot be written"), writing(Path("few.csv")):
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+@pytest.mark.parametrize(
+    ("built_for", "is_there", "said"),
+    [(None, False, "is built without CUDA"), ("12.8", False, "finds no NVIDIA GPU and driver")],
+)
+def test_a_device_that_is_not_here_says_what_is_missing(
+    built_for: str | None, is_there: bool, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from radii.verifiers import check_device
+
+    monkeypatch.setattr(torch.version, "cuda", built_for)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: is_there)
+    with pytest.raises(InputError, match=f"device 'cuda' is not one of cpu here: .*{said}"):
+        check_device("cuda")
+
+
+def test_a_parquet_file_without_its_package_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from radii.results import read
+
+    monkeypatch.setattr("radii.results._tables.find_spec", lambda name: None)
+    (tmp_path / "some.parquet").touch()
+    with pytest.raises(InputError, match=r"pip install 'radii\[parquet\]'"):
+        read(tmp_path / "some.parquet")

@@ -9,6 +9,8 @@ import pytest
 
 from radii.cli import main
 
+pytestmark = pytest.mark.usefixtures("without_workers")
+
 BASE = [
     "cycle", "--data", "digits:train[0:150]", "--test", "digits:test[0:4]", "--arch", "dense:8",
     "--epochs", "1", "--attacked", "10", "--verified", "0", "--timeout", "10", "--jobs", "1",

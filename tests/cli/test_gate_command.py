@@ -152,7 +152,7 @@ def test_an_unfinished_run_is_refused(
     """What nobody tried to break is not refuted, and must not pass for that."""
     planned = planned_run(linear_file, points_file, grid="0.01:0.5:0.02")
     with Store.create_or_open(tmp_path / "out") as store:
-        planned._begin(store)
+        planned.begin(store)
     assert gate(tmp_path / "out", "not_refuted robust_accuracy(0.02) >= 0.5") == 2
     assert "were not measured yet" in capsys.readouterr().err
     with Store.create_or_open(tmp_path / "out") as store:
@@ -199,7 +199,7 @@ def test_time_outs_are_no_attempts(
     planned = planned_run(linear_file, points_file, grid="0.01:0.5:0.02")
     question = Question(QuestionKind.ATTACK, 0.49)
     with Store.create_or_open(tmp_path / "out") as store:
-        planned._begin(store)
+        planned.begin(store)
         for instance in planned.instances:
             late = Result(Verdict.TIMEOUT, 0.49, "minimum-norm", "1", 3.0)
             store.record([(instance.key, question, late)])

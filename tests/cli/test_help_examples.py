@@ -1,4 +1,4 @@
-"""Every command's help has examples, and every one of them runs.
+"""Every command's help has examples, every one of them runs, and no table of theirs is cut.
 
 The files that they name are stand-ins: linear classifiers of digits, and for the published sets
 digits enlarged to the size of their images. Work is done in this process.
@@ -14,6 +14,7 @@ import shutil
 import tarfile
 import threading
 import urllib.request
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,10 +23,13 @@ import numpy as np
 import onnx
 import pytest
 from _pytest.mark import ParameterSet
+from rich.table import Table
+from rich.text import Text
+from test_tables import assert_nothing_lost
 
 from conftest import dense_model, parsers, work_in_this_process
 from radii import datasets
-from radii.cli import build_parser, main
+from radii.cli import _tables, build_parser, main
 from radii.datasets import _acquisition as acquisition
 from radii.datasets import _catalogue as catalogue
 from radii.datasets import _sources as sources
@@ -59,6 +63,12 @@ samples = 8
 proof_inputs = 4
 deterministic = [{width = 5, activation = ["relu", "tanh"], epochs = 1}]
 """
+
+PUBLISHED = (
+    "image_id,epsilon_value,total_time,smallest_sat_value,network_path,split,original_label\n"
+    "0,0.005,24.7,0.007,mnist_relu_9_100.onnx,train,5\n"
+    "1,0.115,13490.6,0.119,mnist_relu_9_100.onnx,train,0\n"
+)
 
 VERONA = ("networks", "images")
 
@@ -142,12 +152,16 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
             assert main(["run", *shlex.split(f"{what} {flags} --out {out}")]) == 0
         shutil.copytree("test", "standard")
         shutil.copytree("results", "radii-demo")
+        assert main(["export", "of-net", "--certificates", "files"]) == 0
+        shutil.copy(next((here / "files").rglob("*.cert")), "proof.cert")
         (here / "verona_experiment").mkdir()
         for out in ("published.csv", "result_df.csv", "verona_experiment/result_df.csv"):
             assert main(["export", "results", "--format", "verona", "-o", out]) == 0
     toml = 'networks = ["net.onnx"]\ndata = "digits:test[0:20]"\ndomain = "0:1"\n'
     (here / "experiment.toml").write_text(toml + 'grid = "0.01:0.5:0.01"\n')
     (here / "study.toml").write_text(STUDY)
+    (here / "jair").mkdir()
+    (here / "jair" / "results_JAIR_fomlas.csv").write_text(PUBLISHED)
     (here / "property.vnnlib").write_text(PROPERTY)
     (here / "property.vnnlib.gz").write_bytes(gzip.compress(PROPERTY.encode()))
     images, labels = (array[:20] for array in digits("test"))
@@ -266,10 +280,25 @@ def answer_one_request(server: LiveServer, **_: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.fixture
+def tables(monkeypatch: pytest.MonkeyPatch) -> list[Table]:
+    """Every table that is printed from now on."""
+    printed: list[Table] = []
+    fitted = _tables.fitted
+
+    def recorded(made: Table, console: _tables.Console) -> Iterator[Table | Text]:
+        printed.append(made)
+        yield from fitted(made, console)
+
+    monkeypatch.setattr(_tables, "fitted", recorded)
+    return printed
+
+
 @pytest.mark.parametrize("example", [marked(example) for example in ALL])
 def test_example(
     example: str,
     stand_ins: Path,
+    tables: list[Table],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -294,3 +323,6 @@ def test_example(
     allowed = {0, 1} if any(part in example for part in MAY_SAY_NO) else {0}
     assert code in allowed, told.err
     assert told.out or (stand_ins / words[-1]).exists() or "--out" in words or "-o" in words
+    monkeypatch.undo()
+    for made in tables:
+        assert_nothing_lost(made)

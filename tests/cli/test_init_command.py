@@ -11,6 +11,8 @@ import pytest
 from radii import demo
 from radii.cli import main
 
+pytestmark = pytest.mark.usefixtures("without_workers")
+
 NETWORK = str(demo.network_path("mlp-standard"))
 FLAGS = ["init", "--network", NETWORK, "--data", "digits:test", "--yes"]
 

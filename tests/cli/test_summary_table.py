@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import io
 import math
+from pathlib import Path
 
+import pytest
+
+from conftest import work_in_this_process, write_linear, write_points
+from radii.cli import main
 from radii.cli._show import instance_table, summary_table
 from radii.cli._tables import Console
 from radii.distributions import Distribution, quality
@@ -12,7 +17,7 @@ from radii.distributions import Distribution, quality
 
 def shown(distribution: Distribution) -> list[str]:
     console = Console(file=io.StringIO(), width=120)
-    console.print(summary_table(distribution, console))
+    console.print(summary_table(distribution))
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
 
@@ -45,14 +50,14 @@ def test_no_number_of_an_instance_is_ever_cut() -> None:
     dist = Distribution.from_arrays(
         [0.123456, 0.0], [0.1345678, 0.0], network="a-network-with-a-long-name", seconds=123.456
     )
-    for width, has_costs in ((80, False), (120, True)):
+    for width in (80, 120):
         console = Console(file=io.StringIO(), width=width)
-        console.print(instance_table(dist, console))
+        console.print(instance_table(dist))
         assert isinstance(console.file, io.StringIO)
         told = console.file.getvalue()
         assert "0.123456" in told and "0.134568" in told
         assert "predicted" in told and "target" not in told
-        assert ("queries" in told) is has_costs
+        assert "queries" in told and "123.46" in told
 
 
 def test_results_without_an_answer_are_counted() -> None:
@@ -61,3 +66,23 @@ def test_results_without_an_answer_are_counted() -> None:
     told = " ".join(" ".join(shown(several)).split())
     assert "no answer: nothing proven, nothing witnessed" in told
     assert "no answer" not in " ".join(shown(several.solved()))
+
+
+def test_where_one_eps_was_asked_about_robust_accuracy_stands_for_the_quantiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The radii are 0.1, 0.25, 0 and 0."""
+    work_in_this_process(monkeypatch)
+    flags = ["--network", str(write_linear(tmp_path)), "--data", str(write_points(tmp_path))]
+    out = str(tmp_path / "out")
+    assert main(["run", *flags, "--domain", "0:1", "--eps", "0.2", "--out", out]) == 0
+    ran = capsys.readouterr().out
+    assert main(["show", out]) == 0
+    for told in (ran, capsys.readouterr().out):
+        assert "robust accuracy at 0.2" in told and "[0.250, 0.250]" in told
+        assert "median" not in told and "[proven, not refuted]" in told
+    assert main(["run", out, "--grid", "0.05:0.25:0.05"]) == 0
+    assert main(["show", out]) == 0
+    grown = capsys.readouterr().out
+    assert "median" in grown and "robust accuracy at" not in grown
+    assert "grid was eps 0.2, is 0.05:0.25:0.05" in grown

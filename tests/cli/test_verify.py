@@ -14,6 +14,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from conftest import BUSY_SECONDS
 from radii.cli import _verify as verify
 from radii.cli import build_parser
 from radii.errors import InputError
@@ -177,7 +178,7 @@ def test_even_a_solver_that_hangs_answers_in_time(
     out = folded.parent / "result.txt"
     started = time.monotonic()
     assert answer(capsys, folded, file, "--timeout", 2, "--out", out) is Outcome.TIMEOUT
-    assert time.monotonic() - started < 3.5
+    assert time.monotonic() - started < 2 + BUSY_SECONDS
     assert out.read_text() == "timeout\n"
 
 
@@ -192,7 +193,7 @@ def test_a_file_that_never_ends_is_read_in_time(
     files[endless] = pipe
     started = time.monotonic()
     assert call(files["network"], files["property"], "--timeout", 1) == 0
-    assert time.monotonic() - started < 2.5
+    assert time.monotonic() - started < 1 + BUSY_SECONDS
     assert capsys.readouterr().out == "timeout\n"
 
 

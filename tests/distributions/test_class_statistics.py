@@ -216,7 +216,7 @@ def test_costs_and_recall_hold_what_is_known_of_a_linear_classifier() -> None:
     sides = {}
     for name in ("one-to-one", "become"):
         found = radii.robustness_distribution(
-            classifier.network, (points, labels), property=name, grid="0.05:1.5:0.05"
+            classifier.network, (points, labels), property=name, grid="0.05:1.5:0.05", jobs=0
         )
         least, most = adversarial_cost(found, costs, eps)
         assert least[0] <= truth <= most[0]

@@ -125,12 +125,12 @@ def test_from_a_store_and_over_targets(tmp_path: Path, inputs: int, grid: str) -
     """The smallest radius over targets is the one-to-any radius, instance by instance."""
     net = demo.load_network("mlp-standard")
     data = radii.datasets.load("digits", split="test").first(inputs)
-    direct = radii.robustness_distribution(net, data, grid=grid, out=tmp_path / "any")
+    direct = radii.robustness_distribution(net, data, grid=grid, out=tmp_path / "any", jobs=0)
     stored = Distribution.from_store(tmp_path / "any", training="standard")
     assert stored.lower.tolist() == direct.lower.tolist()
     assert set(stored.column("split")) == {"test"}
     assert set(stored.column("training")) == {"standard"}
-    targeted = radii.robustness_distribution(net, data, grid=grid, property="one-to-one")
+    targeted = radii.robustness_distribution(net, data, grid=grid, property="one-to-one", jobs=0)
     assert len(targeted) == 9 * inputs
     combined = over_targets(targeted)
     assert combined.column("input").tolist() == direct.column("input").tolist()
@@ -178,6 +178,7 @@ def test_the_class_over_targets_is_what_the_closest_witness_is_taken_for(
     assert (row.bracket.lower, row.bracket.upper, row.witness_class) == (0.1, 0.2, expected)
 
 
+@pytest.mark.usefixtures("without_workers")
 def test_one_target_alone_is_not_any_target(
     linear_file: Path, points_file: Path, tmp_path: Path
 ) -> None:

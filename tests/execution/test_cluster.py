@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import radii
+from conftest import BUSY_SECONDS
 from radii import datasets
 from radii.balls import Norm
 from radii.errors import ExperimentError, InputError
@@ -36,7 +37,7 @@ pytest.importorskip("ray.cluster_utils", reason="the extra 'ray' is not installe
 pytestmark = pytest.mark.filterwarnings("ignore")  # Ray's own
 
 OBJECT_STORE = 80 * 2**20
-SOON = 2.0
+SOON = BUSY_SECONDS
 """Within which cancelled work stops on a cluster."""
 PATIENCE = 300.0
 """For what starts or ends by itself, on a machine that is busy."""
@@ -213,7 +214,9 @@ def test_nodes_join_and_die(machines: Machines, network: Network, instance: Inst
         reported.append(ended(executor))
         assert [task.number for task, _ in reported] == [1, 2]
         for task, result in reported:
-            assert (result.verdict, result.message) == (Verdict.TIMEOUT, "it stopped by itself")
+            assert result.verdict is Verdict.TIMEOUT
+            # On a busy machine it is stopped before it comes to stop by itself.
+            assert result.message in ("it stopped by itself", "killed: it overran its time limit")
             assert task.seconds <= result.seconds < task.seconds + SOON
         assert joined not in executor._seats
         assert not executor._queue

@@ -60,9 +60,9 @@ def doomed(monkeypatch: pytest.MonkeyPatch) -> type[Doomed]:
 
 @pytest.fixture
 def plan(linear_file: Path, points_file: Path) -> Plan:
-    """One input, with radius 0.1."""
+    """One input, with radius 0.1; its attack is no probe, which would be all that is asked."""
     options = {"networks": [str(linear_file)], "data": f"{points_file}[0:1]", "domain": "0:1"}
-    return prepare(Experiment.from_options({**options, "grid": "0.01:0.4:0.02"}))
+    return prepare(Experiment.from_options({**options, "grid": "0.01:0.4:0.02", "attack": "apgd"}))
 
 
 def run(plan: Plan, out: Path) -> list[tuple[Question, Result]]:
@@ -77,7 +77,7 @@ def measured(out: Path) -> tuple[float, float, int]:
     """Both sides of the bracket, and how many answers are missing."""
     with Store.open(out) as store:
         (m,) = store.measurements()
-    return m.bracket.lower, round(m.bracket.upper, 6), m.missing
+    return m.bracket.lower, round(m.bracket.upper, 1), m.missing
 
 
 def test_a_worker_that_is_killed_is_no_permanent_error(
@@ -111,6 +111,19 @@ def test_a_worker_that_is_killed_once_changes_no_bracket(
     assert len(told) == 3
 
 
+def test_a_probe_that_killed_its_worker_is_asked_once_more(
+    plan: Plan, doomed: type[Doomed], tmp_path: Path
+) -> None:
+    probing = replace(plan, settings=replace(plan.settings, attack="minimum-norm"))
+    doomed.kind, doomed.left = QuestionKind.PROBE, 1
+    verdicts = [(question.kind, result.verdict) for question, result in run(probing, tmp_path)]
+    assert verdicts == [
+        (QuestionKind.PROBE, Verdict.ERROR),
+        (QuestionKind.PROBE, Verdict.ROBUST),
+    ]
+    assert measured(tmp_path) == (0.09, 0.1, 0)
+
+
 def test_what_was_too_much_memory_without_a_stated_limit_is_asked_again(plan: Plan) -> None:
     """What a machine could spare is no answer; what an experiment states is one."""
     asked = Question(QuestionKind.RADIUS, 0.39)
@@ -118,7 +131,7 @@ def test_what_was_too_much_memory_without_a_stated_limit_is_asked_again(plan: Pl
     for memory, is_open in ((None, True), (2**30, False)):
         limited = replace(plan, settings=replace(plan.settings, memory=memory))
         with Store.in_memory() as store:
-            limited._begin(store)
+            limited.begin(store)
             for instance in limited.instances:
                 store.record([(instance.key, asked, full)])
             for case in limited.cases(store):

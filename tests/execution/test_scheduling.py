@@ -15,9 +15,18 @@ import pytest
 
 from radii.balls import Domain, Norm
 from radii.execution import Case, Executor, Task, drive
+from radii.execution._scheduling import _Limits
 from radii.properties import OneToAny
 from radii.queries import Grid, Instance
-from radii.search import AttackGuided, KBinary, Native, Question, QuestionKind, Search
+from radii.search import (
+    AttackGuided,
+    AttackOnly,
+    KBinary,
+    Native,
+    Question,
+    QuestionKind,
+    Search,
+)
 from radii.verdicts import Bracket, Proof, Result, Verdict, Witness
 
 GRID = Grid.parse("mnist")
@@ -364,3 +373,16 @@ def test_what_an_earlier_run_lost_is_open_again_and_what_it_found_counts() -> No
         search.tell(question, lost)
         search.allow(10.0)  # as an agenda does; it must not forget how often it was tried
     assert search.done
+
+
+def test_attacks_leave_most_of_a_budget_to_proofs() -> None:
+    case = Case(instance(0), Native(GRID), batch=0)
+    limits = _Limits(timeout=10.0, cpu_timeout=math.inf, budget=60.0)
+    case.spent = 20.0
+    assert limits.attack_seconds(case, QuestionKind.PROBE, None) == pytest.approx(4.0)
+    assert limits.attack_seconds(case, QuestionKind.ATTACK, None) == pytest.approx(10.0)
+    assert limits.attack_seconds(case, QuestionKind.ATTACK, 3.0) == 3.0
+    alone = Case(instance(0), AttackOnly(GRID), batch=0)
+    assert limits.attack_seconds(alone, QuestionKind.ATTACK, None) == 60.0
+    boundless = _Limits(timeout=10.0, cpu_timeout=math.inf, budget=math.inf)
+    assert math.isinf(boundless.attack_seconds(case, QuestionKind.ATTACK, None))

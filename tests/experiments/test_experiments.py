@@ -24,7 +24,7 @@ from radii.experiments import Experiment, Settings, prepare, values_of_file
 from radii.store import STORE_FILE, Store
 from radii.testing._simulated import Lying
 from radii.verdicts import FLOAT, REAL, Arithmetic, Measurement
-from radii.verifiers import Milp, Portfolio
+from radii.verifiers import BranchAndBound, Marabou, Milp, Portfolio
 
 
 def experiment(network: Path, data: Path, **options: Any) -> Experiment:
@@ -195,7 +195,8 @@ def test_stores_from_before_an_option_existed_go_on(
         ({"arithmetic": FLOAT}, "float"),
         ({"verifier": "milp"}, "float"),
         ({"verifier": "marabou"}, "real"),
-        ({"verifier": "portfolio:native,marabou"}, "float"),
+        ({"verifier": "portfolio:native,milp"}, "float"),
+        ({"verifier": "portfolio:native,marabou"}, "real"),
         ({"search": "attack-only"}, None),
         ({"search": "attack-only", "arithmetic": "real"}, None),
     ],
@@ -213,10 +214,17 @@ def test_the_arithmetic_reaches_the_verifier(name: str) -> None:
     assert Settings(verifier=name).make_verifier().arithmetic == FLOAT
 
 
-def test_a_portfolio_hands_the_arithmetic_to_those_that_have_it() -> None:
-    made = Settings(verifier="portfolio:native,marabou", arithmetic=FLOAT).make_verifier()
+def test_a_portfolio_proves_in_what_all_its_members_do() -> None:
+    mixed, both = "portfolio:native,marabou", "portfolio:native,milp"
+    assert Settings(verifier=both).resolved().arithmetic == FLOAT
+    chosen = Settings(verifier=mixed).resolved()
+    assert chosen.arithmetic == REAL
+    made = chosen.make_verifier()
     assert isinstance(made, Portfolio)
-    assert [member.arithmetic for member in made.members] == [FLOAT, REAL]
+    assert [member.arithmetic for member in made.members] == [REAL, REAL]
+    with pytest.raises(SpecificationError, match="'marabou' proves in real arithmetic alone"):
+        Settings(verifier=mixed, arithmetic=FLOAT).make_verifier()
+    assert Portfolio([BranchAndBound(), Marabou()]).arithmetic == REAL
 
 
 @pytest.mark.parametrize("arithmetic", ["float", "real"])
@@ -239,6 +247,7 @@ def test_python_takes_an_arithmetic_or_its_name(
         domain=(0, 1),
         grid="0.05:0.2:0.05",
         arithmetic=arithmetic,
+        jobs=0,
     )
     assert found.column("arithmetic").tolist() == ["real", "real", "", ""]
 

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +29,7 @@ from radii.experiments import (
 from radii.properties import OneToAny, OneToOne
 from radii.queries import Grid
 from radii.search import Linear, Native
-from radii.verifiers import Milp
+from radii.verifiers import Milp, Portfolio
 
 DEMO = {"networks": "net.onnx", "data": "digits:test", "domain": "0:1"}
 
@@ -128,7 +128,7 @@ def test_the_order_of_stored_settings_never_changes() -> None:
     names = (
         "property norm grid search verifier attack k cuts timeout cpu_timeout budget seed memory "
     )
-    assert " ".join(Settings().to_json()) == names + "device tool arithmetic"
+    assert " ".join(Settings().to_json()) == names + "device tool arithmetic features"
     assert {one.name for one in fields(Experiment)} == {*options_of(Experiment)}
     assert [*Experiment.from_options(DEMO).to_json()] == [*Settings().to_json()]
 
@@ -136,6 +136,29 @@ def test_the_order_of_stored_settings_never_changes() -> None:
 @pytest.mark.parametrize("text", ["0:1", "-1:1", "0.1:0.30000000000000004", "0,0.5,0:1,1,2"])
 def test_a_domain_is_written_as_it_is_read(text: str) -> None:
     assert str(Domain.parse(text)) == text
+
+
+def test_a_switch_is_two_flags_and_a_truth_value(tmp_path: Path) -> None:
+    assert given_flags(parsed(), WithRestarts) == {}
+    assert given_flags(parsed("--certificates"), WithRestarts) == {"certificates": True}
+    assert given_flags(parsed("--no-certificates"), WithRestarts) == {"certificates": False}
+    file = tmp_path / "experiment.toml"
+    file.write_text("certificates = false\n")
+    assert Settings.from_options(values_of_file(file)).certificates is False
+    with pytest.raises(ExperimentError, match="certificates 'no' must be true or false"):
+        Settings.from_options({"certificates": "no"})
+
+
+def test_certificates_are_kept_unless_asked_otherwise_and_make_no_other_experiment() -> None:
+    with_them, without = Settings(), Settings(certificates=False)
+    assert with_them.certificates
+    assert with_them.to_json() == without.to_json()
+    for settings in (with_them, without):
+        assert settings.make_verifier().certificates is settings.certificates  # type: ignore[attr-defined]
+        racing = replace(settings, verifier="portfolio:native,milp").make_verifier()
+        assert isinstance(racing, Portfolio)
+        assert racing.members[0].certificates is settings.certificates  # type: ignore[attr-defined]
+        assert replace(settings, verifier="milp").make_verifier().spec == "milp"
 
 
 def test_declaring_loads_nothing_heavy() -> None:
@@ -169,7 +192,7 @@ def test_the_diff_in_contributing_is_all_that_a_flag_takes(tmp_path: Path) -> No
     (package / "experiments/_description.py").write_text(source.replace(before, after))
     run = [sys.executable, "-m", "radii", "run"]
     environment = {"PYTHONPATH": str(tmp_path), "COLUMNS": "100"}
-    shown = subprocess.run([*run, "--help"], env=environment, capture_output=True, text=True)
+    shown = subprocess.run([*run, "--help-all"], env=environment, capture_output=True, text=True)
     assert "--restarts N" in shown.stdout
     flags = ["--restarts", "0", "--out", str(tmp_path / "out")]
     refused = subprocess.run([*run, *flags], env=environment, capture_output=True, text=True)

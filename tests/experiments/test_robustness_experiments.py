@@ -16,6 +16,8 @@ from radii.errors import SpecificationError, UnsupportedQuery
 from radii.experiments import Experiment, prepare
 from radii.store import Store
 
+pytestmark = pytest.mark.usefixtures("without_workers")
+
 RADII = {
     # f is the identity on two inputs, so that it has slope 1 in Linf; tau is 1e-4.
     "sr:delta=0.2": (0.2, 0.2, 0.2, 0.2),

@@ -141,6 +141,7 @@ def test_what_gives_up_by_itself_is_not_asked_again() -> None:
 def test_a_pause_does_not_count() -> None:
     now = [0.0]
     agenda = BudgetAgenda(10, clock=lambda: now[0])
+    agenda.begin([])
     now[0] = 4.0
     agenda.held(True)
     now[0] = 100.0
@@ -175,3 +176,15 @@ class _Plain(Agenda):
     def begin(self, cases: Sequence[Case]) -> None:
         for case in cases:
             case.search.allow(self._seconds)
+
+
+def test_what_comes_before_the_first_question_does_not_count() -> None:
+    now = 0.0
+    agenda = BudgetAgenda(5.0, clock=lambda: now)
+    now = 60.0  # networks are loaded
+    assert agenda.left == 5.0 and not agenda.is_over()
+    agenda.begin([])
+    now = 63.0
+    assert agenda.left == 2.0
+    now = 65.0
+    assert agenda.is_over()

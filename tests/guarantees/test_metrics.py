@@ -27,6 +27,8 @@ from radii.guarantees import (
 from radii.properties import parse
 from radii.testing import LinearClassifier, NetworkFamily, Sketch, instance_at, random_network
 
+pytestmark = pytest.mark.usefixtures("without_workers")
+
 EPS = (0.05, 0.2)
 ASKED = ("cr", "sr:delta=0.3", "scr:eta=0.4", "lr:L=1.5", "cr:of=prediction")
 

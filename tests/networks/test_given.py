@@ -70,7 +70,7 @@ def test_radii_of_a_foolbox_model_are_in_its_units(linear_file: Path) -> None:
     model = foolbox.PyTorchModel(identity, bounds=(0, 1), device="cpu").transform_bounds((0, 255))
     network = radii.from_foolbox(model, input_shape=(2,))
     data = radii.datasets.as_dataset((np.array([[0.5 * 255, 0.3 * 255]], np.float32), [0]))
-    found = radii.robustness_distribution(network, data, grid="1:50:1")
+    found = radii.robustness_distribution(network, data, grid="1:50:1", jobs=0)
     assert found.lower[0] == 25
     assert found.upper[0] == pytest.approx(25.5, rel=1e-3)
 
@@ -111,7 +111,7 @@ def test_what_is_missing_or_too_much_is_said(linear_file: Path) -> None:
 def test_a_distribution_of_what_people_have(tmp_path: Path) -> None:
     points = (np.array([[0.5, 0.3], [0.25, 0.75]], np.float32), [0, 1])
     file = write_linear(tmp_path)
-    chosen: dict[str, Any] = {"grid": "0.1:0.4:0.1", "domain": (0, 1)}
+    chosen: dict[str, Any] = {"grid": "0.1:0.4:0.1", "domain": (0, 1), "jobs": 0}
     (found,) = radii.robustness_distribution(str(file), points, **chosen).by_network()
     assert found == "linear.onnx"
     linear = nn.Linear(2, 2)

@@ -94,17 +94,20 @@ def test_all_of_them_by_name_in_worker_processes(
     assert "among-top:k=1" in text
 
 
-def test_a_store_tells_options_apart(
+@pytest.mark.usefixtures("without_workers")
+def test_another_attack_is_another_question_of_a_store(
     linear: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
     attack = ["--attack", "random-corners:tries=64"]
     assert main(flags(linear, out, *NAMES, *attack, "--jobs", "1")) == 0
     check_radii(shown(out, capsys))
-    assert main(flags(linear, out, *NAMES, "--jobs", "1")) == 2
-    assert "attack was random-corners:tries=64, is random-corners" in capsys.readouterr().err
+    assert main(flags(linear, out, *NAMES, "--jobs", "1")) == 0
+    grown = "grows: attack was random-corners:tries=64, is random-corners"
+    assert grown in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("without_workers")
 def test_instances_in_python(linear: Path, tmp_path: Path) -> None:
     from radii_example import AmongTop, BoundsAlone, RandomCorners, Thirds, blobs
 
@@ -124,6 +127,7 @@ def test_instances_in_python(linear: Path, tmp_path: Path) -> None:
         assert radius - 0.02 <= one.bracket.lower <= radius <= one.bracket.upper + 1e-5
 
 
+@pytest.mark.usefixtures("without_workers")
 def test_an_operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """|x| > |y| holds at (0.8, -0.2) within 0.3."""
     sketch = Sketch([1, 2])
@@ -131,7 +135,8 @@ def test_an_operator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     path.write_bytes(sketch.model(sketch.apply("Abs", "x")).SerializeToString())
     np.savez(points, images=np.array([[0.8, -0.2]], np.float32), labels=np.array([0]))
     out = tmp_path / "out"
-    assert main(flags(path, out, "--data", str(points), "--jobs", "1")) == 0
+    words = ["--data", str(points), "--jobs", "1", "--timeout", "3"]  # 0.3 itself stays open
+    assert main(flags(path, out, *words)) == 0
     (one,) = shown(out, capsys)
     assert 0.28 <= one["lower"] <= 0.3 <= one["upper"] + 1e-5 < 0.31
 

@@ -17,6 +17,7 @@ from radii.search import (
     AttackOnly,
     Binary,
     Linear,
+    Native,
     Question,
     QuestionKind,
     Search,
@@ -66,6 +67,26 @@ def test_a_perfect_attack_leaves_one_proof() -> None:
         simulation = simulated(0.0005 + 0.002 * place, set(), luck=1.0)
         simulation.finish(AttackGuided(GRID))
         assert [q.kind for q in simulation.questions] == [QuestionKind.ATTACK, QuestionKind.PROVE]
+
+
+@pytest.mark.parametrize("is_easy", [True, False])
+def test_a_probe_that_closes_a_bracket_is_all_that_is_asked(is_easy: bool) -> None:
+    simulation, search = SimulatedInstance(0.0305, GRID, is_easy=is_easy), Native(GRID)
+    search.probes = True
+    simulation.finish(search)
+    first, *others = (question.kind for question in simulation.questions)
+    assert first is QuestionKind.PROBE
+    assert others == ([] if is_easy else [QuestionKind.ATTACK, QuestionKind.RADIUS])
+    assert search.bracket.lower == GRID[GRID.count_below(0.0305) - 1]
+
+
+def test_no_probe_follows_an_attack_of_an_earlier_run() -> None:
+    search, attack = Native(GRID), Question(QuestionKind.ATTACK, GRID[len(GRID) - 1])
+    search.probes = True
+    search.tell(attack, SimulatedInstance(0.0305, GRID).answer(attack))
+    question = search.ask()
+    assert question is not None
+    assert question.kind is QuestionKind.RADIUS
 
 
 @settings(max_examples=300, deadline=None)

@@ -22,6 +22,13 @@ class TestNative(SearchConformance):
         return Native(grid)
 
 
+class TestNativeWithProbes(SearchConformance):
+    def make(self, grid: Grid) -> Search:
+        search = Native(grid)
+        search.probes = True
+        return search
+
+
 class TestAttackGuided(SearchConformance):
     def make(self, grid: Grid) -> Search:
         return AttackGuided(grid)

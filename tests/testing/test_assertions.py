@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -83,16 +84,31 @@ def test_what_is_not_decided_fails_and_says_so(
 
 
 def leave_open(plan: object, store: object, **_: object) -> None:
-    plan._begin(store)  # type: ignore[attr-defined]
+    plan.begin(store)  # type: ignore[attr-defined]
 
 
 def test_it_ends_when_the_rest_cannot_change_the_answer(network: Network) -> None:
     check = check_robustness(network, with_radii(*[0.3] * 40), eps=0.1, at_least=0.5)
     assert check.decision is Decision.ROBUST
     assert int((check.brackets.lower > 0).sum()) == 20
+    assert check.reason == (
+        "linear.onnx: at least 20 of 40 inputs are proven at eps 0.1 (0.5); required is >= 0.5; "
+        "stopped, the requirement is met."
+    )
     with pytest.raises(RobustnessFailure) as failure:
         assert_robust(network, with_radii(*[-0.1] * 5, *[0.3] * 15), eps=0.1, at_least=0.8)
     assert "not needed" in str(failure.value)
+    assert failure.value.check.reason == (
+        "linear.onnx: at most 15 of 20 inputs are not refuted at eps 0.1 (0.75); "
+        "required is >= 0.8; stopped, the requirement is not met."
+    )
+
+
+def test_a_failure_says_what_was_required_and_not_its_opposite(network: Network) -> None:
+    with pytest.raises(RobustnessFailure) as failure:
+        assert_robust(network, with_radii(-0.1, -0.2, -0.3), eps=0.1, at_least=0.9)
+    assert "required is >= 0.9" in str(failure.value)
+    assert "required is <" not in str(failure.value)
 
 
 def test_confidence_is_clopper_and_pearsons(network: Network) -> None:
@@ -300,8 +316,8 @@ def test_the_plugin_of_pytest(linear_file: Path) -> None:
     assert "1 failed, 3 passed" in out, out + done.stderr
     assert "linear.onnx on arrays is not robust at eps 0.15" in out
     assert "= robustness =" in out
-    assert "test_inner.py::test_robust: robust: linear.onnx: 2 of 3 inputs are proven" in out
-    assert "test_inner.py::test_broken: not robust: linear.onnx: 1 of 3 inputs" in out
+    assert "test_inner.py::test_robust: robust: linear.onnx: at least 2 of 3 inputs" in out
+    assert re.search(r"test_broken: not robust: linear.onnx: .*1 of 3 inputs", out)
     assert "Proofs hold for floating point." in out
     assert (
         "2 checks have a confidence: that all of them are right together has at least 90 %" in out

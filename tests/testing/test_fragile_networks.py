@@ -53,7 +53,7 @@ def test_known_cases_hold_in_real_arithmetic_where_they_break(family: str) -> No
 
 @pytest.mark.parametrize("family", sorted(FRAGILE_FAMILIES))
 def test_generated_networks_hold_at_the_centre_and_some_break(family: str) -> None:
-    cases = [fragile(family, seed) for seed in range(8)]
+    cases = [fragile(family, seed) for seed in range(4)]
     assert all(case.instance.holds for case in cases)
     found = [find_break(c.network, c.instance, c.eps, seed=c.seed) for c in cases]
     assert any(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from benchmarks.cpu_sides import CpuProcesses
 from benchmarks.peer_instances import (
     ALPHA_BETA_CROWN,
     OPEN,
@@ -67,6 +68,10 @@ def test_the_table_has_25_instances_with_a_peer_and_100_are_unseen() -> None:
     assert not set(unseen) & set(ALPHA_BETA_CROWN)
 
 
+def _never(side: Side, subject: Subject, budget: float) -> Record:
+    raise AssertionError("it is known already")
+
+
 def test_what_was_measured_with_other_code_is_not_taken(tmp_path: Path) -> None:
     code = tmp_path / "src" / "radii"
     code.mkdir(parents=True)
@@ -74,7 +79,7 @@ def test_what_was_measured_with_other_code_is_not_taken(tmp_path: Path) -> None:
     side, subject = Side("radii", tmp_path), Subject("mnist-net", 51)
     log = Log()
     known = log.add(Record(network="mnist-net", case="51", method=side.method, budget=60.0))
-    assert measured(side, subject, 60.0, Options(log)) is known
+    assert measured(side, subject, Options(log), _never) is known
     (code / "one.py").write_text("a = 2\n")
     assert log.find("mnist-net", 51, side.method, 60.0) is None
 
@@ -116,3 +121,15 @@ def test_the_tool_is_asked_at_the_goal_then_around_what_radii_proved(
     ours = _record(0.01, upper)
     found = asked_tool(tmp_path, Subject("mlp-standard", 0), ours, 60.0, Options(Log()))
     assert str(found).startswith(expected)
+
+
+def test_a_checkout_is_asked_with_a_budget_in_cpu_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Source(str(DEMO), "digits:test", "0.01:0.5:0.01")
+    monkeypatch.setitem(SOURCES, "mlp-standard", source)
+    side = Side("radii", DEMO.parents[2])
+    with CpuProcesses() as processes:
+        found = processes.ask(side, Subject("mlp-standard", 0), 5.0)
+        with pytest.raises(RuntimeError, match="no-such-network"):
+            processes.ask(side, Subject("no-such-network", 0), 5.0)
+    assert found["correct"] and 0 < found["lower"] < found["upper"]
+    assert 0 < found["cpu_seconds"] < 10

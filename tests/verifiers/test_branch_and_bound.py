@@ -23,20 +23,21 @@ from radii.testing import (
     random_instance,
     random_network,
 )
-from radii.verdicts import FLOAT, REAL, Result, Verdict
+from radii.verdicts import FLOAT, REAL, Arithmetic, Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
 from radii.verifiers._base import Answer
 from radii.verifiers.native import _attempts as proving
+from radii.verifiers.native import _splits as splits
 from radii.verifiers.native import _verifier as verifier
 from radii.verifiers.native._climb import Climb, Patience
 from radii.verifiers.native._duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.native._nodes import Frontier, Nodes, StoredMultipliers
 from radii.verifiers.native._reduction import PossibleOverflow, reduce
 from radii.verifiers.native._splits import best_splits
-from radii.verifiers.native._tree import Tree
+from radii.verifiers.native._tree import Idleness, Tree
 from radii.verifiers.native._trial_time import TrialTime
 
-SEEDED = range(100)
+SEEDED = range(40)
 LONG = range(2000)
 NEAR = ((0.9, 0.999), (1.001, 1.1))
 """Factors of the exact radius, below and above it."""
@@ -110,7 +111,7 @@ def test_certified_brackets_hold_the_exact_radius(family: NetworkFamily, norm: N
     instance = random_instance(network, 7, norm=norm)
     exact = oracle(norm).radius(network, instance, Limits(60.0))
     values = list(Grid("0.02", "2", "0.02"))
-    result = BranchAndBound().certify(network, instance, values, Limits(5.0))
+    result = BranchAndBound().certify(network, instance, values, Limits(300.0, cpu_seconds=5.0))
     lower = result.proof.eps if result.proof else 0.0
     assert lower <= exact.upper
     if result.witness is not None:
@@ -224,6 +225,44 @@ def test_a_trial_loses_no_part_of_its_nodes(seed: int) -> None:
     assert bool((parts.signs != 0).any(1).all())
 
 
+def test_units_that_never_move_are_not_asked_for_until_that_is_long_ago() -> None:
+    idleness = Idleness.of(3)
+    asked = torch.tensor([[True, True, False]] * 16)
+    moves = torch.tensor([[True, False, False]] * 16)
+    for _ in range(4):
+        idleness.note(asked, moves)
+    assert idleness.is_idle.tolist() == [False, True, False]
+    for _ in range(40):
+        idleness.note(asked & moves, moves)
+    assert not bool(idleness.is_idle.any())
+
+
+@pytest.mark.parametrize("arithmetic", [FLOAT, REAL])
+@pytest.mark.parametrize("seed", range(3))
+def test_splits_chosen_by_probes_decide_as_the_exact_radius_does(
+    seed: int, arithmetic: Arithmetic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Probes at every batch, and always followed: they choose where to split, and prove nothing."""
+    monkeypatch.setattr(splits, "PROBED_FROM", 0)
+    monkeypatch.setattr(splits, "PROBE_SHARE", math.inf)
+    monkeypatch.setattr(splits, "BEHIND", math.inf)
+    network = random_network(NetworkFamily.DENSE, seed, units=30)
+    instance = random_instance(network, seed)
+    exact = Milp().radius(network, instance, Limits(60.0))
+    if exact.witness is None or exact.lower == 0:
+        pytest.skip("this instance cannot be broken")
+    form, violations = relu_form(fuse(network)), instance.requirement.violations
+    assert violations is not None
+    for eps, is_robust in ((0.98 * exact.lower, True), (1.02 * exact.upper, False)):
+        region = Query(instance, eps).specification.region
+        reduction = reduce(form, region, violations, arithmetic=arithmetic)
+        limit = math.inf if is_robust else 200
+        tree = Tree(reduction, is_over=lambda: tree.visited >= limit, check=lambda _: False)  # noqa: B023
+        tree.start_cheaply()
+        tree.grow()
+        assert tree.is_proven is is_robust
+
+
 def test_a_node_without_splits_outlives_those_beside_it() -> None:
     """Nodes that were bounded together with split ones, which are then closed."""
     network = random_network(NetworkFamily.DENSE, 3, units=30)
@@ -233,7 +272,8 @@ def test_a_node_without_splits_outlives_those_beside_it() -> None:
     reduction = reduce(relu_form(fuse(network)), instance.ball(0.4), violations)
     tree = Tree(reduction, is_over=lambda: False, check=lambda _: False)
     root = tree.open.pick(torch.tensor([0]))
-    memory = StoredMultipliers(Nodes.join(root.split(best_splits(tree.layers32, root, 1000)), root))
+    nodes = Nodes.join(root.split(best_splits(tree.layers32, root, 1000)), root)
+    memory = StoredMultipliers(nodes, nodes.is_open_unit)
     last = torch.tensor([2])
     memory.pick(last)
     tightened, _ = tree.tightened(root, memory, root.is_open_unit)
@@ -298,9 +338,13 @@ def test_a_time_limit_still_leaves_a_proven_radius() -> None:
     network = random_network(NetworkFamily.CONVOLUTIONAL, 3, units=200)
     instance = random_instance(network, 3)
     values = [0.001 * step for step in range(1, 400)]
-    result = BranchAndBound().certify(network, instance, values, Limits(4.0))
-    assert result.seconds < 5.0
+    started, limits = time.process_time(), Limits(300.0, cpu_seconds=4.0)
+    result = BranchAndBound().certify(network, instance, values, limits)
+    assert time.process_time() - started < 8
     assert result.proof is not None
+    upper = math.inf if result.witness is None else result.witness.distance
+    is_open = any(result.proof.eps < value < upper for value in values)
+    assert result.ran_out_of_time == is_open
 
 
 @pytest.mark.parametrize("zero", [0.0005, 0.0015, 0.02, 0.133, 0.39, 1.0])

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conftest import BUSY_SECONDS
 from radii.bounds import fuse, relu_form
 from radii.experiments import Experiment, prepare
 from radii.queries import Query
@@ -93,7 +94,7 @@ def test_cancelling_kills_the_solver() -> None:
     started = time.monotonic()
     limits = Limits(60, cancelled=lambda: time.monotonic() > started + 1.0)
     result = Marabou().verify(network, Query(instance, 0.2), limits)
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < 1 + BUSY_SECONDS
     assert result.verdict is Verdict.CANCELLED or not result.verdict.is_missing
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from conftest import BUSY_SECONDS
 from radii.balls import Box, Norm
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network, load_network
@@ -188,30 +189,30 @@ def hard_case() -> tuple[Network, Query]:
 
 
 @pytest.mark.parametrize("branches", [0, 100_000])
-def test_time_limits_are_honoured_within_a_second(branches: int) -> None:
+def test_time_limits_are_honoured(branches: int) -> None:
     network, query = hard_case()
     started = time.monotonic()
     result = Milp(branches=branches).verify(network, query, Limits(1.5))
-    assert time.monotonic() - started < 2.5
+    assert time.monotonic() - started < 1.5 + BUSY_SECONDS
     assert result.verdict is Verdict.TIMEOUT
 
 
 @pytest.mark.parametrize("branches", [0, 100_000])
-def test_cancelling_is_honoured_within_a_second(branches: int) -> None:
+def test_cancelling_is_honoured(branches: int) -> None:
     network, query = hard_case()
     cancelled = threading.Event()
     timer = threading.Timer(1.5, cancelled.set)
     timer.start()
     started = time.monotonic()
     result = Milp(branches=branches).verify(network, query, Limits(60, cancelled=cancelled.is_set))
-    assert time.monotonic() - started < 3.0
+    assert time.monotonic() - started < 1.5 + BUSY_SECONDS
     assert result.verdict is Verdict.CANCELLED
     timer.join()
 
 
 def test_running_out_of_time_leaves_a_proven_lower_side() -> None:
     network, query = hard_case()
-    answer = Milp().radius(network, query.instance, Limits(3.0))
+    answer = Milp().radius(network, query.instance, Limits(8.0))
     assert answer.stopped is Verdict.TIMEOUT
     assert 0 < answer.lower < answer.upper
     points = query.instance.ball(answer.lower).sample(np.random.default_rng(0), 500)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from conftest import BUSY_SECONDS
 from radii import verifiers
 from radii.balls import Norm
 from radii.errors import SpecificationError
@@ -88,7 +89,7 @@ def test_limits_end_all_members(cancelled: bool, network: Network, instance: Ins
     )
     portfolio = Portfolio([Hanging(), Cooperating()])
     result = portfolio.verify(network, Query(instance, 0.1), limits)
-    assert time.monotonic() - started < 3.0  # 1.4, and what a busy machine adds to it
+    assert time.monotonic() - started < 1.4 + BUSY_SECONDS
     assert result.verdict is (Verdict.CANCELLED if cancelled else Verdict.TIMEOUT)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conftest import BUSY_SECONDS
 from radii.cli import main as radii
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.experiments import Experiment, prepare, values_of_file
@@ -220,7 +221,7 @@ def test_cancelling_ends_the_whole_tree(
         Limits(60, cancelled=lambda: time.monotonic() > started + 0.7),
     )
     assert result.verdict is Verdict.CANCELLED
-    assert time.monotonic() - started < 2.0
+    assert time.monotonic() - started < BUSY_SECONDS
     assert not running(tmp_path)
 
 
@@ -393,9 +394,8 @@ def test_other_instances_are_unaffected(
 ) -> None:
     behaviour, verdict, _ = MISBEHAVING[kind]
     tool = fake(tmp_path, behaviour)
-    plan = prepare(
-        experiment(linear_file, points_file, tool=tool, timeout=2 if kind == "hangs" else 60)
-    )
+    few = {"timeout": 5, "grid": "0.05:0.5:0.04"} if kind == "hangs" else {}  # each takes it
+    plan = prepare(experiment(linear_file, points_file, tool=tool, **few))
     if kind == "hoards":
         from radii.processes import resident_bytes
 

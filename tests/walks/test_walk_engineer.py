@@ -7,6 +7,7 @@ checked against it, a run measures it, the gate and a test require, and the card
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from torch import nn
 
 import radii
 from conftest import work_in_this_process
+from radii import demo
 from radii.cli import main
 from radii.testing import assert_robust
 
@@ -74,3 +76,19 @@ def test_from_a_module_to_a_check(
 
     assert main(["card", "results", "-o", "ROBUSTNESS.md"]) == 0
     assert "model" in Path("ROBUSTNESS.md").read_text()
+
+
+def test_a_failing_assertion_is_read_and_fixed() -> None:
+    """The message tells what was required and what there is, and an input to look at; a network
+    trained on adversarial examples meets it."""
+    data = radii.datasets.load("digits", split="test").first(12)
+    fragile, robust = (demo.network_path(f"mlp-{name}") for name in ("standard", "adversarial"))
+    with pytest.raises(AssertionError) as caught:
+        assert_robust(fragile, data, eps=0.1, at_least=0.5, domain=(0, 1))
+    message = str(caught.value)
+    assert "not robust at eps 0.1" in message
+    assert "required is >= 0.5" in message
+    proven, shown = re.findall(r"(\d+) of (\d+)", message)[0]
+    assert int(shown) <= 12 and int(proven) < 6
+    met = assert_robust(robust, data, eps=0.1, at_least=0.5, domain=(0, 1))
+    assert met.statement

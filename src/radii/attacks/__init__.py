@@ -8,6 +8,7 @@ from radii.attacks._fixed_radius import Apgd, Fgsm, Pgd
 from radii.attacks._foolbox import FoolboxAttack
 from radii.attacks._geometry import DomainRows, Geometry, geometry
 from radii.attacks._minimum_norm import MinimumNorm
+from radii.attacks._random_search import RandomSearch
 from radii.attacks._registry import ATTACKS, attack_names, get
 from radii.attacks._specifications import attack_specification
 from radii.attacks._violations import softmax_log_odds, violation
@@ -23,6 +24,7 @@ __all__ = [
     "Geometry",
     "MinimumNorm",
     "Pgd",
+    "RandomSearch",
     "attack_names",
     "attack_specification",
     "geometry",

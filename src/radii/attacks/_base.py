@@ -9,11 +9,13 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import final
+from copy import copy
+from typing import ClassVar, final
 
 import numpy as np
 
 from radii import __version__
+from radii.attacks._discrete import with_discrete
 from radii.balls import Ball, Norm
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
@@ -110,6 +112,7 @@ class Attack(Plugin, ABC):
     """
 
     norms: frozenset[Norm] = frozenset(Norm)
+    needs_gradient: ClassVar[bool] = False
 
     @property
     def version(self) -> str:
@@ -121,6 +124,28 @@ class Attack(Plugin, ABC):
         Asked once, before any work starts.
         """
         return None
+
+    @final
+    def gradient_refusal(self, network: Network) -> str | None:
+        """Why the attack cannot ask what it needs of the network; None if it can."""
+        if not self.needs_gradient or network.has_gradient:
+            return None
+        return (
+            f"attack '{self.name}' needs gradients, which a model that only runs does not have; "
+            "choose --attack random-search"
+        )
+
+    def quick(self) -> Attack | None:
+        """A cheaper attack that mostly finds as close a counterexample; None if there is none.
+
+        Where a proof just below that follows at once, nothing more is looked for.
+        """
+        return None
+
+    def within(self, seconds: float) -> Attack:
+        """The same attack, ended by itself after so many seconds with what it has found by then;
+        one that cannot end early stays as it is."""
+        return self
 
     @abstractmethod
     def run(
@@ -144,6 +169,8 @@ class Attack(Plugin, ABC):
                 )
             if (reason := self.unsupported(query.instance.kind)) is not None:
                 raise UnsupportedQuery(reason)
+        if (reason := self.gradient_refusal(network)) is not None:
+            raise UnsupportedQuery(f"{network.name}: {reason}")
         started = time.perf_counter()
         open_places = [
             place for place, query in enumerate(queries) if query.eps > 0 and query.instance.holds
@@ -152,7 +179,7 @@ class Attack(Plugin, ABC):
         if open_places:
             found = self.run(network, [queries[place] for place in open_places], seed)
             for place, points in zip(open_places, found, strict=True):
-                candidates[place] = points
+                candidates[place] = with_discrete(network, queries[place], points)
         share = (time.perf_counter() - started) / max(1, len(queries))
         return [
             self._replayed(network, query, points, share)
@@ -173,3 +200,15 @@ class Attack(Plugin, ABC):
             seconds=seconds + time.perf_counter() - started,
             witness=witness,
         )
+
+
+class TimedAttack(Attack, ABC):
+    """An attack that ends by itself after `seconds`, with what it has found by then."""
+
+    seconds: float
+
+    @final
+    def within(self, seconds: float) -> Attack:
+        limited = copy(self)
+        limited.seconds = min(self.seconds, seconds)
+        return limited

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,8 +17,9 @@ from torch import Tensor
 from radii.attacks._geometry import DomainRows, Geometry, geometry
 from radii.attacks._objectives import Objective, Origins
 from radii.attacks._tasks import AttackTask, tasks_of
+from radii.balls import Norm
 from radii.networks import Network
-from radii.queries import Query
+from radii.queries import Instance, Query
 
 STATE_BYTES = 256 * 2**20
 """Memory for the points, gradients and momenta of all rows of a batch."""
@@ -40,6 +42,11 @@ class Clock:
     @property
     def is_over(self) -> bool:
         return time.monotonic() >= self.end
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.end - time.monotonic()
 
     def share(self, parts: int) -> Clock:
         """A clock that leaves an equal part of the time to each of `parts`, this one first."""
@@ -96,13 +103,20 @@ class Batch:
 
     def shrunk(self, points: Tensor, tasks: Tensor) -> Tensor:
         """Points that break their tasks, drawn to the input along the segment as far as they do."""
-        centers = self.centers[self.owners[tasks]]
+        depths = functools.partial(self.objective.depths, tasks=tasks)
+        return self.shrunk_by(points, self.owners[tasks], depths)
+
+    def shrunk_by(
+        self, points: Tensor, owners: Tensor, depths: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """The same by any depths of points, which are 0 or below where a point is broken."""
+        centers = self.centers[owners]
         intact = torch.zeros(len(points), dtype=points.dtype)
         broken = torch.ones_like(intact)
         for _ in range(SEGMENT_HALVINGS):
             middle = (intact + broken) / 2
             tried = centers + middle[:, None] * (points - centers)
-            is_broken = self.objective.depths(tried, tasks) <= 0
+            is_broken = depths(tried) <= 0
             broken = torch.where(is_broken, middle, broken)
             intact = torch.where(is_broken, intact, middle)
         return centers + broken[:, None] * (points - centers)
@@ -118,10 +132,10 @@ def batches(network: Network, queries: Sequence[Query], *, rows: int) -> list[Ba
 
     `rows` is how many points the attack moves at once for each task.
     """
-    groups: dict[tuple[str, str], list[int]] = {}
+    groups: dict[tuple[str, ...], list[int]] = {}
     for place, query in enumerate(queries):
         instance = query.instance
-        groups.setdefault((instance.norm.value, instance.domain.key()), []).append(place)
+        groups.setdefault(_kind(instance), []).append(place)
     found = []
     for places in groups.values():
         tasks = tasks_of(network, [queries[place].instance.requirement for place in places])
@@ -132,6 +146,24 @@ def batches(network: Network, queries: Sequence[Query], *, rows: int) -> list[Ba
         for start, stop in _cuts(sizes):
             found.append(_batch(network, queries, places[start:stop], tasks[start:stop]))
     return found
+
+
+def _kind(instance: Instance) -> tuple[str, ...]:
+    """Instances with the same one share their geometry and their room."""
+    kind = (instance.norm.value, instance.domain.key())
+    if instance.features is None:
+        return kind
+    # In L1 and L2 it is the room that keeps features where they are, and every input has its own.
+    alone = () if instance.norm is Norm.LINF else (instance.key,)
+    return (*kind, instance.features.key(), *alone)
+
+
+def _room(instance: Instance) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    low, high = (side.ravel() for side in instance.domain.box(instance.input.shape))
+    if instance.features is None or instance.norm is Norm.LINF:
+        return low, high
+    stays, own = instance.features.scale == 0, instance.input.ravel().astype(np.float64)
+    return np.where(stays, own, low), np.where(stays, own, high)
 
 
 def _cuts(sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -153,19 +185,19 @@ def _batch(
 ) -> Batch:
     chosen = tuple(queries[place] for place in places)
     first = chosen[0].instance
-    low, high = first.domain.box(first.input.shape)
+    low, high = _room(first)
     inputs = np.stack([query.instance.input.ravel() for query in chosen])
 
     def tensor(values: npt.ArrayLike) -> Tensor:
         return torch.from_numpy(np.array(values, network.input_dtype))
 
-    origins = Origins(tensor(inputs), geometry(first.norm))
+    origins = Origins(tensor(inputs), geometry(first.norm, first.features, network.torch_dtype))
     return Batch(
         members=tuple(places),
         queries=chosen,
         objective=Objective(network, tasks, origins=origins),
         geometry=origins.geometry,
-        room=DomainRows(tensor(low.ravel()), tensor(high.ravel())),
+        room=DomainRows(tensor(low), tensor(high)),
         centers=origins.centers,
         radii=tensor([query.eps for query in chosen]),
     )

@@ -10,7 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from radii.attacks._base import Attack
+from radii.attacks._base import TimedAttack
 from radii.attacks._batches import Batch, Clock, batches
 from radii.errors import SpecificationError
 from radii.networks import Network
@@ -18,12 +18,14 @@ from radii.queries import Query
 from radii.verdicts import Array
 
 
-class _FixedRadius(Attack):
+class _FixedRadius(TimedAttack):
     """Moves a row for every task and restart until one of a query's rows breaks its task.
 
     The first restart begins at the input, the others in turn at a random point of the ball and at
     a random extreme point. `seconds` stops early and keeps what was found.
     """
+
+    needs_gradient: ClassVar[bool] = True
 
     def __init__(self, *, steps: int, restarts: int, seconds: float) -> None:
         if steps < 1 or restarts < 1:

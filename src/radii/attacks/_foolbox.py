@@ -10,7 +10,7 @@ import random
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -40,6 +40,7 @@ class FoolboxAttack(Attack):
     """
 
     unnamed_options = frozenset({"attack"})  # which its name holds
+    needs_gradient: ClassVar[bool] = True
 
     def __init__(self, attack: str, /, **options: Any) -> None:
         self.attack_name = attack

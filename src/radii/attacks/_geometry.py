@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from radii.balls import Norm
+from radii.balls import Features, Norm
 
 SMALLEST_DIVISOR = 1e-30
 """Keeps quotients finite where a gradient vanishes."""
@@ -246,9 +246,49 @@ def _level(function: Callable[[Tensor], Tensor], targets: Tensor, first: Tensor)
     return above
 
 
+class _ScaledLinf(_Linf):
+    """The largest change of a feature, each as a part of its own scale; 0: it stays."""
+
+    def __init__(self, scale: Tensor) -> None:
+        self.scale = scale
+
+    def lengths(self, offsets: Tensor) -> Tensor:
+        return super().lengths(offsets / self.scale.clamp(min=SMALLEST_DIVISOR))
+
+    def slopes(self, gradients: Tensor) -> Tensor:
+        return super().slopes(gradients * self.scale)
+
+    def step(self, points: Tensor, gradients: Tensor, sizes: Tensor, room: DomainRows) -> Tensor:
+        return points - sizes[:, None] * self.scale * gradients.sign()
+
+    def project(self, points: Tensor, centers: Tensor, radii: Tensor, room: DomainRows) -> Tensor:
+        reach = radii[:, None] * self.scale
+        return room.clip(torch.clamp(points, centers - reach, centers + reach))
+
+    def nearest(
+        self, centers: Tensor, gradients: Tensor, gains: Tensor, room: DomainRows
+    ) -> Tensor:
+        scale = self.scale.clamp(min=SMALLEST_DIVISOR)
+        low, high = ((side - centers) / scale for side in (room.low, room.high))
+        steps = super().nearest(
+            torch.zeros_like(centers), gradients * self.scale, gains, DomainRows(low, high)
+        )
+        return room.clip(centers + steps * self.scale)
+
+    def corners(self, noise: Tensor) -> Tensor:
+        return self.scale * noise.sign()
+
+    def inner(self, noise: Tensor) -> Tensor:
+        return self.scale * noise
+
+
 _GEOMETRIES: dict[Norm, Geometry] = {Norm.LINF: _Linf(), Norm.L2: _L2(), Norm.L1: _L1()}
 
 
-def geometry(norm: Norm) -> Geometry:
-    """The geometry of a norm."""
-    return _GEOMETRIES[norm]
+def geometry(
+    norm: Norm, features: Features | None = None, dtype: torch.dtype = torch.float64
+) -> Geometry:
+    """The geometry of a norm, in the scales of features. Scales but 0 and 1 are of Linf alone."""
+    if features is None or norm is not Norm.LINF:
+        return _GEOMETRIES[norm]
+    return _ScaledLinf(torch.from_numpy(features.scale.copy()).to(dtype))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,8 +11,9 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from radii.attacks._base import Attack
+from radii.attacks._base import TimedAttack
 from radii.attacks._batches import Batch, Clock, batches
+from radii.attacks._random_search import RandomSearch
 from radii.networks import Network
 from radii.queries import Query
 from radii.verdicts import Array
@@ -25,6 +27,10 @@ NARROWING_SHARE = 0.5
 """The part of a stage's steps during which secants narrow to gradients."""
 STRIDES = (1.0, 0.5, 0.2, 0.05)
 """Which parts of the way to the foot of the linearised boundary are tried."""
+TIMED_ROWS = 16
+"""Rows whose gradient is timed to tell what a stage will take."""
+THINNED_FROM = 0.5
+"""A stage of which less than this part would be done in time gets fewer rows instead."""
 SMALLEST_DIVISOR = 1e-30
 """Keeps quotients finite where a gradient vanishes."""
 
@@ -61,6 +67,15 @@ class PursuitStage:
     share: float = 1.0
     sizes: tuple[float, float] = (1.0, 0.005)
     gaps: tuple[float, float] = (0.03, 0.001)
+
+    @property
+    def work(self) -> float:
+        """Steps, as many as would cost the same with all rows."""
+        total, kept = 0.0, 1.0
+        for steps, share in self.rungs:
+            total += steps * kept
+            kept *= share
+        return total
 
     def size(self, progress: float) -> float:
         first, last = self.sizes
@@ -100,6 +115,7 @@ class Pursuit:
 
     def __init__(self, batch: Batch, seed: int, clock: Clock) -> None:
         self.batch, self.seed, self.clock = batch, seed, clock
+        self.row_seconds: float | None = None
         self.horizon = HORIZON * batch.radii
         self.best = self.horizon.clone()
         self.points = batch.centers.clone()
@@ -110,13 +126,35 @@ class Pursuit:
     def run(self, stage: PursuitStage, number: int) -> None:
         """One stage; `number` tells its random numbers from those of other stages."""
         chosen = self._most_promising(self.batch.owners, self._efforts, stage.share)
-        self._follow(stage, self._started(stage, chosen, number), self._step)
+        rows = self._started(stage, chosen, number)
+        self._thin(rows, stage)
+        self._follow(stage, rows, self._step)
 
     def meet(self, stage: PursuitStage, number: int) -> None:
         """One stage for the tasks with several rows alone, which are all lowered at once."""
         chosen = self.batch.objective.conjunctions
         if len(chosen):
             self._follow(stage, self._started(stage, chosen, number), self._joint_step)
+
+    def _thin(self, rows: _MovingPoints, stage: PursuitStage) -> None:
+        """Fewer rows where a stage would not end in time by far: whole paths of a few are worth
+        more than first steps of all. Of each query those that are nearest to breaking."""
+        if math.isinf(self.clock.end):
+            return
+        if self.row_seconds is None:
+            self.row_seconds = self._timed(rows)
+        share = self.clock.left / (self.row_seconds * len(rows.tasks) * stage.work)
+        if share < THINNED_FROM:
+            depths = self.batch.objective.depths(rows.points, rows.tasks)
+            owners = self.batch.owners[rows.tasks]
+            rows.keep(self._most_promising(owners, depths, max(share, 0.0)))
+
+    def _timed(self, rows: _MovingPoints) -> float:
+        """Seconds of one row in one step; once before it counts, since first calls take longer."""
+        for count in (1, TIMED_ROWS):
+            started = time.monotonic()
+            self.batch.objective.gradients(rows.points[:count], rows.tasks[:count])
+        return (time.monotonic() - started) / min(TIMED_ROWS, len(rows.tasks)) + SMALLEST_DIVISOR
 
     def _follow(
         self,
@@ -304,6 +342,13 @@ STAGES = (
     PursuitStage(_REFINE, ((60, 1.0),), share=0.25, sizes=(0.5, 0.003), gaps=(0.01, 0.0002)),
 )
 """What each stage found on held-out images, and what it cost, is in docs/attacks.md."""
+QUICK_STAGES = (
+    PursuitStage(
+        (Start("center", 1.0, 0.25), Start("inner"), Start("corner", 1.0, 0.5), Start("half")),
+        ((10, 0.2), (30, 1.0)),
+    ),
+)
+"""A fifth of the time; what it loses is in docs/attacks.md as well."""
 _SCALES = (1.0, 0.3, 0.1, 0.02)
 JOINT_STAGE = PursuitStage(
     (
@@ -328,10 +373,11 @@ POLISHING_STEPS = 10
 """Steps along the boundary at the end."""
 
 
-class MinimumNorm(Attack):
+class MinimumNorm(TimedAttack):
     """All targets at once, from many starts, always just below the best counterexample so far.
 
-    `stages` are done one after the other; `seconds` stops early and keeps what was found.
+    `stages` are done one after the other; `seconds` stops early and keeps what was found. Where
+    there are no gradients, `RandomSearch` does what it can.
     """
 
     name: ClassVar[str] = "minimum-norm"
@@ -342,17 +388,27 @@ class MinimumNorm(Attack):
         self.stages = stages
         self.seconds = seconds
 
+    def quick(self) -> MinimumNorm | None:
+        if self.stages != STAGES:
+            return None
+        return MinimumNorm(stages=QUICK_STAGES, seconds=self.seconds)
+
     def run(
         self, network: Network, queries: Sequence[Query], seed: int
     ) -> Sequence[Sequence[Array]]:
+        if not network.has_gradient:
+            return RandomSearch(seconds=self.seconds).run(network, queries, seed)
         candidates: list[Sequence[Array]] = [()] * len(queries)
         clock = Clock.of(self.seconds)
         todo = batches(network, queries, rows=max(len(stage.starts) for stage in self.stages))
         for done, batch in enumerate(todo):
-            pursuit = Pursuit(batch, seed, clock.share(len(todo) - done))
+            own = clock.share(len(todo) - done)
+            pursuit = Pursuit(batch, seed, own)
             pursuit.meet(JOINT_STAGE, len(self.stages))
             for number, stage in enumerate(self.stages):
+                pursuit.clock = own.share(len(self.stages) - number)
                 pursuit.run(stage, number)
+            pursuit.clock = own
             pursuit.meet(JOINT_REFINING_STAGE, len(self.stages) + 1)
             pursuit.polish(POLISHING_STEPS)
             points = batch.points(pursuit.points)

@@ -215,6 +215,23 @@ class Objective:
                 ]
             )
 
+    def least_depths(self, points: Tensor, owners: Tensor) -> Tensor:
+        """How far each point is from breaking its query's requirement in whichever way is nearest;
+        the network is asked once for each point."""
+        counts = torch.bincount(self.owners)
+        first = counts.cumsum(0) - counts
+        found = []
+        with torch.no_grad():
+            for some, own in self._chunks(points, owners):
+                least = torch.full((len(some),), torch.inf, dtype=some.dtype)
+                features = self._features(some, first[own], self._body, self._exact.features)
+                for place in range(int(counts[own].max())):
+                    # A query with fewer tasks than others is asked its last one again.
+                    tasks = first[own] + torch.clamp(counts[own] - 1, max=place)
+                    least = torch.minimum(least, self._exact.largest(features, tasks))
+                found.append(least)
+        return torch.cat(found)
+
     def gradients(
         self, points: Tensor, tasks: Tensor, widths: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:

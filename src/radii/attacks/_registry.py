@@ -8,6 +8,7 @@ from radii.attacks._base import Attack
 from radii.attacks._fixed_radius import Apgd, Fgsm, Pgd
 from radii.attacks._foolbox import FoolboxAttack
 from radii.attacks._minimum_norm import MinimumNorm
+from radii.attacks._random_search import RandomSearch
 from radii.errors import SpecificationError
 from radii.plugins import (
     PluginGroup,
@@ -17,7 +18,7 @@ from radii.plugins import (
     plugin_names,
 )
 
-ATTACKS: tuple[type[Attack], ...] = (MinimumNorm, Apgd, Pgd, Fgsm)
+ATTACKS: tuple[type[Attack], ...] = (MinimumNorm, Apgd, Pgd, Fgsm, RandomSearch)
 """In the order in which the command line lists them."""
 
 

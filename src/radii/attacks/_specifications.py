@@ -81,7 +81,8 @@ def _origins(network: Network, specification: Specification) -> Origins | None:
     region = specification.region
     if not isinstance(region, Ball):
         return None
-    return Origins(_flat_row(network, region.center)[None], geometry(region.norm))
+    norm = geometry(region.norm, region.features, network.torch_dtype)
+    return Origins(_flat_row(network, region.center)[None], norm)
 
 
 def _mover(network: Network, specification: Specification, room: DomainRows) -> Move:
@@ -93,9 +94,11 @@ def _mover(network: Network, specification: Specification, room: DomainRows) -> 
     if not isinstance(region, Ball):
         width = room.high - room.low
         return lambda points, along, size, _: room.clip(points - size * width * along.sign())
-    norm, center = geometry(region.norm), _flat_row(network, region.center)[None]
-    low, high = (_flat_row(network, side) for side in region.domain.box(region.shape))
-    domain = DomainRows(low, high)
+    norm = geometry(region.norm, region.features, network.torch_dtype)
+    center, domain = _flat_row(network, region.center)[None], room
+    if region.features is None:
+        low, high = (_flat_row(network, side) for side in region.domain.box(region.shape))
+        domain = DomainRows(low, high)
 
     def move(points: Tensor, along: Tensor, size: float, reaches: Tensor) -> Tensor:
         radii = region.eps * reaches

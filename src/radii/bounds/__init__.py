@@ -18,8 +18,10 @@ from radii.bounds._affine_maps import (
     prepared,
 )
 from radii.bounds._alpha import alpha_crown_bounds
+from radii.bounds._cascades import HeldValues, fuse_cascades
 from radii.bounds._crown import (
     StageBounds,
+    bound_rows,
     crown_bounds,
     crown_state,
     linear_bounds,
@@ -85,6 +87,7 @@ __all__ = [
     "FixedLines",
     "FloatErrors",
     "Fusion",
+    "HeldValues",
     "Hinges",
     "Interval",
     "Layer",
@@ -107,6 +110,7 @@ __all__ = [
     "Windows",
     "alpha_crown_bounds",
     "backward",
+    "bound_rows",
     "box_of",
     "centre_of",
     "crown_bounds",
@@ -114,6 +118,7 @@ __all__ = [
     "ends_in_last",
     "from_differences",
     "fuse",
+    "fuse_cascades",
     "hinges_of",
     "input_influence",
     "interval_bounds",

@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor
 
+from radii.bounds._cascades import HeldValues, WindowComparison
 from radii.bounds._float_errors import FloatErrors
 from radii.bounds._relu_form import Fusion, Stage
 from radii.networks import (
@@ -101,7 +102,8 @@ class Layer:
     """What one nonlinear node (or the output) reads: the sum of maps of earlier values + offset.
 
     For an operator that acts entry by entry, every entry of the result has an argument of its own,
-    whatever it broadcasts; `hinges` describes it where it is piecewise linear.
+    whatever it broadcasts; `hinges` describes it where it is piecewise linear. `compared` is the
+    comparison of entries of windows that it reads, and the node of those, in a cascade of maxima.
     """
 
     node: int
@@ -111,6 +113,7 @@ class Layer:
     offset: Tensor
     rounding: Rounding
     hinges: Hinges | None = None
+    compared: tuple[WindowComparison, int] | None = None
 
     @property
     def size(self) -> int:
@@ -156,7 +159,27 @@ class Layer:
         unknown = ~torch.isfinite(middle) | ~torch.isfinite(radius)
         low = torch.where(unknown, -torch.inf, middle - radius)
         high = torch.where(unknown, torch.inf, middle + radius)
-        return Interval(low, high), loss
+        found = Interval(low, high)
+        if self.compared is not None:
+            comparison, node = self.compared
+            found = found.intersected(comparison.within(values[node]))
+        return found, loss
+
+    @property
+    def is_held(self) -> bool:
+        """Its values are its arguments, as they are: their bounds change no lines of its own."""
+        return isinstance(self.operator, HeldValues)
+
+    def loose(
+        self, is_loose: Tensor, arguments: Interval, values: Mapping[int, Interval]
+    ) -> Tensor:
+        """Where tighter bounds of arguments give a tighter relaxation, and that may matter."""
+        if isinstance(self.operator, HeldValues) and self.operator.read_by is not None:
+            return self.operator.read_by.loose(arguments)
+        if self.compared is None:
+            return is_loose
+        comparison, node = self.compared
+        return is_loose & comparison.matters(values[node])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -234,6 +257,7 @@ def layered(
             dtype,
             device,
             Rounding(errors, stage, depth),
+            _compared(fusion, stage),
         )
         for stage in fusion.stages
     )
@@ -266,6 +290,7 @@ def _layer(
     dtype: torch.dtype,
     device: torch.device | str,
     rounding: Rounding,
+    compared: tuple[WindowComparison, int] | None,
 ) -> Layer:
     maps, offset, shape = stage.maps, stage.offset, stage.shape
     hinges = stage.operator.hinges(stage.shape, result)
@@ -285,4 +310,11 @@ def _layer(
         offset=torch.tensor(offset, dtype=dtype, device=device),
         rounding=rounding,
         hinges=hinges,
+        compared=compared,
     )
+
+
+def _compared(fusion: Fusion, stage: Stage) -> tuple[WindowComparison, int] | None:
+    source = fusion.graph.nodes[stage.source]
+    operator = source.operator
+    return (operator, source.inputs[0]) if isinstance(operator, WindowComparison) else None

@@ -7,7 +7,7 @@ a smooth unit, wide) does a backward pass tighten them; both hold, so they are i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,6 +65,7 @@ def crown_bounds(
     *,
     arithmetic: Arithmetic = FLOAT,
     on_intervals: bool = False,
+    in_single: bool = False,
     is_over: Callable[[], bool] = lambda: False,
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
@@ -75,14 +76,14 @@ def crown_bounds(
     are boxes or balls; balls in L1 or L2 must all have the same norm. `arithmetic` is that of the
     network which the bounds hold for; they are sound in either type they are computed in.
     `on_intervals` leaves units with their plain intervals: one pass for the rows alone. Once it
-    `is_over`, those that were not bounded yet keep theirs.
+    `is_over`, those that were not bounded yet keep theirs. `in_single` as in `propagate`.
     """
     fusion = network if isinstance(network, Fusion) else fuse(network)
     ready = layered(fusion, dtype, device, arithmetic)
     supports = Supports.of(regions, dtype, device)
     with torch.no_grad():
         bound = None if on_intervals else backward
-        state = propagate(ready, supports, bound, is_over=is_over)
+        state = propagate(ready, supports, bound, is_over=is_over, in_single=in_single)
         return bound_rows(state, output_rows(state, rows))
 
 
@@ -145,12 +146,15 @@ def propagate(
     bound: BoundingPass | None = backward,
     known: Sequence[Interval] | None = None,
     is_over: Callable[[], bool] = lambda: False,
+    *,
+    in_single: bool = False,
 ) -> State:
     """Intervals and relaxations of every layer over each region.
 
     `known` are intervals of the layers' arguments that are proven already; they are intersected.
     Without a `bound` no layer is tightened: plain intervals, through the fused maps. Once it is
-    over, layers keep what they have: wider, and as sound.
+    over, layers keep what they have: wider, and as sound. `in_single` rounds all intervals outward
+    to numbers of float32, as certificates state them.
     """
     state = State(network, supports, values={0: supports.box})
     single = _Single.of(network, supports) if bound is backward else None
@@ -161,12 +165,14 @@ def propagate(
         relaxation = _relaxed(layer, arguments)
         if bound is not None and not (layer.reads_input_only and supports.centre is None):
             if single is not None:
-                arguments = single.tightened(arguments, relaxation, is_over)
+                arguments = single.tightened(arguments, relaxation, state.values, is_over)
                 relaxation = _relaxed(layer, arguments)
-            is_loose = relaxation.is_loose
-            if bool(is_loose.any()):
+            is_loose = layer.loose(relaxation.is_loose, arguments, state.values)
+            if bool(is_loose.any()) and not (single is not None and single.is_done):
                 arguments = _tightened(state, layer, arguments, loss, is_loose, bound, is_over)
-                relaxation = _relaxed(layer, arguments)
+        if in_single:
+            arguments = arguments.outward(torch.float32).outward(arguments.low.dtype)
+        relaxation = _relaxed(layer, arguments)
         values = _values(layer, arguments)
         if bound is not None and is_single_softmax(layer.operator, layer.shape):
             values = _sharpened(state, layer, loss, values, bound)
@@ -187,10 +193,16 @@ def crown_state(
     regions: Sequence[Ball | Box],
     arithmetic: Arithmetic = FLOAT,
     is_over: Callable[[], bool] = lambda: False,
+    *,
+    on_intervals: bool = False,
 ) -> State:
-    """CROWN over each region, in float64 where that matters."""
+    """CROWN over each region, in float64 where that matters, with intervals of float32.
+
+    `on_intervals` as in `crown_bounds`.
+    """
     network = layered(fusion, torch.float64, "cpu", arithmetic)
-    return propagate(network, Supports.of(regions), is_over=is_over)
+    bound = None if on_intervals else backward
+    return propagate(network, Supports.of(regions), bound, is_over=is_over, in_single=True)
 
 
 class _Single:
@@ -205,6 +217,8 @@ class _Single:
         self.state = State(network, supports, values={0: supports.box})
         self.losses: dict[int, Tensor] = {}
         self.pays = True
+        # The last layer needs no float64: its values are held as they are, whatever their bounds.
+        self.is_done = False
 
     @classmethod
     def of(cls, network: LayeredNetwork, supports: Supports) -> _Single | None:
@@ -219,18 +233,28 @@ class _Single:
         return self.state.network.layers[len(self.state.lines)]
 
     def tightened(
-        self, arguments: Interval, relaxation: Relaxation, is_over: Callable[[], bool]
+        self,
+        arguments: Interval,
+        relaxation: Relaxation,
+        values: Mapping[int, Interval],
+        is_over: Callable[[], bool],
     ) -> Interval:
         """The layer's arguments, bounded in float32 where they are loose."""
-        loose = int(relaxation.is_loose.sum())
+        self.is_done = False
+        is_loose = self._layer.loose(relaxation.is_loose, arguments, values)
+        loose = int(is_loose.sum())
         is_small = 2 * loose * self._work < SINGLE_WORK
-        if not self.pays or is_small or not isinstance(relaxation, PiecewiseLinear):
+        # Differences of entries of a window are seldom settled.
+        is_compared = self._layer.compared is not None
+        if not self.pays or is_small or is_compared or not isinstance(relaxation, PiecewiseLinear):
             return arguments
         layer, loss, held = self._layer, self._loss(), arguments.outward(torch.float32)
-        found = _tightened(self.state, layer, held, loss, relaxation.is_loose, backward, is_over)
+        found = _tightened(self.state, layer, held, loss, is_loose, backward, is_over)
         tighter = arguments.intersected(Interval(found.low.double(), found.high.double()))
-        left = int(_relaxed(layer, tighter).is_loose.sum())
-        self.pays = loose - left >= SETTLED_SHARE * loose
+        if not layer.is_held:
+            left = int(_relaxed(layer, tighter).is_loose.sum())
+            self.pays = loose - left >= SETTLED_SHARE * loose
+        self.is_done = layer.is_held
         return tighter
 
     def _loss(self) -> Tensor:

@@ -54,6 +54,10 @@ factor that a runtime has folded into the weights."""
 OWN_ROUNDING = 2.0**-30
 """What these sums themselves may be off in float64, relative: for up to a million terms."""
 
+GRANTED = 1 + 2.0**-16
+"""Errors are stated so much larger than they are: whoever checks a proof rounds otherwise, and must
+come to the same answer."""
+
 FUSING_ROUNDING = 2.0**-52
 """What one rounding in fusing operators to a linear map and an offset may be off: twice the unit
 roundoff of float64, so that it matters for files in float64 and in real arithmetic only.
@@ -137,7 +141,7 @@ class FloatErrors:
             error = error + self.of_logarithms(reached)
             # Differences to the largest entry must not overflow: two that do are equal.
             is_safe &= (2 * _flat(reached) < self._largest).all(1)
-        return torch.where(is_safe[:, None], _flat(error), torch.inf)
+        return torch.where(is_safe[:, None], _flat(error) * GRANTED, torch.inf)
 
     def overflowing(self, between: tuple[int, ...], sizes: Mapping[int, Tensor]) -> str | None:
         """The name of the first of the affine nodes that may overflow; None if none can."""

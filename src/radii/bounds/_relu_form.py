@@ -100,7 +100,7 @@ _fusions: dict[tuple[object, ...], Fusion] = {}
 def fuse(network: Network) -> Fusion:
     """The fusion of a network; the last few are remembered."""
     known = _fusions.pop(network.cache_key, None)
-    fusion = known or _fuse(
+    fusion = known or fuse_graph(
         network.graph.in_dtype(torch.float64), NumberType.of(network.computed_in)
     )
     _fusions[network.cache_key] = fusion
@@ -109,7 +109,7 @@ def fuse(network: Network) -> Fusion:
     return fusion
 
 
-def _fuse(graph: Graph, number: NumberType) -> Fusion:
+def fuse_graph(graph: Graph, number: NumberType) -> Fusion:
     needed = _ancestors(graph, graph.output)
     nonlinear = [i for i in needed if graph.nodes[i].kind is not OperatorKind.AFFINE]
     stages = []

@@ -6,18 +6,16 @@ Exit codes: 0 done, 1 a check is negative, 2 bad input, 3 internal error, 130 in
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
-import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NoReturn
 
 from radii import __version__
-from radii.errors import InputError
-from radii.terminal import note, plain
+from radii.cli._parser import Parser
+from radii.errors import InputError, with_suggestion
+from radii.terminal import note
 
 __all__ = ["COMMANDS", "build_parser", "main"]
 
@@ -28,9 +26,11 @@ COMMANDS = {
     "show": "print what an experiment found",
     "compare": "the statistics between distributions",
     "report": "write an interactive page",
+    "board": "write a page that ranks many networks",
     "serve": "show runs live in a browser",
     "plot": "draw figures for papers: PDF, SVG or PNG",
     "card": "write a section for a model card",
+    "check": "prove it again: every certificate, every counterexample",
     "gate": "exit 1 when a model is less robust than required",
     "export": "write brackets as csv, parquet or verona",
     "import": "read published results: VERONA's and the papers' files",
@@ -39,7 +39,7 @@ COMMANDS = {
     "global": "robustness of all inputs, with a statistical guarantee",
     "metrics": "constraint satisfaction, security and accuracy",
     "audit": "try to refute published lower bounds",
-    "verify": "decide a VNN-LIB file: sat with a counterexample, unsat, unknown or timeout",
+    "verify": "decide a VNN-LIB file: sat, unsat, unknown or timeout",
     "train": "train a network",
     "cycle": "train, attack, verify and retrain until a requirement holds",
     "ensemble": "several classifiers against randomized attacks",
@@ -48,39 +48,29 @@ COMMANDS = {
     "doctor": "check this installation, in about ten seconds",
     "completion": "complete radii's commands in your shell",
 }
-"""Each command's module holds DESCRIPTION, EPILOG, `add_arguments(parser)` and `run(args)`.
+"""Each command's module holds DESCRIPTION, EPILOG, `add_arguments(parser)` and `run(args)`; where
+its flags are many, FIRST names those that `--help` shows without `--help-all`.
 
 A command with commands of its own has no `run`: the parser of each of them sets one.
 """
 
-EPILOG = """examples:
+GROUPS = {
+    "start": ("demo", "init", "data", "doctor", "completion"),
+    "measure": ("run", "attack", "verify", "global", "metrics", "ensemble"),
+    "look": ("show", "compare", "board", "report", "serve", "plot", "export"),
+    "require": ("gate", "card"),
+    "make": ("train", "cycle", "study"),
+    "trust": ("check", "audit", "import", "convert"),
+}
+"""What a command is for: `radii --help` lists them so."""
+
+EXAMPLES = """examples:
   radii demo
   radii run --network net.onnx --data mnist:test[0:20] --domain 0:1 --out results
   radii show results
   radii report results
-  radii run --help      every command has examples
+  radii run --help      every command has examples; --help-all has every option
 """
-
-
-NEGATIVE_NUMBER = re.compile(r"-\.?\d")
-
-
-class Parser(argparse.ArgumentParser):
-    """Parses the command line; those of its commands are of this class, too.
-
-    Flags are never shortened: `--network` must not mean `--networks` where that is the flag. What
-    begins as a negative number is a value and no flag, as in `--domain -1:1` or `--mean -0.5,-1`.
-    Epilogs are shown as they are written.
-    """
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        formatter = argparse.RawDescriptionHelpFormatter
-        super().__init__(*args, **{"allow_abbrev": False, "formatter_class": formatter, **options})
-        self._negative_number_matcher = NEGATIVE_NUMBER
-
-    def error(self, message: str) -> NoReturn:
-        """Arguments may be names of files, which a shell put there."""
-        super().error(plain(message))
 
 
 def build_parser(only: str | None = None) -> Parser:
@@ -90,19 +80,33 @@ def build_parser(only: str | None = None) -> Parser:
     """
     parser = Parser(
         prog="radii",
+        usage="radii [--help] [--version] COMMAND ...",
         description="How far is each input from breaking the network? Proven and witnessed radii.",
-        epilog=EPILOG,
+        epilog=f"{_grouped()}\n{EXAMPLES}",
     )
+    parser.is_grouped = True
     parser.add_argument("--version", action="version", version=f"radii {__version__}")
-    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    subparsers = parser.add_subparsers(
+        metavar="COMMAND", required=True, prog="radii", help="see below"
+    )
     for name, purpose in COMMANDS.items():
         command = subparsers.add_parser(name, help=purpose)
         if only is None or only == name:
             module = import_module(f"{__name__}._{name}")
             command.description, command.epilog = module.DESCRIPTION, module.EPILOG
+            command.first = getattr(module, "FIRST", "").split()
             command.set_defaults(run=getattr(module, "run", None))
             module.add_arguments(command)
     return parser
+
+
+def _grouped() -> str:
+    """The commands and their purposes, group by group."""
+    lines = []
+    for group, names in GROUPS.items():
+        lines.append(f"{group}:")
+        lines += [f"  {name:<12}{COMMANDS[name]}" for name in names if name in COMMANDS]
+    return "\n".join(lines) + "\n"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -115,7 +119,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         args = build_parser(only=command).parse_args(words)
         return int(args.run(args))
     except InputError as error:
-        note(" ".join(str(error).split()))
+        note(with_suggestion(" ".join(str(error).split())))
         return 2
     except KeyboardInterrupt as stop:
         note("; ".join(["interrupted", *map(str, stop.args)]))

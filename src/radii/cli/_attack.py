@@ -10,6 +10,8 @@ from radii.cli._run import add_logging_flags, execute
 from radii.experiments import SECONDS, Option
 from radii.terminal import say
 
+FIRST = "networks data domain mean std eps grid norm attack jobs out json"
+
 DESCRIPTION = "The closest counterexample to each input, replayed on ONNX Runtime."
 
 EPILOG = """examples:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from radii.cli._options import confidence_level, eps_values
 from radii.cli._output import writing
+from radii.cli._sources import add_part_flags, part_choice
 from radii.errors import DataError, StoreError
 from radii.terminal import say
 
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
     )
+    add_part_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,7 +45,9 @@ def run(args: argparse.Namespace) -> int:
     for place in args.places:
         if not place.exists():
             raise StoreError(f"{place}: no such file or directory")
-    text = card([read(place) for place in args.places], eps=eps, level=level)
+    choice = part_choice(args)
+    runs = [read(place, choice=choice) for place in args.places]
+    text = card(runs, eps=eps, level=level)
     if args.output is None:
         say(*text.split("\n"))
         return 0

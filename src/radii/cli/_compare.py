@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli._options import add_json_flag, confidence_level, eps_values
+from radii.cli._options import add_json_flag, add_latex_flag, confidence_level, eps_values
 from radii.cli._output import interval, number_or_dash, print_json, write_csv, writing
-from radii.cli._sources import add_only_flag
+from radii.cli._sources import add_only_flag, add_part_flags, part_choice
 from radii.errors import DataError
 from radii.terminal import note
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from radii.cli._tables import Cell
     from radii.distributions import Correlations, Distribution, GroupComparison
+    from radii.results import Run
 
 
 SHORT_TEST_NAMES = {
@@ -28,6 +29,8 @@ SHORT_TEST_NAMES = {
     "Welch's t": "t",
     "Mann-Whitney": "M-W",
 }
+
+FIRST = "by only eps inputs fit csv html json latex"
 
 DESCRIPTION = (
     "Compare networks pair by pair, or the classes, targets or splits of each: "
@@ -42,6 +45,8 @@ EPILOG = """examples:
   radii compare train test --by split                training against testing inputs
   radii compare results --only class=3 --only class=5
   radii compare results --fit                        which parametric family describes the radii
+  radii compare standard adversarial --html compare.html    a page, every input side by side
+  radii compare results --latex                      the tables for a paper
   radii compare results --json
   radii compare results --csv tables                 summary, comparisons, spearman, quality
 """
@@ -85,11 +90,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="also log-normal, normal, Weibull and gamma fits, with tests of each",
     )
     parser.add_argument("--csv", type=Path, metavar="DIR", help="write the tables there, as CSV")
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write a page that shows inputs side by side"
+    )
+    add_part_flags(parser)
     add_json_flag(parser)
+    add_latex_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli._sources import note_arithmetics, note_published, read_distributions, selected
+    from radii.cli._sources import note_arithmetics, note_published, selected
     from radii.distributions import ComparisonOptions, compare_groups, fit_rows
 
     options = ComparisonOptions(
@@ -101,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         permutations=_count(args.permutations),
         seed=args.seed,
     )
-    distribution = read_distributions(args.places, split=args.split, distrust=args.distrust)
+    runs, distribution = _read(args)
     distribution = selected(distribution, args.only)
     compared = compare_groups(distribution, options, note=note)
     note_published(distribution)
@@ -109,11 +119,39 @@ def run(args: argparse.Namespace) -> int:
     fits = fit_rows(compared.groups, args.seed) if args.fit else []
     if args.csv is not None:
         _write_comparison(compared, fits, args.csv)
+    if args.html is not None:
+        _write_page(runs, {**_comparison_object(compared), "fits": fits}, args.html)
     if args.json:
         print_json({**_comparison_object(compared), "fits": fits})
     else:
-        _print_comparison(compared, fits)
+        _print_comparison(compared, fits, as_latex=args.latex)
     return 0
+
+
+def _read(args: argparse.Namespace) -> tuple[list[Run], Distribution]:
+    """Runs for a page, where one is asked for, and the brackets of all."""
+    from radii.cli._sources import read_distributions, read_runs
+    from radii.distributions import Distribution
+
+    if args.html is None:
+        return [], read_distributions(
+            args.places, split=args.split, distrust=args.distrust, choice=part_choice(args)
+        )
+    if args.only or args.by != "network":
+        raise DataError("--html shows whole runs: leave out --only and --by")
+    if args.html.is_dir():
+        raise DataError(f"{args.html} is a directory: name a file with --html")
+    runs = read_runs(
+        args.places, split=args.split, distrust=args.distrust, choice=part_choice(args)
+    )
+    return runs, Distribution.union(map(Distribution.from_run, runs))
+
+
+def _write_page(runs: Sequence[Run], statistics: dict[str, Any], path: Path) -> None:
+    from radii.report import write_comparison
+
+    write_comparison(runs, statistics, path)
+    note(f"{path}: {path.stat().st_size / 1e3:.0f} kB, opens in any browser")
 
 
 def _count(permutations: int) -> int:
@@ -163,10 +201,12 @@ def _write_comparison(compared: GroupComparison, fits: list[dict[str, Any]], fol
                 write_csv(pd.DataFrame(rows), folder / f"{name}.csv")
 
 
-def _print_comparison(compared: GroupComparison, fits: list[dict[str, Any]]) -> None:
-    from radii.cli._tables import Console
+def _print_comparison(
+    compared: GroupComparison, fits: list[dict[str, Any]], *, as_latex: bool
+) -> None:
+    from radii.cli._tables import console_for
 
-    console = Console(highlight=False)
+    console = console_for(as_latex=as_latex, highlight=False)
     console.print(_group_table(compared))
     if compared.options.eps:
         console.print(_accuracy_table(compared))
@@ -254,9 +294,9 @@ def _test_table(compared: GroupComparison) -> Table:
         rows.append(
             [
                 stacked(*pair.names),
+                stacked("raw", "Holm"),
                 stacked(f"{one}", "matched" if pair.is_matched else f"{two}"),
                 *([stacked(*map(str, pair.left_out))] if left_out else []),
-                stacked("raw", "Holm"),
                 *p_values,
             ]
         )
@@ -271,8 +311,8 @@ def _test_table(compared: GroupComparison) -> Table:
             "(of matched inputs those that either lacks); scores keep them as intervals"
         )
     names = [SHORT_TEST_NAMES.get(name, name) for name in order]
-    columns = ("pair", "inputs", *(["left out"] if left_out else []), "p", *names)
-    return _named_table("Do they differ? p-values", columns, rows, caption)
+    columns = ("pair", "p", "inputs", *(["left out"] if left_out else []), *names)
+    return _named_table("Do they differ? p-values", columns, rows, caption, keys=2)
 
 
 def _effect_table(compared: GroupComparison) -> Table:
@@ -360,11 +400,11 @@ def _quality_table(compared: GroupComparison) -> Table:
 
 
 def _named_table(
-    title: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]], caption: str, keys: int = 1
 ) -> Table:
     from radii.cli._tables import table
 
-    return table(title, columns, rows, name_width=12, caption=caption)
+    return table(title, columns, rows, name_width=12, caption=caption, keys=keys)
 
 
 def _fit_sentences(rows: list[dict[str, Any]]) -> list[str]:

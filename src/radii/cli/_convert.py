@@ -8,6 +8,7 @@ from typing import Any
 
 from radii.cli._data import add_convert
 from radii.cli._options import add_experiment_flags, add_options, experiment_from
+from radii.cli._sources import add_part_flags, part_choice
 from radii.errors import ExperimentError
 from radii.terminal import say
 
@@ -70,8 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_convert(commands, "data", "convert data")
 
     vnnlib = _command(commands, "vnnlib", "an experiment as a VNN-COMP benchmark", VNNLIB_EPILOG)
-    add_experiment_flags(vnnlib)
-    vnnlib.add_argument("--eps", required=True, metavar="E[,E...]", help="such as 0.02 or 8/255")
+    add_experiment_flags(vnnlib, without=("eps",))
+    vnnlib.add_argument(
+        "--eps", dest="radii", required=True, metavar="E[,E...]", help="such as 0.02 or 8/255"
+    )
     vnnlib.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     vnnlib.set_defaults(run=_convert_to_vnnlib)
 
@@ -84,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     results = _command(commands, "results", "a run as a VERONA experiment folder", RESULTS_EPILOG)
     results.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
     results.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    add_part_flags(results)
     results.set_defaults(run=_convert_results)
 
 
@@ -116,7 +120,7 @@ def _convert_to_vnnlib(args: argparse.Namespace) -> int:
     from radii.queries import Query
     from radii.vnnlib import write_benchmark
 
-    at = [one_value_grid(part)[0] for part in args.eps.split(",")]
+    at = [one_value_grid(part)[0] for part in args.radii.split(",")]
     plan = prepare(experiment_from(args))
     holding = [instance for instance in plan.instances if instance.holds]
     networks = {network.fingerprint: network for network in plan.networks}
@@ -150,7 +154,7 @@ def _convert_from_verona(args: argparse.Namespace) -> int:
 def _convert_results(args: argparse.Namespace) -> int:
     from radii.results import read_store, write_verona_folder
 
-    results = read_store(args.directory)
+    results = read_store(args.directory, part_choice(args))
     split = results.settings.split or ""
     count = write_verona_folder(args.out, results.measurements, grid=results.grid, split=split)
     left_out = len(results) - count

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from radii.training import Cycle, Round
 
 
+FIRST = "data test arch require out rounds regime epochs eps json"
+
 DESCRIPTION = "Retrain a network with its own counterexamples until it is robust enough."
 
 EPILOG = """examples:

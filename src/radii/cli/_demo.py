@@ -17,9 +17,8 @@ from radii.terminal import say
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from radii.distributions import Distribution
+    from radii.distributions import Counterexample, Distribution
     from radii.experiments import Plan
-    from radii.plots import Counterexample
     from radii.queries import Instance
     from radii.store import Store
     from radii.verdicts import Witness
@@ -122,6 +121,7 @@ def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
     write_report(make_payload([directory], title="radii demo"), page)
     console.print(f"Interactive report, for any browser: {page}")
     console.print(f"Every bracket: radii show {directory} --instances")
+    console.print(f"Every proof and counterexample once more: radii check {directory}")
 
 
 def _closest_witnesses(store: Store) -> dict[str, Witness]:
@@ -160,17 +160,17 @@ def _closest_counterexamples(
 
     `names` are the networks' by fingerprint, `witnesses` the closest ones by instance key.
     """
-    from radii.plots import Counterexample, as_picture
+    from radii.distributions import Counterexample
 
     shown = set(_inputs_for_show(len(names), instances, witnesses))
     return [
         Counterexample(
             network=names[instance.network],
             index=instance.index,
-            label=str(instance.label),
-            original=as_picture(instance.input),
-            broken=as_picture(witnesses[instance.key].input),
-            seen_as=str(witnesses[instance.key].predicted),
+            label=instance.label,
+            witness_class=witnesses[instance.key].predicted,
+            input=instance.input,
+            counterexample=witnesses[instance.key].input,
             distance=witnesses[instance.key].distance,
         )
         for instance in instances

@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli._options import EPS, JOBS, OUT, add_json_flag, add_options
+from radii.cli._options import EPS, JOBS, OUT, add_json_flag, add_options, check_files
 from radii.cli._output import print_json
 from radii.errors import ExperimentError, SpecificationError
 from radii.experiments import SECONDS
@@ -121,6 +121,7 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
 @contextmanager
 def _study(args: argparse.Namespace) -> Iterator[tuple[EnsembleStudy, EnsembleProgress]]:
     """The study, and the bar to show while it works; results are printed after the bar."""
+    check_files(args)
     from radii import datasets
     from radii.cli._progress import EnsembleProgress
     from radii.ensembles import EnsembleStudy, check_alpha

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from radii.cli._check import add_network_flag
 from radii.cli._output import write_csv, writing
+from radii.cli._sources import add_part_flags, part_choice
 from radii.errors import StoreError
-from radii.terminal import note
+from radii.terminal import note, say
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,31 +25,94 @@ EPILOG = """examples:
   radii export results --format csv -o brackets.csv
   radii export results --format parquet -o brackets.parquet
   radii export results --format verona -o result_df.csv
+  radii export results --format features -o changes.csv   what counterexamples change, by name
+  radii export results --certificates proofs    a file for each proof, to check anywhere
 """
+
+
+CHANGE_COLUMNS = [
+    *("network", "input", "label", "becomes", "upper"),
+    *("feature", "before", "after", "units"),
+]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
-    parser.add_argument("--format", choices=("csv", "parquet", "verona"), default="csv")
+    parser.add_argument("--format", choices=("csv", "parquet", "verona", "features"), default="csv")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
     )
+    parser.add_argument(
+        "--certificates",
+        type=Path,
+        metavar="FOLDER",
+        help="instead: a file for each certificate, and the networks; for python -m radii_check",
+    )
+    add_network_flag(parser)
+    add_part_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.results import frame_of_columns, read_store
+    from radii.results import check_parquet, frame_of_columns, read_store
 
-    results = read_store(args.directory)
-    is_published = args.format == "verona"
-    frame = _verona_table(results) if is_published else frame_of_columns(results.columns)
+    if args.certificates is not None:
+        return _export_certificates(args)
+
+    results = read_store(args.directory, part_choice(args))
+    if args.format == "features":
+        frame = _changes_table(args.directory)
+    elif args.format == "verona":
+        frame = _verona_table(results)
+    else:
+        frame = frame_of_columns(results.columns)
     if args.format == "parquet" and args.output is None:
         raise StoreError("parquet is binary: name a file with --output")
+    if args.format == "parquet":
+        check_parquet()
     with writing(args.output):
         if args.format == "parquet":
             frame.to_parquet(args.output, index=False)
         else:
             write_csv(frame, args.output or sys.stdout)
     return 0
+
+
+def _export_certificates(args: argparse.Namespace) -> int:
+    from radii.experiments import export_certificates
+
+    written = export_certificates(args.directory, args.certificates, networks=args.network)
+    say(f"{written.folder}: {written.count} certificates; check them on any machine by")
+    for name, files in written.files.items():
+        if files:
+            folder = written.folder / name
+            say(f"  python -m radii_check {folder}/*.cert --network {folder}.onnx")
+    return 0
+
+
+def _changes_table(directory: Path) -> pd.DataFrame:
+    """A row for each feature that a counterexample changes."""
+    import pandas as pd
+
+    from radii.results import named_witnesses
+
+    rows = [
+        {
+            "network": one.measurement.network,
+            "input": one.measurement.input,
+            "label": one.measurement.label,
+            "becomes": one.measurement.witness_class,
+            "upper": one.measurement.bracket.upper,
+            **change.flat(),
+        }
+        for one in named_witnesses(directory).values()
+        for change in one.changes
+    ]
+    if not rows:
+        note(
+            f"{directory}: no counterexample of features with names; data with a header, or "
+            "--features, give them some"
+        )
+    return pd.DataFrame(rows, columns=CHANGE_COLUMNS)
 
 
 def _verona_table(results: Run) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli._options import JOBS, OUT, add_json_flag, add_options
+from radii.cli._options import JOBS, OUT, add_json_flag, add_options, check_files
 from radii.cli._output import print_json, write_rows, writing
 from radii.errors import ExperimentError
 from radii.experiments import NUMBER, Option
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 ERROR = Option(name="error", form=NUMBER, metavar="E", help="tolerance of the estimate (0.05)")
 DECIDE = Option(name="decide", form=NUMBER, metavar="X", help="is the measure at least X?")
 WITHIN = Option(name="within", form=NUMBER, metavar="W", help="of D: narrow changes to this")
+
+FIRST = "networks data domain eps error confidence sequential decide out json"
 
 DESCRIPTION = (
     "Estimate R, the share of inputs that are robust within eps, or D, the mean of "
@@ -131,6 +133,7 @@ def run(args: argparse.Namespace) -> int:
         raise ExperimentError(f"--csv {args.csv}: there is no such directory")
     if args.curve is not None:
         return _show_curve(args)
+    check_files(args)
     _check_reachable(args)
     demand = _demand(args)
     if args.plan:

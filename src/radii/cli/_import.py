@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     from radii.cli._show import summary_table
     from radii.cli._tables import Console
     from radii.distributions import Distribution
-    from radii.results import frame_of_columns, read
+    from radii.results import check_parquet, frame_of_columns, read
 
     if args.output.suffix not in TABLE_SUFFIXES or args.output.is_dir():
         raise DataError(f"{args.output}: an imported table ends in {' or '.join(TABLE_SUFFIXES)}")
@@ -73,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
     for sentence in imported.notes:
         note(sentence)
     frame = frame_of_columns(imported.columns)
+    if args.output.suffix == ".parquet":
+        check_parquet()
     with writing(args.output):
         args.output.parent.mkdir(parents=True, exist_ok=True)
         if args.output.suffix == ".csv":
@@ -80,6 +82,6 @@ def run(args: argparse.Namespace) -> int:
         else:
             frame.to_parquet(args.output, index=False)
     console = Console()
-    console.print(summary_table(Distribution.from_run(imported), console))
+    console.print(summary_table(Distribution.from_run(imported)))
     say(f"{args.output}: {len(frame)} brackets, as claimed; radii show {args.output}")
     return 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from radii.cli._options import add_options
+from radii.cli._options import add_options, check_files
 from radii.errors import ExperimentError
 from radii.experiments import COUNT, Experiment, Option, values_of_file
 from radii.terminal import say
@@ -48,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         domain="valid inputs (a guess from the data's values)",
         mean="subtracted, per channel (a guess)",
         std="divided by, per channel (a guess)",
-        layout="of flat coloured inputs: chw or hwc",
+        layout="of flat coloured inputs: chw or hwc; cwh or whc exchange rows and columns",
+        label="the column of a CSV file that holds the label",
     )
     INPUTS.add_to(parser)
     parser.add_argument(
@@ -65,21 +67,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     _check_flags_of_init(args)
+    check_files(args)
     ask = _silent if args.yes or not sys.stdin.isatty() else _ask
     networks = args.networks or _network_files(ask)
     data = args.data or ask("Data: a set such as mnist:test, a file, or a folder", "--data", None)
     from radii.experiments import experiment_text, findings_lines, inspect
 
+    given = _given_preprocessing(args)
     domain, inspections = inspect(
-        networks, data, domain=args.domain, preprocessing=_given_preprocessing(args)
+        networks, data, domain=args.domain, preprocessing=given, label=args.label
     )
     _print_inspection(domain, inspections, findings_lines)
+    if given is None:
+        _refuse_doubt(inspections)
+    table = _features_file(args, data)
     text = experiment_text(
-        inspections, networks, _selected(data, args.inputs, ask), domain, file=args.output
+        inspections,
+        networks,
+        _selected(data, args.inputs, ask, args.label),
+        domain,
+        file=args.output,
+        label=args.label,
+        features=None if table is None else table[0].name,
     )
-    _write_experiment(args.output, text, force=args.force)
+    if table is not None and table[0].exists() and not args.force:
+        say("", f"{table[0]}: is there already, and is used as it is")
+    elif table is not None:
+        _write(*table, force=args.force)
+        say("", f"{table[0]}: what each column is; say there what stays, and how far others move")
+    _write(args.output, text, force=args.force)
+    Experiment.from_options(values_of_file(args.output))  # what cannot be read is our bug
     say("", f"{args.output}: written. Next: radii run {args.output} --out results")
     return 0
+
+
+def _refuse_doubt(inspections: list[Inspection]) -> None:
+    """Nothing is chosen for the user where nothing fits."""
+    for one in inspections:
+        if one.is_doubtful:
+            best = one.best
+            raise ExperimentError(
+                f"{one.network.name}: none of {len(one.findings)} ways to feed it is surely better "
+                f"than guessing (the best, {best.preprocessing}: {best.accuracy:.1%}), so none is "
+                "chosen; check the labels, or say how with --mean and --std (0 and 1 for as they "
+                "are) or --layout"
+            )
+
+
+def _features_file(args: argparse.Namespace, data: str) -> tuple[Path, str] | None:
+    """Of a table with a header: a file that says what its columns look like, and its text."""
+    from radii.datasets import Spec, features_text, guessed_features, load_spec
+
+    whole = dataclasses.replace(Spec.parse(data), steps=())
+    dataset = load_spec(whole, label=args.label)
+    if dataset.features is None or args.domain is not None:
+        return None
+    guessed = guessed_features(dataset.features, dataset.images)
+    return args.output.with_name(f"{args.output.stem}_features.csv"), features_text(guessed)
 
 
 def _check_flags_of_init(args: argparse.Namespace) -> None:
@@ -119,13 +163,13 @@ def _network_files(ask: Prompt) -> list[str]:
     return [name.strip() for name in names.split(",") if name.strip()]
 
 
-def _selected(data: str, inputs: int | None, ask: Prompt) -> str:
+def _selected(data: str, inputs: int | None, ask: Prompt, label: str | None) -> str:
     """How many of the data, unless the spec says so."""
     from radii.datasets import Spec, load_spec
 
     if Spec.parse(data).steps and inputs is None:
         return data
-    available = len(load_spec(data))
+    available = len(load_spec(data, label=label))
     answer = inputs or ask(f"How many of the {available} inputs", "--inputs", str(SUGGESTED_INPUTS))
     try:
         count = int(answer)
@@ -159,7 +203,7 @@ def _print_inspection(
         say(*lines_of(one)[1:])
 
 
-def _write_experiment(path: Path, text: str, *, force: bool) -> None:
+def _write(path: Path, text: str, *, force: bool) -> None:
     try:
         with path.open("w" if force else "x", encoding="utf-8") as stream:
             stream.write(text)
@@ -167,4 +211,3 @@ def _write_experiment(path: Path, text: str, *, force: bool) -> None:
         raise ExperimentError(f"{path} is there already: --force replaces it") from None
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be written ({error.strerror})") from None
-    Experiment.from_options(values_of_file(path))  # a file that cannot be read is our bug

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from radii.cli._options import (
     add_experiment_flags,
     add_json_flag,
+    check_files,
     cluster_from,
     confidence_level,
     eps_values,
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
     from radii.guarantees import Estimate, Metrics
 
+
+FIRST = "networks data domain eps samples out csv json"
 
 DESCRIPTION = (
     "For how many inputs a property is proven, not refuted, and kept by random "
@@ -46,9 +49,13 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_experiment_flags(parser)
+    add_experiment_flags(parser, without=("eps",))
     parser.add_argument(
-        "--eps", required=True, metavar="E[,E...]", help="radii; or a grid START:STOP:STEP of them"
+        "--eps",
+        dest="radii",
+        required=True,
+        metavar="E[,E...]",
+        help="radii; or a grid START:STOP:STEP of them",
     )
     parser.add_argument(
         "--samples", type=int, default=1000, metavar="N", help="of each ball (1000); 0: no CAcc"
@@ -60,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    eps, level = _eps(args.eps), confidence_level(args.level)
+    eps, level = _eps(args.radii), confidence_level(args.level)
     if args.samples < 0:
         raise ExperimentError(f"--samples {args.samples} must be at least 0")
     if args.experiment is not None and not args.experiment.is_file():
@@ -103,6 +110,7 @@ def _measure_run(args: argparse.Namespace, eps: Sequence[float], level: float) -
 
 def _run_and_measure(args: argparse.Namespace, eps: Sequence[float], level: float) -> list[Metrics]:
     """Of what the flags describe: it is run first."""
+    check_files(args)
     from radii.cli._progress import ProgressBar
     from radii.experiments import default_jobs, prepare
     from radii.guarantees import grid_through, measure_plan
@@ -166,7 +174,7 @@ def _metrics_table(rows: Sequence[Metrics]) -> Table:
         ]
         for row in rows
     ]
-    title = f"{first.network}: {first.property} on {first.inputs} inputs"
+    title = f"{first.network.removesuffix('.onnx')}: {first.property} on {first.inputs} inputs"
     return table(title, ("eps", "proven", "open", "CSat %", "CSec %", *accuracy), cells)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.errors import DataError, ExperimentError
+from radii.errors import DataError, ExperimentError, NetworkError, did_you_mean
 from radii.experiments import (
     COUNT,
     NUMBER,
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 OF_EXPERIMENT = options_of(Experiment)
 """Options of an experiment by name; a command that has some of them adds them with `add_to`."""
+
+SAME_OPTIONS = (("eps", "grid"), ("budget_per_input", "budget"))
+"""Two ways to write one thing."""
 
 JOBS = Option(name="jobs", form=COUNT, help="worker processes (one per core)")
 OUT = Option(name="out", form=PATH, metavar="DIR", help="where the results go")
@@ -59,17 +63,32 @@ def add_json_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
 
 
-def add_experiment_flags(parser: argparse.ArgumentParser, *, proves: bool = True) -> None:
+def add_latex_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--latex", action="store_true", help="print tables for LaTeX (booktabs) instead"
+    )
+
+
+def add_experiment_flags(
+    parser: argparse.ArgumentParser,
+    *,
+    proves: bool = True,
+    without: Sequence[str] = (),
+    described: str = "a description in TOML",
+) -> None:
     """All that describes an experiment. Flags win over the file.
 
     Where nothing is proven the flags of proofs are taken, too, so that the flags of a run serve,
-    but help does not list them.
+    but help does not list them. `without` are options that the command has a flag of its own for.
     """
     parser.add_argument(
-        "experiment", nargs="?", type=Path, metavar="EXPERIMENT.toml", help="a description in TOML"
+        "experiment", nargs="?", type=Path, metavar="EXPERIMENT.toml", help=described
     )
     groups = add_flags(
-        parser, Experiment, is_listed=lambda option: proves or not option.is_of_proofs
+        parser,
+        Experiment,
+        [name for name in OF_EXPERIMENT if name not in without],
+        is_listed=lambda option: proves or not option.is_of_proofs,
     )
     JOBS.add_to(groups["how to measure"])
     where = parser.add_argument_group("where to measure")
@@ -83,13 +102,30 @@ def spare_workers(jobs: int | None) -> AbstractContextManager[None]:
     Those beyond start with their first task, and so do all where this process has loaded already
     what takes the time.
     """
-    if "torch" in sys.modules:
+    from radii.processes import has_workers
+
+    if "torch" in sys.modules or not has_workers():
         return nullcontext()
     from radii.execution import WORKER_MODULES
     from radii.processes import ONE_THREAD, spare_children, usable_cores
 
     cores = usable_cores()
     return spare_children(min(jobs or cores, cores - 1), WORKER_MODULES, ONE_THREAD)
+
+
+def check_files(args: argparse.Namespace) -> None:
+    """What the arguments name is there: told before anything loads that takes seconds."""
+    from radii.datasets import check_spec
+
+    described = getattr(args, "experiment", None)
+    values = values_of_file(described) if described is not None and described.is_file() else {}
+    for path in map(Path, args.networks or values.get("networks") or ()):
+        if not path.exists():
+            beside = [str(path.with_name(each.name)) for each in path.parent.glob("*.onnx*")]
+            meant = did_you_mean(str(path), beside)
+            raise NetworkError(f"{path}: cannot be read: No such file or directory{meant}")
+    if isinstance(data := args.data or values.get("data"), str):
+        check_spec(data)
 
 
 def cluster_from(args: argparse.Namespace) -> Cluster | None:
@@ -109,13 +145,26 @@ def cluster_from(args: argparse.Namespace) -> Cluster | None:
 def experiment_from(args: argparse.Namespace, **fixed: Any) -> Experiment:
     """The experiment that the file and the flags describe; `fixed` settings win over both."""
     values = values_of_file(args.experiment) if args.experiment is not None else {}
+    flags = experiment_flags(args)
+    for name, other in SAME_OPTIONS:
+        if flags.keys() & {name, other}:  # the flag is meant, however the file says it
+            values = {key: value for key, value in values.items() if key not in (name, other)}
+    return Experiment.from_options({**values, **flags, **fixed})
+
+
+def experiment_flags(args: argparse.Namespace) -> dict[str, Any]:
+    """The options of an experiment that were given as flags."""
     flags = given_flags(args, Experiment)
     if isinstance(budget := flags.get("budget"), RunBudget):
         raise ExperimentError(
-            f"--budget {budget.text} must be a number of wall seconds for each input; "
-            "a budget of the whole is for radii run and radii attack"
+            f"--budget {budget.text} of the whole is for radii run and radii attack; "
+            f"that of each input is --budget-per-input {budget.text}"
         )
-    return Experiment.from_options({**values, **flags, **fixed})
+    for name, other in SAME_OPTIONS:
+        if name in flags and other in flags:
+            flag, second = (f"--{each.replace('_', '-')}" for each in (name, other))
+            raise ExperimentError(f"{flag} and {second} say the same thing: give one of them")
+    return flags
 
 
 def take_run_budget(args: argparse.Namespace) -> float | None:

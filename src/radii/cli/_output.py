@@ -73,11 +73,18 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]
 
 @contextmanager
 def writing(path: Path | None, error: type[InputError] = StoreError) -> Iterator[None]:
-    """Turns a failure to write there into one sentence."""
+    """Turns a failure to write there into one sentence; without a path, to standard output.
+
+    That its reader went away (head, less) is no failure.
+    """
     try:
         yield
     except OSError as reason:
-        raise error(f"{path}: cannot be written ({reason.strerror or reason})") from None
+        if path is None and isinstance(reason, BrokenPipeError):
+            raise
+        raise error(
+            f"{path or 'standard output'}: cannot be written ({reason.strerror or reason})"
+        ) from None
 
 
 @contextmanager

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli._options import eps_values
-from radii.cli._sources import add_only_flag
+from radii.cli._output import writing
+from radii.cli._sources import add_only_flag, add_part_flags, part_choice
 from radii.errors import DataError, InputError
 from radii.terminal import note, say
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from radii.distributions import Distribution
-    from radii.plots import Metric
+    from radii.plots import FigureSource, Metric
+    from radii.results import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +260,11 @@ FIGURE_KINDS: dict[str, FigureKind] = {
 
 FIGURE_SUFFIXES = (".pdf", ".svg", ".png")
 
-DESCRIPTION = "Figures from runs, published files, or both together."
+FIRST = "kind output format width by eps"
+
+DESCRIPTION = (
+    "Figures from runs, published files, or both together. Beside each is its caption, a text file."
+)
 
 EPILOG = (
     "kinds:\n"
@@ -282,6 +288,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a file"
     )
+    add_part_flags(parser)
     parser.add_argument(
         "--kind", default="ecdf", metavar="NAME[,NAME...]", help="which figures, or all (ecdf)"
     )
@@ -340,14 +347,21 @@ def _add_details(group: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli._sources import read_distributions, selected
-    from radii.plots import save_figure
+    from radii.cli._sources import read_runs, selected
+    from radii.distributions import Distribution
+    from radii.plots import caption, save_figure
 
     kinds = _kinds(args.kind)
     options = _options(args)
     files = _files(args, kinds)
-    distribution = read_distributions(args.places, split=args.split, distrust=args.distrust)
-    distribution = selected(distribution, args.only)
+    runs = read_runs(
+        args.places,
+        split=args.split,
+        distrust=args.distrust,
+        joins_splits=True,
+        choice=part_choice(args),
+    )
+    distribution = selected(Distribution.union(map(Distribution.from_run, runs)), args.only)
     if args.correct_only:
         distribution = distribution.correctly_classified()
     drawn = 0
@@ -368,9 +382,30 @@ def run(args: argparse.Namespace) -> int:
             save_figure(figure, path)
             say(path)
             drawn += 1
+        told = caption(
+            kind,
+            distribution,
+            source=_source(runs),
+            eps=options.eps,
+            confidence=options.confidence,
+        )
+        with writing(path.with_suffix(".txt"), DataError):
+            path.with_suffix(".txt").write_text(told, "utf-8")
     if not drawn:
         raise DataError("no figure could be drawn from these results")
     return 0
+
+
+def _source(runs: Sequence[Run]) -> FigureSource:
+    """What the results say of their data and norms, once each."""
+    from radii.plots import FigureSource
+
+    return FigureSource(
+        data=tuple(dict.fromkeys(run.settings.source for run in runs if run.settings.source)),
+        norms=tuple(
+            dict.fromkeys(run.settings.norm.value for run in runs if run.settings.norm is not None)
+        ),
+    )
 
 
 def _note_left_out(kind: str, distribution: Distribution) -> None:

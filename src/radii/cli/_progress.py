@@ -5,26 +5,22 @@ Bars are shown on a terminal only; a file or a pipe gets none.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.progress import (
-    BarColumn,
     DownloadColumn,
     MofNCompleteColumn,
-    Progress,
     ProgressColumn,
     TaskID,
     TextColumn,
-    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
 from radii.cli._tables import Console
-from radii.terminal import say
+from radii.experiments import BarDisplay, ProgressBar, terminal_bar
 
 if TYPE_CHECKING:
     from radii.datasets import ProgressCallback
@@ -34,65 +30,15 @@ if TYPE_CHECKING:
     from radii.training import Epoch
     from radii.verdicts import Result
 
-
-def _bar(console: Console, *columns: ProgressColumn) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        *columns,
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+__all__ = ["EnsembleProgress", "ProgressBar", "StudyBar", "TrainingProgress", "download_bars"]
 
 
-class _Display:
-    """One bar, with the times that passed and are left. Use as a context manager."""
+class _Display(BarDisplay):
+    """One bar, and lines above it that are made plain."""
 
     def __init__(self, *columns: ProgressColumn, **fields: Any) -> None:
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        times = (TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-        self._bar = _bar(self._console, *columns, *times)
-        self._task = self._bar.add_task("loading", total=None, **fields)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._bar.stop()
-
-    def _update(self, **changes: Any) -> None:
-        self._bar.update(self._task, **changes)
-
-
-class ProgressBar(_Display):
-    """Of an experiment: an observer of `Plan.run`."""
-
-    def __init__(self) -> None:
-        super().__init__(MofNCompleteColumn(), TextColumn("{task.fields[closed]}"), closed="")
-        self._queries = 0
-
-    def started(self, total: int) -> None:
-        self._update(description="radii", total=total)
-
-    def answered(self, _case: Case, _question: Question, _result: Result) -> None:
-        self._queries += 1
-        self._update(closed=f"{self._queries} queries")
-
-    def finished(self, _case: Case) -> None:
-        self._bar.advance(self._task)
-
-    def counted(self, done: int, total: int) -> None:
-        """For work that has no queries: so many inputs are done."""
-        self._update(description="radii", completed=done, total=total)
-
-    def held(self, is_held: bool) -> None:
-        """Also said where no bar is shown: who waits for the run must know why."""
-        self._update(description="paused" if is_held else "radii")
-        if self._bar.disable:
-            state = "paused: nothing is asked until it is resumed" if is_held else "resumed"
-            say(f"radii: {state}", file=sys.stderr, flush=True)
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        super().__init__(*columns, console=console, **fields)
 
 
 class TrainingProgress(_Display):
@@ -125,6 +71,38 @@ class TrainingProgress(_Display):
         )
 
 
+class StudyBar(_Display):
+    """Of a study of a paper: which step it makes, and how far an experiment inside it is."""
+
+    def __init__(self) -> None:
+        super().__init__(MofNCompleteColumn(), TextColumn("{task.fields[inner]}"), inner="")
+        self._total = self._done = 0
+
+    def step(self, heading: str, done: int, total: int) -> None:
+        self._total = self._done = 0
+        self._update(description=heading or "radii", completed=done, total=total, inner="")
+
+    def inside(self) -> Self:
+        """This bar observes the experiments of a step itself."""
+        return self
+
+    def started(self, total: int) -> None:
+        self._total, self._done = total, 0
+        self._show()
+
+    def answered(self, _case: Case, _question: Question, _result: Result) -> None: ...
+
+    def finished(self, _case: Case) -> None:
+        self._done += 1
+        self._show()
+
+    def held(self, is_held: bool) -> None:
+        self._update(inner="paused" if is_held else "")
+
+    def _show(self) -> None:
+        self._update(inner=f"{self._done} of {self._total} inputs")
+
+
 class EnsembleProgress(_Display):
     """Of an ensemble's value: how much of its bracket is closed. Every eps begins anew."""
 
@@ -148,7 +126,7 @@ class EnsembleProgress(_Display):
 @contextmanager
 def download_bars(name: str) -> Iterator[ProgressCallback]:
     """A bar for each file of a data set that is downloaded."""
-    bars = _bar(Console(stderr=True), DownloadColumn(), TimeRemainingColumn())
+    bars = terminal_bar(Console(stderr=True), DownloadColumn(), TimeRemainingColumn())
     with bars:
         overall = bars.add_task(f"putting {name} in place", total=None)
         tasks: dict[str, TaskID] = {}

@@ -18,6 +18,7 @@ EPILOG = """examples:
   radii report results
   radii report standard adversarial -o comparison.html   networks of several runs side by side
   radii report published.csv -o published.html           a file in the published (VERONA) columns
+  radii report results --note "Checked in May"           words of your own below the sentence
 """
 
 PICTURES_SIZE = "16M"
@@ -36,6 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--title", default="", metavar="TEXT", help="default: the directories")
     parser.add_argument(
+        "--note",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="a paragraph of your own, below the first sentence; may be given several times",
+    )
+    parser.add_argument(
         "--pictures",
         default=PICTURES_SIZE,
         metavar="SIZE",
@@ -51,7 +59,9 @@ def run(args: argparse.Namespace) -> int:
 
     if args.output.is_dir():
         raise DataError(f"{args.output} is a directory: name a file with --output")
-    payload = make_payload(args.places, title=args.title, picture_bytes=_size(args.pictures))
+    payload = make_payload(
+        args.places, title=args.title, own_notes=args.note, picture_bytes=_size(args.pictures)
+    )
     write_report(payload, args.output)
     say(f"{args.output}: {args.output.stat().st_size / 1e6:.1f} MB, opens in any browser")
     if args.open:

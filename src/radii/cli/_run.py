@@ -24,20 +24,22 @@ from radii.cli._options import (
     OUT,
     add_experiment_flags,
     add_json_flag,
+    check_files,
     cluster_from,
+    experiment_flags,
     experiment_from,
     spare_workers,
     take_run_budget,
 )
 from radii.errors import ExperimentError, InputError
 from radii.experiments import show_duration, values_of_file
-from radii.terminal import say
+from radii.terminal import note, say
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from radii.execution import Agenda, Case
-    from radii.experiments import Observer, Plan, PredictionInterval, RunEstimate
+    from radii.experiments import Observer, Plan, PredictionInterval, Retry, RunEstimate
     from radii.search import Question
     from radii.store import Store
     from radii.verdicts import Result
@@ -62,17 +64,11 @@ def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> Non
 
 
 def _estimate_table(found: RunEstimate) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+    from radii.cli._tables import table
 
-    table = Table(box=SIMPLE_HEAD, title="What all inputs would give", title_justify="left")
-    table.caption = f"in brackets: {found.confidence:.0%} of what the finished ones leave possible"
-    table.caption_justify = "left"
-    table.add_column("network", overflow="fold", min_width=8)
-    for name in ("inputs", "finished", "closed", "mean width", "time left, one worker"):
-        table.add_column(name, justify="right")
-    for one in found.networks:
-        table.add_row(
+    columns = ("network", "inputs", "finished", "closed", "mean width", "time left, one worker")
+    rows = [
+        (
             one.network,
             str(one.inputs),
             str(one.finished + one.misclassified),
@@ -80,7 +76,10 @@ def _estimate_table(found: RunEstimate) -> Table:
             _interval_text(one.width, lambda width: f"{width:.3g}"),
             _interval_text(one.seconds, show_duration),
         )
-    return table
+        for one in found.networks
+    ]
+    caption = f"in brackets: {found.confidence:.0%} of what the finished ones leave possible"
+    return table("What all inputs would give", columns, rows, name_width=8, caption=caption)
 
 
 def _interval_text(value: PredictionInterval, show: Callable[[float], str]) -> str:
@@ -224,15 +223,20 @@ class EventLog:
         }
 
 
+FIRST = "networks data domain mean std eps grid norm timeout budget jobs out estimate json"
+
 DESCRIPTION = "Find each input's bracket: proven below, witnessed above."
 
 EPILOG = """examples:
   radii run --network net.onnx --data digits:test[0:20] --domain 0:1 --out results
   radii run experiment.toml --out results --jobs 2
-  radii run experiment.toml --out results          run again: continues where it stopped
-  radii run experiment.toml --out results --estimate        a few inputs: how long would all take?
-  radii run experiment.toml --out results --budget 20s      spent where it narrows most; again: more
-  radii run experiment.toml --out ideal --arithmetic real   of the network without its rounding
+  radii run experiment.toml --out results          again: goes on where it stopped
+  radii run results                                the same, from the directory
+  radii run experiment.toml --out results --estimate    how long would it take?
+  radii run experiment.toml --out results --budget 20s  where it narrows most
+  radii run experiment.toml --out results --eps 0.05    accuracy at one eps
+  radii run results --network c.onnx                    one more network
+  radii run results --timeout 300 --retry timeouts      more time for time-outs
 
 experiment.toml:
   networks = ["net.onnx"]
@@ -245,8 +249,16 @@ experiment.toml:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_experiment_flags(parser)
+    add_experiment_flags(
+        parser, described="a description in TOML; or the --out of a run, to go on with it"
+    )
     OUT.add_to(parser)
+    parser.add_argument(
+        "--retry",
+        metavar="WHAT",
+        help="ask again, whatever time they had: timeouts, memouts, or missing (every proof "
+        "without an answer); without it, what had less time than now",
+    )
     parser.add_argument(
         "--estimate",
         action="store_true",
@@ -257,23 +269,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.experiment is not None:  # a directory or a network in its place is told first
-        values_of_file(args.experiment)
+    if args.experiment is not None and not _is_study(args.experiment):
+        values_of_file(args.experiment)  # a directory or a network in its place is told first
+    elif args.experiment is not None:
+        if args.out is not None and args.out.resolve() != args.experiment.resolve():
+            raise ExperimentError(
+                f"{args.experiment} holds results, which grow where they are: leave out --out"
+            )
+        args.out = args.experiment
     if args.out is None:
         raise ExperimentError("--out is missing: name the directory for the results")
     return execute(args, args.out, is_estimate=args.estimate)
+
+
+def _is_study(place: Path) -> bool:
+    """The directory of a run, which goes on from what it holds."""
+    from radii.store import STORE_FILE
+
+    return (place / STORE_FILE).is_file()
 
 
 def execute(
     args: argparse.Namespace, out: Path | None, *, is_estimate: bool = False, **fixed: Any
 ) -> int:
     """Run what the arguments describe, then print it; without `out`, nothing is kept."""
+    check_files(args)
     with nullcontext() if args.ray is not None else spare_workers(args.jobs):
         return _execute(args, out, is_estimate=is_estimate, **fixed)
 
 
 def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, **fixed: Any) -> int:
-    began = time.monotonic()
     if args.log_format not in LOG_FORMATS:
         raise ExperimentError(
             f"--log-format '{args.log_format}' is not one of {', '.join(LOG_FORMATS)}"
@@ -282,25 +307,40 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
     if is_estimate and budget is not None:
         raise ExperimentError("--estimate measures a few inputs and stops: it takes no --budget")
 
-    from radii.experiments import prepare
     from radii.store import Store
 
-    cluster = cluster_from(args)
-    plan = prepare(experiment_from(args, **fixed))
+    cluster, retry = cluster_from(args), _retry(args)
+    plan = _plan(args, **fixed)
     jobs = args.jobs or (0 if cluster else plan.default_jobs())
     if (warning := plan.instances[0].property.warning) is not None:
         say(f"radii: {warning}", file=sys.stderr)
+    for network in plan.networks:
+        if (opaque := network.graph.opaque) is not None:
+            message = f"{network.name}: {opaque.reason}: it is only attacked, nothing can be proven"
+            say(f"radii: {message}", file=sys.stderr)
+    _note_units(args, plan)
     if args.budget is not None and not args.quiet:
         text = f"{args.budget:g}"
         say(
-            f"radii: --budget {text} is of each input; {text}s would be of the whole run",
+            f"radii: --budget {text} means {text} s of each input, as ever: write "
+            f"--budget-per-input {text}, or --budget {text}s for the whole run",
             file=sys.stderr,
         )
-    agenda = _agenda(args, plan, budget, began, is_estimate=is_estimate)
+    agenda = _agenda(args, plan, budget, is_estimate=is_estimate)
     with Store.in_memory() if out is None else Store.create_or_open(out) as store:
         try:
             with _sigterm_as_interrupt(), _observer(args, plan, jobs, budget) as observer:
-                plan.run(store, jobs=jobs, cluster=cluster, observer=observer, agenda=agenda)
+                is_asked = _is_given(args, "arithmetic")
+                _note_growth(plan.growth(store, retry, asks_arithmetic=is_asked), out, args)
+                plan.run(
+                    store,
+                    jobs=jobs,
+                    cluster=cluster,
+                    observer=observer,
+                    agenda=agenda,
+                    grows=True,
+                    retry=retry,
+                )
                 if budget is not None and isinstance(observer, EventLog) and agenda.is_over():
                     observer.reason = "budget"
         except KeyboardInterrupt as stop:
@@ -317,10 +357,47 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
     return 0
 
 
+def _plan(args: argparse.Namespace, **fixed: Any) -> Plan:
+    """What the flags and the file describe, or what a directory holds with the flags' changes."""
+    from radii.experiments import continued, prepare
+
+    if args.experiment is None or not _is_study(args.experiment):
+        return prepare(experiment_from(args, **fixed))
+    return continued(args.experiment, {**experiment_flags(args), **fixed})
+
+
+def _retry(args: argparse.Namespace) -> Retry | None:
+    from radii.experiments import Retry
+
+    asked = getattr(args, "retry", None)
+    if asked is not None and asked not in list(Retry):
+        raise ExperimentError(f"--retry '{asked}' is not one of {', '.join(Retry)}")
+    return None if asked is None else Retry(asked)
+
+
+def _note_growth(summary: str, out: Path | None, args: argparse.Namespace) -> None:
+    """Say what a directory gets beside what it holds, before any work."""
+    if summary and not args.quiet:
+        say(f"radii: {out} grows: {summary}", file=sys.stderr)
+
+
+def _note_units(args: argparse.Namespace, plan: Plan) -> None:
+    """What was done to the data's units, and what about them looks wrong."""
+    from radii.datasets import is_divided
+    from radii.experiments import unit_warnings
+
+    sources = (plan.sources or {plan.data: plan.data}).values()
+    for source in sources if not args.quiet else ():
+        if is_divided(source):
+            note(f"{source}: pixels are bytes, and divided by 255: eps and the domain are of 0:1")
+    for sentence in unit_warnings(plan):
+        note(f"warning: {sentence}")
+
+
 def _agenda(
-    args: argparse.Namespace, plan: Plan, budget: float | None, began: float, *, is_estimate: bool
+    args: argparse.Namespace, plan: Plan, budget: float | None, *, is_estimate: bool
 ) -> Agenda:
-    """In which order, and how far. A budget counts from when the command began."""
+    """In which order, and how far."""
     from radii.execution import Agenda
     from radii.experiments import BudgetAgenda, SamplingAgenda
 
@@ -329,11 +406,16 @@ def _agenda(
     if budget is None:
         return Agenda()
     limit = plan.settings.proof_seconds()
-    is_given = getattr(args, "timeout", None) is not None or (
-        args.experiment is not None and "timeout" in values_of_file(args.experiment)
-    )
-    left = budget - (time.monotonic() - began)
-    return BudgetAgenda(left, timeout=limit, longest=limit if is_given else math.inf)
+    longest = limit if _is_given(args, "timeout") else math.inf
+    return BudgetAgenda(budget, timeout=limit, longest=longest)
+
+
+def _is_given(args: argparse.Namespace, name: str) -> bool:
+    """An option was chosen, by its flag or in the file."""
+    if getattr(args, name, None) is not None:
+        return True
+    has_file = args.experiment is not None and not _is_study(args.experiment)
+    return has_file and name in values_of_file(args.experiment)
 
 
 def _observer(

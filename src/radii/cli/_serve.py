@@ -25,10 +25,12 @@ EPILOG = """examples:
   radii serve results                 one run, or all runs below a directory
   radii serve standard adversarial    several side by side
   radii serve . --open                also opens the page in a browser
+  radii serve results --experiments .   the page starts the .toml files of that folder, too
 
 It prints an address with a token in it; nothing is answered without. The page shows progress, the
-brackets as they close, failures as they happen, and can pause and resume a run. Ctrl-C ends it; the
-runs go on.
+brackets as they close, failures as they happen, ensembles, what was asked when, and can pause and
+resume a run. Ctrl-C ends it; runs go on, but for those that the page started: what they found is
+kept.
 """
 
 
@@ -42,6 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host", default=HOST, metavar="ADDRESS", help=f"who may connect: {HOST} is this machine"
     )
+    parser.add_argument(
+        "--experiments",
+        type=Path,
+        metavar="DIR",
+        help="let the page start the experiment files (.toml) below this folder",
+    )
     parser.add_argument("--open", action="store_true", help="show the page in a browser")
 
 
@@ -49,7 +57,8 @@ def run(args: argparse.Namespace) -> int:
     server = _start(args)
     say(f"radii serve: {server.address}", flush=True)
     if args.host not in (HOST, "localhost", "::1"):
-        note("whoever has this address and reaches this machine can watch and pause the runs")
+        can = "watch, pause and start runs" if args.experiments else "watch and pause the runs"
+        note(f"whoever has this address and reaches this machine can {can}")
     if args.open:
         import webbrowser
 
@@ -72,7 +81,7 @@ def _start(args: argparse.Namespace) -> LiveServer:
     ports = range(PORT, PORT + NEIGHBOURS) if args.port is None else [args.port]
     for port in ports:
         try:
-            return LiveServer(args.places, gate, port)
+            return LiveServer(args.places, gate, port, experiments=args.experiments)
         except OSError as error:
             reason = error
             if error.errno != errno.EADDRINUSE:

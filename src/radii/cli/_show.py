@@ -5,35 +5,37 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli._options import add_json_flag
+from radii.cli._options import add_json_flag, add_latex_flag
 from radii.cli._output import interval, number_or_dash, print_json
+from radii.cli._sources import add_part_flags, part_choice
 from radii.errors import ExperimentError
-from radii.terminal import note
+from radii.terminal import note, say
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from radii.cli._tables import Console
     from radii.distributions import Distribution
-    from radii.results import Effort, Run
-    from radii.store import Store, StoredSettings
+    from radii.results import Effort, NamedWitness, Run
+    from radii.store import Store, StoredSettings, StudyStep
     from radii.verdicts import Measurement
 
 
 QUARTILES = {"lowest": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
-NARROW_QUARTILES = {name: QUARTILES[name] for name in ("lowest", "median")}
 
 DESCRIPTION = "A summary of each network, or every bracket."
 
 EPILOG = """examples:
   radii show results
   radii show results --instances         a row for each input
+  radii show results --counterexamples   income +3 % (41200 to 42436); fixed: age
   radii show results --statistics        queries, seconds and missing answers of the search
+  radii show results --latex             the table for a paper
   radii show results --json
+  radii show results --norm linf         of results that have grown: only those in this norm
   radii show published.csv               a file in the published (VERONA) columns
 """
 
@@ -42,29 +44,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
     parser.add_argument("--instances", action="store_true", help="a row for each input")
     parser.add_argument(
+        "--counterexamples",
+        action="store_true",
+        help="what each counterexample changes, by the names of the features",
+    )
+    parser.add_argument(
         "--statistics", action="store_true", help="what the search cost, as the paper's tables"
     )
+    add_part_flags(parser)
     add_json_flag(parser)
+    add_latex_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.results import read, read_store
+    from radii.results import read, read_parts, read_store
+    from radii.store import Store
 
     if args.directory.is_file() and args.statistics:
         raise ExperimentError(
             f"{args.directory}: --statistics needs the --out of a run; a table holds no queries"
         )
-    results = read(args.directory) if args.directory.is_file() else read_store(args.directory)
-    for sentence in results.notes:
-        note(sentence)
-    if args.statistics:
-        _print_statistics(results, as_json=args.json)
-    else:
-        print_run(results, as_json=args.json, instances=args.instances)
+    choice = part_choice(args)
+    if args.directory.is_file():
+        results = read(args.directory)
+        for sentence in results.notes:
+            note(sentence)
+        print_runs([results], as_json=args.json, as_latex=args.latex, instances=args.instances)
+        return 0
+    with Store.open(args.directory) as store:
+        if args.statistics:
+            results = read_store(store, choice)
+            _print_statistics(results, as_json=args.json, as_latex=args.latex)
+        elif args.counterexamples and not args.json:
+            for results in read_parts(store, choice):
+                _print_changes(results)
+        else:
+            runs, steps = read_parts(store, choice), store.steps()
+            print_runs(
+                runs,
+                as_json=args.json,
+                as_latex=args.latex,
+                instances=args.instances,
+                steps=steps,
+            )
     return 0
 
 
-def _print_statistics(results: Run, *, as_json: bool) -> None:
+def _print_statistics(results: Run, *, as_json: bool, as_latex: bool) -> None:
     """Print what the search cost, a row for each network."""
     from radii.distributions import Distribution
     from radii.results import effort_of
@@ -78,44 +104,60 @@ def _print_statistics(results: Run, *, as_json: bool) -> None:
         ]
         print_json({"networks": networks})
         return
-    from radii.cli._tables import Console
+    from radii.cli._tables import console_for
 
     if len(efforts) > 1:
         efforts["all"] = effort_of(distribution)
-    Console().print(*_effort_tables(efforts, results.settings))
+    console_for(as_latex=as_latex).print(*_effort_tables(efforts, results.settings))
 
 
 def print_store(store: Store, *, as_json: bool) -> None:
     """Print an experiment's distribution, and loudly any disagreement."""
-    from radii.results import read_store
+    from radii.results import read_parts
 
-    print_run(read_store(store), as_json=as_json)
+    print_runs(read_parts(store), as_json=as_json, steps=store.steps() if as_json else ())
 
 
-def print_run(results: Run, *, as_json: bool, instances: bool = False) -> None:
-    """Print what was measured or read, and loudly any disagreement."""
+def print_runs(
+    runs: Sequence[Run],
+    *,
+    as_json: bool,
+    as_latex: bool = False,
+    instances: bool = False,
+    steps: Sequence[StudyStep] = (),
+) -> None:
+    """Print what was measured or read, what was asked when, and loudly any disagreement.
+
+    Brackets of several questions are of networks with different names: see `read_parts`.
+    """
     from radii.distributions import Distribution
 
-    distribution = Distribution.from_run(results)
     disagreements = [
         {
             "network": results.columns["network"][row].item(),
             "input": results.columns["input"][row].item(),
             "disagreement": str(disagreement),
         }
+        for results in runs
         for row, disagreement in results.disagreements
     ]
     if as_json:
-        arithmetic = results.settings.text_of("arithmetic")
-        parts = distribution.by_network().values()
-        networks = [_network_object(part, arithmetic) for part in parts]
-        print_json({"networks": networks, "disagreements": disagreements})
+        networks = [
+            _network_object(part, results, named)
+            for results in runs
+            for named in [_named(results)]
+            for part in Distribution.from_run(results).by_network().values()
+        ]
+        history = [_step_object(step) for step in steps]
+        print_json({"networks": networks, "history": history, "disagreements": disagreements})
         return
-    from radii.cli._tables import Console
+    from radii.cli._tables import console_for
 
-    console = Console()
+    console = console_for(as_latex=as_latex)
     shown = instance_table if instances else summary_table
-    console.print(shown(distribution, console))
+    console.print(shown(Distribution.union(map(Distribution.from_run, runs))))
+    if len(steps) > 1:
+        console.print(_history_table(steps))
     for row in disagreements:
         console.print(
             f"DISAGREEMENT {row['network']} input {row['input']}: {row['disagreement']}",
@@ -123,16 +165,80 @@ def print_run(results: Run, *, as_json: bool, instances: bool = False) -> None:
         )
 
 
-def _network_object(part: Distribution, arithmetic: object) -> dict[str, Any]:
-    """`arithmetic` is what the experiment asked for; each proof has its own."""
-    first = part.measurements[0]
+def _named(results: Run) -> Mapping[Any, NamedWitness]:
+    """What counterexamples change, by the names of features; nothing where they have none."""
+    from radii.results import features_of, named_witnesses
+
+    has_store = results.is_measured and results.place.is_dir()
+    is_named = has_store and features_of(results.settings) is not None
+    return named_witnesses(results.place) if is_named else {}
+
+
+def _print_changes(results: Run) -> None:
+    """A line for each counterexample: what it changes, and what stays."""
+    named = _named(results)
+    if not named:
+        say(
+            f"{results.place}: no counterexample of features with names; data with a header, or "
+            "--features, give them some"
+        )
+    for one in named.values():
+        m = one.measurement
+        words = results.settings.class_text
+        where = f"{m.network.removesuffix('.onnx')}, input {m.input} at {m.bracket.upper:.4g}"
+        say(f"{where}: class {words(m.label)} becomes {words(m.witness_class)}: {one}")
+
+
+def _history_table(steps: Sequence[StudyStep]) -> Table:
+    """What was asked when, in local time."""
+    from datetime import datetime
+
+    from radii.cli._tables import text_table
+
+    rows = []
+    for step in steps:
+        when = datetime.fromisoformat(step.asked_at).astimezone()
+        added = step.summary or step.settings.source or "the first inputs"
+        rows.append((f"{when:%Y-%m-%d %H:%M}", added if step.ended_at else f"{added} (unfinished)"))
+    return text_table("What was asked", ("when", "added"), rows)
+
+
+def _step_object(step: StudyStep) -> dict[str, Any]:
     return {
-        "network": first.network,
-        "fingerprint": first.fingerprint,
-        "arithmetic": arithmetic,
-        "unsolved": part.unsolved,
-        "instances": [_instance_object(m) for m in part.measurements],
+        "step": step.number,
+        "asked_at": step.asked_at,
+        "ended_at": step.ended_at,
+        "added": step.summary,
+        "settings": dict(step.described),
     }
+
+
+def _network_object(
+    part: Distribution, results: Run, named: Mapping[Any, NamedWitness]
+) -> dict[str, Any]:
+    """`arithmetic` is what was asked for; each proof has its own."""
+    from radii.results import question_of
+
+    first, settings = part.measurements[0], results.settings
+    names = {record.facts.fingerprint: record.facts.network for record in results.records}
+    return {
+        "network": names.get(first.fingerprint, first.network),
+        "fingerprint": first.fingerprint,
+        "property": settings.text_of("property"),
+        "norm": settings.text_of("norm"),
+        "arithmetic": settings.text_of("arithmetic"),
+        "unsolved": part.unsolved,
+        "instances": [
+            {**_instance_object(m), **(_changes_object(named.get(question_of(m))) if named else {})}
+            for m in part.measurements
+        ],
+    }
+
+
+def _changes_object(one: NamedWitness | None) -> dict[str, Any]:
+    if one is None:
+        return {"changes": None, "fixed": None}
+    return {"changes": [change.flat() for change in one.changes], "fixed": list(one.fixed)}
 
 
 def _instance_object(m: Measurement) -> dict[str, Any]:
@@ -151,36 +257,28 @@ def _instance_object(m: Measurement) -> dict[str, Any]:
         "missing": m.missing,
         "cancelled": m.cancelled,
         "arithmetic": None if m.arithmetic is None else str(m.arithmetic),
+        "proof": None if m.proof is None else m.proof.value,
+        "checked_by": m.checked_by,
+        "certificate": m.certificate,
     }
 
 
-def summary_table(distribution: Distribution, console: Console) -> Table:
-    """For each network how many, the radii's quantiles, how tight and how costly.
-
-    All quartiles where the console is wide enough for them, else fewer.
-    """
-    from radii.cli._tables import has_room
-
-    whole = _summary_rows(distribution, QUARTILES)
-    return whole if has_room(whole, console) else _summary_rows(distribution, NARROW_QUARTILES)
-
-
-def _summary_rows(distribution: Distribution, quantiles: dict[str, float]) -> Table:
+def summary_table(distribution: Distribution) -> Table:
+    """For each network how many, how robust, how tight and how costly."""
     from radii.cli._tables import stacked, table
-    from radii.distributions import arithmetics, inputs_with_radius, proof_scope, quality
+    from radii.distributions import arithmetics, proof_checks, proof_scope, quality
 
     has_missing, has_unsolved = any(m.missing for m in distribution), distribution.unsolved > 0
-    is_mixed = len(arithmetics(distribution)) > 1
+    is_mixed, only = len(arithmetics(distribution)) > 1, distribution.only_eps
     rows = []
     for name, part in distribution.by_network().items():
-        right = part.correctly_classified() if part.holds.any() else None
         measured = quality(part)
         rows.append(
             [
                 name,
                 f"{int(part.correct.sum())}/{len(part)}",
                 *([str(part.unsolved)] if has_unsolved else []),
-                *(interval(*right.quantile(q)) if right else "-" for q in quantiles.values()),
+                *_robustness_cells(part, only),
                 number_or_dash(measured.mean_gap, ".4f"),
                 *([_counts(part)] if is_mixed else []),
                 *([str(sum(m.missing for m in part))] if has_missing else []),
@@ -189,9 +287,9 @@ def _summary_rows(distribution: Distribution, quantiles: dict[str, float]) -> Ta
         )
     unsolved, missing = ["no answer"] * has_unsolved, ["missing"] * has_missing
     proofs = ["proofs"] * is_mixed
-    columns = ("network", "correct", *unsolved, *quantiles, "gap", *proofs, *missing, "s each")
-    inputs = inputs_with_radius(distribution)
-    caption = f"radii of {inputs}, proven–witnessed; gap: mean width of their brackets"
+    robustness = QUARTILES if only is None else [f"robust accuracy at {only:g}"]
+    columns = ("network", "correct", *unsolved, *robustness, "gap", *proofs, *missing, "s each")
+    caption = _summary_caption(distribution)
     if has_unsolved:
         caption += "; no answer: nothing proven, nothing witnessed, so a radius may be any"
     return table(
@@ -199,7 +297,28 @@ def _summary_rows(distribution: Distribution, quantiles: dict[str, float]) -> Ta
         columns,
         rows,
         name_width=16,
-        caption=stacked(*filter(None, (caption, proof_scope(distribution)))),
+        caption=stacked(
+            *filter(None, (caption, proof_scope(distribution), proof_checks(distribution)))
+        ),
+    )
+
+
+def _robustness_cells(part: Distribution, only_eps: float | None) -> list[str]:
+    """The radii's quantiles; where one eps was asked about, robust accuracy there."""
+    if only_eps is not None:
+        return [str(part.robust_accuracy(only_eps))]
+    right = part.correctly_classified() if part.holds.any() else None
+    return [interval(*right.quantile(q)) if right else "-" for q in QUARTILES.values()]
+
+
+def _summary_caption(distribution: Distribution) -> str:
+    from radii.distributions import inputs_with_radius
+
+    inputs = inputs_with_radius(distribution)
+    if distribution.only_eps is None:
+        return f"radii of {inputs}, proven–witnessed; gap: mean width of their brackets"
+    return (
+        f"share of all inputs, [proven, not refuted]; gap: mean width of the brackets of {inputs}"
     )
 
 
@@ -211,23 +330,6 @@ def _counts(part: Distribution) -> str:
     return ", ".join(f"{count} {arithmetic}" for arithmetic, count in counts) or "none"
 
 
-def instance_table(distribution: Distribution, console: Console) -> Table:
-    """A row for each bracket; what it cost only where the console is wide enough."""
-    from radii.cli._tables import has_room
-    from radii.distributions import arithmetics
-
-    cells = dict(INSTANCE_COLUMNS)
-    if all(m.target is None for m in distribution):
-        del cells["target"]
-    if len(arithmetics(distribution)) < 2:
-        del cells["arithmetic"]
-    whole = _instance_rows(distribution, cells)
-    if has_room(whole, console):
-        return whole
-    costs = ("queries", "s")
-    return _instance_rows(distribution, {k: cell for k, cell in cells.items() if k not in costs})
-
-
 INSTANCE_COLUMNS: dict[str, Callable[[Measurement], str]] = {
     "input": lambda m: str(m.input),
     "label": lambda m: str(m.label),
@@ -237,20 +339,28 @@ INSTANCE_COLUMNS: dict[str, Callable[[Measurement], str]] = {
     "upper": lambda m: "none" if math.isinf(m.bracket.upper) else f"{m.bracket.upper:.6g}",
     "becomes": lambda m: "" if m.witness_class is None else str(m.witness_class),
     "arithmetic": lambda m: "" if m.arithmetic is None else str(m.arithmetic),
+    "proof": lambda m: "" if m.proof is None else m.proof.value,
     "queries": lambda m: str(m.queries),
     "s": lambda m: f"{m.seconds:.2f}",
 }
 
 
-def _instance_rows(
-    distribution: Distribution, cells: dict[str, Callable[[Measurement], str]]
-) -> Table:
-    from radii.cli._tables import table
-    from radii.distributions import proof_scope
+def instance_table(distribution: Distribution) -> Table:
+    """A row for each bracket."""
+    from radii.cli._tables import stacked, table
+    from radii.distributions import arithmetics, proof_checks, proof_scope, were_checked
 
+    cells = dict(INSTANCE_COLUMNS)
+    if all(m.target is None for m in distribution):
+        del cells["target"]
+    if len(arithmetics(distribution)) < 2:
+        del cells["arithmetic"]
+    if not were_checked(distribution):
+        del cells["proof"]
     rows = [[m.network, *(cell(m) for cell in cells.values())] for m in distribution]
-    caption = proof_scope(distribution) or None
-    return table(None, ("network", *cells), rows, name_width=8, caption=caption)
+    known = (proof_scope(distribution), proof_checks(distribution))
+    caption = stacked(*filter(None, known)) if any(known) else None
+    return table(None, ("network", *cells), rows, name_width=8, caption=caption, keys=2)
 
 
 def _effort_tables(efforts: Mapping[str, Effort], settings: StoredSettings) -> tuple[Table, Table]:

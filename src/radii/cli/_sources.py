@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import argparse
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli._options import OF_EXPERIMENT
 from radii.errors import DataError
 from radii.terminal import note
 
 if TYPE_CHECKING:
     from radii.distributions import Distribution
+    from radii.results import Run
+    from radii.store import CertifiedStatement, PartChoice
 
 
 SELECTION_COLUMNS = {
@@ -34,26 +38,77 @@ def add_only_flag(group: Any) -> None:
     )
 
 
+def add_part_flags(parser: Any) -> None:
+    """Which brackets are meant of a study that holds those of several questions."""
+    group = parser.add_argument_group("of results that have grown")
+    helps = {
+        "property": "only brackets of this property",
+        "norm": "only those in this norm",
+        "arithmetic": "only proofs that hold in this arithmetic",
+    }
+    for name, text in helps.items():
+        OF_EXPERIMENT[name].add_to(group, help=text)
+
+
+def part_choice(args: argparse.Namespace) -> PartChoice:
+    """The part of a study that the flags mean."""
+    from radii.store import PartChoice
+
+    asked = args.property
+    text = None if asked is None else OF_EXPERIMENT["property"].form.write(asked)
+    return PartChoice(text, args.norm, args.arithmetic)
+
+
 def read_distributions(
-    places: Sequence[Path], *, split: str = "", distrust: bool = False
+    places: Sequence[Path],
+    *,
+    split: str = "",
+    distrust: bool = False,
+    choice: PartChoice | None = None,
+    accepted: Mapping[Path, Collection[CertifiedStatement]] | None = None,
 ) -> Distribution:
     """All brackets of several places; what cannot be taken at its word goes to standard error.
 
     Networks of the same name in several places carry the place's name too, unless they are one
     network on several splits. `split` names the inputs of places that do not tell it themselves.
+    With `accepted`, only proofs count that one of a place's certificates shows.
     """
     from radii.distributions import Distribution
+
+    runs = read_runs(
+        places,
+        split=split,
+        distrust=distrust,
+        joins_splits=True,
+        choice=choice,
+        accepted=accepted,
+    )
+    return Distribution.union(map(Distribution.from_run, runs))
+
+
+def read_runs(
+    places: Sequence[Path],
+    *,
+    split: str = "",
+    distrust: bool = False,
+    joins_splits: bool = False,
+    choice: PartChoice | None = None,
+    accepted: Mapping[Path, Collection[CertifiedStatement]] | None = None,
+) -> list[Run]:
+    """The same, run by run; only with `joins_splits` is one network on several splits one."""
     from radii.results import check_distinct, read, with_distinct_names
 
     check_distinct(places)
-    runs = [read(place, distrust=distrust) for place in places]
+    shown = accepted or {}
+    runs = [
+        read(place, distrust=distrust, choice=choice, accepted=shown.get(place)) for place in places
+    ]
     for sentence in (sentence for run in runs for sentence in run.notes):
         note(sentence)
     if split:
         splits = ([name or split for name in run.columns["split"].tolist()] for run in runs)
         runs = [run.labelled(split=names) for run, names in zip(runs, splits, strict=True)]
-    named = with_distinct_names(runs, joins_splits=True)
-    return Distribution.union(map(Distribution.from_run, named))
+    return with_distinct_names(runs, joins_splits=joins_splits)
 
 
 def selected(distribution: Distribution, only: list[str]) -> Distribution:
@@ -70,6 +125,8 @@ def selected(distribution: Distribution, only: list[str]) -> Distribution:
         wanted.setdefault(name, []).append(value)
     for name, values in wanted.items():
         column = distribution.column(SELECTION_COLUMNS[name]).astype(np.str_)
+        if name == "network":  # results leave the ending out
+            values = [v if v in column else v.removesuffix(".onnx") for v in values]
         absent = [value for value in values if value not in column]
         if absent:
             known = ", ".join(dict.fromkeys(column.tolist()))

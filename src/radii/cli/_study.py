@@ -1,4 +1,4 @@
-"""`radii study`: many networks made and measured, and what they have in common."""
+"""`radii study`: a paper's tables and figures again, or many networks made and measured."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii.cli._options import JOBS
 from radii.cli._output import interruptible, print_json
 from radii.errors import DataError, ExperimentError, StoreError
 from radii.experiments import SECONDS, Option
@@ -22,9 +23,14 @@ if TYPE_CHECKING:
 
 FIGURE_FORMATS = ("png", "pdf", "svg")
 
-DESCRIPTION = "Make and measure many networks, and say what they have in common."
+DESCRIPTION = (
+    "Make the tables and figures of a paper again, beside its own numbers (by the paper's name); "
+    "or make and measure many networks, and say what they have in common (tradeoff, show)."
+)
 
 EPILOG = """examples:
+  radii study distributions --data jair --out distributions
+  radii study distributions --data jair --out distributions --only table-5,figure-2
   radii study tradeoff --data digits:train[0:300] --test digits:test --eps 0.05 --samples 20 \\
       --proof-inputs 5 --grid "deterministic width=8,16 activation=relu,tanh epochs=3" \\
       --grid "pruned width=16 strength=0.5 epochs=2" --out small
@@ -33,7 +39,8 @@ EPILOG = """examples:
   radii study show small --measure 1-D --csv networks.csv --figures figures
   radii study show small --least-accuracy 0.1            without those that learned nothing
 
-The same command again continues a study that was cut off; `show` also reads one that still runs.
+The same command again continues a study that was cut off; `show` also reads a trade-off study that
+still runs. The folder of a paper has index.md, tables (CSV, Markdown, LaTeX) and figures.
 
 presets:  mnist-small, fashion-small: hours, as in --preset mnist-small --jobs 2 --out mnist
 grids:    deterministic, pruned, bayesian, each with depth, width, activation (relu, tanh,
@@ -61,6 +68,8 @@ _STUDY_SETTINGS: dict[str, tuple[Callable[[str], Any], str, str]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for name, (title, _) in _papers().items():
+        _add_paper(commands, name, title)
     _add_tradeoff(commands)
     show = commands.add_parser(
         "show",
@@ -74,6 +83,61 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_output(show)
     show.set_defaults(run=_show)
+
+
+def _papers() -> dict[str, tuple[str, str]]:
+    from radii.training import PAPERS
+
+    return PAPERS
+
+
+def _add_paper(commands: Any, name: str, title: str) -> None:
+    paper = commands.add_parser(
+        name,
+        help=f"the paper: {title}",
+        description=f"Make the tables and figures of the paper again: {title}.",
+        epilog=EPILOG,
+    )
+    paper.add_argument("--out", required=True, type=Path, metavar="DIR", help="where it is kept")
+    paper.add_argument(
+        "--scale",
+        choices=("small", "machine", "full"),
+        default="small",
+        help="from published files (small), as much as this machine can, or as the paper",
+    )
+    paper.add_argument("--data", type=Path, metavar="FOLDER", help="the paper's published files")
+    paper.add_argument(
+        "--only", metavar="NAME,...", help="of these steps alone, such as table-5,figure-2"
+    )
+    paper.add_argument(
+        "--page", type=Path, metavar="FILE.md", help="write the page here as well, with figures"
+    )
+    JOBS.add_to(paper)
+    paper.set_defaults(run=_paper, paper=name)
+
+
+def _paper(args: argparse.Namespace) -> int:
+    from radii.cli._progress import StudyBar
+    from radii.experiments import default_jobs
+    from radii.training import (
+        StudyScale,
+        StudySettings,
+        paper_agreement,
+        paper_study,
+        run_paper,
+        write_pages,
+    )
+
+    study, scale = paper_study(args.paper), StudyScale(args.scale)
+    only = [name.strip() for name in (args.only or "").split(",") if name.strip()]
+    with interruptible(f"{args.out} keeps it"), StudyBar() as bar:
+        settings = StudySettings(scale, args.data, args.out, args.jobs or default_jobs(), bar)
+        records = run_paper(study, args.out, settings, only)
+    page = write_pages(study, records, scale, args.out, args.page)
+    agreeing, compared = paper_agreement(records)
+    say(f"{len(records)} of {len(study.steps)} steps are made: {page}")
+    say(f"{agreeing} of {compared} numbers agree with the paper as far as it prints digits")
+    return 0
 
 
 def _add_tradeoff(commands: Any) -> None:

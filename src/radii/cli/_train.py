@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from radii.training import TrainedNetwork
 
 
+FIRST = "data test arch regime domain epochs out json"
+
 DESCRIPTION = "Train a network, export it to ONNX and say on a card what came of it."
 
 EPILOG = """examples:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from radii.vnnlib import ListedInstance, Problem, ResultRow, Verification
 
 
+FIRST = "timeout out instances json"
+
 DESCRIPTION = """Is there an input that, with the network's output, satisfies the VNN-LIB file?
 
 The first line says sat, unsat, unknown or timeout. After sat follows the counterexample:
@@ -39,6 +41,7 @@ EPILOG = """examples:
   radii verify net.onnx property.vnnlib.gz --timeout 300 --out result.txt
   radii verify net.onnx property.vnnlib --json
   radii verify net.onnx property.vnnlib --arithmetic real     of the network without its rounding
+  radii verify net.onnx property.vnnlib --certificate proof.cert   what shows unsat
   radii verify --instances bench/instances.csv --out bench/results.csv
 """
 
@@ -71,6 +74,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         seed={"default": 0, "help": "of the attack (0)"},
     )
     OUT.add_to(parser, metavar="FILE", help="write the answer here too; of a list: results.csv")
+    parser.add_argument(
+        "--certificate",
+        type=Path,
+        metavar="FILE",
+        help="write what shows unsat, for radii check; of several proofs, FILE-1, FILE-2, ...",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead")
 
 
@@ -80,13 +89,17 @@ def run(args: argparse.Namespace) -> int:
     if args.instances is not None:
         if args.network is not None:
             raise InputError(f"give {args.network} or --instances, not both")
+        if args.certificate is not None:
+            raise InputError(f"--certificate {args.certificate} is for one property, not a list")
         return _run_instances(args)
     if args.property is None or args.category is not None:
         missing = "--category is for --instances" if args.category else "a property is missing"
         raise InputError(f"{missing}: radii verify NET.onnx PROP.vnnlib, or --instances LIST.csv")
     memory = args.memory
     if args.out is not None:
-        _check_writable(args.out)
+        _check_writable(args.out, "--out")
+    if args.certificate is not None:
+        _check_writable(args.certificate, "--certificate")
 
     work = (args, started, allowed, memory)
     is_limited = memory is not None or allowed < math.inf
@@ -96,8 +109,10 @@ def run(args: argparse.Namespace) -> int:
     text = str(result.verification)
     if args.out is not None:
         _write_result(args.out, text)
+    written = _write_certificates(args.certificate, result)
     if args.json:
-        text = json.dumps(_result_object(args, result, time.monotonic() - started))
+        facts = _result_object(args, result, time.monotonic() - started)
+        text = json.dumps({**facts, "certificates": list(map(str, written))})
     say(*text.split("\n"))
     return 0
 
@@ -113,6 +128,8 @@ class VerifyResult:
     arithmetic: str | None = None
     reading_seconds: float = 0.0
     """Of the property."""
+    certificates: tuple[bytes | None, ...] = ()
+    """Of each proof that `unsat` needs, in order."""
 
 
 def decide(
@@ -132,6 +149,12 @@ def decide(
     options = {name: value for name, value in chosen.items() if value is not None}
     if args.device is not None:
         verifiers.check_device(args.device)
+    if args.certificate is not None:
+        if not verifiers.has_option(args.verifier, "certificates"):
+            raise SpecificationError(
+                f"verifier '{args.verifier}' writes no certificates; native does"
+            )
+        options["certificates"] = True
     verifier = verifiers.get(args.verifier, arithmetic=args.arithmetic, **options)
     network = _network_of_problem(args.network, problem)
     limits = verifiers.Limits(seconds, memory, started=started)
@@ -143,6 +166,7 @@ def decide(
         decision.witness.replayed_on if decision.witness is not None else None,
         None if decision.arithmetic is None else str(decision.arithmetic),
         reading_seconds,
+        decision.certificates,
     )
 
 
@@ -205,12 +229,40 @@ def _result_object(
     }
 
 
-def _check_writable(path: Path) -> None:
+def _check_writable(path: Path, flag: str) -> None:
     """Fail before the work instead of after it."""
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise SpecificationError(
-            f"--out {path} cannot be written; choose a file in a directory that can"
+            f"{flag} {path} cannot be written; choose a file in a directory that can"
         )
+
+
+def _write_certificates(path: Path | None, result: VerifyResult) -> list[Path]:
+    """A file for each proof of `unsat`; without all of them nothing is shown, and that is said."""
+    from radii.vnnlib import Outcome
+
+    if path is None:
+        return []
+    kept = result.certificates
+    if result.verification.outcome is not Outcome.UNSAT:
+        note(f"{path} is not written: only unsat has a certificate")
+        return []
+    if None in kept:
+        lost = sum(one is None for one in kept)
+        which = "its proof has" if len(kept) == 1 else f"{lost} of its {len(kept)} proofs have"
+        note(f"{path} is not written: {which} no certificate, so unsat is {result.verifier}'s word")
+        return []
+    if not kept:
+        note(f"{path} is not written: the property allows no input, which needs no proof")
+    paths = [path]
+    if len(kept) != 1:
+        paths = [path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(1, len(kept) + 1)]
+    for file, content in zip(paths, kept, strict=True):
+        try:
+            file.write_bytes(content or b"")
+        except OSError as error:
+            raise InputError(f"--certificate {file} cannot be written: {error.strerror}") from None
+    return paths
 
 
 def _write_result(path: Path, answer: str) -> None:

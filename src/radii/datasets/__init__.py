@@ -8,14 +8,17 @@ from radii.datasets._cache import changed_files, data_root, manifest_of
 from radii.datasets._catalogue import CATALOGUE, PublishedSet, find_published, published_set
 from radii.datasets._conversion import convert, save
 from radii.datasets._dataset import Dataset, extent, from_arrays
+from radii.datasets._features import features_text, guessed_features, read_features
 from radii.datasets._files import is_verona
 from radii.datasets._sources import (
     DIGITS,
     DIGITS_SPLITS,
     Spec,
     as_dataset,
+    check_spec,
     dataset_names,
     exists,
+    is_divided,
     load,
     load_spec,
     read,
@@ -33,19 +36,24 @@ __all__ = [
     "acquire",
     "as_dataset",
     "changed_files",
+    "check_spec",
     "convert",
     "data_root",
     "dataset_names",
     "exists",
     "extent",
+    "features_text",
     "find_published",
     "from_arrays",
+    "guessed_features",
     "gunzip",
+    "is_divided",
     "is_verona",
     "load",
     "load_spec",
     "manifest_of",
     "published_set",
     "read",
+    "read_features",
     "save",
 ]

@@ -72,13 +72,19 @@ def manifest_of(known: PublishedSet) -> Manifest | None:
         raise DataError(f"{path}: cannot be read as a manifest; {_again(known)}") from None
 
 
-def read_placed(known: PublishedSet, split: str) -> Split:
-    """A split of a set in place. Every file that is read is compared with its checksum first."""
+def check_placed(known: PublishedSet) -> Manifest:
+    """What a set in place holds; a DataError if it is not in place."""
     manifest = manifest_of(known)
     if manifest is None:
         raise DataError(
             f"data set '{known.name}' is not in place; run: radii data get {known.name}"
         )
+    return manifest
+
+
+def read_placed(known: PublishedSet, split: str) -> Split:
+    """A split of a set in place. Every file that is read is compared with its checksum first."""
+    manifest = check_placed(known)
     if split not in manifest.counts:
         have = " and ".join(manifest.counts)
         raise DataError(f"data set '{known.name}' was put in place with {have} only, not '{split}'")

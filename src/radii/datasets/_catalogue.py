@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from radii.datasets._layouts import CifarBatches, CifarStrips, GtsrbFolders, Idx, Layout
-from radii.errors import DataError
+from radii.errors import DataError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,8 @@ def published_set(name: str) -> PublishedSet:
     known = find_published(name)
     if known is None:
         names = ", ".join(s.name for s in CATALOGUE)
-        raise DataError(f"data set '{name}' is not one that can be put in place: {names}")
+        meant = did_you_mean(name, names.split(", "))
+        raise DataError(f"data set '{name}' is not one that can be put in place: {names}{meant}")
     return known
 
 

@@ -148,11 +148,12 @@ class Dataset:
     """Labelled images of one shape. Selections share the images and copy nothing until asked.
 
     `images` is float32 (N, *shape) in the data's own units, channels first; `labels` is int64;
-    `indices` are the positions in the full split; `classes` names the labels, if they have names.
+    `indices` are the positions in the full split; `classes` names the labels and `features` the
+    values of an input, if they have names.
     Every selection raises a DataError when it would be empty or asks for more than there is.
     """
 
-    __slots__ = ("_images", "_source", "classes", "indices", "labels", "name", "split")
+    __slots__ = ("_images", "_source", "classes", "features", "indices", "labels", "name", "split")
 
     def __init__(
         self,
@@ -163,7 +164,9 @@ class Dataset:
         split: str | None = None,
         classes: tuple[str, ...] | None = None,
         indices: Int64 | None = None,
+        features: tuple[str, ...] | None = None,
     ) -> None:
+        self.features = features
         self.name = name
         self.split = split
         self.classes = classes
@@ -199,6 +202,11 @@ class Dataset:
     def shape(self) -> tuple[int, ...]:
         """The shape of one image; known without reading any."""
         return self._source.shape
+
+    def deviations(self) -> npt.NDArray[np.float64]:
+        """The standard deviation of each value over all that the selection is made from."""
+        everything = self._source.read(np.arange(len(self._source)))
+        return np.asarray(everything.std(axis=0, dtype=np.float64))
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -317,6 +325,7 @@ class Dataset:
             split=self.split,
             classes=self.classes,
             indices=self.indices[positions],
+            features=self.features,
         )
         if self._images is not None:
             selected._images = self._images[positions]
@@ -330,6 +339,7 @@ def from_arrays(
     name: str = "arrays",
     split: str | None = None,
     classes: Sequence[str] | None = None,
+    features: Sequence[str] | None = None,
 ) -> Dataset:
     """A data set of arrays: `images` (N, ...) and one integer label for each image.
 
@@ -352,6 +362,7 @@ def from_arrays(
         name=name,
         split=split,
         classes=None if classes is None else tuple(classes),
+        features=None if features is None else tuple(features),
     )
 
 

@@ -116,8 +116,21 @@ def _read_array(path: Path, name: str, size: int) -> npt.NDArray[Any]:
 # CSV.
 
 
-def read_csv(path: Path) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any]]:
-    """Features (N, features) as they stand, and labels. A first row with words is a header."""
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelledTable:
+    """Values (N, features) and labels, with the names of the columns and classes if they have any.
+
+    Labels that are words are numbered in their alphabetical order.
+    """
+
+    values: npt.NDArray[np.float32]
+    labels: npt.NDArray[Any]
+    names: tuple[str, ...] | None = None
+    classes: tuple[str, ...] | None = None
+
+
+def read_csv(path: Path, label: str | None = None) -> LabelledTable:
+    """What a CSV file holds, as it stands. A first row with words is a header."""
     import pandas as pd
 
     first_row = _first_row(path)
@@ -126,7 +139,7 @@ def read_csv(path: Path) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any]]:
         raise DataError(
             f"{path}: needs a label and at least one value in each row, separated by commas"
         )
-    column = _label_column(first_row) if has_header else 0
+    column = _label_column(path, first_row, label) if has_header or label else 0
     try:
         table = pd.read_csv(
             path,
@@ -140,10 +153,31 @@ def read_csv(path: Path) -> tuple[npt.NDArray[np.float32], npt.NDArray[Any]]:
         raise DataError(f"{path}: cannot be read as CSV ({error_text(error)})") from None
     if table.shape[1] != len(first_row):
         raise DataError(f"{path}: the first row has {len(first_row)} fields, others more")
+    labels, classes = table.iloc[:, column].to_numpy(), None
+    if has_header and _is_named(first_row[column], label):
+        labels, classes = _named_labels(table.iloc[:, column])
     for position in range(table.shape[1]):
-        _check_numbers(table.iloc[:, position], position, path, has_header)
-    labels = table.iloc[:, column].to_numpy()
-    return table.drop(columns=table.columns[column]).to_numpy(np.float32), labels
+        if position != column or classes is None:
+            _check_numbers(table.iloc[:, position], position, path, has_header)
+    names = None
+    if has_header:
+        names = tuple(name.strip() for place, name in enumerate(first_row) if place != column)
+    values = table.drop(columns=table.columns[column]).to_numpy(np.float32)
+    return LabelledTable(values, labels, names, classes)
+
+
+def _is_named(column: str, label: str | None) -> bool:
+    """The column was found by its name: words in it are labels, not a header that was missed."""
+    return column.strip().lower() == (label or "label").strip().lower()
+
+
+def _named_labels(column: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
+    """Numbers as they are; where every label is a word, its number among the sorted words."""
+    words = [value.strip() for value in column if isinstance(value, str)]
+    if len(words) < len(column) or any(not word or _is_number(word) for word in words):
+        return column.to_numpy(), None
+    classes = tuple(sorted(set(words)))
+    return np.array([classes.index(word) for word in words]), classes
 
 
 def _first_row(path: Path) -> list[str]:
@@ -159,9 +193,12 @@ def _first_row(path: Path) -> list[str]:
     return row
 
 
-def _label_column(header: list[str]) -> int:
+def _label_column(path: Path, header: list[str], label: str | None) -> int:
     names = [name.strip().lower() for name in header]
-    return names.index("label") if "label" in names else 0
+    if label is not None and label.strip().lower() not in names:
+        raise DataError(f"{path}: has no column '{label}'; its columns are {', '.join(names[:20])}")
+    wanted = (label or "label").strip().lower()
+    return names.index(wanted) if wanted in names else 0
 
 
 def _is_number(field: str) -> bool:

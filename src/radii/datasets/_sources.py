@@ -15,6 +15,7 @@ mnist:train[0:1000][random 50]      from left to right
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files as resource_files
@@ -23,14 +24,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib import format as npy
 
 from radii.datasets import _catalogue as catalogue
 from radii.datasets._archives import open_tree
-from radii.datasets._cache import read_placed
+from radii.datasets._cache import check_placed, read_placed
 from radii.datasets._dataset import Dataset, Stack, from_arrays
 from radii.datasets._files import is_verona, read_csv, read_folder, read_npz, read_verona
 from radii.datasets._layouts import recognise
-from radii.errors import DataError
+from radii.errors import DataError, did_you_mean
 from radii.plugins import PluginGroup, load_plugin, package_of, plugin_names
 
 GRAMMAR = (
@@ -151,8 +153,7 @@ def load(name: str, split: str = "test") -> Dataset:
         if declared is None:
             raise DataError(f"data set '{name}' is not one of {', '.join(dataset_names())}")
         return declared
-    if split not in ("train", "test"):
-        raise DataError(f"data set '{known.name}' has splits train and test, not '{split}'")
+    _check_split(known, split)
     content = read_placed(known, split)
     return Dataset(
         Stack(content.images, 255.0),
@@ -161,6 +162,11 @@ def load(name: str, split: str = "test") -> Dataset:
         split=split,
         classes=known.classes,
     )
+
+
+def _check_split(known: catalogue.PublishedSet, split: str) -> None:
+    if split not in ("train", "test"):
+        raise DataError(f"data set '{known.name}' has splits train and test, not '{split}'")
 
 
 def dataset_names() -> tuple[str, ...]:
@@ -183,8 +189,45 @@ def _load_declared(name: str, split: str) -> Dataset | None:
     return dataset
 
 
-def load_spec(spec: str | Spec) -> Dataset:
-    """The images that a spec asks for; `radii.datasets._sources` shows how it is written."""
+def check_spec(spec: str) -> None:
+    """A DataError, the one of `load_spec`, if what it names is not there; nothing is loaded."""
+    parsed = Spec.parse(spec)
+    location, known = parsed.location, catalogue.find_published(parsed.location)
+    if known is not None:
+        _check_split(known, parsed.split or "test")
+        check_placed(known)
+    elif location not in dataset_names() and location.lower() != DIGITS:
+        _check_exists(Path(location))
+
+
+def is_divided(spec: str) -> bool:
+    """Whether a file or folder of one's own holds bytes, which are divided by 255.
+
+    Only the heads of arrays are read. Names of sets say nothing: their pixels are known.
+    """
+    path = Path(Spec.parse(spec).location).expanduser()
+    if not exists(path):
+        return False
+    if path.suffix.lower() != ".npz":
+        return path.is_dir() and not is_verona(path)
+    with np.load(path, allow_pickle=False) as arrays:
+        return any(_is_bytes(arrays.zip, name) for name in arrays.zip.namelist())
+
+
+def _is_bytes(archive: zipfile.ZipFile, name: str) -> bool:
+    """An array of several axes whose numbers are bytes: images, not labels."""
+    with archive.open(name) as stream:
+        is_old = npy.read_magic(stream) == (1, 0)
+        read_head = npy.read_array_header_1_0 if is_old else npy.read_array_header_2_0
+        shape, _, kind = read_head(stream)
+    return len(shape) > 1 and kind == np.uint8
+
+
+def load_spec(spec: str | Spec, *, label: str | None = None) -> Dataset:
+    """The images that a spec asks for; `radii.datasets._sources` shows how it is written.
+
+    `label` is the column of a CSV file that holds the label.
+    """
     parsed = Spec.parse(spec) if isinstance(spec, str) else spec
     is_name = parsed.location.lower() == DIGITS or catalogue.find_published(parsed.location)
     if is_name:
@@ -194,25 +237,29 @@ def load_spec(spec: str | Spec) -> Dataset:
         declared = _load_declared(parsed.location, parsed.split or "test")
         if declared is not None:
             return parsed.select(declared)
-    return parsed.select(read(path.expanduser() if exists(path) else path, parsed.split))
+    place = path.expanduser() if exists(path) else path
+    return parsed.select(read(place, parsed.split, label=label))
 
 
-def read(path: str | Path, split: str | None = None) -> Dataset:
+def read(path: str | Path, split: str | None = None, *, label: str | None = None) -> Dataset:
     """A data set from files: .npz, .csv, a published set's own layout, VERONA's, or pictures.
 
     `split` chooses one where the files hold several; without it, the test split if there is one.
+    `label` names the column of a CSV file that holds the label.
     """
     path = Path(path)
-    if not exists(path):
-        names = ", ".join(dataset_names())
-        raise DataError(f"data '{path}' is neither a data set ({names}) nor a file or folder")
+    if label is not None and path.suffix.lower() != ".csv":
+        raise DataError(f"{path}: has no columns with names, so label '{label}' cannot be chosen")
+    _check_exists(path)
     if path.suffix.lower() == ".npz":
         images, labels, stored_split = read_npz(path, split)
         return from_arrays(images, labels, name=path.name, split=stored_split)
     if path.suffix.lower() == ".csv":
         _refuse_split(path, split)
-        features, labels = read_csv(path)
-        return from_arrays(features, labels, name=path.name)
+        table = read_csv(path, label)
+        return from_arrays(
+            table.values, table.labels, name=path.name, classes=table.classes, features=table.names
+        )
     if is_verona(path):
         _refuse_split(path, split)
         tensors, labels, numbers = read_verona(path)
@@ -223,6 +270,15 @@ def read(path: str | Path, split: str | None = None) -> Dataset:
     raise DataError(
         f"{path}: expected is a .npz or .csv file, a folder, or an archive of a published set"
     )
+
+
+def _check_exists(path: Path) -> None:
+    if not exists(path):
+        names = ", ".join(dataset_names())
+        meant = did_you_mean(str(path), dataset_names())
+        raise DataError(
+            f"data '{path}' is neither a data set ({names}) nor a file or folder{meant}"
+        )
 
 
 def _read_layout(path: Path, split: str | None) -> Dataset | None:

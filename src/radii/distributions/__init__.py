@@ -30,6 +30,7 @@ from radii.distributions._confidence import (
     robust_accuracy_band,
     robust_accuracy_interval,
 )
+from radii.distributions._counterexamples import Counterexample, CounterexampleGallery
 from radii.distributions._distribution import (
     Distribution,
     ImportedResults,
@@ -41,15 +42,19 @@ from radii.distributions._dominance import Dominance, Stretch, dominance
 from radii.distributions._evidence import (
     arithmetics,
     is_unsearched,
+    proof_checks,
     proof_scope,
+    proof_statuses,
     ranked_arithmetics,
     weakest_arithmetic,
+    were_checked,
     why_unsearched,
 )
 from radii.distributions._families import FAMILIES, family_named
 from radii.distributions._fits import Fit, fit, fit_all
 from radii.distributions._goodness import GoodnessOfFit, goodness_of_fit
 from radii.distributions._groups import ComparisonOptions, GroupComparison, compare_groups, fit_rows
+from radii.distributions._locations import GridFit, fit_on_grid
 from radii.distributions._npmle import Turnbull, turnbull
 from radii.distributions._requirements import (
     Judgement,
@@ -100,12 +105,15 @@ __all__ = [
     "Comparison",
     "ComparisonOptions",
     "Correlations",
+    "Counterexample",
+    "CounterexampleGallery",
     "Distribution",
     "Dominance",
     "Ecdf",
     "Fairness",
     "Fit",
     "GoodnessOfFit",
+    "GridFit",
     "GroupComparison",
     "ImportedResults",
     "Judgement",
@@ -141,6 +149,7 @@ __all__ = [
     "family_named",
     "fit",
     "fit_all",
+    "fit_on_grid",
     "fit_rows",
     "goodness_of_fit",
     "hoeffding_half_width",
@@ -151,7 +160,9 @@ __all__ = [
     "ks_matrix",
     "over_targets",
     "parse_requirement",
+    "proof_checks",
     "proof_scope",
+    "proof_statuses",
     "quality",
     "quality_table",
     "ranked_arithmetics",
@@ -168,6 +179,7 @@ __all__ = [
     "turnbull",
     "verona_frame",
     "weakest_arithmetic",
+    "were_checked",
     "why_unsearched",
     "write_verona_folder",
 ]

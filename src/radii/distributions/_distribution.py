@@ -13,6 +13,14 @@ import numpy.typing as npt
 
 import radii
 from radii import results
+from radii.distributions._counterexamples import (
+    Counterexample,
+    CounterexampleGallery,
+    StoredArrays,
+    counterexample_of,
+    read_sources,
+    sources_of,
+)
 from radii.errors import DataError
 from radii.properties import is_of_class
 from radii.results import COLUMNS, NO_NUMBER, Array, Float64, Run
@@ -70,16 +78,26 @@ class Distribution:
 
     figure_backend: ClassVar[FigureBackend | None] = None
 
+    only_eps: float | None = None
+    """The one value that was asked about, as with `eps=0.1`; None where there were several."""
+
     def __init__(self, measurements: Iterable[Measurement]) -> None:
         rows = tuple(measurements)
         if not rows:
             raise DataError("a distribution needs at least one measurement")
         self._columns = results.complete_columns(results.columns_of(rows))
+        self._sources: Array | None = None
 
     @classmethod
-    def _of(cls, columns: Mapping[str, Array]) -> Self:
+    def _of(
+        cls,
+        columns: Mapping[str, Array],
+        sources: Array | None = None,
+        only_eps: float | None = None,
+    ) -> Self:
+        """`sources` are where the arrays of each row are, None where a row has none."""
         made = cls.__new__(cls)
-        made._columns = dict(columns)
+        made._columns, made._sources, made.only_eps = dict(columns), sources, only_eps
         return made
 
     @classmethod
@@ -100,20 +118,28 @@ class Distribution:
     @classmethod
     def from_run(cls, run: Run) -> Self:
         """The brackets of what was read by `radii.results.read`."""
-        return cls._of(run.columns)
+        return cls._of(run.columns, sources_of(run), run.only_eps)
 
     @classmethod
     def from_store(cls, place: Store | Path | str, *, training: str = "") -> Self:
         """The brackets of an experiment, from its open store or from its directory."""
-        return cls.from_run(results.read_store(place).labelled(training=training))
+        run = results.read_store(place).labelled(training=training)
+        if isinstance(place, str | Path):
+            return cls.from_run(run)
+        return cls._of(run.columns, sources_of(run, place), run.only_eps)
 
     @classmethod
     def union(cls, parts: Iterable[Distribution]) -> Self:
         """All brackets of several distributions, in their order."""
-        several = [part._columns for part in parts]
+        several = list(parts)
         if not several:
             raise DataError("a distribution needs at least one bracket")
-        return cls._of({name: np.concatenate([c[name] for c in several]) for name in COLUMNS})
+        columns = {
+            name: np.concatenate([part._columns[name] for part in several]) for name in COLUMNS
+        }
+        sources = np.concatenate([part._all_sources() for part in several])
+        asked = {part.only_eps for part in several}
+        return cls._of(columns, sources, asked.pop() if len(asked) == 1 else None)
 
     def labelled(self, **columns: Any) -> Distribution:
         """The same brackets with columns set anew, to one value, an array, or by network's name.
@@ -124,7 +150,7 @@ class Distribution:
         for name, value in columns.items():
             is_by_name = isinstance(value, Mapping)
             values[name] = self._by_network_name(name, value) if is_by_name else value
-        return self._of(results.complete_columns(values))
+        return self._of(results.complete_columns(values), self._sources, self.only_eps)
 
     def _by_network_name(self, name: str, values: Mapping[str, Any]) -> list[Any]:
         absent = [network for network in self.networks if network not in values]
@@ -139,7 +165,15 @@ class Distribution:
         return iter(self.measurements)
 
     def __repr__(self) -> str:
-        return f"<Distribution of {len(self)} brackets on {', '.join(self.networks)}>"
+        from radii.distributions._display import as_text
+
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        from radii.distributions._display import as_html
+
+        return as_html(self)
 
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -229,8 +263,9 @@ class Distribution:
         places = np.asarray(keep)
         part = {name: values[places] for name, values in self._columns.items()}
         if not len(part["lower"]):
-            raise DataError(f"no bracket of {self!r} is left")
-        return self._of(part)
+            raise DataError(f"no bracket on {', '.join(self.networks)} is left")
+        sources = None if self._sources is None else self._sources[places]
+        return self._of(part, sources, self.only_eps)
 
     def where(self, keep: Callable[[Measurement], bool]) -> Distribution:
         """The part of the distribution for which `keep` is true."""
@@ -373,6 +408,45 @@ class Distribution:
         from radii.distributions._comparisons import compare
 
         return compare(self, other, **options)
+
+    # --- inputs and what breaks them
+
+    @property
+    def inputs(self) -> Array:
+        """The input of every row, as the network takes it, in one array."""
+        arrays = [record.input for record, _ in read_sources(self._known_sources())]
+        if len({array.shape for array in arrays}) > 1:
+            raise DataError(
+                "the networks take inputs of different shapes: choose one with only(network=...)"
+            )
+        return np.stack(arrays)
+
+    def counterexample(self, row: int) -> Counterexample:
+        """The closest counterexample known of a row, counted as in `lower` and `upper`."""
+        if not -len(self) <= row < len(self):
+            raise DataError(f"row {row} is not one of the {len(self)} rows, which count from 0")
+        (found,) = read_sources([self._known_sources()[row]])
+        return counterexample_of(*found)
+
+    def fragile(self, count: int = 10) -> CounterexampleGallery:
+        """The rows with the closest counterexamples; inputs that are wrong as they stand aside."""
+        rows = np.flatnonzero(self.holds & np.isfinite(self.upper))
+        closest = rows[np.argsort(self.upper[rows], kind="stable")][: max(0, count)]
+        known = self._known_sources()
+        found = read_sources([known[row] for row in closest])
+        return CounterexampleGallery(counterexample_of(*each) for each in found)
+
+    def _known_sources(self) -> list[StoredArrays]:
+        sources: list[StoredArrays] = self._all_sources().tolist()
+        if None in sources:
+            raise DataError(
+                "these brackets came without their inputs, as from a table: read the run itself "
+                "with Distribution.from_store(DIR)"
+            )
+        return sources
+
+    def _all_sources(self) -> Array:
+        return np.full(len(self), None) if self._sources is None else self._sources
 
     # --- out
 

@@ -1,4 +1,5 @@
-"""What the sides of brackets rest on: the arithmetic of proofs, and how far witnesses were sought.
+"""What the sides of brackets rest on: proofs, in which arithmetic and checked by whom; and how far
+witnesses were sought.
 
 The column `searched` holds, for each instance, the eps up to which somebody tried to refute it: 0
 where no attempt was answered, NaN where that is not known, as of published files. Beyond it, "not
@@ -7,13 +8,14 @@ refuted" means nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from radii.results import Array
-from radii.verdicts import Arithmetic
+from radii.verdicts import STATUSES, Arithmetic, ProofStatus
 
 if TYPE_CHECKING:
     from radii.distributions._distribution import Distribution
@@ -67,6 +69,44 @@ def ranked_arithmetics(texts: Array) -> tuple[Array, Array]:
     )
     places = {text: place for place, text in enumerate(distinct)}
     return np.array(distinct), np.array([places[str(text)] for text in texts])
+
+
+def ranked_statuses(texts: Array) -> tuple[Array, Array]:
+    """What proofs can rest on, from no proof at all to the most, and the place of each row's."""
+    ranked = ["", *(str(status) for status in STATUSES)]
+    return np.array(ranked), np.array([ranked.index(str(text)) for text in texts])
+
+
+def proof_statuses(distribution: Distribution) -> dict[ProofStatus, int]:
+    """On what how many proofs of lower sides rest, the most trusted first."""
+    counts = Counter(text for text in distribution.column("proof").tolist() if text)
+    return {status: counts[status] for status in reversed(STATUSES) if counts[status]}
+
+
+def were_checked(distribution: Distribution) -> bool:
+    """Whether a checker was asked about any of the proofs; until then, provers are believed."""
+    return bool(proof_statuses(distribution).keys() & {ProofStatus.CHECKED, ProofStatus.FAILED})
+
+
+def proof_checks(distribution: Distribution) -> str:
+    """One clause on who has checked the proofs; empty where nobody has."""
+    counts = proof_statuses(distribution)
+    if not were_checked(distribution):
+        return ""
+    is_checked = distribution.column("proof") == ProofStatus.CHECKED
+    checkers = sorted(set(distribution.column("checked_by")[is_checked].tolist()))
+    words = {
+        ProofStatus.CHECKED: f"checked by {' and '.join(checkers)}",
+        ProofStatus.UNCHECKED: "certified and not checked yet",
+        ProofStatus.BELIEVED: "believed",
+        ProofStatus.FAILED: "REFUSED by the checker",
+    }
+    (status, count), *others = counts.items()
+    which = f"all {count} proofs" if count > 1 else "the only proof"
+    if others:
+        which = f"{count} of {sum(counts.values())} proofs"
+    told = [f"{which} {words[status]}"]
+    return ", ".join([*told, *(f"{count} {words[status]}" for status, count in others)])
 
 
 def _without_arithmetic(distribution: Distribution) -> int:

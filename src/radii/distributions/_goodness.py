@@ -148,20 +148,20 @@ def monte_carlo_check(
     start = family.rescaled(rough[None], 1 / scale)
     sample = cells.sample()
     at = scoring_fit(family, cells.edges, sample, start)
-    observed = float(_distances(family, cells, sample, at)[0])
+    observed = float(largest_distances(family, cells, sample, at)[0])
     rng = np.random.default_rng(seed)
     reached, left = 0, simulations
     while left:
         rows = min(left, max(1, SIMULATED_NUMBERS // max(cells.count, len(low))))
         simulated = cells.simulated(family, at[0], rows, rng)
         refitted = scoring_fit(family, cells.edges, simulated, np.repeat(at, rows, axis=0))
-        distances = _distances(family, cells, simulated, refitted)
+        distances = largest_distances(family, cells, simulated, refitted)
         reached += int(np.count_nonzero(distances >= observed * (1 - 1e-9)))
         left -= rows
     return observed, (1 + reached) / (1 + simulations), cells
 
 
-def _distances(family: Family, cells: Cells, sample: CellCounts, at: Float64) -> Float64:
+def largest_distances(family: Family, cells: Cells, sample: CellCounts, at: Float64) -> Float64:
     """Each row's largest distance between the fit and what the fit makes of the brackets.
 
     The mass of a bracket is spread over its cells as the fit would have it. With brackets of one

@@ -73,7 +73,9 @@ class RobustnessRequirement:
     """A measure, on one side of the brackets, compared with a limit; with confidence if `level`.
 
     `statements` is how many statements share the error that the level permits: together they hold
-    with that level. `check_all` counts them.
+    with that level. `check_all` counts them. An opposite `refutes` what was required, such as
+    `>= 0.9`. With `is_stopped` some inputs were not looked at, for they could not change it: the
+    figure is a limit.
     """
 
     text: str
@@ -84,6 +86,8 @@ class RobustnessRequirement:
     limit: float
     level: float | None
     statements: int = 1
+    refutes: str = ""
+    is_stopped: bool = False
 
     @property
     def tested_at(self) -> float | None:
@@ -105,7 +109,13 @@ class RobustnessRequirement:
         other = OPPOSITES[self.relation]
         plain = re.sub(r"^(proven|not_refuted) ", "", self.text)
         text = plain.replace(self.relation, other, 1)
-        return replace(self, text=text, relation=other, is_proven=not self.is_proven)
+        return replace(
+            self,
+            text=text,
+            relation=other,
+            is_proven=not self.is_proven,
+            refutes=f"{self.relation} {self.limit:g}",
+        )
 
     def _outcome(self, network: str, part: Distribution) -> RequirementOutcome:
         if self.level is not None:
@@ -149,16 +159,18 @@ class RobustnessRequirement:
         return MEASURES[self.measure].figure(part, options)
 
     def _reason(self, part: Distribution, figure: Figure, is_met: bool) -> str:
-        reason = figure.words
+        bound = "at least" if self._is_from_below else "at most"
+        reason = f"{bound} {figure.words}" if self.is_stopped else figure.words
         if f"{figure.value:.4g}" not in reason and not math.isnan(figure.value):
             reason += f" ({figure.value:.4g})"
         if figure.limit is not None:
-            bound = "at least" if self._is_from_below else "at most"
             reason += (
                 f", so with {100 * (self.level or 0):g} % confidence{self._shared} it is {bound} "
                 f"{_outward(figure.decisive, self._is_from_below)} for {figure.population}"
             )
-        reason += f"; required is {self.relation} {self.limit:g}"
+        reason += f"; required is {self.refutes or f'{self.relation} {self.limit:g}'}"
+        if self.is_stopped and is_met:
+            reason += f"; stopped, the requirement is {'not met' if self.refutes else 'met'}"
         if not is_met and self._is_from_below and self.is_proven:
             reason += self._outlook(part)
         return f"{reason}."

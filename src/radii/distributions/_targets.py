@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions._evidence import ranked_arithmetics
+from radii.distributions._evidence import ranked_arithmetics, ranked_statuses
 from radii.errors import DataError
 from radii.properties import is_of_class
 from radii.results import NO_NUMBER, Array, Float64, joint_codes
@@ -60,6 +60,11 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
     texts, rank = ranked_arithmetics(distribution.column("arithmetic"))
     weakest = np.full(size, len(texts))
     np.minimum.at(weakest, group, rank)
+    statuses, trust = ranked_statuses(distribution.column("proof"))
+    least = np.full(size, len(statuses))
+    np.minimum.at(least, group, trust)
+    checkers = distribution.column("checked_by")
+    by_one = np.bincount(group, checkers != checkers[first][group], minlength=size) == 0
     goes_to = witnessed_classes(distribution)
     is_closest = (distribution.upper == upper[group]) & (goes_to != NO_NUMBER)
     witness = np.full(size, NO_NUMBER)
@@ -77,6 +82,9 @@ def over_targets(distribution: Distribution, classes: int | None = None) -> Dist
         critical=None,
         searched=searched,
         arithmetic=texts[weakest],
+        proof=statuses[least],
+        checked_by=np.where(by_one, checkers[first], ""),
+        certificate=None,
         seconds=totals["seconds"],
         **{name: totals[name].astype(np.int64) for name in ("queries", "missing", "cancelled")},
     )

@@ -28,6 +28,9 @@ from radii.processes import (
 )
 from radii.verdicts import Result, Verdict
 
+KILLED = "killed: "
+"""How the reason of a kill begins."""
+
 KEPT_SHARE = 0.25
 """A worker that still holds more than this part of what its limit leaves for tasks is replaced:
 memory that is not given back would make the next task a MEMOUT from its start."""
@@ -170,12 +173,23 @@ def _with_partial_result(partial: Result, missing: Result) -> Result:
         verdict=partial.verdict if partial.proof is not None else missing.verdict,
         seconds=missing.seconds,
         cpu_seconds=missing.cpu_seconds,
-        message=f"{missing.message}{_kept_text(partial)}",
+        message=_stopped_text(missing.message, partial),
     )
 
 
+def _stopped_text(reason: str, partial: Result) -> str:
+    """Why a task was stopped, and what of it counts all the same.
+
+    Where there is a proof, that comes first: nobody shall read that the proof itself was killed.
+    """
+    kept = _kept_text(partial)
+    if partial.proof is not None and reason.startswith(KILLED):
+        return f"{kept}; what went on after it was stopped: {reason.removeprefix(KILLED)}"
+    return f"{reason}; {kept}" if kept else reason
+
+
 def _kept_text(partial: Result) -> str:
-    """What of a task counts although it was killed, to go behind the reason of that."""
+    """What was found of a task that has no answer; empty if nothing was."""
     kept = []
     if partial.proof is not None:
         kept.append(f"the proof at eps {partial.proof.eps:g}")
@@ -183,7 +197,7 @@ def _kept_text(partial: Result) -> str:
         kept.append(f"the witness at distance {partial.witness.distance:g}")
     if not kept:
         return ""
-    return f"; {' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} kept"
+    return f"{' and '.join(kept)} {'is' if len(kept) == 1 else 'are'} kept"
 
 
 @dataclass(slots=True, eq=False)

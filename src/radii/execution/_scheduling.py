@@ -140,6 +140,11 @@ class _Pause:
         self.on_held(False)
 
 
+PROBE_SHARE, ATTACK_SHARE = 0.1, 0.25
+"""Of the budget that a case has left: for the attack of a probe, and its proof as well; and for the
+thorough attack."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Limits:
     """Seconds: of a query, on the wall and of processors, and of a case."""
@@ -163,6 +168,16 @@ class _Limits:
                 return left if left < math.inf else self.timeout
             case _:
                 return math.inf if allowed is None else allowed
+
+    def attack_seconds(self, case: Case, kind: QuestionKind, allowed: float | None) -> float:
+        """Wall seconds after which an attack ends by itself: most of the budget is for proofs.
+
+        On wide networks with many classes attacks would take all of it (gtsrb_cnn_deep_game: 88 s
+        for a probe).
+        """
+        share = PROBE_SHARE if kind is QuestionKind.PROBE else ATTACK_SHARE
+        share = share if case.search.needs_verifier else 1.0
+        return min(share * (self.budget - case.spent), math.inf if allowed is None else allowed)
 
     def cpu_seconds(self, kind: QuestionKind) -> float:
         return self.cpu_timeout if kind in (QuestionKind.PROVE, QuestionKind.RADIUS) else math.inf
@@ -251,7 +266,7 @@ class _Drive:
             if question is None:
                 continue
             questions = [(case, question)]
-            if question.kind is QuestionKind.ATTACK and not case.search.is_repeated(question):
+            if question.kind.begins_with_attack and not case.search.is_repeated(question):
                 questions.extend(self._companions(case, question))
             return self._task(questions)
         return None
@@ -303,10 +318,9 @@ class _Drive:
             network=first.instance.network,
             kind=question.kind,
             queries=tuple(Query(case.instance, q.eps) for case, q in questions),
-            seconds=seconds
-            if question.kind is not QuestionKind.ATTACK
-            else seconds / len(questions),
+            seconds=seconds if not question.kind.begins_with_attack else seconds / len(questions),
             cpu_seconds=self.limits.cpu_seconds(question.kind),
+            attack_seconds=self.limits.attack_seconds(first, question.kind, allowed),
         )
         self.running[task.number] = _Running(task, questions, None if allowed is None else seconds)
         return task
@@ -321,7 +335,7 @@ class _Drive:
             answers.append((case, question, case.spend(checked, now, is_lost=is_lost)))
         self.on_results(answers)
         for case, question, result in answers:
-            case.search.tell(question, result)
+            case.search.tell(question, _without_certificate(result))
             self._wake(case)
         self._cancel_settled({id(case) for case, _ in questions})
 
@@ -335,3 +349,10 @@ class _Drive:
             if needs_nobody and not running.is_cancelled:
                 running.is_cancelled = True
                 self.executor.cancel(running.task)
+
+
+def _without_certificate(result: Result) -> Result:
+    """A search needs to know what is proven; what shows it may be large, and is stored."""
+    if result.proof is None or result.proof.certificate is None:
+        return result
+    return replace(result, proof=replace(result.proof, certificate=None))

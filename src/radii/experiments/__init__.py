@@ -17,23 +17,34 @@ _NAMES = {
         "AUDIT_FILE Audit Claim ClaimStatus Finding claims_of findings findings_frame "
         "prepare_audit save_witnesses"
     ),
+    "_certificate_files": (
+        "CERTIFICATE_INDEX CERTIFICATE_SUFFIX ExportedCertificates FileCheck check_files "
+        "export_certificates"
+    ),
+    "_continuation": "continued",
     "_description": "Experiment RunBudget Settings values_of_file",
     "_estimates": "NetworkEstimate PredictionInterval RunEstimate estimate",
     "_fields": (
         "COUNT OptionForm NUMBER NUMBERS Option PATH OptionRefusal SECONDS SEED SIZE TEXT "
-        "add_flags given_flags option options_of read_fields show_duration "
+        "SWITCH add_flags given_flags option options_of read_fields show_duration "
         "to_json whole"
     ),
+    "_growth": "Retry",
     "_inspection": "Inspection Preprocessing PreprocessingTrial candidates inspect",
     "_plan": "Observer Plan default_jobs plan prepare",
+    "_progress": "BarDisplay ProgressBar progress_bar terminal_bar",
     "_selection": "AXIS_ORDERS check_labels images_for select",
+    "_store_checks": "EvidencePlace RefusedEvidence StoreCheck check_store",
     "_suggestion": "experiment_text findings_lines",
+    "_units": "unit_warnings",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "AUDIT_FILE",
     "AXIS_ORDERS",
+    "CERTIFICATE_INDEX",
+    "CERTIFICATE_SUFFIX",
     "COUNT",
     "NUMBER",
     "NUMBERS",
@@ -41,12 +52,17 @@ __all__ = [
     "SECONDS",
     "SEED",
     "SIZE",
+    "SWITCH",
     "TEXT",
     "Audit",
+    "BarDisplay",
     "BudgetAgenda",
     "Claim",
     "ClaimStatus",
+    "EvidencePlace",
     "Experiment",
+    "ExportedCertificates",
+    "FileCheck",
     "Finding",
     "Inspection",
     "NetworkEstimate",
@@ -58,17 +74,25 @@ __all__ = [
     "PredictionInterval",
     "Preprocessing",
     "PreprocessingTrial",
+    "ProgressBar",
+    "RefusedEvidence",
+    "Retry",
     "RunBudget",
     "RunEstimate",
     "SamplingAgenda",
     "Settings",
+    "StoreCheck",
     "add_flags",
     "candidates",
+    "check_files",
     "check_labels",
+    "check_store",
     "claims_of",
+    "continued",
     "default_jobs",
     "estimate",
     "experiment_text",
+    "export_certificates",
     "findings",
     "findings_frame",
     "findings_lines",
@@ -81,12 +105,15 @@ __all__ = [
     "plan",
     "prepare",
     "prepare_audit",
+    "progress_bar",
     "read_fields",
     "save_witnesses",
     "select",
     "show_duration",
+    "terminal_bar",
     "to_json",
     "total_width",
+    "unit_warnings",
     "values_of_file",
     "whole",
     "width",
@@ -112,6 +139,15 @@ if TYPE_CHECKING:
         prepare_audit,
         save_witnesses,
     )
+    from radii.experiments._certificate_files import (
+        CERTIFICATE_INDEX,
+        CERTIFICATE_SUFFIX,
+        ExportedCertificates,
+        FileCheck,
+        check_files,
+        export_certificates,
+    )
+    from radii.experiments._continuation import continued
     from radii.experiments._description import Experiment, RunBudget, Settings, values_of_file
     from radii.experiments._estimates import (
         NetworkEstimate,
@@ -127,6 +163,7 @@ if TYPE_CHECKING:
         SECONDS,
         SEED,
         SIZE,
+        SWITCH,
         TEXT,
         Option,
         OptionForm,
@@ -140,6 +177,7 @@ if TYPE_CHECKING:
         to_json,
         whole,
     )
+    from radii.experiments._growth import Retry
     from radii.experiments._inspection import (
         Inspection,
         Preprocessing,
@@ -148,8 +186,21 @@ if TYPE_CHECKING:
         inspect,
     )
     from radii.experiments._plan import Observer, Plan, default_jobs, plan, prepare
+    from radii.experiments._progress import (
+        BarDisplay,
+        ProgressBar,
+        progress_bar,
+        terminal_bar,
+    )
     from radii.experiments._selection import AXIS_ORDERS, check_labels, images_for, select
+    from radii.experiments._store_checks import (
+        EvidencePlace,
+        RefusedEvidence,
+        StoreCheck,
+        check_store,
+    )
     from radii.experiments._suggestion import experiment_text, findings_lines
+    from radii.experiments._units import unit_warnings
 
 
 if not TYPE_CHECKING:  # type checkers see the imports above, and nothing else

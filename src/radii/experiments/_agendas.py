@@ -67,9 +67,10 @@ def is_closed(search: Search) -> bool:
 
 
 class BudgetAgenda(Agenda):
-    """Ends after `seconds` from now. Limits grow through `timeout`, and never beyond `longest`.
+    """Ends after `seconds` of measuring. Limits grow through `timeout`, and never beyond `longest`.
 
-    Seconds in which the run is paused do not count.
+    What comes before the first question, as loading networks, does not count, nor do seconds in
+    which the run is paused.
     """
 
     def __init__(
@@ -81,7 +82,8 @@ class BudgetAgenda(Agenda):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
-        self._end = clock() + seconds
+        self._seconds = seconds
+        self._end: float | None = None
         self._held_at: float | None = None
         self._longest = longest
         usual = min(longest, timeout if timeout < math.inf else USUAL_SECONDS)
@@ -91,16 +93,18 @@ class BudgetAgenda(Agenda):
     @property
     def left(self) -> float:
         """Seconds, negative when it is over."""
-        return self._end - self._clock()
+        return self._seconds if self._end is None else self._end - self._clock()
 
     def begin(self, cases: Sequence[Case]) -> None:
+        self._end = self._clock() + self._seconds
         for case in cases:
+            case.search.probes = False  # proofs have their turn by width, all attacks come before
             self._grow(case, self.first_limit)
 
     def held(self, is_held: bool) -> None:
         if is_held:
             self._held_at = self._clock()
-        elif self._held_at is not None:
+        elif self._held_at is not None and self._end is not None:
             self._end += self._clock() - self._held_at
             self._held_at = None
 
@@ -111,7 +115,7 @@ class BudgetAgenda(Agenda):
         tried = (
             r.allowed_seconds or 0.0
             for q, r in case.search.cut_short
-            if q.kind is not QuestionKind.ATTACK
+            if not q.kind.begins_with_attack
         )
         return min(case.search.seconds, self.left) >= USEFUL_FACTOR * max(tried, default=0.0)
 
@@ -119,12 +123,12 @@ class BudgetAgenda(Agenda):
         question = case.search.next_question()
         if question is None and case.search.outstanding:
             return math.inf  # it is ranked again when it knows more
-        if question is None or question.kind is QuestionKind.ATTACK:
+        if question is None or question.kind.begins_with_attack:
             return -math.inf
         return -width(case.search.bracket, case.search.values[-1]) / case.search.seconds
 
     def seconds(self, case: Case, kind: QuestionKind) -> float | None:
-        return self.left if kind is QuestionKind.ATTACK else min(case.search.seconds, self.left)
+        return self.left if kind.begins_with_attack else min(case.search.seconds, self.left)
 
     def renews(self, case: Case) -> bool:
         return self._grow(case, case.search.seconds)

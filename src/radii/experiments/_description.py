@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Any, Self
 from radii.errors import ExperimentError, SpecificationError
 from radii.experiments._fields import (
     COUNT,
+    NUMBER,
     NUMBERS,
     SECONDS,
     SEED,
     SIZE,
+    SWITCH,
     TEXT,
     OptionForm,
     OptionRefusal,
@@ -36,7 +38,7 @@ from radii.experiments._fields import (
 
 if TYPE_CHECKING:
     from radii.attacks import Attack
-    from radii.balls import Domain, Norm
+    from radii.balls import Domain, Features, Norm
     from radii.properties import Property, TargetedProperty
     from radii.queries import Grid
     from radii.search import Cuts, Search
@@ -121,6 +123,12 @@ def _domain_text(value: object) -> str:
     return value
 
 
+def _one_value(eps: float) -> Grid:
+    from radii.queries import Grid
+
+    return Grid.of_one(eps)
+
+
 def _file_names(value: object) -> tuple[str, ...]:
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
@@ -139,8 +147,8 @@ class RunBudget:
 def _budget(value: object) -> float:
     if isinstance(value, str):
         raise OptionRefusal(
-            "must be a number of seconds above 0, for each input; that of the whole run is a "
-            f"flag: --budget {value}"
+            "must be a number of seconds above 0, for each input, which budget_per_input says "
+            f"better; that of the whole run is a flag: --budget {value}"
         )
     return seconds_of(value)
 
@@ -152,6 +160,34 @@ def _budget_flag(text: str) -> float | RunBudget:
         return RunBudget(seconds_of(text), text)
 
 
+def _features(value: object) -> Any:
+    """What a CSV file says, or what a store holds."""
+    from radii.balls import Features
+    from radii.datasets import read_features
+
+    if isinstance(value, Features):
+        return value
+    if isinstance(value, Mapping):
+        return Features.from_json(value)
+    return read_features(text_of(str(value) if isinstance(value, Path) else value))
+
+
+def _features_json(value: Any) -> Any:
+    return value if isinstance(value, str) else value.to_json()
+
+
+def _scale(value: object) -> Any:
+    """`std`, `range`, numbers, or a file of features whose scales are taken."""
+    if isinstance(value, str) and value in ("std", "range"):
+        return value
+    if isinstance(value, str) and value.endswith(".csv"):
+        return _features(value)
+    try:
+        return numbers_of(value) if not hasattr(value, "scale") else value
+    except OptionRefusal:
+        raise OptionRefusal("must be std, range, numbers with commas, or a .csv file") from None
+
+
 PROPERTY = OptionForm("NAME", _property, write=_spec)
 NORM = OptionForm("NAME", _parsed("radii.balls", "Norm"), write=str)
 GRID = OptionForm("START:STOP:STEP", _parsed("radii.queries", "Grid"), write=str)
@@ -159,7 +195,9 @@ ARITHMETIC = OptionForm("NAME", _parsed("radii.verdicts", "Arithmetic", str), wr
 DOMAIN = OptionForm("LOW:HIGH", _domain, write=str)
 FILES = OptionForm("FILE", _file_names, parse=str, write=list)
 CUTS = OptionForm("NAME", _cuts, write=str)
-BUDGET = OptionForm("S|2h", _budget, parse=_budget_flag)
+FEATURES = OptionForm("FILE", _features, write=_features_json)
+SCALE = OptionForm("std|range|S,...|FILE", _scale)
+BUDGET = OptionForm("2h", _budget, parse=_budget_flag)
 
 _what = partial(option, group="what to measure")
 _source = partial(_what, in_identity=False)
@@ -200,6 +238,12 @@ class Settings:
         default="0.001:0.4:0.002",
         comment="The radii that are asked about: start:stop:step, stop excluded.",
     )
+    eps: float | None = _what(
+        NUMBER,
+        "one radius in place of a grid: robust accuracy there, as quickly as that allows",
+        metavar="E",
+        in_identity=False,
+    )
     search: type[Search] | str = _proof(
         _registered("radii.search", "Search", "SEARCHES"),
         "native (default with --verifier native), attack-guided (default otherwise), k-binary, "
@@ -227,9 +271,11 @@ class Settings:
     cpu_timeout: float = _proof(SECONDS, "CPU seconds a query (no limit)", default=math.inf)
     budget: float = _how(
         BUDGET,
-        "a number: wall seconds of each input (none); with a unit (30s, 10m, 2h): of the whole "
-        "run, spent where it narrows the distribution most",
+        "of the whole run (30s, 10m, 2h), spent where it narrows the distribution most",
         default=math.inf,
+    )
+    budget_per_input: float | None = _how(
+        SECONDS, "wall seconds of each input, attack and proofs (no limit)", in_identity=False
     )
     seed: int = _how(SEED, "of everything random (0)", default=0)
     memory: int | None = _how(
@@ -255,8 +301,47 @@ class Settings:
         comment="What proofs speak of: the network as it runs (float), or without rounding (real).",
     )
 
+    features: Features | None = _what(
+        FEATURES,
+        "what each column is, as a CSV file: feature, kind, low, high, scale, group; "
+        "docs/tabular.md describes it",
+        comment="\nWhat each column is: number, integer, fixed or one-hot, its bounds and scale.",
+    )
+    threshold: float | None = _what(
+        NUMBER,
+        "of networks with one output: class 1 above it, 0 below (0.5 after a sigmoid, else 0)",
+        in_identity=False,
+    )
+    scale: str | tuple[float, ...] | Features | None = _what(
+        SCALE,
+        "the units of eps, one a feature: std (deviations of the data), range (width of the "
+        "domain), numbers, or a CSV file of features",
+        values=("std", "range"),
+        in_identity=False,
+        comment="By how much a feature moves at eps 1: std, range, or a number each.",
+    )
+    certificates: bool = _proof(
+        SWITCH,
+        "keep what shows each proof, for radii check (default)",
+        default=True,
+        in_identity=False,
+    )
+
     def __post_init__(self) -> None:
         read_fields(self)
+        self._take("eps", "grid", _one_value)
+        self._take("budget_per_input", "budget", float)
+
+    def _take(self, name: str, home: str, convert: Callable[[Any], Any]) -> None:
+        """A value that is another way to write `home` is kept there alone."""
+        value = getattr(self, name)
+        if value is None:
+            return
+        default = next(one.default for one in dataclasses.fields(self) if one.name == home)
+        if getattr(self, home) != options_of(Settings)[home].read(default):
+            raise ExperimentError(f"{name} and {home} say the same thing: give one of them")
+        object.__setattr__(self, home, convert(value))
+        object.__setattr__(self, name, None)
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> Self:
@@ -323,8 +408,14 @@ class Settings:
         from radii import search
 
         seconds = self.proof_seconds()
+        probes = self.make_attack().quick() is not None
         return search.make(
-            self.search_class(), self.grid, k=self.k, cuts=self.cuts, seconds=seconds
+            self.search_class(),
+            self.grid,
+            k=self.k,
+            cuts=self.cuts,
+            seconds=seconds,
+            probes=probes,
         )
 
     def proof_seconds(self) -> float:
@@ -343,9 +434,11 @@ class Settings:
         """The verifier that was given, or the one of that name with the options chosen for it."""
         from radii import verifiers
 
-        options = {"device": self.device, "tool": self.tool}
+        options: dict[str, Any] = {"device": self.device, "tool": self.tool}
         options = {name: value for name, value in options.items() if value is not None}
         if isinstance(self.verifier, str):
+            if verifiers.has_option(self.verifier, "certificates"):
+                options["certificates"] = self.certificates
             return verifiers.get(self.verifier, arithmetic=self.arithmetic, **options)
         if self.arithmetic not in (None, self.verifier.arithmetic):
             options["arithmetic"] = str(self.arithmetic)
@@ -398,10 +491,24 @@ class Experiment(Settings):
     )
     layout: str | None = _source(
         TEXT,
-        "chw or hwc: how a network with a flat input lists coloured images",
+        "chw or hwc: how a network with a flat input lists coloured images; cwh or whc: the same "
+        "with rows and columns exchanged",
         metavar="ORDER",
-        values=("chw", "hwc"),
+        values=("chw", "hwc", "cwh", "whc"),
     )
+    label: str | None = _source(
+        TEXT,
+        "the column of a CSV file that holds the label (label, or else the first)",
+        metavar="COLUMN",
+    )
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, Any]) -> Self:
+        """As of Settings; features that all have bounds need no domain beside them."""
+        if values.get("features") is not None and values.get("domain") in (None, ""):
+            features = options_of(Experiment)["features"].read(values["features"])
+            values = {**values, "features": features, "domain": features.domain(None)}
+        return super(Experiment, cls).from_options(values)
 
 
 def values_of_file(path: Path) -> dict[str, Any]:
@@ -433,6 +540,9 @@ def _beside(here: Path, values: dict[str, Any]) -> dict[str, Any]:
     if "networks" in values:
         names = options_of(Experiment)["networks"].read(values["networks"])
         values["networks"] = [str(here / name) for name in names]
+    for name in ("features", "scale"):
+        if isinstance(file := values.get(name), str) and file.endswith(".csv"):
+            values[name] = str(here / file)
     if isinstance(data := values.get("data"), str):
         beside = str(here / data)
         if Path(datasets.Spec.parse(beside).location).exists():

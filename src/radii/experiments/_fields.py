@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.errors import ExperimentError
+from radii.errors import ExperimentError, did_you_mean
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -40,13 +40,15 @@ class OptionForm:
 
     `read` takes what TOML, JSON or Python gives, and returns a value that is typed already as it
     is. It raises an OptionRefusal, or an InputError with a sentence of its own. `parse` reads the
-    text of a flag where that differs. `write` makes a value of TOML and JSON.
+    text of a flag where that differs. `write` makes a value of TOML and JSON. The flag of a switch
+    has no value: `--name` and `--no-name` are its two.
     """
 
     metavar: str
     read: Callable[[Any], Any]
     parse: Callable[[str], Any] | None = None
     write: Callable[[Any], Any] = _same
+    is_switch: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,13 +100,19 @@ class Option:
         """
         own = {name: more.pop(name) for name in [*more] if name in _CHANGEABLE}
         option = dataclasses.replace(self, **own)
+        kind: dict[str, Any] = {
+            "type": option.parse,
+            "metavar": option.metavar or option.form.metavar,
+        }
+        if option.form.is_switch:
+            kind = {"action": argparse.BooleanOptionalAction}
+        elif option.is_repeated:
+            kind["action"] = "append"
         action = parser.add_argument(
             option._flag,
             dest=option.name,
-            type=option.parse,
-            metavar=option.metavar or option.form.metavar,
             help=option.help.replace("%", "%%") if is_listed else argparse.SUPPRESS,
-            **({"action": "append"} if option.is_repeated else {}),
+            **kind,
             **more,
         )
         action.values = option.values
@@ -156,7 +164,10 @@ def check_names(record: type[DataclassInstance], values: Mapping[str, object]) -
     options = options_of(record)
     for name in values:
         if name not in options:
-            raise ExperimentError(f"option '{name}' is not one of {', '.join(sorted(options))}")
+            names = ", ".join(sorted(options))
+            raise ExperimentError(
+                f"option '{name}' is not one of {names}{did_you_mean(name, options)}"
+            )
     for name, one in options.items():
         if one.advice and values.get(name) in (None, "", [], ()):
             raise ExperimentError(f"{name} is missing: {one.advice}")
@@ -221,6 +232,8 @@ def differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 def _shown(value: object) -> str:
     text = "not given" if value in (None, "") else str(value)
+    if isinstance(value, float):
+        text = f"{value:g}"
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
@@ -361,6 +374,12 @@ def _size(value: object) -> int:
     return parse_size(value)
 
 
+def _switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise OptionRefusal("must be true or false")
+    return value
+
+
 COUNT = whole(least=1)
 SEED = whole(least=0, below=2**63)
 NUMBER = OptionForm("X", _number)
@@ -369,3 +388,4 @@ SECONDS = OptionForm("S", seconds_of)
 SIZE = OptionForm("SIZE", _size)
 TEXT = OptionForm("NAME", text_of)
 PATH = OptionForm("FILE", Path, write=str)
+SWITCH = OptionForm("", _switch, is_switch=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,8 +17,13 @@ import numpy.typing as npt
 from radii import datasets
 from radii.balls import Domain
 from radii.errors import DataError, ExperimentError
-from radii.experiments._selection import AXIS_ORDERS, check_labels, images_for
-from radii.networks import Network, load_network
+from radii.experiments._selection import (
+    AXIS_ORDERS,
+    EXCHANGED_ORDERS,
+    check_labels,
+    images_for,
+)
+from radii.networks import Network, as_classifier, load_network
 
 if TYPE_CHECKING:
     from radii.datasets import Dataset
@@ -87,7 +92,30 @@ def candidates(
     own = _own(images)
     if own is not None:
         ways.append(("this data's own mean and deviation", *own))
+    if images.ndim == 2 and images.shape[1] <= MOST_COLUMNS:
+        ways += _by_column(images)
     return [Preprocessing(*one, layout=layout) for layout in layouts for one in ways]
+
+
+def _by_column(
+    images: npt.NDArray[np.floating],
+) -> list[tuple[str, ChannelValues, ChannelValues]]:
+    """Each column of a table brought to mean 0 and deviation 1, or to 0 to 1."""
+
+    def numbers(values: npt.NDArray[np.float64]) -> ChannelValues:
+        return tuple(float(f"{value:.6g}") for value in values.tolist())
+
+    table = images.astype(np.float64)
+    low, width = table.min(axis=0), np.ptp(table, axis=0)
+    deviation = table.std(axis=0)
+    return [
+        (
+            "each column's own mean and deviation",
+            numbers(table.mean(axis=0)),
+            numbers(np.where(deviation > 0, deviation, 1.0)),
+        ),
+        ("each column from 0 to 1", numbers(low), numbers(np.where(width > 0, width, 1.0))),
+    ]
 
 
 def _own(images: npt.NDArray[np.floating]) -> tuple[ChannelValues, ChannelValues] | None:
@@ -102,6 +130,9 @@ def _own(images: npt.NDArray[np.floating]) -> tuple[ChannelValues, ChannelValues
 
 INSPECTED_IMAGES = 500
 """Images on which accuracy is compared: enough to tell 90 % from 95 %, and quick."""
+
+MOST_COLUMNS = 256
+"""Tables of more columns are embeddings, or pictures that were made flat: they share one scale."""
 
 DOUBT_LEVEL = 0.05
 """Guesses whose errors differ by chance with at least this probability are not told apart."""
@@ -164,16 +195,18 @@ def inspect(
     *,
     domain: Domain | None = None,
     preprocessing: Preprocessing | None = None,
+    label: str | None = None,
 ) -> tuple[Domain, list[Inspection]]:
     """The input domain, as given or as the data suggests, and each network with the data.
 
-    A `preprocessing` that is given is the only one tried.
+    A `preprocessing` that is given is the only one tried. `label` names the column of the label.
     """
-    data = datasets.load_spec(spec)
+    data = datasets.load_spec(spec, label=label)
     sample = data if len(data) <= INSPECTED_IMAGES else data.random(INSPECTED_IMAGES)
     chosen = domain or _usual_domain(sample.images)
     inspections = [
-        _inspect(load_network(path, domain=chosen), sample, preprocessing) for path in paths
+        _inspect(as_classifier(load_network(path, domain=chosen)), sample, preprocessing)
+        for path in paths
     ]
     _check_agreement(inspections)
     return chosen, inspections
@@ -181,9 +214,31 @@ def inspect(
 
 def _inspect(network: Network, data: Dataset, given: Preprocessing | None) -> Inspection:
     check_labels(network, data)
-    layouts = _layouts(network, data)
-    tried = candidates(data.images, layouts=layouts) if given is None else [given]
-    return Inspection(network, data, tuple(_finding(network, data, one) for one in tried))
+    if given is not None:
+        return Inspection(network, data, (_finding(network, data, given),))
+    tried = candidates(data.images, layouts=_layouts(network, data))
+    found = Inspection(network, data, tuple(_finding(network, data, one) for one in tried))
+    exchanged = _exchanged(network, data)
+    if not exchanged or not found.is_doubtful:
+        return found
+    tried = candidates(data.images, layouts=exchanged)
+    more = tuple(_finding(network, data, one) for one in tried)
+    return replace(found, findings=(*found.findings, *more))
+
+
+def _exchanged(network: Network, data: Dataset) -> tuple[str, ...]:
+    """Layouts with rows and columns exchanged that fit; nothing but accuracy tells of them."""
+    if len(data.shape) != 3 or 1 in data.shape[1:]:
+        return ()
+    fitting = []
+    for layout in EXCHANGED_ORDERS:
+        try:
+            images_for(network, data.first(1), layout)
+        except DataError:
+            continue
+        fitting.append(layout)
+    is_flat = len([n for n in network.input_shape if n != 1]) == 1 and data.shape[0] > 1
+    return tuple(fitting) if is_flat else tuple(fitting[:1])
 
 
 def _finding(network: Network, data: Dataset, tried: Preprocessing) -> PreprocessingTrial:
@@ -197,6 +252,9 @@ def _layouts(network: Network, data: Dataset) -> tuple[str | None, ...]:
     try:
         images_for(network, data.first(1), None)
     except DataError:
+        if exchanged := _exchanged(network, data):
+            is_flat = len([n for n in network.input_shape if n != 1]) == 1
+            return AXIS_ORDERS if is_flat else exchanged
         images_for(
             network, data.first(1), AXIS_ORDERS[0]
         )  # raises what is wrong, if that is not it

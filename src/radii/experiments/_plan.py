@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,9 +23,20 @@ from radii.execution import (
 )
 from radii.experiments import _selection as selection
 from radii.experiments._description import Experiment, Settings
+from radii.experiments._features import resolved_features
 from radii.experiments._fields import differences
-from radii.networks import Network, load_network
+from radii.experiments._growth import (
+    Knowledge,
+    Retry,
+    absolute_source,
+    described_step,
+    feeding_of,
+    other_arithmetics,
+    same_step,
+)
+from radii.networks import Network, as_classifier, load_network
 from radii.processes import check_room, memory_share, usable_workers
+from radii.properties import LipschitzRequirement
 from radii.queries import Instance, Query, distinct_names
 from radii.search import Question, QuestionKind
 from radii.store import Store, selection_of
@@ -33,6 +45,12 @@ from radii.witnesses import check_witness
 
 ATTACK_BATCH = 16
 """Instances attacked together: enough to fill the matrix products, few enough to lose little."""
+
+BATCHES_A_WORKER = 2
+"""At least as many batches as that, so that no worker waits for another's batch to end."""
+
+
+OTHER_OUT = "choose another --out"
 
 
 class Observer(Protocol):
@@ -53,7 +71,12 @@ class _Silent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """Everything loaded and checked: ready to run, and to run again."""
+    """Everything loaded and checked: ready to run, and to run again.
+
+    `data` names the inputs in words; `sources` maps these to what loads them again from any folder,
+    and `feeding` says how they get into each network. Both are empty where they come from Python.
+    `class_names` are the words that the data have for labels 0, 1, ...; empty where they have none.
+    """
 
     networks: tuple[Network, ...]
     paths: tuple[str, ...]
@@ -61,6 +84,10 @@ class Plan:
     split: str
     instances: tuple[Instance, ...]
     settings: Settings
+    feature_names: tuple[str, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    feeding: tuple[Mapping[str, Any] | None, ...] = ()
+    class_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.instances:
@@ -101,11 +128,15 @@ class Plan:
         cluster: Cluster | None = None,
         observer: Observer | None = None,
         agenda: Agenda | None = None,
+        grows: bool = False,
+        retry: Retry | None = None,
     ) -> None:
         """Measure what the store does not hold yet, as far as the agenda wants.
 
         `jobs` 0: in this process, no hard limits; on a cluster, as many as it has room for. While
-        the store's pause flag is raised it waits between questions; starting a run lowers it.
+        the store's pause flag is raised it waits between questions; starting a run lowers it. A
+        store that holds something else is refused, unless it `grows`: then it keeps this beside
+        it. `retry` asks questions again that earlier steps left without an answer.
         """
         if jobs < 0:
             raise ExperimentError(f"jobs {jobs} must be a number of workers, or 0 for none")
@@ -123,12 +154,12 @@ class Plan:
             agenda.held(is_held)
             observer.held(is_held)
 
-        with self._executor(jobs, cluster) as executor:
-            self._begin(store)
+        with self._executor(jobs, cluster, certifies=store.is_on_disk) as executor:
+            self.begin(store, grows=grows, retry=retry)
             if flag is not None:
                 flag.lower()
             self._record_misclassified(store)
-            cases = self.cases(store)
+            cases = self.cases(store, jobs=jobs)
             observer.started(len(cases))
             drive(
                 cases,
@@ -142,9 +173,11 @@ class Plan:
                 on_held=on_held,
                 agenda=agenda,
             )
+            if all(case.search.done for case in cases):
+                store.end_step()
 
-    def _executor(self, jobs: int, cluster: Cluster | None) -> Executor:
-        toolbox = self._toolbox()
+    def _executor(self, jobs: int, cluster: Cluster | None, *, certifies: bool = False) -> Executor:
+        toolbox = self._toolbox(certifies=certifies)
         if cluster is not None:
             return RayWorkers(toolbox, cluster.for_device(self.settings.device), jobs or None)
         if jobs and toolbox.memory_bytes is None:  # rather a MEMOUT than a machine without memory
@@ -156,17 +189,48 @@ class Plan:
         memory = self.settings.memory
         return default_jobs() if memory is None else min(default_jobs(), usable_workers(memory))
 
-    def _begin(self, store: Store) -> None:
-        identity, known = self.identity(), store.experiment()
-        if known is None:
-            described = {
-                network.fingerprint: (network.name, str(Path(path).resolve()))
-                for network, path in zip(self.networks, self.paths, strict=True)
-            }
-            source = {"source": self.data, "split": self.split}
-            store.begin({**identity, **source}, described, self.instances)
-        elif changes := _changes(known, identity):
-            raise ExperimentError(_refusal_text(changes, known, identity))
+    def begin(self, store: Store, *, grows: bool = False, retry: Retry | None = None) -> None:
+        """Write down what is asked for beside what is there, unless it is there already.
+
+        All or nothing: a run that is killed has begun, or has not.
+        """
+        step = same_step(self, store, retry=retry, is_grown=grows)
+        if step is not None:
+            store.go_on(step.number)
+            return
+        known = store.experiment()
+        if known is not None and not grows:
+            raise ExperimentError(_refusal_text(_changes(known, self.identity()), known, self))
+        described, summary = described_step(self, store, retry)
+        networks = {
+            network.fingerprint: (network.name, str(Path(path).resolve()))
+            for network, path in zip(self.networks, self.paths, strict=True)
+        }
+        feeding = dict(zip(networks, self.feeding, strict=False))
+        own = [network for network in self.networks if feeding.get(network.fingerprint) is None]
+        store.begin(
+            described,
+            networks,
+            self.instances,
+            feeding=feeding,
+            models={network.fingerprint: network.onnx_bytes for network in own},
+            summary=summary,
+        )
+
+    def growth(
+        self, store: Store, retry: Retry | None = None, *, asks_arithmetic: bool = True
+    ) -> str:
+        """What a store gets beside what it holds, in words; empty where it is new or goes on.
+
+        Proofs in another arithmetic join only those who ask for them: where it was chosen by
+        default, an ExperimentError says what to write.
+        """
+        known = store.experiment()
+        if known is None or same_step(self, store, retry=retry, is_grown=True):
+            return ""
+        if not asks_arithmetic and (others := other_arithmetics(self, store)):
+            raise ExperimentError(_arithmetic_text(others[-1], str(self.settings.arithmetic)))
+        return described_step(self, store, retry)[1]
 
     def _record_misclassified(self, store: Store) -> None:
         """An input at which the property fails as it stands has radius 0: it is its own witness."""
@@ -186,45 +250,31 @@ class Plan:
                 results.append((instance.key, question, result))
         store.record(results)
 
-    def cases(self, store: Store) -> list[Case]:
-        """Every instance with what the store holds of it told to its search.
+    def cases(self, store: Store, *, jobs: int = 1) -> list[Case]:
+        """Every instance with what the store holds of it told to its search, for `jobs` workers.
 
         What nobody answered is asked again, and the time that it took is not held against it.
         """
-        answered, own = store.results(), self.settings.proof_seconds()
+        answered, knowledge = store.results_of_steps(), Knowledge.of(self.settings, store)
         counts: dict[str, int] = {}
+        fair = math.ceil(len(self.instances) / (BATCHES_A_WORKER * max(1, jobs)))
+        together = min(ATTACK_BATCH, max(1, fair))
         cases = []
         for instance in self.instances:
             place = counts.get(instance.network, 0)
             counts[instance.network] = place + 1
-            case = Case(instance, self.settings.make_search(), batch=place // ATTACK_BATCH)
-            for question, result in answered.get(instance.key, ()):
-                if self._is_unanswered(result):
-                    case.search.recall(result)
-                    continue
-                if (
-                    question.kind in (QuestionKind.PROVE, QuestionKind.RADIUS)
-                    and result.allowed_seconds is None
-                ):
-                    result = replace(result, allowed_seconds=own)
-                case.search.tell(question, result)
-                case.spent += result.own_seconds
+            case = Case(instance, self.settings.make_search(), batch=place // together)
+            knowledge.tell(case, answered.get(instance.key, ()))
             cases.append(case)
         return cases
-
-    def _is_unanswered(self, result: Result) -> bool:
-        """It was nobody's answer under the limits of the experiment.
-
-        An ERROR is a worker that was killed, a node that was lost, a verifier that failed. Without
-        a stated limit of memory, what was too much depended on the machine, and who else used it.
-        """
-        is_machine_full = result.verdict is Verdict.MEMOUT and self.settings.memory is None
-        return result.verdict is Verdict.ERROR or is_machine_full
 
     def _refusal(self, verifier: verifiers.Verifier, network: Network) -> str | None:
         """Why the verifier cannot decide what is asked of the network; None if it can."""
         own = [case for case in self.instances if case.network == network.fingerprint]
         reasons = (verifier.unsupported(network, case.norm, case.kind) for case in own[:1])
+        is_scaled = any(case.features is not None for case in own[:1])
+        if is_scaled and own[0].kind is LipschitzRequirement:
+            return f"no verifier bounds {own[0].kind.description} in scales of features"
         return next(reasons, None)
 
     def _attack_refusal(self, network: Network) -> str | None:
@@ -232,6 +282,8 @@ class Plan:
         if not self.settings.search_class().needs_attack:
             return None
         attack = self.settings.make_attack()
+        if (reason := attack.gradient_refusal(network)) is not None:
+            return reason
         own = (case for case in self.instances if case.network == network.fingerprint)
         return next((attack.unsupported(case.kind) for case in own), None)
 
@@ -239,13 +291,16 @@ class Plan:
         needs_verifier = self.settings.search_class().needs_verifier
         return self.settings.make_verifier() if needs_verifier else None
 
-    def _toolbox(self) -> Toolbox:
+    def _toolbox(self, *, certifies: bool = True) -> Toolbox:
+        """Where results are not kept, neither are certificates: nobody could check them."""
         settings = self.settings
+        if not certifies:
+            settings = replace(settings, certificates=False)
         needs_attack = settings.search_class().needs_attack
         return Toolbox(
             networks={network.fingerprint: network for network in self.networks},
             attack=settings.make_attack() if needs_attack else None,
-            verifier=self._verifier(),
+            verifier=settings.make_verifier() if settings.search_class().needs_verifier else None,
             seed=settings.seed,
             grid=settings.grid,
             memory_bytes=settings.memory,
@@ -255,14 +310,25 @@ class Plan:
 def prepare(experiment: Experiment) -> Plan:
     """Load and check everything an experiment names, before any work starts."""
     experiment = experiment.resolved()
+    dataset, domain = None, experiment.domain
+    if experiment.features is not None or experiment.scale is not None:
+        dataset = datasets.load_spec(experiment.data, label=experiment.label)
+        features = resolved_features(experiment, dataset, domain)
+        experiment = replace(experiment, features=features, scale=None)
+        domain = domain if features is None else features.domain(domain)
     networks = tuple(
         load_network(
-            path, domain=experiment.domain, mean=experiment.mean, std=experiment.std, name=name
+            path,
+            domain=domain,
+            mean=experiment.mean,
+            std=experiment.std,
+            name=name,
+            opaque=not experiment.search_class().needs_verifier,
         )
         for path, name in zip(experiment.networks, distinct_names(experiment.networks), strict=True)
     )
-    dataset = datasets.load_spec(experiment.data)
-    return plan(
+    dataset = dataset or datasets.load_spec(experiment.data, label=experiment.label)
+    made = plan(
         networks,
         dataset,
         experiment,
@@ -270,6 +336,8 @@ def prepare(experiment: Experiment) -> Plan:
         paths=experiment.networks,
         data=experiment.data,
     )
+    sources = {experiment.data: absolute_source(experiment.data)}
+    return replace(made, sources=sources, feeding=(feeding_of(experiment),) * len(networks))
 
 
 def plan(
@@ -283,16 +351,33 @@ def plan(
 ) -> Plan:
     """The plan for networks and data that are in memory already."""
     settings = settings.resolved()
+    networks = [as_classifier(network, settings.threshold) for network in networks]
+    features = resolved_features(settings, dataset, networks[0].domain if networks else None)
+    settings = replace(settings, features=features, scale=None)
     instances = [
         instance
         for network in networks
         for instance in selection.select(
-            network, dataset, property=settings.property, norm=settings.norm, layout=layout
+            network,
+            dataset,
+            property=settings.property,
+            norm=settings.norm,
+            layout=layout,
+            features=features,
         )
     ]
     names = tuple(paths) or tuple(network.name for network in networks)
     source = data or dataset.name
-    return Plan(tuple(networks), names, source, dataset.split or "", tuple(instances), settings)
+    return Plan(
+        tuple(networks),
+        names,
+        source,
+        dataset.split or "",
+        tuple(instances),
+        settings,
+        dataset.features or (),
+        class_names=dataset.classes or (),
+    )
 
 
 def _changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
@@ -307,21 +392,23 @@ def _changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
     changes += differences(was, {name: now[name] for name in now if name not in apart})
     domain, other = (" and ".join(dict.fromkeys(each["domain"])) for each in (was, now))
     changes += differences({"domain": domain}, {"domain": other})
-    if not changes and now["data"] != was.get("data"):  # every other change alters the instances
-        changes.append("other inputs")
-    return changes
+    return changes or ["other inputs"]  # every other change alters the instances, too
 
 
-def _refusal_text(changes: Sequence[str], was: dict[str, Any], now: dict[str, Any]) -> str:
+def _refusal_text(changes: Sequence[str], was: dict[str, Any], plan: Plan) -> str:
     """Why a directory is not gone on with. Proofs in two arithmetics are never mixed unasked."""
-    old, new = was.get("arithmetic"), now["arithmetic"]
+    old, new = was.get("arithmetic"), plan.identity()["arithmetic"]
     if len(changes) == 1 and old and new and old != new:
-        old_scope, new_scope = (Arithmetic.parse(text).scope for text in (old, new))
-        return (
-            f"the proofs in this directory hold {old_scope}: go on with --arithmetic {old}, or "
-            f"choose another --out for proofs {new_scope}"
-        )
-    return f"this directory holds another experiment ({'; '.join(changes)}); choose another --out"
+        return _arithmetic_text(old, new)
+    return f"this directory holds another experiment ({'; '.join(changes)}); {OTHER_OUT}"
+
+
+def _arithmetic_text(old: str, new: str) -> str:
+    old_scope, new_scope = (Arithmetic.parse(text).scope for text in (old, new))
+    return (
+        f"the proofs in this directory hold {old_scope}: go on with --arithmetic {old}, or "
+        f"choose --arithmetic {new} or another --out for proofs {new_scope}"
+    )
 
 
 def default_jobs() -> int:

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from radii import properties
-from radii.balls import Box, Norm
+from radii.balls import Box, Features, Norm
 from radii.datasets import Dataset, extent
 from radii.errors import DataError, NetworkError
+from radii.experiments._features import checked_inputs
 from radii.networks import Network
 from radii.properties import Property, TargetedProperty
 from radii.queries import Instance
@@ -18,6 +19,10 @@ from radii.verdicts import Array
 
 AXIS_ORDERS = ("chw", "hwc")
 """In which order a flat network input lists the values of a coloured image."""
+
+EXCHANGED_ORDERS = {"cwh": "chw", "whc": "hwc"}
+"""The same with rows and columns exchanged, as of pictures that were trained on transposed and of
+sequences that list time first."""
 
 
 def select(
@@ -27,6 +32,7 @@ def select(
     property: str | Property | type[TargetedProperty],  # noqa: A002
     norm: Norm,
     layout: str | None = None,
+    features: Features | None = None,
 ) -> list[Instance]:
     """One instance for each image and property, in the order of the data set.
 
@@ -38,6 +44,8 @@ def select(
     asked = properties.parse_family(property) if isinstance(property, str) else property
     images = images_for(network, dataset, layout)
     check_labels(network, dataset)
+    if features is not None:
+        checked_inputs(features, dataset)
     images = _in_domain(network, dataset, images)
     outputs = network.replay(images)
     _check_outputs(network, dataset, outputs)
@@ -55,6 +63,7 @@ def select(
                 norm=norm,
                 domain=network.domain,
                 outputs_are_probabilities=network.outputs_are_probabilities,
+                features=features,
             )
             if (label, one.spec) not in tried:
                 _ = instance.requirement  # raises now if the property makes no sense here
@@ -71,23 +80,28 @@ def select(
 def images_for(network: Network, dataset: Dataset, layout: str | None) -> Array:
     """The images as the network takes them: shape, order of axes and type."""
     given, taken = dataset.shape, network.input_shape
-    order = _order(network, dataset, layout)
+    images = dataset.images
+    if layout in EXCHANGED_ORDERS and len(given) == 3:
+        images, layout = np.swapaxes(images, 2, 3), EXCHANGED_ORDERS[layout]
+        given = images.shape[1:]
+    order = _order(network, dataset, given, layout)
     if order is None:
         raise DataError(
             f"{network.name}: input is {extent(taken)} but dataset '{dataset.name}' "
             f"gives {extent(given)}"
         )
-    images = dataset.images
     if order == "hwc":
         images = np.moveaxis(images, 1, -1)
     return np.ascontiguousarray(images.reshape(len(images), *taken), dtype=network.input_dtype)
 
 
-def _order(network: Network, dataset: Dataset, layout: str | None) -> str | None:
+def _order(
+    network: Network, dataset: Dataset, given: tuple[int, ...], layout: str | None
+) -> str | None:
     """`chw` to reshape the images as they are, `hwc` to put channels last before; None: no fit."""
     if layout is not None and layout not in AXIS_ORDERS:
-        raise DataError(f"layout '{layout}' is not one of {', '.join(AXIS_ORDERS)}")
-    given = dataset.shape
+        orders = (*AXIS_ORDERS, *EXCHANGED_ORDERS)
+        raise DataError(f"layout '{layout}' is not one of {', '.join(orders)}")
     taken = _without_unit_axes(network.input_shape)
     if math.prod(given) != math.prod(taken):
         return None

@@ -19,6 +19,9 @@ from radii.experiments._inspection import Inspection
 SUGGESTED_GRID = (0.001, 0.4, 0.002)
 """As in the papers, for pixels between 0 and 1: start, stop, step."""
 
+GRID_OF_TABLES = "0.01:1.01:0.01"
+"""For features that move by their deviation at eps 1."""
+
 EXAMPLE = (0.5,)
 """Of a mean or a deviation, commented out where networks are fed the data as they are."""
 
@@ -30,21 +33,27 @@ def experiment_text(
     domain: Domain,
     *,
     file: Path,
+    label: str | None = None,
+    features: str | None = None,
 ) -> str:
-    """TOML that `radii run` takes, to be written to `file`; paths in it are relative to that."""
+    """TOML that `radii run` takes, to be written to `file`; paths in it are relative to that.
+
+    `features` is the file that says what the columns of a table are, their bounds included.
+    """
     beside = file.resolve().parent
     feeding = inspections[0].best.preprocessing
     is_fed_as_it_is = feeding.mean is None or feeding.std is None
     values: dict[str, object] = {
         "networks": [_relative(path, beside) for path in paths],
         "data": _relative_spec(data, beside),
-        "domain": domain,
+        **({} if label is None else {"label": label}),
+        **({"domain": domain} if features is None else {"features": features}),
         "mean": EXAMPLE if is_fed_as_it_is else feeding.mean,
         "std": EXAMPLE if is_fed_as_it_is else feeding.std,
         **({"layout": feeding.layout} if feeding.layout else {}),
         "property": "one-to-any",
         "norm": "linf",
-        "grid": _grid_text(domain),
+        "grid": _grid_text(domain) if features is None else GRID_OF_TABLES,
         "verifier": "native",
         "arithmetic": "float",
         "timeout": 60,

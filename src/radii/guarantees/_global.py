@@ -225,7 +225,7 @@ def _attack_estimate(
     keys = [instance.key for instance in plan.instances]
     answers = store.results(keys)
     attacks = [_attack_answers(answers.get(key, [])) for key in keys]
-    if not any(question.kind is QuestionKind.ATTACK for own in attacks for question, _ in own):
+    if not any(question.kind.begins_with_attack for own in attacks for question, _ in own):
         return None
     survived = [
         float(all(r.witness is None or r.witness.distance > eps for _, r in own)) for own in attacks
@@ -240,7 +240,9 @@ def _attack_estimate(
 
 def _attack_answers(answers: Sequence[tuple[Question, Result]]) -> list[tuple[Question, Result]]:
     """Also that an input breaks the property as it stands: there is nothing to attack then."""
-    return [(q, r) for q, r in answers if q.kind in (QuestionKind.ATTACK, QuestionKind.REPLAY)]
+    return [
+        (q, r) for q, r in answers if q.kind.begins_with_attack or q.kind is QuestionKind.REPLAY
+    ]
 
 
 def _settings_text(settings: Settings) -> str:

@@ -33,7 +33,7 @@ from radii.distributions import (
 from radii.errors import DataError, ExperimentError, SpecificationError
 from radii.experiments import Observer, Plan, Settings, plan
 from radii.guarantees._estimates import Estimate, mean_estimate, share_estimate
-from radii.networks import Network, load_network
+from radii.networks import Network, as_classifier, load_network
 from radii.properties import parse
 from radii.queries import Grid, Instance, Query
 from radii.results import Float64
@@ -104,6 +104,8 @@ def _count_broken(network: Network, query: Query, ball: Ball, points: Array) -> 
 
 def _distances(ball: Ball, points: Array) -> Float64:
     offsets = points.astype(np.float64).reshape(len(points), -1) - ball.center.ravel()
+    if ball.features is not None:
+        offsets = ball.features.units(offsets)
     order = {Norm.LINF: np.inf, Norm.L2: 2, Norm.L1: 1}[ball.norm]
     return np.asarray(np.linalg.norm(offsets, order, axis=1))
 
@@ -328,6 +330,8 @@ def _networks(
     for fingerprint, domain in settings.domain_of_network().items():
         name, path = files[fingerprint]
         network = load_network(path, domain=domain, mean=mean, std=std, name=name)
+        if network.output_size == 1:
+            network = as_classifier(network)
         if network.fingerprint != fingerprint:
             raise DataError(
                 f"{path}: this is not the network that was measured; give the --mean and --std of "
@@ -341,6 +345,7 @@ def _instances(
     store: Store, networks: Mapping[str, Network], norm: Norm
 ) -> dict[str, list[Instance]]:
     instances: dict[str, list[Instance]] = {name: [] for name in networks}
+    features = store.settings().features
     for record in store.records():
         measured, network = record.measurement, networks[record.measurement.network]
         instance = Instance(
@@ -352,6 +357,7 @@ def _instances(
             property=parse(measured.property),
             norm=norm,
             domain=network.domain,
+            features=features,
             outputs_are_probabilities=network.outputs_are_probabilities,
         )
         instances[measured.network].append(instance)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from radii import load_on_use
+from radii.networks._estimators import from_sklearn, is_estimator
 from radii.networks._exchange import as_network, from_foolbox, from_torch
 from radii.networks._network import DomainLike, Graph, Network, Node, load_network
 from radii.networks.operators._activations import (
@@ -134,12 +135,15 @@ __all__ = [
     "TransposedMap",
     "WeightedSum",
     "Window",
+    "as_classifier",
     "as_network",
     "compare_with_replay",
     "composed",
     "constant_outputs",
     "from_foolbox",
+    "from_sklearn",
     "from_torch",
+    "is_estimator",
     "load_network",
     "log_softmax_error",
     "next_above",
@@ -158,10 +162,16 @@ __all__ = [
 
 if TYPE_CHECKING:
     from radii.networks._building import constant_outputs
-    from radii.networks._loading import compare_with_replay, per_channel, without_last
+    from radii.networks._loading import (
+        as_classifier,
+        compare_with_replay,
+        per_channel,
+        without_last,
+    )
     from radii.networks._models import node_title, read_model, signature, sorted_nodes
 
 _ONNX_HOMES = {
+    "as_classifier": "_loading",
     "constant_outputs": "_building",
     "compare_with_replay": "_loading",
     "node_title": "_models",

@@ -312,6 +312,19 @@ _SIZES: dict[str, Callable[..., float]] = {
 }
 
 
+def random_operator(model: onnx.ModelProto) -> str | None:
+    """The first operator that draws random numbers, also within control flow; None if none does."""
+    nodes = list(model.graph.node)
+    while nodes:
+        node = nodes.pop(0)
+        if node.op_type in _RANDOM:
+            return str(node.op_type)
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                nodes.extend(graph.node)
+    return None
+
+
 def constant_outputs(
     node: onnx.NodeProto, inputs: Mapping[str, Array], opset: int, network: str
 ) -> list[Array]:

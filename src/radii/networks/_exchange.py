@@ -5,6 +5,7 @@ torch modules enter by export to ONNX, and must then give what the module gave.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import tempfile
 import warnings
@@ -34,10 +35,12 @@ def from_torch(
     mean: npt.ArrayLike | None = None,
     std: npt.ArrayLike | None = None,
     name: str = "torch",
+    opaque: bool = False,
 ) -> Network:
     """The network of a torch module that maps batches (B, *input_shape), in evaluation mode.
 
-    The module itself is left as it was. `domain`, `mean` and `std` are those of `load_network`.
+    The module itself is left as it was. `domain`, `mean`, `std` and `opaque` are those of
+    `load_network`; a module that is opaque still gives its gradients to attacks.
     """
     from radii.networks._loading import REPLAY_TOLERANCE, Normalization, compare_with_replay
 
@@ -50,7 +53,15 @@ def from_torch(
     sample = torch.zeros((1, *input_shape), dtype=parameter.dtype, device=parameter.device)
     with _evaluating(module), torch.no_grad():
         content = _exported(module, sample, name)
-        network = Network.from_bytes(content, domain=domain, name=name, mean=mean, std=std)
+        network = Network.from_bytes(
+            content,
+            domain=domain,
+            name=name,
+            mean=mean,
+            std=std,
+            opaque=opaque,
+            module=copy.deepcopy(module) if opaque else None,
+        )
         compare_with_replay(network)
         low, high = network.domain.box(input_shape)
         points = np.random.default_rng(0).uniform(low, high, (EXPORT_CHECK_INPUTS, *input_shape))
@@ -198,12 +209,16 @@ def as_network(
     mean: npt.ArrayLike | None = None,
     std: npt.ArrayLike | None = None,
     name: str | None = None,
+    opaque: bool = False,
 ) -> Network:
-    """The network of a `Network`, an ONNX file, a torch module or a foolbox model.
+    """The network of a `Network`, an ONNX file, a module of torch, an estimator or foolbox model.
 
-    `input_shape` is that of one input of the data, for modules. `domain` is needed for files and
-    modules, which do not say which inputs are valid; `mean` and `std` are theirs, too.
+    `input_shape` is that of one input of the data, for modules. `domain` is needed for files,
+    modules and classifiers of scikit-learn, which do not say which inputs are valid; `mean` and
+    `std` are for files and modules.
     """
+    from radii.networks._estimators import from_sklearn, is_estimator
+
     is_complete = isinstance(model, Network) or is_foolbox_model(model)
     if is_complete and any(each is not None for each in (domain, mean, std)):
         raise NetworkError(
@@ -214,19 +229,32 @@ def as_network(
         return model
     if is_foolbox_model(model):
         return from_foolbox(model, input_shape=input_shape, name=name or "foolbox")
-    if not isinstance(model, str | Path | nn.Module):
+    if not isinstance(model, str | Path | nn.Module) and not is_estimator(model):
         raise NetworkError(
             f"a model of type {type(model).__name__} is not a radii Network, the path of an ONNX "
-            "file, a torch module or a foolbox model"
+            "file, a torch module, a classifier of scikit-learn or a foolbox model"
         )
     if domain is None:
         raise NetworkError(
             "say which inputs are valid: domain=(0, 1) for pixels between 0 and 1, "
             "or domain=(low, high) with one number for each channel"
         )
+    if is_estimator(model):
+        if mean is not None or std is not None:
+            raise NetworkError(
+                "mean and std are not for classifiers of scikit-learn: put a StandardScaler "
+                "before it, in a pipeline"
+            )
+        return from_sklearn(model, domain=domain, name=name or "")
     if isinstance(model, nn.Module):
         called = name or type(model).__name__
         return from_torch(
-            model, input_shape=input_shape, domain=domain, mean=mean, std=std, name=called
+            model,
+            input_shape=input_shape,
+            domain=domain,
+            mean=mean,
+            std=std,
+            name=called,
+            opaque=opaque,
         )
-    return load_network(model, domain=domain, mean=mean, std=std, name=name)
+    return load_network(model, domain=domain, mean=mean, std=std, name=name, opaque=opaque)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,20 +16,24 @@ import torch
 from onnx import AttributeProto, helper, numpy_helper
 
 from radii.balls import Domain
-from radii.errors import InputError, NetworkError, SpecificationError
-from radii.networks._building import build_graph
+from radii.errors import InputError, NetworkError, SpecificationError, UnsupportedOperator
+from radii.networks._building import build_graph, random_operator
 from radii.networks._models import (
     Signature,
     array,
     constant_value,
     defined_since,
+    keep_scores,
     parse_model,
     read_model,
     signature,
     sorted_nodes,
 )
-from radii.networks._network import DomainLike, Network
-from radii.networks.operators._base import Array, OperatorLike
+from radii.networks._network import DomainLike, Graph, Network, Node, Replay
+from radii.networks.operators._activations import Sigmoid
+from radii.networks.operators._arrangement import Reshape
+from radii.networks.operators._base import Array, Input, OperatorLike
+from radii.networks.operators._opaque import Opaque
 
 Float64 = npt.NDArray[np.float64]
 
@@ -44,6 +49,7 @@ def network_from_file(
     std: npt.ArrayLike | None,
     name: str | None,
     operators: Mapping[str, OperatorLike] | None,
+    opaque: bool,
 ) -> Network:
     """See `radii.networks.load_network`."""
     with _one_sentence(path.name):
@@ -55,6 +61,7 @@ def network_from_file(
             std=std,
             name=name or path.name,
             operators=operators,
+            opaque=opaque,
         )
         compare_with_replay(network)
     return network
@@ -68,6 +75,8 @@ def network_from_bytes(
     std: npt.ArrayLike | None,
     name: str,
     operators: Mapping[str, OperatorLike] | None,
+    opaque: bool,
+    module: torch.nn.Module | None,
 ) -> Network:
     """See `radii.networks.Network.from_bytes`."""
     with _one_sentence(name):
@@ -78,6 +87,8 @@ def network_from_bytes(
             std=std,
             name=name,
             operators=operators,
+            opaque=opaque,
+            module=module,
         )
 
 
@@ -95,6 +106,60 @@ def without_last(network: Network, *operators: str) -> Network | None:
     return Network.from_bytes(
         content, domain=network.domain, name=network.name, operators=network.operators
     )
+
+
+def as_classifier(network: Network, threshold: float | None = None) -> Network:
+    """A network of one output as one of two classes: 1 where the output is above the threshold.
+
+    The outputs are then the threshold and what the file computes, unchanged: whoever compares them
+    decides as the file's user does, and a tie belongs to neither class. Without a threshold it is
+    0.5 after a sigmoid and else 0. Other networks are returned as they are.
+    """
+    if network.output_size != 1:
+        if threshold is not None:
+            raise NetworkError(
+                f"{network.name}: has {network.output_size} outputs; a threshold is for one"
+            )
+        return network
+    model = onnx.load_model_from_string(network.onnx_bytes)
+    graph, output = model.graph, model.graph.output[0]
+    if threshold is None:
+        threshold = 0.5 if _ends_in_sigmoid(network) else 0.0
+    taken = _names(graph)
+    column, chosen, classes, shape, unit, offset = (
+        _fresh(name, taken)
+        for name in ("column", "chosen", "classes", "column_shape", "unit", "threshold")
+    )
+    kind = output.type.tensor_type.elem_type
+    dtype = helper.tensor_dtype_to_np_dtype(kind) if kind else network.input_dtype
+    values = {
+        shape: np.array([-1, 1], np.int64),
+        unit: np.array([[0, 1]], dtype),
+        offset: np.array([threshold, 0], dtype),
+    }
+    graph.initializer.extend(numpy_helper.from_array(v, name) for name, v in values.items())
+    graph.node.append(helper.make_node("Reshape", [output.name, shape], [column], column))
+    graph.node.append(helper.make_node("MatMul", [column, unit], [chosen], chosen))
+    graph.node.append(helper.make_node("Add", [chosen, offset], [classes], classes))
+    del graph.output[:]
+    graph.output.append(helper.make_tensor_value_info(classes, kind, None))
+    content = model.SerializeToString(deterministic=True)
+    opaque = network.graph.opaque is not None
+    return Network.from_bytes(
+        content,
+        domain=network.domain,
+        name=network.name,
+        operators=network.operators,
+        opaque=opaque,
+    )
+
+
+def _ends_in_sigmoid(network: Network) -> bool:
+    """Whatever reshapes its output; what nothing but its values tells counts as a score."""
+    node = network.graph.nodes[network.graph.output]
+    while isinstance(node.operator, Reshape):
+        node = network.graph.nodes[node.inputs[0]]
+    return isinstance(node.operator, Sigmoid)
 
 
 def compare_with_replay(network: Network, count: int = 2) -> None:
@@ -134,22 +199,70 @@ def _network(
     std: npt.ArrayLike | None,
     name: str,
     operators: Mapping[str, OperatorLike] | None,
+    opaque: bool,
+    module: torch.nn.Module | None = None,
 ) -> Network:
+    if opaque:
+        keep_scores(model)
     given = signature(model, name)
     shape = given.input_shape
     normalization = Normalization(mean, std, input_shape=shape, network=name)
     model = normalization.ahead_of(model, given)
-    graph = build_graph(model, given, name, operators)
+    content = model.SerializeToString(deterministic=True)
+    try:
+        graph = build_graph(model, given, name, operators)
+        digest = fingerprint(model, given, name)
+    except UnsupportedOperator as error:
+        if not opaque:
+            raise
+        if module is not None and not normalization.is_identity:
+            module = _Normalized(normalization, module)
+        if (drawing := random_operator(model)) is not None:
+            raise NetworkError(
+                f"{name}: operator '{drawing}' draws random numbers, so that no answer of it counts"
+            ) from None
+        graph = _opaque_graph(content, given, name, str(error.operator), module)
+        # Subgraphs read values that no node names, so that all of the file counts.
+        digest = _hash("opaque", hashlib.sha256(content).hexdigest())
     return Network(
         name=name,
         domain=_domain(domain, shape, name),
         graph=graph.in_dtype(torch.float64 if given.dtype == np.float64 else torch.float32),
-        fingerprint=fingerprint(model, given, name),
+        fingerprint=digest,
         input_shape=shape,
         input_dtype=given.dtype,
-        onnx_bytes=model.SerializeToString(deterministic=True),
+        onnx_bytes=content,
         operators=operators,
     )
+
+
+def _opaque_graph(
+    content: bytes, given: Signature, name: str, operator: str, module: torch.nn.Module | None
+) -> Graph:
+    """The whole model as one operator."""
+    reason = f"operator '{operator}' has no bounds"
+    session = Replay(content, name).session
+    whole = Opaque(session, given.dtype, given.shape, reason, module)
+    nodes = [
+        Node(given.input, Input(), (), given.shape),
+        Node(given.output, whole, (0,), whole.result_shape(given.shape)),
+    ]
+    return Graph(nodes, 1)
+
+
+class _Normalized(torch.nn.Module):
+    """A module behind the normalisation that the model was given."""
+
+    def __init__(self, normalization: Normalization, module: torch.nn.Module) -> None:
+        super().__init__()
+        self.module = module
+        self.mean, self.std = (
+            torch.from_numpy(np.array(side)) for side in (normalization.mean, normalization.std)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        result: torch.Tensor = self.module((x - self.mean.to(x)) / self.std.to(x))
+        return result
 
 
 def _domain(bounds: DomainLike, shape: tuple[int, ...], network: str) -> Domain:
@@ -202,6 +315,8 @@ def per_channel(value: npt.ArrayLike, shape: Sequence[int]) -> Float64:
         return array.reshape(-1, *(1,) * (len(shape) - 1))
     if is_vector and len(shape) == 3 and array.size == shape[2] and array.size in (3, 4):
         return array.reshape(-1)
+    if array.ndim == 1 and array.size == math.prod(shape):
+        return array.reshape(shape)
     if array.ndim == 1 or np.broadcast_shapes(array.shape, tuple(shape)) != tuple(shape):
         raise ValueError(f"shape {array.shape} does not broadcast to {tuple(shape)}")
     return array

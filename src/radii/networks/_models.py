@@ -201,6 +201,17 @@ class Signature:
         return self.shape[1:] if self.has_batch else self.shape
 
 
+def keep_scores(model: onnx.ModelProto) -> None:
+    """Of several outputs the one with floats, if it is the only one: classifiers of other tools
+    also give the label."""
+    floats = [o for o in model.graph.output if o.type.tensor_type.elem_type in _FLOATS]
+    if len(floats) == 1 < len(model.graph.output):
+        kept = onnx.ValueInfoProto()
+        kept.CopyFrom(floats[0])
+        del model.graph.output[:]
+        model.graph.output.append(kept)
+
+
 def signature(model: onnx.ModelProto, name: str) -> Signature:
     """What goes in and comes out; a NetworkError if it is not one tensor each of known shape."""
     graph = model.graph

@@ -26,6 +26,7 @@ from radii.networks.operators._activations import Softmax
 from radii.networks.operators._arithmetic import Cast
 from radii.networks.operators._arrangement import Reshape
 from radii.networks.operators._base import Operator, OperatorKind, OperatorLike
+from radii.networks.operators._opaque import Opaque
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,8 +90,15 @@ class Graph:
 
     @property
     def is_piecewise_linear(self) -> bool:
-        """No operator is smoothly nonlinear."""
-        return all(node.kind is not OperatorKind.SMOOTH for node in self.nodes)
+        """No operator is smoothly nonlinear, or unknown."""
+        known = (OperatorKind.AFFINE, OperatorKind.PIECEWISE_LINEAR)
+        return all(node.kind in known for node in self.nodes)
+
+    @property
+    def opaque(self) -> Opaque | None:
+        """The model as a whole, where nothing is known of it but what it computes."""
+        last = self.nodes[self.output].operator
+        return last if isinstance(last, Opaque) else None
 
     @property
     def output_shape(self) -> tuple[int, ...]:
@@ -189,12 +197,24 @@ class Network:
         mean: npt.ArrayLike | None = None,
         std: npt.ArrayLike | None = None,
         operators: Mapping[str, OperatorLike] | None = None,
+        opaque: bool = False,
+        module: torch.nn.Module | None = None,
     ) -> Network:
-        """The network of a serialised ONNX model without external weights."""
+        """The network of a serialised ONNX model without external weights.
+
+        `opaque` as in `load_network`; `module` is then asked for gradients, if it is at hand.
+        """
         from radii.networks._loading import network_from_bytes
 
         return network_from_bytes(
-            model, domain=domain, name=name, mean=mean, std=std, operators=operators
+            model,
+            domain=domain,
+            name=name,
+            mean=mean,
+            std=std,
+            operators=operators,
+            opaque=opaque,
+            module=module,
         )
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -229,6 +249,11 @@ class Network:
         return self.graph.is_piecewise_linear
 
     @property
+    def has_gradient(self) -> bool:
+        """Whether outputs can be differentiated: not those of a model that only runs."""
+        return self.graph.opaque is None or self.graph.opaque.has_gradient
+
+    @property
     def outputs_are_probabilities(self) -> bool:
         """The outputs are the softmax of as many values: no affine map follows it."""
         node = self.graph.nodes[self.graph.output]
@@ -254,7 +279,9 @@ class Network:
 
     def __reduce__(self) -> tuple[object, ...]:
         domain = (self.domain.low, self.domain.high)
-        return _rebuild, (self.onnx_bytes, domain, self.name, self.operators)
+        opaque = self.graph.opaque
+        held = None if opaque is None else opaque.module
+        return _rebuild, (self.onnx_bytes, domain, self.name, self.operators, bool(opaque), held)
 
     @cached_property
     def _replay(self) -> Replay:
@@ -268,9 +295,16 @@ class Network:
 
 
 def _rebuild(
-    model: bytes, domain: DomainLike, name: str, operators: Mapping[str, OperatorLike]
+    model: bytes,
+    domain: DomainLike,
+    name: str,
+    operators: Mapping[str, OperatorLike],
+    opaque: bool,
+    module: torch.nn.Module | None,
 ) -> Network:
-    return Network.from_bytes(model, domain=domain, name=name, operators=operators)
+    return Network.from_bytes(
+        model, domain=domain, name=name, operators=operators, opaque=opaque, module=module
+    )
 
 
 def load_network(
@@ -281,6 +315,7 @@ def load_network(
     std: npt.ArrayLike | None = None,
     name: str | None = None,
     operators: Mapping[str, OperatorLike] | None = None,
+    opaque: bool = False,
 ) -> Network:
     """The network in an ONNX file, called like the file unless `name` is given.
 
@@ -290,11 +325,20 @@ def load_network(
     `operators` says what ONNX operators become that radii does not know, by type, or by domain and
     type (`com.microsoft.Gelu`): a subclass of `Operator`, or a function of an `OnnxNode`. They
     travel with the network to other processes by pickle, so that they must be importable there.
+
+    With `opaque`, a model whose operators radii does not know is taken as it is, if ONNX Runtime
+    runs it: it can be attacked, and nothing of it can be proven.
     """
     from radii.networks._loading import network_from_file
 
     return network_from_file(
-        Path(path), domain=domain, mean=mean, std=std, name=name, operators=operators
+        Path(path),
+        domain=domain,
+        mean=mean,
+        std=std,
+        name=name,
+        operators=operators,
+        opaque=opaque,
     )
 
 
@@ -326,6 +370,10 @@ class Replay:
                 f"{name}: {replay_version()} cannot load it: {_reason(error)}"
             ) from None
         self._input = self._session.get_inputs()[0].name
+
+    @property
+    def session(self) -> Any:
+        return self._session
 
     def run(self, inputs: npt.NDArray[np.floating]) -> npt.NDArray[np.floating]:
         """The outputs, flattened, of inputs stacked along the first axis."""

@@ -25,6 +25,7 @@ _HOMES = {
         "spare_children",
         "watch",
     ),
+    "_locks": ("has_workers", "take_lock"),
     "_pool": ("ProcessPool", "Request", "call_guarded"),
     "_programs": ("ProgramEnd", "run_program"),
     "_usage": (
@@ -71,6 +72,7 @@ __all__ = [
     "cpu_seconds",
     "descendant_pids",
     "family_seconds",
+    "has_workers",
     "is_alive",
     "is_out_of_memory",
     "memory_limit",
@@ -80,6 +82,7 @@ __all__ = [
     "run_program",
     "show_size",
     "spare_children",
+    "take_lock",
     "usable_cores",
     "usable_workers",
     "watch",
@@ -98,6 +101,7 @@ if TYPE_CHECKING:
         spare_children,
         watch,
     )
+    from radii.processes._locks import has_workers, take_lock
     from radii.processes._pool import ProcessPool, Request, call_guarded
     from radii.processes._programs import ProgramEnd, run_program
     from radii.processes._usage import (

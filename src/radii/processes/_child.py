@@ -26,6 +26,8 @@ from functools import cache
 from multiprocessing.connection import Connection, wait
 from typing import IO, Any
 
+from radii.errors import ExperimentError
+from radii.processes._locks import has_workers
 from radii.processes._usage import Allowance, Ending, Usage, Watch, descendant_pids, is_alive
 
 WORK_GRACE_SECONDS = 0.8
@@ -124,6 +126,10 @@ class _Spare:
     @classmethod
     def start(cls, environment: Mapping[str, str], modules: Sequence[str] = ()) -> _Spare:
         """A process that imports these modules before it looks for its job."""
+        if not has_workers():
+            raise ExperimentError(
+                "worker processes need Linux or macOS: leave out --jobs, or use WSL on Windows"
+            )
         ours, theirs = socket.socketpair()
         stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         module, socket_and_parent = f"{__package__}._worker", (theirs.fileno(), os.getpid())

@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 
 from radii.errors import InputError
+from radii.processes._locks import has_workers
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
@@ -62,10 +63,13 @@ def memory_limit() -> int:
 
 
 def usable_workers(each: int | None = None) -> int:
-    """Worker processes for which there are cores and memory; never less than one.
+    """Worker processes for which there are cores and memory; never less than one, where there are
+    any at all.
 
     `each` is the memory of one in bytes; None: as this process holds now, and half as much again.
     """
+    if not has_workers():
+        return 0
     held, limit = each or WORKER_GROWTH * (resident_bytes() or 0), memory_limit()
     if not held:
         return usable_cores()

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from radii.results._effort import Effort, effort_of, theoretical_maximum
+from radii.results._feature_changes import (
+    FeatureChange,
+    NamedWitness,
+    features_of,
+    named_witnesses,
+    question_of,
+)
 from radii.results._places import check_distinct, read, with_distinct_names
 from radii.results._published import regular_grid
 from radii.results._run import (
@@ -19,7 +26,8 @@ from radii.results._run import (
     joint_codes,
     measurements_of,
 )
-from radii.results._store import FollowedStore, read_store
+from radii.results._store import PART_FIELDS, FollowedStore, read_parts, read_store
+from radii.results._tables import check_parquet
 from radii.results._verona import (
     VERONA_COLUMNS,
     VeronaExperiment,
@@ -31,24 +39,32 @@ from radii.results._verona import (
 __all__ = [
     "COLUMNS",
     "NO_NUMBER",
+    "PART_FIELDS",
     "VERONA_COLUMNS",
     "Array",
     "Column",
     "Effort",
+    "FeatureChange",
     "Float64",
     "FollowedStore",
+    "NamedWitness",
     "Run",
     "VeronaExperiment",
     "check_distinct",
+    "check_parquet",
     "columns_of",
     "columns_of_frame",
     "complete_columns",
     "effort_of",
+    "features_of",
     "find_experiment",
     "frame_of_columns",
     "joint_codes",
     "measurements_of",
+    "named_witnesses",
+    "question_of",
     "read",
+    "read_parts",
     "read_store",
     "regular_grid",
     "theoretical_maximum",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from radii.errors import StoreError
 from radii.results._published import columns_of_table
 from radii.results._run import Run, complete_columns
-from radii.results._store import read_store
+from radii.results._store import ANY_PART, read_store
 from radii.results._verona import columns_of_folder
-from radii.store import STORE_FILE, StoredSettings
+from radii.store import STORE_FILE, CertifiedStatement, PartChoice, StoredSettings
 
 
 def read(
@@ -23,6 +24,8 @@ def read(
     distrust: bool = False,
     split: str = "",
     training: str = "",
+    choice: PartChoice | None = None,
+    accepted: Collection[CertifiedStatement] | None = None,
 ) -> Run:
     """Read a file, or the folder of a VERONA experiment or of a radii run.
 
@@ -30,12 +33,16 @@ def read(
     claims a proof at or beyond its own counterexample, the claimed proof is kept as published and
     a note says so; with `distrust` it is dropped instead. `largest_eps` is the end of the grid:
     VERONA writes it into `smallest_sat_value` when it found no counterexample. `split` and
-    `training` are for files that lack these columns.
+    `training` are for files that lack these columns. `choice` says which brackets are meant of a
+    study that holds those of several questions. With `accepted`, only proofs count that one of
+    these shows; files have none.
     """
     path = Path(place)
     if (path / STORE_FILE).is_file():
-        run = read_store(path)
+        run = read_store(path, choice or ANY_PART, accepted=accepted)
         return run.labelled(training=training, split=split or run.columns["split"])
+    if accepted is not None:
+        raise StoreError(f"{path}: a table holds no certificates; give the --out of a run")
     notes: list[str] = []
     if path.is_dir():
         columns = columns_of_folder(path, distrust, notes)
@@ -59,10 +66,10 @@ def check_distinct(places: Sequence[Path]) -> None:
 def with_distinct_names(runs: Sequence[Run], *, joins_splits: bool = False) -> list[Run]:
     """Networks of the same name in several runs carry the name of the run's place, too.
 
-    With `joins_splits` names lose the ending `.onnx`, which published files leave out at will, and
-    what is one network on several splits keeps one name.
+    Names lose the ending `.onnx`, which published files leave out at will. With `joins_splits` what
+    is one network on several splits keeps one name.
     """
-    plain = _without_suffix if joins_splits else str
+    plain = _without_suffix if all(map(_is_distinct_without, runs)) else str
     counts = Counter(plain(name) for run in runs for name in run.networks)
     places = [run.place for run in runs]
     named = []
@@ -91,8 +98,13 @@ def _is_one_on_several_splits(shown: str, runs: Sequence[Run]) -> bool:
     return is_one and all(splits) and len(set(splits)) == len(splits)
 
 
+def _is_distinct_without(run: Run) -> bool:
+    return len({_without_suffix(name) for name in run.networks}) == len(run.networks)
+
+
 def _without_suffix(network: str) -> str:
-    return network.removesuffix(".onnx")
+    """Also of a name that says which part of a study it is of, as in `net.onnx (l2)`."""
+    return re.sub(r"\.onnx(?= \(|$)", "", network)
 
 
 def _short_path(place: Path, places: Sequence[Path], *, keeps_suffix: bool) -> str:

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from radii.errors import DataError, StoreError
 from radii.queries import Grid
 from radii.store import Record, StoredSettings
-from radii.verdicts import Arithmetic, Bracket, Disagreement, Measurement
+from radii.verdicts import Arithmetic, Bracket, Disagreement, Measurement, ProofStatus
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,7 +63,9 @@ DTYPES = {
     "int": np.int64,
     "int | None": np.int64,
     "bool": np.bool_,
+    "str | None": np.str_,
     "Arithmetic | None": np.str_,
+    "ProofStatus | None": np.str_,
 }
 NONE_OF_DTYPE = {np.float64: math.nan, np.int64: NO_NUMBER, np.str_: ""}
 """What stands for None."""
@@ -102,7 +104,7 @@ answers between `lower` and `upper`, and is none where that is not known. `searc
 to which somebody tried to refute the instance: 0 where no attempt was answered, NaN where that is
 not known, as of published files. `classes` is how many classes the network has, where every one of
 them was a target of every input. `arithmetic` is text, as in `float` or `real`, and empty without a
-proof and where a file does not give it.
+proof and where a file does not give it, as is `proof`: believed, unchecked, checked or failed.
 """
 
 
@@ -113,6 +115,7 @@ class Run:
     `columns` are complete: see `COLUMNS`. A run of radii has one of `records` for each row, with
     every question and answer; files of others have none, and their values are claims. Of these,
     `settings` has no more than what the files say, and `notes` what cannot be taken at its word.
+    `only_eps` is the one value that was asked about, None where there were several.
     """
 
     place: Path
@@ -120,6 +123,7 @@ class Run:
     settings: StoredSettings = field(default_factory=StoredSettings)
     records: tuple[Record, ...] = ()
     notes: tuple[str, ...] = ()
+    only_eps: float | None = None
 
     def __len__(self) -> int:
         return len(self.columns["lower"])
@@ -184,8 +188,9 @@ def measurements_of(columns: Mapping[str, Array]) -> Iterator[Measurement]:
             facts = [None if fact in (NO_NUMBER, "") or fact != fact else fact for fact in facts]
         values.append(facts)
     names = [column.name for column in _MEASURED]
-    place = names.index("arithmetic")
-    values[place] = [text and Arithmetic.parse(text) for text in values[place]]
+    for name, read in (("arithmetic", Arithmetic.parse), ("proof", ProofStatus)):
+        place = names.index(name)
+        values[place] = [text and read(text) for text in values[place]]
     brackets = map(Bracket, columns["lower"].tolist(), columns["upper"].tolist())
     for bracket, *row in zip(brackets, *values, strict=True):
         yield Measurement(bracket=bracket, **dict(zip(names, row, strict=True)))
@@ -213,11 +218,15 @@ def complete_columns(given: Mapping[str, Any]) -> dict[str, Array]:
     wrong = ~columns["correct"] & (columns["property"] == "one-to-any")
     columns["lower"] = np.where(wrong, 0.0, columns["lower"])
     columns["upper"] = np.where(wrong, 0.0, columns["upper"])
-    columns["arithmetic"] = np.where(wrong, "", columns["arithmetic"])
+    for name in ("arithmetic", "proof", "checked_by", "certificate"):
+        columns[name] = np.where(wrong, "", columns[name])
     _check_brackets(columns)
     for text in np.unique(columns["arithmetic"]):
         if text:
             Arithmetic.parse(str(text))
+    for text in np.unique(columns["proof"]):
+        if text and text not in list(ProofStatus):
+            raise DataError(f"proof '{text}' is not one of {', '.join(ProofStatus)}")
     return columns
 
 

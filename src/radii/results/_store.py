@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,37 +14,140 @@ import numpy as np
 from radii.errors import StoreError
 from radii.properties import TARGETED_FAMILIES
 from radii.results._run import NO_NUMBER, Array, Run, columns_of, complete_columns
-from radii.search import QuestionKind
-from radii.store import PROOF_KINDS, Record, Store, StoredResult, StoredSettings
-from radii.verdicts import Measurement, Verdict
+from radii.search import Question, QuestionKind
+from radii.store import (
+    PROOF_KINDS,
+    CertifiedStatement,
+    PartChoice,
+    Record,
+    Store,
+    StoredResult,
+    StoredSettings,
+    StudyPart,
+)
+from radii.verdicts import Measurement, Result, Verdict
+
+ANY_PART = PartChoice()
+PART_FIELDS = tuple(each.name for each in dataclasses.fields(PartChoice))
+"""What tells parts of a study apart; also the flags that choose one."""
 
 UNANSWERED_VERDICTS = (Verdict.TIMEOUT, Verdict.MEMOUT, Verdict.ERROR, Verdict.CANCELLED)
 
 
-def read_store(place: Store | Path | str) -> Run:
-    """What an open store holds, or the one in a directory, as it is at one moment."""
+def read_store(
+    place: Store | Path | str,
+    choice: PartChoice = ANY_PART,
+    *,
+    accepted: Collection[CertifiedStatement] | None = None,
+) -> Run:
+    """What an open store holds, or the one in a directory, as it is at one moment.
+
+    A study that has grown may hold brackets of several questions. They are never mixed: a
+    StoreError names them unless `choice` leaves one. With `accepted`, only proofs count that one of
+    these shows.
+    """
     if isinstance(place, str | Path):
         with Store.open(Path(place)) as store:
-            return read_store(store)
-    return run_of_records(place.place, place.settings(), place.all_records())
+            return read_store(store, choice, accepted=accepted)
+    part = chosen_part(place, choice)
+    records = place.all_records(part)
+    if accepted is not None:
+        records = [record.resting_on(accepted) for record in records]
+    return run_of_records(place.place, settings_of(place, part), records, part)
 
 
-def run_of_records(place: Path, settings: StoredSettings, records: Sequence[Record]) -> Run:
+def read_parts(place: Store | Path | str, choice: PartChoice = ANY_PART) -> list[Run]:
+    """Each part of a study that has grown as a run. Where there are several, the networks' names
+    say of which part they are, so that no table takes two for one."""
+    if isinstance(place, str | Path):
+        with Store.open(Path(place)) as store:
+            return read_parts(store, choice)
+    chosen = [part for part in place.parts() if choice.admits(part.settings)]
+    if len(chosen) < 2:
+        return [read_store(place, choice)]
+    runs = []
+    for part, title in zip(chosen, part_titles(chosen), strict=True):
+        run = run_of_records(place.place, part.settings, place.all_records(part), part)
+        runs.append(run.labelled(network=[f"{name} ({title})" for name in run.columns["network"]]))
+    return runs
+
+
+def chosen_part(store: Store, choice: PartChoice = ANY_PART) -> StudyPart | None:
+    """The part that is meant; None where the store is new. A StoreError if that is not clear."""
+    parts = store.parts()
+    chosen = [part for part in parts if choice.admits(part.settings)]
+    if len(chosen) == 1 or not parts:
+        return chosen[0] if chosen else None
+    if not chosen:
+        known = " or ".join(_flags(part.settings, PART_FIELDS) for part in parts)
+        raise StoreError(f"{store.place}: holds no such brackets; choose {known}")
+    known = " or ".join(_flags(part.settings, _differing(chosen)) for part in chosen)
+    raise StoreError(f"{store.place}: holds brackets of several questions; choose {known}")
+
+
+def settings_of(store: Store, part: StudyPart | None) -> StoredSettings:
+    """How a part was measured; of a study that never grew, as the store describes itself."""
+    return store.settings() if part is None or len(part.arithmetics) == 1 else part.settings
+
+
+def part_titles(parts: Sequence[StudyPart]) -> list[str]:
+    """For each part what tells it from the others, in words."""
+    names = _differing(parts)
+    texts = ([str(part.settings.text_of(name) or "none") for name in names] for part in parts)
+    return [", ".join(text) for text in texts]
+
+
+def _differing(parts: Sequence[StudyPart]) -> list[str]:
+    """The facts that tell some parts apart."""
+    return [n for n in PART_FIELDS if len({part.settings.text_of(n) for part in parts}) > 1]
+
+
+def _flags(settings: StoredSettings, names: Sequence[str]) -> str:
+    given = ((name, settings.text_of(name)) for name in names)
+    return " ".join(f"--{name} {value}" for name, value in given if value is not None)
+
+
+def run_of_records(
+    place: Path,
+    settings: StoredSettings,
+    records: Sequence[Record],
+    part: StudyPart | None = None,
+) -> Run:
     """The run that consists of these records."""
     if not records:
         raise StoreError(f"{place}: the experiment holds no instances yet")
     measurements = [record.measurement for record in records]
-    end = math.nan if settings.grid is None else settings.grid.values[-1]
     columns = complete_columns(
         {
             **columns_of(measurements),
             "critical": np.array([_missing_between(record) for record in records]),
-            "searched": np.array([end if _is_attempted(record) else 0.0 for record in records]),
+            "searched": _searched(settings, records, part),
             "classes": _class_counts(settings, measurements),
             "split": settings.split or "",
         }
     )
-    return Run(place, columns, settings, tuple(records))
+    return Run(place, columns, settings, tuple(records), only_eps=_only_eps(settings, part))
+
+
+def _only_eps(settings: StoredSettings, part: StudyPart | None) -> float | None:
+    """The value of a grid of one, where all steps had that grid."""
+    is_one_grid = part is None or len(part.ends) == 1
+    if settings.grid is None or len(settings.grid) > 1 or not is_one_grid:
+        return None
+    return settings.grid[0] or None
+
+
+def _searched(settings: StoredSettings, records: Sequence[Record], part: StudyPart | None) -> Array:
+    """Up to where somebody tried to break each instance: the end of the grid, where all steps had
+    one grid; else as far as was asked about it."""
+    end = math.nan if settings.grid is None else settings.grid.values[-1]
+    if part is None or len(set(part.ends)) < 2:
+        return np.array([end if _is_attempted(record) else 0.0 for record in records])
+    return np.array([min(max(part.ends), _asked_up_to(record)) for record in records])
+
+
+def _asked_up_to(record: Record) -> float:
+    return max((q.eps for q, result in record.answered if _is_attempt(q, result)), default=0.0)
 
 
 def _class_counts(settings: StoredSettings, measurements: Sequence[Measurement]) -> Array:
@@ -60,10 +164,12 @@ def _class_counts(settings: StoredSettings, measurements: Sequence[Measurement])
 
 def _is_attempted(record: Record) -> bool:
     """Whether any attempt to break it was answered; UNKNOWN is an attack's answer."""
-    return any(
-        question.kind is not QuestionKind.REPLAY and result.verdict not in UNANSWERED_VERDICTS
-        for question, result in record.answered
-    )
+    return any(_is_attempt(question, result) for question, result in record.answered)
+
+
+def _is_attempt(question: Question, result: Result) -> bool:
+    is_look = question.kind is QuestionKind.REPLAY
+    return not is_look and result.verdict not in UNANSWERED_VERDICTS
 
 
 def _missing_between(record: Record) -> int:
@@ -83,8 +189,9 @@ def _missing_between(record: Record) -> int:
 class FollowedStore:
     """A store that is read once, and then only what is new in it: a run may still be writing.
 
-    `records` has one row an instance, without inputs, which may be large. `generation` changes when
-    another experiment has taken the directory's place, or the same was begun anew.
+    `records` has one row an instance, without inputs, which may be large. Of a study with several
+    parts it follows the one that was asked for last. `generation` changes when another experiment
+    has taken the directory's place, the same was begun anew, or its proofs were checked.
     """
 
     def __init__(self, place: Path) -> None:
@@ -101,14 +208,17 @@ class FollowedStore:
     def refresh(self) -> list[StoredResult]:
         """Read what is new, in the order in which it was reported."""
         with Store.open(self.place) as store:
-            generation = "".join(filter(str.isdigit, store.first_answer_at()))
-            is_other = self.records and store.settings() != self.settings
+            moments = store.first_answer_at() + store.last_check_at()
+            generation = "".join(filter(str.isdigit, moments))
+            part = _latest_part(store)
+            is_other = self.records and settings_of(store, part) != self.settings
             if is_other or (self.last_number and generation != self.generation):
                 self._forget()
             self.generation = generation
             if not self.records:
-                self._begin(store)
-            new = list(store.answers(after=self.last_number)) if self.records else []
+                self._begin(store, part)
+            answers_of = store.answers(after=self.last_number, part=part)
+            new = list(answers_of) if self.records else []
         answers: dict[int, list[StoredResult]] = {}
         for answer in new:
             answers.setdefault(self.row_of(answer), []).append(answer)
@@ -126,7 +236,11 @@ class FollowedStore:
         """All that is known of it now."""
         return run_of_records(self.place, self.settings, self.records)
 
-    def _begin(self, store: Store) -> None:
-        self.settings = store.settings()
-        self.records = list(store.unanswered_records())
+    def _begin(self, store: Store, part: StudyPart | None) -> None:
+        self.settings = settings_of(store, part)
+        self.records = list(store.unanswered_records(part))
         self._rows = {record.key: row for row, record in enumerate(self.records)}
+
+
+def _latest_part(store: Store) -> StudyPart | None:
+    return max(store.parts(), key=lambda part: max(part.numbers), default=None)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.errors import DataError
+from radii.errors import DataError, MissingExtra
 from radii.results._run import NO_NUMBER, Array, Float64, joint_codes
 
 if TYPE_CHECKING:
@@ -54,12 +55,19 @@ MEASUREMENT_COLUMNS = (
 MOST_NAMED = 12
 
 
+def check_parquet() -> None:
+    """A MissingExtra if Parquet files cannot be read or written here."""
+    if find_spec("pyarrow") is None:
+        raise MissingExtra("pyarrow", "parquet", "a .parquet file")
+
+
 def read_table(path: Path) -> pd.DataFrame:
     """A CSV (or Parquet) file: names trimmed, in lower case, and replaced by the usual ones."""
     import pandas as pd
 
     try:
         if path.suffix == ".parquet":
+            check_parquet()
             frame = pd.read_parquet(path)
         else:
             frame = pd.read_csv(path, skipinitialspace=True, na_values=["None", "none"])

@@ -10,7 +10,11 @@ from radii.verdicts import Verdict
 
 
 class Native(Search):
-    """Leaves the choice of eps values to the verifier, which keeps what it learns between them."""
+    """Leaves the choice of eps values to the verifier, which keeps what it learns between them.
+
+    A probe closes most easy brackets; only where it does not are a thorough attack and a long proof
+    worth their time.
+    """
 
     name: ClassVar[str] = "native"
     needs_attack: ClassVar[bool] = True
@@ -22,7 +26,8 @@ class Native(Search):
             return None
         attack = Question(QuestionKind.ATTACK, self.values[-1])
         if attack not in self.answers:
-            return attack
+            probe = Question(QuestionKind.PROBE, self.values[-1])
+            return probe if self.probes and probe not in self.answers else attack
         has_climbed = any(question.kind is QuestionKind.RADIUS for question in self.answers)
         return None if has_climbed else Question(QuestionKind.RADIUS, self.values[last - 1])
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -29,12 +30,24 @@ from radii.verdicts import Bracket, Disagreement, Result, Verdict, weigh
 
 class QuestionKind(StrEnum):
     """What is asked: a close witness, a proof at one eps, the largest proven eps, or one look at
-    the input itself."""
+    the input itself. A probe asks for both sides in a moment: an attack that is quick, and a
+    proof just below what it finds, for as long as a thorough one would take."""
 
     ATTACK = "attack"
+    PROBE = "probe"
     PROVE = "prove"
     RADIUS = "radius"
     REPLAY = "replay"
+
+    @property
+    def begins_with_attack(self) -> bool:
+        """Instances are attacked together, and no limit of a proof holds for it."""
+        return self in (QuestionKind.ATTACK, QuestionKind.PROBE)
+
+    @property
+    def searches_radius(self) -> bool:
+        """It is asked up to an eps, and answered at the one that could be proven."""
+        return self in (QuestionKind.RADIUS, QuestionKind.PROBE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +70,7 @@ SPENT_SHARE = 0.25
 def is_cut_short(question: Question, result: Result, seconds: float) -> bool:
     """Whether the question had less time than `seconds`, and might be answered better with them."""
     allowed, verdict = result.allowed_seconds, result.verdict
-    if allowed is not None and question.kind is QuestionKind.ATTACK:
+    if allowed is not None and question.kind.begins_with_attack:
         return verdict is Verdict.TIMEOUT  # it was stopped: attacks have no limit of their own
     if allowed is None or allowed >= seconds:
         return False
@@ -73,11 +86,18 @@ def _values(grid: Grid) -> tuple[float, ...]:
     return grid.values
 
 
+def open_range(values: Sequence[float], bracket: Bracket) -> tuple[int, int]:
+    """Indices [first, last) of increasing values that a bracket leaves open."""
+    first = bisect_right(values, bracket.lower)
+    return first, max(first, bisect_left(values, bracket.upper))
+
+
 class Search(ABC):
     """Narrows one instance's bracket by asking questions about grid values.
 
     `default_k` is how many questions run at once unless told otherwise, None where there is no
-    choice. `seconds` is what a question may take: see `allow`.
+    choice. `seconds` is what a question may take: see `allow`. With `probes`, a search that has a
+    use for it begins with a quick look.
     """
 
     name: ClassVar[str]
@@ -90,6 +110,7 @@ class Search(ABC):
         self.grid = grid
         self.values = _values(grid)
         self.seconds = math.inf
+        self.probes = False
         self.answers: dict[Question, Result] = {}
         self.cut_short: list[tuple[Question, Result]] = []
         self.recalled: list[Result] = []
@@ -195,8 +216,7 @@ class Search(ABC):
 
     def open_range(self) -> tuple[int, int]:
         """Grid indices [first, last) that the bracket leaves open: above lower, below upper."""
-        first = bisect_right(self.values, self.bracket.lower)
-        return first, max(first, bisect_left(self.values, self.bracket.upper))
+        return open_range(self.values, self.bracket)
 
     def index_of(self, question: Question) -> int:
         """Which grid value a question is about."""

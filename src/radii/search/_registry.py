@@ -41,11 +41,12 @@ def make(
     k: int | None = None,
     cuts: Cuts | str | None = None,
     seconds: float = math.inf,
+    probes: bool = False,
 ) -> Search:
     """A search for one instance, by its class or its name.
 
     `k` and `cuts` are only for searches that have them; without them, they are as by default.
-    `seconds` is what its questions may take; see `Search.allow`.
+    `seconds` is what its questions may take; see `Search.allow`. `probes`: see `Search`.
     """
     kind = get(search) if isinstance(search, str) else search
     options: dict[str, Any] = {}
@@ -63,4 +64,5 @@ def make(
         options["cuts"] = Cuts(cuts)
     new_search = kind(grid, **options)
     new_search.allow(seconds)
+    new_search.probes = probes
     return new_search

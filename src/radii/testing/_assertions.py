@@ -18,7 +18,7 @@ from radii.balls import Domain
 from radii.datasets import Dataset, as_dataset
 from radii.distributions import Distribution, RobustnessRequirement, parse_requirement, proof_scope
 from radii.errors import DataError, ExperimentError
-from radii.execution import Case
+from radii.execution import Agenda, Case
 from radii.guarantees import (
     FINAL_MISS_SHARE,
     Population,
@@ -217,8 +217,16 @@ def _measured(
     """The brackets, once enough of them are known."""
     with Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store:
         with contextlib.suppress(AnswerKnown):
-            plan.run(store, jobs=jobs, observer=watch)
+            plan.run(store, jobs=jobs, observer=watch, agenda=_OneByOne())
         return Distribution.from_store(store)
+
+
+class _OneByOne(Agenda):
+    """A check ends with the input that decides it: none is probed together with others."""
+
+    def begin(self, cases: Sequence[Case]) -> None:
+        for case in cases:
+            case.search.probes = False
 
 
 def _confidence_text(confidence: float | None, among: int) -> str:
@@ -315,12 +323,19 @@ def _decided(
             f"required is >= {at_least:g}."
         )
         return (Decision.ROBUST if told else Decision.NOT_ROBUST), reason
-    met, refuted = (each.check(brackets)[0] for each in (requirement, requirement.opposite()))
+    eps = requirement.arguments["eps"]
+    required = replace(requirement, is_stopped=any(_is_untried(row, eps) for row in brackets))
+    met, refuted = (each.check(brackets)[0] for each in (required, required.opposite()))
     if met.is_met:
         return Decision.ROBUST, met.reason
     if refuted.is_met:
         return Decision.NOT_ROBUST, refuted.reason
-    return Decision.UNDECIDED, met.reason
+    return Decision.UNDECIDED, requirement.check(brackets)[0].reason
+
+
+def _is_untried(row: Measurement, eps: float) -> bool:
+    """Not looked at, because the answer was known without it."""
+    return row.bracket.lower < eps < row.bracket.upper and not row.queries
 
 
 # What a check that fails says: the counts, and the inputs with their radii.
@@ -336,7 +351,7 @@ def failure_text(check: Check) -> str:
     proven = [row for row in rows if row.bracket.lower >= check.eps]
     refuted = [row for row in rows if row.bracket.upper <= check.eps]
     rest = [row for row in rows if row.bracket.lower < check.eps < row.bracket.upper]
-    tried = [row for row in rest if row.queries]
+    tried = [row for row in rest if not _is_untried(row, check.eps)]
     untried = len(rest) - len(tried)
     lines = [
         f"{check.network} on {check.data} is {_word(check.decision)} at eps {check.eps:g}",

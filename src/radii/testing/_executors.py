@@ -51,7 +51,7 @@ class ExecutorConformance:
 
     is_hard = True
     """It ends a task that ignores its limits, or its process."""
-    grace_seconds = 1.5
+    grace_seconds = 10.0
     """How late limits and cancellations may take effect: a second, and what a busy machine adds."""
 
     def make(self, toolbox: Toolbox) -> Executor:

@@ -33,27 +33,39 @@ class SimulatedInstance:
     """Answers about an instance of known radius, as a sound verifier and an attack would.
 
     At the eps in `missing` a proof times out. The attack finds a witness at `luck` times the
-    radius; none if that is beyond the eps it is asked for. `questions` are all that were asked.
+    radius; none if that is beyond the eps it is asked for. So does a probe, which proves besides
+    whatever can be proven if `is_easy`, and else nothing. `questions` are all that were asked.
     """
 
     def __init__(
-        self, radius: float, grid: Grid, *, missing: Collection[float] = (), luck: float = 1.0
+        self,
+        radius: float,
+        grid: Grid,
+        *,
+        missing: Collection[float] = (),
+        luck: float = 1.0,
+        is_easy: bool = False,
     ) -> None:
         self.radius = radius
         self.grid = grid
         self.missing = frozenset(missing)
         self.luck = luck
+        self.is_easy = is_easy
         self.questions: list[Question] = []
 
     def answer(self, question: Question) -> Result:
         self.questions.append(question)
         eps = question.eps
-        if question.kind is QuestionKind.ATTACK:
+        if question.kind is QuestionKind.ATTACK or (
+            question.kind is QuestionKind.PROBE and not self.is_easy
+        ):
             distance = self.radius * self.luck
             if distance <= eps:
                 return _result(Verdict.NOT_ROBUST, eps, witness=simulated_witness(distance))
             return _result(Verdict.UNKNOWN, eps)
-        if question.kind is QuestionKind.RADIUS:
+        if question.kind is QuestionKind.RADIUS or (
+            question.kind is QuestionKind.PROBE and self.is_easy
+        ):
             return self._climb(eps)
         if eps in self.missing:
             return _result(Verdict.TIMEOUT, eps)
@@ -117,6 +129,7 @@ class SearchConformance:
             assert search.bracket.lower < question.eps < search.bracket.upper
         needed = {
             QuestionKind.ATTACK: search.needs_attack,
+            QuestionKind.PROBE: search.needs_attack and search.needs_radius,
             QuestionKind.PROVE: search.needs_verifier,
             QuestionKind.RADIUS: search.needs_verifier and search.needs_radius,
         }
@@ -143,7 +156,7 @@ class SearchConformance:
         for radius in self.radii():
             instance = SimulatedInstance(radius, self.grid, luck=luck)
             search = self.finished(instance)
-            proofs = [q for q in instance.questions if q.kind is not QuestionKind.ATTACK]
+            proofs = [q for q in instance.questions if not q.kind.begins_with_attack]
             assert len(proofs) <= (self.most_proofs() if self.is_quick else len(self.grid))
             if self.is_exact and search.needs_verifier:
                 below = self.grid.count_below(radius)
@@ -238,7 +251,7 @@ class SearchConformance:
             pytest.skip("it proves nothing")
         search.allow(1.0)
         while (question := search.ask()) is not None:
-            verdict = Verdict.UNKNOWN if question.kind is QuestionKind.ATTACK else Verdict.TIMEOUT
+            verdict = Verdict.UNKNOWN if question.kind.begins_with_attack else Verdict.TIMEOUT
             result = Result(verdict, question.eps, "simulated", "1", 1.0, allowed_seconds=1.0)
             search.tell(question, result)
         assert search.done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 import time
 from abc import ABC, abstractmethod
@@ -87,7 +88,10 @@ class Answer:
 
     A candidate may come with any verdict: it is replayed, and counts if it is a counterexample.
     `answered_by` is the name and version of who answered, and `arithmetic` that of its proof, where
-    that is not the verifier asked.
+        weakest = min(spoken, key=lambda one: one.strength)
+        return missing or replace(
+            answer, margin=min(margins), arithmetic=weakest, certificate=None
+        )
     """
 
     verdict: Verdict
@@ -96,6 +100,7 @@ class Answer:
     message: str = ""
     answered_by: tuple[str, str] | None = None
     arithmetic: Arithmetic | None = None
+    certificate: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +110,7 @@ class RadiusAnswer:
     The property holds on every ball up to `lower`; `margin` is that of the proof, as in `Proof`.
     `optimum` is the distance to the nearest violation in real arithmetic as the solver found it,
     None if it found none. `stopped` says why the sides are further apart than tolerances demand,
-    if they are.
+    if they are. `certificate` shows the proof at `lower`.
     """
 
     lower: float
@@ -115,6 +120,7 @@ class RadiusAnswer:
     stopped: Verdict | None = None
     seconds: float = 0.0
     message: str = ""
+    certificate: bytes | None = None
 
     @property
     def upper(self) -> float:
@@ -150,6 +156,11 @@ class Verifier(Plugin, ABC):
             return f"verifier '{self.name}' does not decide balls in {norm.value}"
         if kind not in self.kinds:
             return f"verifier '{self.name}' does not decide {kind.description}"
+        if network.graph.opaque is not None:
+            return (
+                f"{network.name}: {network.graph.opaque.reason}, so nothing can be proven; "
+                "only attacks can be asked: --search attack-only"
+            )
         reason = unprovable(network.graph, self.arithmetic)
         return None if reason is None else f"{network.name} {reason}"
 
@@ -165,7 +176,8 @@ class Verifier(Plugin, ABC):
         answer, witness = self.decide(network, query.specification, limits)
         proof = None
         if answer.verdict is Verdict.ROBUST:
-            proof = Proof(query.eps, answer.margin, answer.arithmetic or self.arithmetic)
+            arithmetic = answer.arithmetic or self.arithmetic
+            proof = Proof(query.eps, answer.margin, arithmetic, answer.certificate)
         name, version = answer.answered_by or (self.name, self.version)
         return Result(
             verdict=answer.verdict,
@@ -187,7 +199,7 @@ class Verifier(Plugin, ABC):
         norm = region.norm if isinstance(region, Ball) else Norm.LINF
         self._check_supported(network, norm, specification.requirement)
         try:
-            answer = self.run(network, specification, limits)
+            answer = self._over_categories(network, specification, limits)
         except MemoryError:
             answer = Answer(Verdict.MEMOUT, message="out of memory")
         witness = check_witness(network, specification, answer.candidate)
@@ -195,7 +207,9 @@ class Verifier(Plugin, ABC):
             message = answer.message
             if answer.verdict is Verdict.ROBUST:
                 message = f"{self.name} claimed ROBUST beside a counterexample; not believed"
-            answer = replace(answer, verdict=Verdict.NOT_ROBUST, margin=0.0, message=message)
+            answer = replace(
+                answer, verdict=Verdict.NOT_ROBUST, margin=0.0, message=message, certificate=None
+            )
             return answer, witness
         if answer.verdict is Verdict.NOT_ROBUST:
             message = "its counterexample does not replay on ONNX Runtime"
@@ -203,7 +217,33 @@ class Verifier(Plugin, ABC):
         elif answer.verdict is Verdict.ROBUST and not math.isfinite(answer.margin):
             message = f"{self.name} claimed ROBUST by a margin of {answer.margin}; not believed"
             answer = replace(answer, verdict=Verdict.UNKNOWN, margin=0.0, message=message)
+        elif answer.verdict is Verdict.ROBUST and (
+            answer.arithmetic is not None and answer.arithmetic.strength < self.arithmetic.strength
+        ):
+            message = f"its proof holds {answer.arithmetic.scope}, not {self.arithmetic.scope}"
+            answer = replace(answer, verdict=Verdict.UNKNOWN, margin=0.0, message=message)
         return answer, None
+
+    def _over_categories(
+        self, network: Network, specification: Specification, limits: Limits
+    ) -> Answer:
+        """One run for each combination of categories in reach; ROBUST only if all of them are."""
+        region = specification.region
+        pieces = region.pieces() if isinstance(region, Ball) and region.norm is Norm.LINF else []
+        if not pieces:
+            return self.run(network, specification, limits)
+        margins, spoken, missing = [], [], None
+        for place, piece in enumerate(pieces):
+            share = limits.within(limits.remaining / (len(pieces) - place))
+            answer = self.run(network, replace(specification, region=piece), share)
+            margins.append(answer.margin)
+            spoken.append(answer.arithmetic or self.arithmetic)
+            if check_witness(network, specification, answer.candidate) is not None:
+                return answer
+            if answer.verdict is not Verdict.ROBUST:
+                missing = missing or answer
+        weakest = min(spoken, key=lambda one: one.strength)
+        return missing or replace(answer, margin=min(margins), arithmetic=weakest, certificate=None)
 
     def _check_supported(self, network: Network, norm: Norm, requirement: Requirement) -> None:
         reason = self.unsupported(network, norm, type(requirement))
@@ -257,9 +297,11 @@ class GridVerifier(Verifier):
                 verifier=self.name,
                 version=self.version,
                 seconds=time.perf_counter() - started,
-                proof=Proof(answer.lower, answer.margin, self.arithmetic) if is_proven else None,
+                proof=Proof(answer.lower, answer.margin, self.arithmetic, answer.certificate)
+                if is_proven
+                else None,
                 witness=answer.witness,
-                message=answer.message,
+                message=_partial_text(answer) if is_proven else answer.message,
             )
 
         so_far = RadiusAnswer(0.0)
@@ -270,12 +312,53 @@ class GridVerifier(Verifier):
             on_progress(as_result(answer))
 
         try:
-            answer = self.climb(network, instance, values, limits or Limits(), report)
+            answer = self._climb_features(network, instance, values, limits or Limits(), report)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
             answer = replace(so_far, stopped=Verdict.MEMOUT, message="out of memory")
         return as_result(answer)
+
+    def _climb_features(
+        self,
+        network: Network,
+        instance: Instance,
+        values: Sequence[float],
+        limits: Limits,
+        report: Callable[[RadiusAnswer], None],
+    ) -> RadiusAnswer:
+        """A climb up to where categories begin to change; from there on a query at a time."""
+        features, best = instance.features, RadiusAnswer(0.0)
+        is_moving = [features is not None and bool(features.movable(eps)) for eps in values]
+        if not all(is_moving):
+            best = self.climb(network, instance, values[: is_moving.count(False)], limits, report)
+        if not any(is_moving) or best.witness is not None or best.stopped is not None:
+            return best
+        low, high = is_moving.count(False), len(values)
+        while low < high:
+            middle = (low + high) // 2
+            query = Specification(instance.ball(values[middle]), instance.requirement)
+            share = limits.within(limits.remaining / 2)
+            answer, witness = self.decide(network, query, share)
+            if answer.verdict is Verdict.ROBUST:
+                best = replace(best, lower=values[middle], margin=answer.margin, certificate=None)
+                low = middle + 1
+            elif witness is not None:
+                best = replace(best, witness=witness, stopped=None)
+                high = bisect.bisect_left(values, witness.distance)
+            else:
+                best, high = replace(best, stopped=answer.verdict, message=answer.message), middle
+            report(best)
+        return best
+
+
+def _partial_text(answer: RadiusAnswer) -> str:
+    """What is said beside a proof: also that there might be a larger one; `ran_out_of_time`."""
+    if answer.stopped is not Verdict.TIMEOUT:
+        return answer.message
+    return "; ".join(
+        filter(None, (answer.message, "larger values were left open at its time limit"))
+    )
 
 
 class RadiusVerifier(Verifier):
@@ -305,6 +388,10 @@ class RadiusVerifier(Verifier):
         if instance.kind is not LinearRequirement:
             raise UnsupportedQuery(
                 f"verifier '{self.name}' measures no radius of {instance.kind.description}"
+            )
+        if instance.features is not None and instance.features.groups:
+            raise UnsupportedQuery(
+                f"verifier '{self.name}' measures no radius where categories change; ask queries"
             )
         started = time.perf_counter()
         if instance.holds:

@@ -120,4 +120,7 @@ def farthest(instance: Instance) -> float:
     """The largest distance of any valid input from the instance's."""
     low, high = instance.domain.box(instance.input.shape)
     centre = np.asarray(instance.input, np.float64)
-    return instance.norm.length(np.maximum(np.abs(high - centre), np.abs(centre - low)))
+    steps = np.maximum(np.abs(high - centre), np.abs(centre - low)).ravel()
+    if instance.features is not None:
+        steps = np.where(instance.features.scale > 0, instance.features.units(steps), 0.0)
+    return instance.norm.length(steps)

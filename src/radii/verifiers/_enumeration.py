@@ -122,6 +122,8 @@ class _ViolationSearch:
         self.case = case
         self.nearest: float | None = None
         self.optimum: float | None = None
+        region = case.specification.region
+        features = region.features if isinstance(region, Ball) else None
         self.exploration = Exploration(
             case.fusion,
             case.stages,
@@ -133,6 +135,7 @@ class _ViolationSearch:
             case.violations,
             case.specification.inputs,
             case.limits,
+            1.0 if features is None else features.scale,
         )
 
     def run(self) -> NextViolation:
@@ -156,7 +159,13 @@ class _ViolationSearch:
             if where.point is None:
                 continue
             if depth == 0.0 and self.optimum is None:
-                self.optimum = self.exploration.norm.length(where.point - self.exploration.centre)
+                self.optimum = self._distance(where.point)
             if self.case.try_input(where.point):
                 return True
         return False
+
+    def _distance(self, point: Float64) -> float:
+        region = self.case.specification.region
+        if isinstance(region, Ball):
+            return region.distance(point.reshape(region.shape))
+        return self.exploration.norm.length(point - self.exploration.centre)

@@ -2,7 +2,8 @@
 
 For any multipliers y >= 0, every x with matrix @ x <= bound satisfies
 |x - centre| >= y @ (matrix @ centre - bound) / |matrix.T @ y|, the latter in the dual norm. So a
-solver only proposes y. If the polyhedron is empty, good multipliers make the quotient huge.
+solver only proposes y. If the polyhedron is empty, good multipliers make the quotient huge. Where
+each feature has a scale, all of it is done in steps x = centre + scale * step.
 """
 
 from __future__ import annotations
@@ -51,30 +52,39 @@ class Nearest:
     point: Float64 | None
 
 
-def nearest(polyhedron: Polyhedron, centre: Float64, norm: Norm, limits: Limits) -> Nearest:
+def nearest(
+    polyhedron: Polyhedron,
+    centre: Float64,
+    norm: Norm,
+    limits: Limits,
+    scale: Float64 | float = 1.0,
+) -> Nearest:
     """How far the polyhedron is from the centre. The bound is huge if it is empty."""
     if polyhedron.contains(centre):
         return Nearest(0.0, centre)
-    lengths = np.linalg.norm(polyhedron.matrix, axis=1)
+    slopes, gaps = polyhedron.matrix * scale, polyhedron.bound - polyhedron.matrix @ centre
+    lengths = np.linalg.norm(slopes, axis=1)
     lengths = np.where(lengths > 0, lengths, 1.0)
-    matrix, bound = polyhedron.matrix / lengths[:, None], polyhedron.bound / lengths
     solve = _euclidean if norm is Norm.L2 else _linear
-    multipliers, point = solve(matrix, bound - matrix @ centre, norm, limits)
+    multipliers, point = solve(slopes / lengths[:, None], gaps / lengths, norm, limits)
     # The sign of a ray is the solver's choice; clipped to y >= 0, either sign gives a valid bound.
     proven = max(
-        _proven(polyhedron, centre, norm, sign * multipliers / lengths) for sign in (1.0, -1.0)
+        _proven(polyhedron, centre, norm, sign * multipliers / lengths, slopes)
+        for sign in (1.0, -1.0)
     )
-    return Nearest(proven, None if point is None else centre + point)
+    return Nearest(proven, None if point is None else centre + scale * point)
 
 
-def _proven(polyhedron: Polyhedron, centre: Float64, norm: Norm, multipliers: Float64) -> float:
+def _proven(
+    polyhedron: Polyhedron, centre: Float64, norm: Norm, multipliers: Float64, slopes: Float64
+) -> float:
     """The quotient above, with the rounding of this computation taken off."""
     y = np.where(np.isfinite(multipliers), np.maximum(multipliers, 0.0), 0.0)
     gain = y @ (polyhedron.matrix @ centre - polyhedron.bound)
     sizes = np.abs(polyhedron.matrix) @ np.abs(centre) + np.abs(polyhedron.bound)
     gain -= SUM_ROUNDING * float(y @ sizes)
-    length = np.linalg.norm(polyhedron.matrix.T @ y, _DUAL[norm])
-    length += SUM_ROUNDING * np.linalg.norm(np.abs(polyhedron.matrix).T @ y, _DUAL[norm])
+    length = np.linalg.norm(slopes.T @ y, _DUAL[norm])
+    length += SUM_ROUNDING * np.linalg.norm(np.abs(slopes).T @ y, _DUAL[norm])
     if not (0 < gain < np.inf and 0 <= length < np.inf):  # also where either is NaN
         return 0.0
     return float(gain / length * (1 - SUM_ROUNDING)) if length > 0 else np.inf
@@ -285,6 +295,7 @@ class Exploration:
     violations: Sequence[Halfspaces]
     cuts: Halfspaces | None
     limits: Limits
+    scale: Float64 | float = 1.0
     _plans: list[StagePlan] = field(init=False)
     _waiting: list[tuple[float, int, Nearest, _Region | RegionViolation]] = field(
         default_factory=list
@@ -318,7 +329,7 @@ class Exploration:
         """The nearest point of a found violation that is at least so deep."""
         bound = -depth - found.depths.offset
         deeper = found.region.cut(found.depths.matrix.toarray(), bound)
-        return nearest(deeper, self.centre, self.norm, self.limits)
+        return nearest(deeper, self.centre, self.norm, self.limits, self.scale)
 
     def _push(
         self, shape: Polyhedron, item: _Region | RegionViolation, parent: Nearest | None
@@ -331,7 +342,7 @@ class Exploration:
         ):
             where = parent
         else:
-            where = nearest(shape, self.centre, self.norm, self.limits)
+            where = nearest(shape, self.centre, self.norm, self.limits, self.scale)
             if parent is not None and parent.bound > where.bound:
                 where = Nearest(parent.bound, where.point)
         if where.bound <= self.reach:

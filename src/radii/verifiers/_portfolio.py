@@ -41,7 +41,10 @@ MEMBER_GRACE_SECONDS = 0.4
 
 
 class Portfolio(Verifier):
-    """Decides what any of its members decides."""
+    """Decides what any of its members decides.
+
+    Each proof keeps its own arithmetic; `arithmetic` is the weakest, in which all of them hold.
+    """
 
     name = "portfolio"
 
@@ -56,6 +59,7 @@ class Portfolio(Verifier):
         self.norms = frozenset().union(*(member.norms for member in members))
         self.kinds = frozenset().union(*(member.kinds for member in members))
         self.is_complete = any(member.is_complete for member in members)
+        self.arithmetic = min((each.arithmetic for each in members), key=lambda one: one.strength)
 
     @property
     def spec(self) -> str:

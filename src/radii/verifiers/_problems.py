@@ -33,6 +33,8 @@ class ProblemResult:
     """What was found. A `sat` has its witness; `message` says why an answer is missing.
 
     `arithmetic` is that in which `unsat` is proven: the weakest of its proofs, None without any.
+    `certificates` show them, one for each specification; None for one that only the verifier's word
+    stands for.
 
     `verification.inputs` are the witness's values, except where the file allows no float32 value
     at all (a feature fixed to 0.1): there it is the file's own value, which rounds to the one that
@@ -43,6 +45,7 @@ class ProblemResult:
     witness: Witness | None = None
     message: str = ""
     arithmetic: Arithmetic | None = None
+    certificates: tuple[bytes | None, ...] = ()
 
 
 def decide_problem(
@@ -72,6 +75,7 @@ class _ProblemSearch:
     timed_out: bool = False
     message: str = ""
     arithmetics: list[Arithmetic] = field(default_factory=list)
+    certificates: list[bytes | None] = field(default_factory=list)
 
     def attack(self, specifications: tuple[Specification, ...], seed: int) -> ProblemResult | None:
         """The first counterexample that attacks find, each with an equal part of the time left."""
@@ -105,7 +109,11 @@ class _ProblemSearch:
                 self.message = "a counterexample replays but misses the file's own constraints"
         if is_proven:
             weakest = min(self.arithmetics, key=lambda each: each.strength, default=None)
-            return ProblemResult(Verification(Outcome.UNSAT), arithmetic=weakest)
+            return ProblemResult(
+                Verification(Outcome.UNSAT),
+                arithmetic=weakest,
+                certificates=tuple(self.certificates),
+            )
         for specification in inner if self.problem.strict else ():
             _, result = self._verified(specification, verifier)
             if result:
@@ -129,6 +137,7 @@ class _ProblemSearch:
         self._note(answer.verdict)
         if answer.verdict is Verdict.ROBUST:
             self.arithmetics.append(answer.arithmetic or verifier.arithmetic)
+            self.certificates.append(answer.certificate)
         self.message = answer.message or self.message
         return answer.verdict, self._solved(specification, witness)
 

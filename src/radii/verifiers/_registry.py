@@ -44,11 +44,14 @@ def get(name: str, *, arithmetic: Arithmetic | None = None, **options: object) -
     if arithmetic is not None and has_option(name, "arithmetic"):
         options["arithmetic"] = arithmetic
     verifier = _make(name, options)
-    if arithmetic not in (None, verifier.arithmetic) and "arithmetic" not in options:
-        raise SpecificationError(
-            f"arithmetic '{arithmetic}': verifier '{name}' proves {verifier.arithmetic.scope} "
-            f"alone; give '{verifier.arithmetic}', or choose another verifier"
-        )
+    members = verifier.members if isinstance(verifier, Portfolio) else (verifier,)
+    for each in members if arithmetic not in (None, verifier.arithmetic) else ():
+        if each.arithmetic == verifier.arithmetic:
+            raise SpecificationError(
+                f"arithmetic '{arithmetic}': verifier '{each.spec}' proves "
+                f"{each.arithmetic.scope} alone; give '{each.arithmetic}', or choose "
+                "another verifier"
+            )
     return verifier
 
 
@@ -59,12 +62,16 @@ def verifier_names() -> tuple[str, ...]:
 
 
 def arithmetic_of(name: str, asked: Arithmetic | None = None) -> Arithmetic:
-    """What the verifier called `name` proves in, asked for `asked`: if it may choose, float."""
+    """What the verifier called `name` proves in, asked for `asked`: if it may choose, float.
+
+    For a portfolio that is the weakest arithmetic of its members.
+    """
     if asked is not None:
         return asked
-    if has_option(name, "arithmetic"):
-        return FLOAT
-    return Portfolio.arithmetic if _is_portfolio(name) else _kind_of(name).arithmetic
+    if _is_portfolio(name):
+        each = map(arithmetic_of, name.partition(":")[2].split(","))
+        return min(each, key=lambda one: one.strength)
+    return FLOAT if has_option(name, "arithmetic") else _kind_of(name).arithmetic
 
 
 def has_option(name: str, option: str) -> bool:
@@ -121,7 +128,26 @@ def check_device(name: str) -> None:
     except Exception:  # each back end raises its own kind when it is not there
         is_real = False
     if not is_real:
-        raise SpecificationError(f"device '{name}' is not one of {', '.join(_devices())} here")
+        here = f"device '{name}' is not one of {', '.join(_devices())} here"
+        raise SpecificationError(here + _what_is_missing(name.partition(":")[0]))
+
+
+def _what_is_missing(kind: str) -> str:
+    """Why a device of that kind is not there, and what would bring it; empty if unknown."""
+    import torch
+
+    if kind == "cuda" and torch.version.cuda is None and torch.version.hip is None:
+        return f": this torch {torch.__version__} is built without CUDA, so install one with it"
+    if kind == "cuda" and not torch.cuda.is_available():
+        return (
+            f": torch {torch.__version__} is built for CUDA {torch.version.cuda}, but finds no "
+            "NVIDIA GPU and driver (nvidia-smi lists them)"
+        )
+    if kind == "cuda":
+        return f": there are {torch.cuda.device_count()} GPUs, numbered from cuda:0"
+    if kind == "mps":
+        return ": mps is the GPU of a Mac with Apple silicon"
+    return ""
 
 
 def _devices() -> list[str]:

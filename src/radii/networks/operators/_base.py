@@ -47,6 +47,7 @@ class OperatorKind(Enum):
     AFFINE = auto()
     PIECEWISE_LINEAR = auto()
     SMOOTH = auto()
+    OPAQUE = auto()
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,10 @@ CONVOLVE = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 CONVOLVE_TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 """By the number of spatial axes."""
 
+FEW_TERMS = 2
+"""Results that add up no more weights than this are summed place by place, weight by weight: such
+convolutions select entries, and torch's own take every image for itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -98,8 +102,49 @@ class ConvolutionMap(LinearMap):
 
     def pulled(self, rows: Tensor) -> Tensor:
         images = rows.reshape(-1, *self.result[1:])
-        found = self._by_phases(images) if self._has_phases else self._transposed(images)
+        if self._weights is not None:
+            found = self._spread_out(images)
+        elif self._has_phases:
+            found = self._by_phases(images)
+        else:
+            found = self._transposed(images)
         return found.reshape(*rows.shape[:-1], self.inputs)
+
+    @cached_property
+    def _weights(self) -> list[tuple[int, tuple[int | slice, ...], float]] | None:
+        """Each weight that is not 0, behind its result and the arguments that it meets in a batch
+        of padded images; None where there are many."""
+        places = self.weight.nonzero()
+        if self.groups != 1 or len(places) > FEW_TERMS * len(self.weight):
+            return None
+        found = []
+        for result, argument, *spot in places.tolist():
+            value = float(self.weight[(result, argument, *spot)])
+            starts = [at * step for at, step in zip(spot, self.window.dilations, strict=True)]
+            rows = zip(starts, self.window.strides, self.result[2:], strict=True)
+            along = [slice(at, at + step * (n - 1) + 1, step) for at, step, n in rows]
+            found.append((result, (slice(None), argument, *along), value))
+        return found
+
+    def _spread_out(self, images: Tensor) -> Tensor:
+        """Coefficients on results go to the arguments, one weight after another."""
+        rows = zip(self.shape[2:], self.window.pads, strict=True)
+        sizes = [size + before + after for size, (before, after) in rows]
+        found = images.new_zeros(len(images), self.shape[1], *sizes)
+        for result, met, value in self._weights or ():
+            found[met].add_(images[:, result], alpha=value)
+        return self._cropped(found)
+
+    def _picked(self, images: Tensor) -> Tensor:
+        """Results as sums of few arguments each."""
+        padded = F.pad(images, self.window.innermost_first)
+        found = images.new_zeros(len(images), *self.result[1:])
+        for result, met, value in self._weights or ():
+            found[:, result].add_(padded[met], alpha=value)
+        return found
+
+    def _cropped(self, padded: Tensor) -> Tensor:
+        return F.pad(padded, [-side for side in self.window.innermost_first])
 
     def _transposed(self, images: Tensor) -> Tensor:
         window = self.window
@@ -116,9 +161,7 @@ class ConvolutionMap(LinearMap):
                 self.groups,
                 window.dilations,
             )
-        if not window.is_symmetric:
-            found = F.pad(found, [-side for side in window.innermost_first])
-        return found
+        return found if window.is_symmetric else self._cropped(found)
 
     @property
     def _has_phases(self) -> bool:
@@ -170,6 +213,8 @@ class ConvolutionMap(LinearMap):
         window, lead = self.window, points.shape[:-1]
         convolve = CONVOLVE[len(window.kernel)]
         images = points.reshape(-1, *self.shape[1:])
+        if self._weights is not None:
+            return self._picked(images).reshape(*lead, self.outputs)
         padding = [before if window.is_symmetric else 0 for before, _ in window.pads]
         if not window.is_symmetric:
             images = F.pad(images, window.innermost_first)

@@ -252,11 +252,12 @@ def slope_goal(
 
 
 def _within(encoding: Encoding, ball: Ball, columns: int) -> LinearConstraints:
-    """No input is farther from the ball's centre, in Linf, than the first column behind the
-    encoding's.
+    """No input is farther from the ball's centre, in Linf and its features' scales, than the first
+    column behind the encoding's.
     """
     centre = ball.center.ravel()
-    distance = unit_rows(np.full(len(centre), len(encoding.low)), columns)
+    scale = 1.0 if ball.features is None else ball.features.scale * (1 + SUM_ROUNDING)
+    distance = unit_rows(np.full(len(centre), len(encoding.low)), columns, scale)
     steps = encoding.inputs.shifted(-centre)
     minus = encoding.inputs.scaled(np.full(len(centre), -1.0), centre)
     within = stacked([minus.plus(distance), steps.plus(distance)], columns)

@@ -124,6 +124,8 @@ def _slope_radius(network: Network, instance: Instance) -> float:
             rows = rows + torch.from_numpy(polyhedron.offset)
             last = int(rows.argmax())
             (slope,) = torch.autograd.grad(rows[last], x, retain_graph=True)
+            if instance.features is not None:
+                slope = slope.ravel() * torch.from_numpy(instance.features.scale.copy())
             length = float(torch.linalg.vector_norm(slope, ord=_DUAL[instance.norm]))
             radii.append(float(rows[last].detach()) / length if length > 0 else math.inf)
     largest = farthest(instance)
@@ -176,7 +178,7 @@ class _Nearest:
         with torch.no_grad():
             outputs = self.case.network(torch.from_numpy(x.reshape(shape))).numpy()
         if polyhedron.depth(outputs)[0] <= allowance:
-            distance = self.ball.norm.length(x - self.ball.center.ravel())
+            distance = self.ball.distance(x.reshape(self.ball.shape))
             self.optimum = min(self.optimum, distance)
             self.case.try_input(x)
 

@@ -1,8 +1,4 @@
-"""Regions of inputs: norm balls clipped to a domain, and boxes.
-
-All arithmetic is float64. A ball is closed, and `contains` allows no tolerance: who wants a point
-inside a ball projects it there (`project` guarantees `contains`).
-"""
+"""How distances are measured, which inputs are valid, and boxes of them."""
 
 from __future__ import annotations
 
@@ -16,9 +12,6 @@ import numpy.typing as npt
 from radii.errors import SpecificationError
 
 Float64 = npt.NDArray[np.float64]
-
-FIRST_SHRINK = 2.0**-24
-"""Half a unit in the last place of float32: the least that rounding to it can need."""
 
 
 class Norm(StrEnum):
@@ -133,7 +126,7 @@ class Box:
         self, point: npt.ArrayLike, dtype: npt.DTypeLike = np.float64
     ) -> npt.NDArray[np.floating]:
         """The nearest point of the box whose values are exact in `dtype`."""
-        return _clip_exact(
+        return clipped_exactly(
             np.asarray(point, dtype=np.float64), self.low, self.high, np.dtype(dtype)
         )
 
@@ -142,86 +135,7 @@ class Box:
         return rng.uniform(self.low, self.high, size=(count, *self.shape))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ball:
-    """All inputs within `eps` of `center` in `norm` that also lie in `domain`."""
-
-    center: Float64
-    eps: float
-    norm: Norm
-    domain: Domain
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "center", np.asarray(self.center, dtype=np.float64))
-        if not (np.isfinite(self.eps) and self.eps >= 0):
-            raise SpecificationError(f"eps {self.eps} must be a finite number >= 0")
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.center.shape
-
-    def distance(self, point: npt.ArrayLike) -> float:
-        """How far `point` is from the centre, in the ball's norm."""
-        return self.norm.length(np.asarray(point, dtype=np.float64) - self.center)
-
-    def contains(self, point: npt.ArrayLike) -> bool:
-        x = np.asarray(point, dtype=np.float64)
-        low, high = self.domain.box(self.shape)
-        return bool(np.all(x >= low) and np.all(x <= high) and self.distance(x) <= self.eps)
-
-    def box(self) -> tuple[Float64, Float64]:
-        """The smallest box around the ball, clipped to the domain.
-
-        Rounded outward by one unit in the last place, so that no point of the ball is outside.
-        """
-        low, high = self.domain.box(self.shape)
-        below = np.nextafter(self.center - self.eps, -np.inf)
-        above = np.nextafter(self.center + self.eps, np.inf)
-        return np.maximum(low, below), np.minimum(high, above)
-
-    def project(
-        self, point: npt.ArrayLike, dtype: npt.DTypeLike = np.float64
-    ) -> npt.NDArray[np.floating]:
-        """A point of the ball near `point` whose values are exact in `dtype`.
-
-        Shrinks towards the centre (not always the Euclidean projection: for L1 and L2 this keeps
-        the direction). The result is `contain`ed, provided that the centre is exact in `dtype`.
-        """
-        kind = np.dtype(dtype)
-        low, high = self.domain.box(self.shape)
-        x = np.clip(np.asarray(point, dtype=np.float64), low, high)
-        if self.norm is Norm.LINF:
-            x = np.clip(x, self.center - self.eps, self.center + self.eps)
-        length = self.distance(x)
-        if length > self.eps:
-            x = self.center + (x - self.center) * (self.eps / length)
-        shrink = 0.0  # what rounding needs; doubled until it does, at most back to the centre
-        while True:
-            inside = _clip_exact(self.center + (x - self.center) * (1 - shrink), low, high, kind)
-            if shrink == 1.0 or self.distance(inside) <= self.eps:
-                return inside
-            shrink = min(1.0, max(FIRST_SHRINK, 2 * shrink))
-
-    def sample(self, rng: np.random.Generator, count: int) -> Float64:
-        """`count` points of the ball: uniform in it before clipping to the domain."""
-        size = (count, self.center.size)
-        match self.norm:
-            case Norm.LINF:
-                steps = rng.uniform(-1.0, 1.0, size)
-            case Norm.L2:
-                steps = rng.standard_normal(size)
-                steps /= np.linalg.norm(steps, axis=1, keepdims=True)
-                steps *= rng.uniform(size=(count, 1)) ** (1.0 / self.center.size)
-            case Norm.L1:
-                magnitudes = rng.exponential(size=(count, self.center.size + 1))
-                magnitudes /= magnitudes.sum(axis=1, keepdims=True)
-                steps = magnitudes[:, :-1] * rng.choice([-1.0, 1.0], size)
-        points = self.center + self.eps * steps.reshape(count, *self.shape)
-        low, high = self.domain.box(self.shape)
-        return np.clip(points, low, high)
-
-
-def _clip_exact(
+def clipped_exactly(
     x: Float64, low: Float64, high: Float64, dtype: np.dtype[Any]
 ) -> npt.NDArray[np.floating]:
     """Clip to [low, high] after rounding to `dtype`: a bound not exact in `dtype` rounds inward."""

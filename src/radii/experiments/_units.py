@@ -1,0 +1,54 @@
+"""Do data, domain and network speak of the same units? What looks wrong, before any work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from radii.experiments._plan import Plan
+from radii.networks import Network
+from radii.queries import Instance
+
+SMALL_PART = 0.05
+"""Inputs that spread over less of the domain than this are probably in other units: pixels that
+were divided by 255 twice fill 0.004 of it."""
+
+FEWEST_INPUTS = 10
+"""From so many inputs on, an accuracy near that of chance means something."""
+
+
+def unit_warnings(plan: Plan) -> Iterator[str]:
+    """A sentence for everything about units and normalisation that is probably a mistake."""
+    for network in plan.networks:
+        own = [each for each in plan.instances if each.network == network.fingerprint]
+        distinct = list({each.index: each for each in own}.values())
+        yield from _spread_warning(plan.data, network, distinct)
+        yield from _chance_warning(network, distinct)
+
+
+def _spread_warning(data: str, network: Network, instances: list[Instance]) -> Iterator[str]:
+    low, high = float(np.min(network.domain.low)), float(np.max(network.domain.high))
+    least = min(float(each.input.min()) for each in instances)
+    most = max(float(each.input.max()) for each in instances)
+    if not math.isfinite(high - low) or high <= low:
+        return
+    part = (most - least) / (high - low)
+    if 0 < part < SMALL_PART:
+        yield (
+            f"{data}: values from {least:.3g} to {most:.3g} fill {100 * part:.2g} % of the domain "
+            f"{low:g}:{high:g}; are they scaled twice, or is the domain in other units?"
+        )
+
+
+def _chance_warning(network: Network, instances: list[Instance]) -> Iterator[str]:
+    count, right = len(instances), sum(each.correct for each in instances)
+    chance = 1 / max(2, network.output_size)
+    usual = chance + math.sqrt(chance * (1 - chance) / count)  # one standard deviation above
+    if count >= FEWEST_INPUTS and right <= count * usual:
+        yield (
+            f"{network.name}: {right} of {count} inputs are classified correctly, about as many as "
+            f"by chance among {network.output_size} classes; are scale, order of axes and "
+            "normalisation (--mean, --std) as it was trained? radii init tries the usual ones"
+        )

@@ -1,0 +1,132 @@
+"""The Python face: settings that editors and type checkers know, and where the work is done."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import radii
+from conftest import work_in_this_process, write_linear, write_points
+from radii.api import SettingValues
+from radii.errors import ExperimentError
+from radii.experiments import Settings, options_of
+from radii.verifiers import Milp
+
+ROOT = Path(__file__).parents[1]
+
+
+KEYWORDS = {name: kind.__forward_arg__ for name, kind in SettingValues.__annotations__.items()}
+"""The settings that type checkers know, and what each takes, as it is written."""
+
+
+def test_every_setting_is_a_keyword_and_no_other() -> None:
+    assert KEYWORDS.keys() == options_of(Settings).keys()
+
+
+@pytest.mark.parametrize("name", ["norm", "device"])
+def test_keywords_have_the_values_that_shells_complete(name: str) -> None:
+    literal = re.search(r"Literal\[(.*?)\]", KEYWORDS[name])
+    assert literal is not None
+    assert ast.literal_eval(literal[1]) == options_of(Settings)[name].values
+
+
+def test_notebooks_see_every_setting_with_its_default() -> None:
+    parameters = inspect.signature(radii.robustness_distribution).parameters
+    assert {*options_of(Settings), "jobs", "progress", "out", "domain"} <= parameters.keys()
+    assert parameters["timeout"].default == 60.0
+    assert "settings" not in parameters
+
+
+def test_a_misspelt_setting_is_told_what_was_meant() -> None:
+    options: dict[str, Any] = {"timout": 3}
+    with pytest.raises(ExperimentError, match=r"option 'timout' .*did you mean 'timeout'\?"):
+        radii.robustness_distribution("net.onnx", "digits:test[0:1]", **options)
+
+
+SCRIPT = """
+import radii
+def measure(name: str) -> None:
+    radii.robustness_distribution(name, name, timeout=3, norm="l2", verifier="milp", grid="mnist")
+    radii.robustness_distribution(name, name, timout=3)
+    radii.robustness_distribution(name, name, timeout=[3])
+    radii.robustness_distribution(name, name, norm="l7")
+    radii.robustness_distribution(name, name).counterexample("3")
+"""
+
+
+def test_type_checkers_know_the_settings(tmp_path: Path) -> None:
+    mypy = pytest.importorskip("mypy.api", reason="mypy is not installed")
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    # The settings and the cache of `make check`: with others, mypy would read all of torch anew.
+    flags = [f"--config-file={ROOT / 'pyproject.toml'}", f"--cache-dir={ROOT / '.mypy_cache'}"]
+    said, _, code = mypy.run([*flags, str(script)])
+    errors = [line for line in said.splitlines() if ": error:" in line]
+    assert code == 1, said
+    assert [int(line.split(":")[1]) for line in errors] == [5, 6, 7, 8], said
+    assert 'Unexpected keyword argument "timout"' in errors[0]
+    assert 'Argument "timeout"' in errors[1]
+
+
+def test_a_script_needs_no_main_guard(tmp_path: Path) -> None:
+    """Workers are processes of their own, which do not run the script again."""
+    write_linear(tmp_path)
+    write_points(tmp_path)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import radii\n"
+        "print('once')\n"
+        "found = radii.robustness_distribution(\n"
+        "    'linear.onnx', 'points.npz', domain=(0, 1), grid='0.05:0.4:0.05', jobs=2)\n"
+        "print(found.lower.tolist())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script.name], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    first, second = done.stdout.splitlines()
+    assert first == "once"
+    assert np.allclose(eval(second), [0.05, 0.2, 0, 0])
+
+
+def test_the_default_is_that_of_the_command_line(
+    linear_file: Path, points_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Own(Milp):
+        name = "own"
+
+    asked: list[int] = []
+
+    def run(self: Any, store: Any, *, jobs: int, observer: Any) -> None:
+        asked.append(jobs)
+        raise ExperimentError("enough")
+
+    monkeypatch.setattr("radii.experiments.Plan.default_jobs", lambda _: 5)
+    monkeypatch.setattr("radii.experiments.Plan.run", run)
+    choices: list[dict[str, Any]] = [{}, {"verifier": Own()}, {"jobs": 1, "verifier": Own()}]
+    for chosen in choices:
+        with pytest.raises(ExperimentError, match="enough"):
+            radii.robustness_distribution(linear_file, str(points_file), domain=(0, 1), **chosen)
+    assert asked == [5, 0, 1]  # a class of a function cannot be sent to a worker
+
+
+def test_tensors_in_and_out(linear_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    work_in_this_process(monkeypatch)
+    inputs = torch.tensor([[0.5, 0.3], [0.25, 0.75]], requires_grad=True)
+    found = radii.robustness_distribution(
+        linear_file, (inputs, torch.tensor([0, 1])), domain=(0, 1), grid="0.05:0.4:0.05"
+    )
+    given, broken = found.counterexample(1).torch()
+    assert torch.equal(given, inputs[1])
+    assert broken[0] >= broken[1]
+    assert (broken - given).abs().max().item() == pytest.approx(found.upper[1], abs=1e-6)
