@@ -1,8 +1,14 @@
-# Every target sets up .venv by itself; nothing else is needed but Python 3.11, pip and make.
+# Every target sets up .venv by itself, with what it needs; nothing else is needed but Python 3.11,
+# pip and make.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Two steps: what radii itself needs, which is all of the demo; then what tests and checks need.
+RUNS := $(VENV)/.runs
 READY := $(VENV)/.ready
+EXTRAS := docs,exact,foolbox,gurobi,marabou,parquet,ray,smt,tensorboard,train
+TOOLS := build hypothesis ipykernel keras mypy nbclient playwright pytest pytest-xdist ruff 'setuptools>=77' skl2onnx types-psutil
+TORCH := $(VENV)/lib/python*/site-packages/torch
 # One more than two cores: some tests wait for processes to end.
 JOBS ?= 3
 # What is imported is compiled then; compiling all of every package takes longer than the rest.
@@ -20,22 +26,26 @@ help:
 	@echo "make bench     the benchmarks; ratios measured in one run"
 	@echo "make package   an sdist, and the wheel built from it, in dist/"
 
-$(READY): pyproject.toml constraints.txt
+$(RUNS): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install $(PIP_FLAGS) torch==2.13.0
-	$(BIN)/python -m pip install $(PIP_FLAGS) \
-		-e '.[docs,foolbox,gurobi,marabou,ray,smt,tensorboard,train]' build hypothesis ipykernel keras mypy nbclient playwright pytest pytest-xdist ruff 'setuptools>=77' skl2onnx types-psutil
+	$(BIN)/python -m pip install $(PIP_FLAGS) -e .
+	rm -rf $(TORCH)/test $(TORCH)/bin/*[tT]est* $(TORCH)/include  # 190 MB of tests and C++ headers
 	$(BIN)/python -c "import onnxruntime, radii.api"  # leaves bytecode of what every run imports
 	touch $@
 
-demo: $(READY)
+$(READY): $(RUNS)
+	$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[$(EXTRAS)]' $(TOOLS)
+	touch $@
+
+demo: $(RUNS)
 	$(BIN)/radii demo
 
 test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
 
 test-all: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=long
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -1,7 +1,8 @@
 """Pages of the documentation site that are made, not written: a hook of mkdocs (see mkdocs.yml).
 
-CONTRIBUTING, CHANGELOG, the examples, the help of every command, and the notebooks with the
-outputs that are stored in them. Links between these files are turned into links between pages.
+CONTRIBUTING, CHANGELOG, the examples, the help of every command, the notebooks with the outputs
+that are stored in them, and a page for each section of the Python reference. Links between these
+files are turned into links between pages.
 """
 
 from __future__ import annotations
@@ -27,6 +28,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page, content=linked_as_pages(text)))
     files.append(File.generated(config, "examples.md", content=examples_page()))
     files.append(File.generated(config, "commands.md", content=commands_page()))
+    for name, text in api_pages():
+        if (whole := files.get_file_from_path(name)) is not None:
+            files.remove(whole)
+        files.append(File.generated(config, name, content=linked_as_pages(text)))
     for notebook in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         for name, content in notebook_files(notebook):
             files.append(File.generated(config, f"notebooks/{name}", content=content))
@@ -70,6 +75,21 @@ def commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Ar
                 yield from commands(below)
 
 
+def api_pages() -> Iterator[tuple[str, str]]:
+    """The sections of `docs/api.md` as pages of their own, and a list of them in its place."""
+    start, *sections = re.split(r"^## ", (ROOT / "docs" / "api.md").read_text(), flags=re.MULTILINE)
+    start = re.sub(r"\(#([\w-]+)\)", r"(api/\1.md)", start)
+    entries = []
+    for section in sections:
+        title, _, text = section.partition("\n")
+        page = f"api/{title.lower().replace(' ', '-')}.md"
+        names = re.findall(r"^::: .*\.(\w+)$", text, flags=re.MULTILINE)
+        entries.append(f"- [{title}]({page}): {', '.join(f'`{name}`' for name in names)}")
+        below = re.sub(r"\]\((?=[a-z])", "](../", text)
+        yield page, f"# {title}\n{below}"
+    yield "api.md", start + "\n".join(entries) + "\n"
+
+
 def notebook_files(path: Path) -> Iterator[tuple[str, str | bytes]]:
     """The notebook as a page, and its pictures as files beside it."""
     cells: list[dict[str, Any]] = json.loads(path.read_text())["cells"]
@@ -86,6 +106,8 @@ def notebook_files(path: Path) -> Iterator[tuple[str, str | bytes]]:
                 name = f"{path.stem}-{len(parts)}.png"
                 yield name, base64.b64decode(data["image/png"])
                 parts.append(f"![Figure drawn by the cell above]({name})")
+            elif "text/html" in data:
+                parts.append("".join(data["text/html"]))
             elif text := "".join(output.get("text", data.get("text/plain", ""))):
                 parts.append(f"```text\n{text.rstrip()}\n```")
     parts.append(f"The notebook itself is `docs/notebooks/{path.name}`; a test runs it.")
