@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 
 from radii.errors import ExperimentError, StoreError
+from radii.training.papers._claims import claims_lines, read_claims
 from radii.training.papers._page import page_lines, write_pages
 from radii.training.papers._running import run_paper
 from radii.training.papers._steps import (
+    ClaimVerdict,
     PaperStep,
     PaperStudy,
     Paragraph,
     Part,
+    StudyClaim,
     StudyFigure,
     StudyScale,
     StudySection,
@@ -206,3 +209,33 @@ def test_what_is_refused(data: Path) -> None:
     (out / "steps" / "one.json").write_text("{")
     with pytest.raises(StoreError, match=r"one\.json: cannot be read"):
         run_paper(study([]), out, settings(data=data))
+
+
+def test_claims_stand_at_the_top_of_a_page_and_across_papers(tmp_path: Path) -> None:
+    claim = StudyClaim("Deep is robust", "Section 2", ClaimVerdict.REFUTED, "3 of 4 are not")
+
+    def make(source: str, settings: StudySettings) -> Sequence[Part]:
+        return (Paragraph("Text."), claim)
+
+    study = PaperStudy(
+        name="distributions",
+        title="T",
+        paper="P",
+        introduction=(),
+        read=lambda data: "",
+        files=lambda source: (),
+        sections=(StudySection("S", (PaperStep("one", "One", make),)),),
+    )
+    settings = StudySettings(StudyScale.SMALL, None, tmp_path, 1, Silent())
+    for _ in range(2):  # the second time from what is kept
+        records = run_paper(study, tmp_path / "study", settings)
+        lines = page_lines(study, records, StudyScale.SMALL, "figures")
+        assert lines.index("## What holds") < lines.index("## S")
+        assert "| Deep is robust | Section 2 | refuted | 3 of 4 are not |" in lines
+    across = claims_lines(read_claims([tmp_path / "study"]))
+    assert "1 claims: 0 confirmed, 1 refuted, 0 depends, 0 open." in across
+    assert across[-1].endswith("| 3 of 4 are not | `radii study distributions --only one` |")
+    with pytest.raises(ExperimentError, match="twice"):
+        read_claims([tmp_path / "study"] * 2)
+    with pytest.raises(StoreError, match="no study"):
+        read_claims([tmp_path])

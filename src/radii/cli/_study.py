@@ -31,6 +31,7 @@ DESCRIPTION = (
 EPILOG = """examples:
   radii study distributions --data jair --out distributions
   radii study distributions --data jair --out distributions --only table-5,figure-2
+  radii study claims distributions --page holds.md       each claim, and what was found of it
   radii study tradeoff --data digits:train[0:300] --test digits:test --eps 0.05 --samples 20 \\
       --proof-inputs 5 --grid "deterministic width=8,16 activation=relu,tanh epochs=3" \\
       --grid "pruned width=16 strength=0.5 epochs=2" --out small
@@ -70,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (title, _) in _papers().items():
         _add_paper(commands, name, title)
+    _add_claims(commands)
     _add_tradeoff(commands)
     show = commands.add_parser(
         "show",
@@ -89,6 +91,30 @@ def _papers() -> dict[str, tuple[str, str]]:
     from radii.training import PAPERS
 
     return PAPERS
+
+
+def _add_claims(commands: Any) -> None:
+    claims = commands.add_parser(
+        "claims",
+        help="what holds of the papers' claims, from their studies",
+        description="Every claim of the papers, and what their studies found of it.",
+        epilog=EPILOG,
+    )
+    claims.add_argument("studies", nargs="+", type=Path, metavar="DIR", help="of radii study PAPER")
+    claims.add_argument("--page", type=Path, metavar="FILE.md", help="write the page here")
+    claims.set_defaults(run=_claims)
+
+
+def _claims(args: argparse.Namespace) -> int:
+    from radii.training import claims_lines, read_claims, write_claims
+
+    papers = read_claims(args.studies)
+    if args.page is None:
+        say("\n".join(claims_lines(papers)))
+    else:
+        write_claims(papers, args.page)
+        say(f"{sum(len(each.claims) for each in papers)} claims: {args.page}")
+    return 0
 
 
 def _add_paper(commands: Any, name: str, title: str) -> None:

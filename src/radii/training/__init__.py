@@ -48,12 +48,14 @@ _HOMES = {
     "effects": "studies._results",
     "expand": "studies._description",
     "measure_of": "studies._results",
+    "claims_lines": "papers._claims",
     "paper_agreement": "papers._page",
     "paper_study": "papers._registry",
     "parse_regime": "_regime",
     "preset_names": "studies._description",
     "preset_tables": "studies._description",
     "prune": "_pruning",
+    "read_claims": "papers._claims",
     "read_members": "studies._results",
     "read_rounds": "cycle._cycle",
     "read_tables": "studies._description",
@@ -65,6 +67,7 @@ _HOMES = {
     "train_bayesian": "_bayesian",
     "tune": "_tuning",
     "write_csv": "studies._results",
+    "write_claims": "papers._claims",
     "write_pages": "papers._page",
 }
 
@@ -105,6 +108,7 @@ __all__ = [
     "TuningResult",
     "Value",
     "architecture",
+    "claims_lines",
     "correlate",
     "correlations",
     "effects",
@@ -116,6 +120,7 @@ __all__ = [
     "preset_names",
     "preset_tables",
     "prune",
+    "read_claims",
     "read_members",
     "read_rounds",
     "read_tables",
@@ -126,6 +131,7 @@ __all__ = [
     "train",
     "train_bayesian",
     "tune",
+    "write_claims",
     "write_csv",
     "write_pages",
 ]
@@ -145,6 +151,7 @@ if TYPE_CHECKING:
     from radii.training.cycle._cycle import CycleObserver, read_rounds, run_cycle
     from radii.training.cycle._description import Cycle
     from radii.training.cycle._rounds import Round
+    from radii.training.papers._claims import claims_lines, read_claims, write_claims
     from radii.training.papers._page import paper_agreement, write_pages
     from radii.training.papers._registry import PAPERS, paper_study
     from radii.training.papers._running import run_paper

@@ -10,7 +10,14 @@ from typing import Any, TypeGuard
 
 from radii.errors import StoreError
 from radii.training.papers._running import FIGURES, StepRecord, write_whole
-from radii.training.papers._steps import PaperStudy, Paragraph, Part, StudyFigure, StudyScale
+from radii.training.papers._steps import (
+    PaperStudy,
+    Paragraph,
+    Part,
+    StudyClaim,
+    StudyFigure,
+    StudyScale,
+)
 from radii.training.papers._tables import StudyTable
 
 CELLS = "Numbers are ours, the paper's in parentheses, with the difference where it is one."
@@ -61,6 +68,9 @@ def page_lines(
     findings = [part for record in records for part in record.parts if _is_finding(part)]
     if findings:
         lines += ["The short version:", "", *(f"- {part.text}" for part in findings), ""]
+    claims = [part for record in records for part in record.parts if isinstance(part, StudyClaim)]
+    if claims:
+        lines += ["## What holds", "", *claims_table("claims", claims).markdown(), ""]
     for section in study.sections:
         lines += [f"## {section.heading}", ""]
         for step in section.steps:
@@ -69,9 +79,20 @@ def page_lines(
                 lines += ["Not made yet.", ""]
                 continue
             for part in by_name[step.name].parts:
-                if not _is_finding(part):
+                if not _is_finding(part) and not isinstance(part, StudyClaim):
                     lines += [*_part_lines(part, figures), ""]
     return lines[:-1]
+
+
+def claims_table(name: str, claims: Sequence[StudyClaim], *, by: Sequence[str] = ()) -> StudyTable:
+    """A row for each claim; `by` are the commands that found it, where they are to be shown."""
+    columns = ("the paper says", "where", "radii finds", "because", *(["by"] if by else []))
+    rows = [(each.claim, each.place, each.verdict.value, each.found) for each in claims]
+    if by:
+        return StudyTable(
+            name, "", columns, tuple((*row, text) for row, text in zip(rows, by, strict=True))
+        )
+    return StudyTable(name, "", columns, tuple(rows))
 
 
 def _is_finding(part: Part) -> TypeGuard[Paragraph]:

@@ -20,10 +20,12 @@ from radii import __version__
 from radii.errors import ExperimentError, StoreError
 from radii.plots import save_figure
 from radii.training.papers._steps import (
+    ClaimVerdict,
     PaperStep,
     PaperStudy,
     Paragraph,
     Part,
+    StudyClaim,
     StudyFigure,
     StudySettings,
     digest_of,
@@ -149,12 +151,25 @@ def write_whole(path: Path, text: str) -> None:
         raise StoreError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
-def _read(out: Path, name: str, key: dict[str, str]) -> StepRecord | None:
-    """What is kept of a step; None if nothing is, or it is of other files or another scale."""
+def read_kept(out: Path) -> tuple[str, str, list[StepRecord]]:
+    """The paper of a study's folder, the scale, and all that is kept, whatever it was made from."""
+    try:
+        paper = str(json.loads((out / STUDY_FILE_OF_PAPER).read_text())["paper"])
+        steps = sorted((out / STEPS).glob("*.json"))
+        keys = [json.loads(path.read_text(encoding="utf-8"))["key"] for path in steps]
+        scales = sorted({str(key["scale"]) for key in keys})
+    except (OSError, ValueError, KeyError, TypeError):
+        raise StoreError(f"{out}: no study of a paper is here; make one with radii study") from None
+    kept = [_read(out, path.stem, None) for path in steps]
+    return paper, ", ".join(scales), [record for record in kept if record is not None]
+
+
+def _read(out: Path, name: str, key: dict[str, str] | None) -> StepRecord | None:
+    """What is kept of a step; None if nothing is, or it is not of `key`: other files or scale."""
     path = out / STEPS / f"{name}.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        if record["key"] != key:
+        if key is not None and record["key"] != key:
             return None
         parts = tuple(_part_from(part) for part in record["parts"])
         times = float(record["seconds"]), float(record["cpu_seconds"])
@@ -170,6 +185,8 @@ def _part_record(part: Part) -> dict[str, Any]:
         return {"table": part.record()}
     if isinstance(part, StudyFigure):
         return {"figure": {"name": part.name, "title": part.title}}
+    if isinstance(part, StudyClaim):
+        return {"claim": dataclasses.asdict(part)}
     return {"text": part.text, "is_finding": part.is_finding}
 
 
@@ -178,4 +195,8 @@ def _part_from(record: dict[str, Any]) -> Part:
         return StudyTable.from_record(record["table"])
     if "figure" in record:
         return StudyFigure(record["figure"]["name"], record["figure"]["title"])
+    if "claim" in record:
+        claim = record["claim"]
+        verdict = ClaimVerdict(claim["verdict"])
+        return StudyClaim(claim["claim"], claim["place"], verdict, claim["found"])
     return Paragraph(record["text"], record["is_finding"])
