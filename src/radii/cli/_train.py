@@ -54,6 +54,7 @@ _TRAINING_SETTINGS = (
     "rate_factor",
     "momentum",
     "weight_decay",
+    "class_weights",
     "seed",
 )
 
@@ -82,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         mean="normalisation inside the network",
         std="normalisation inside the network",
     )
-    OUT.add_to(what, required=True, help="where it is kept")
+    OUT.add_to(what, required=True, help="where the network and its card go")
     how = parser.add_argument_group("how to train")
     how.add_argument("--epochs", type=int, metavar="N", help="passes over the data (10)")
     how.add_argument("--batch", type=int, metavar="N", help="images per step (128)")
@@ -92,19 +93,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rate-step", type=int, metavar="N", help="epochs after which the rate falls (never)"
     )
     how.add_argument(
-        "--rate-factor", type=float, metavar="F", help="what it is multiplied by then (0.1)"
+        "--rate-factor", type=float, metavar="F", help="factor by which the rate then falls (0.1)"
     )
-    how.add_argument("--momentum", type=float, metavar="M", help="of sgd (0.9)")
+    how.add_argument("--momentum", type=float, metavar="M", help="momentum of sgd (0.9)")
     how.add_argument("--weight-decay", type=float, metavar="W", help="L2 penalty (0)")
+    how.add_argument(
+        "--class-weights",
+        metavar="WEIGHTS",
+        help="weights of classes in the loss: 3=2,8=1.5, or balanced-robustness (all 1)",
+    )
     EPS.add_to(
         how,
         metavar="EPS",
         help="radius of the robust accuracy shown (the regime's; 0.1 for grey, 8/255 for colour)",
     )
-    how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+    how.add_argument("--seed", type=int, metavar="N", help="seed of everything random (0)")
     how.add_argument("--device", metavar="NAME", help="where it is trained: cpu, cuda, mps (cpu)")
     how.add_argument(
-        "--threads", type=int, default=1, metavar="N", help="of torch; others round otherwise (1)"
+        "--threads",
+        type=int,
+        default=1,
+        metavar="N",
+        help="threads of torch (1); another number rounds differently",
     )
     search = parser.add_argument_group("how to find the settings")
     search.add_argument(
@@ -122,8 +132,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     pruning.add_argument(
         "--prune", type=float, metavar="S", help="remove this share of the weights, such as 0.9"
     )
-    pruning.add_argument("--rounds", type=int, metavar="N", help="each trained again (1)")
-    pruning.add_argument("--rewind", action="store_true", help="each round from the first weights")
+    pruning.add_argument(
+        "--rounds", type=int, metavar="N", help="rounds of pruning, each followed by training (1)"
+    )
+    pruning.add_argument(
+        "--rewind", action="store_true", help="begin each round from the first weights"
+    )
     _add_bayesian_flags(parser)
     parser.add_argument("--json", action="store_true", help="print the card as JSON")
 
@@ -137,9 +151,15 @@ def _add_bayesian_flags(parser: argparse.ArgumentParser) -> None:
     for name, kind in _BAYESIAN_NUMBERS.items():
         metavar = "N" if kind is int else "S"
         group.add_argument(f"--{name}", type=kind, metavar=metavar, help=_HELP[name])
-    group.add_argument("--prior", type=float, metavar="P", help="width of what units receive (3)")
     group.add_argument(
-        "--members", type=int, default=20, metavar="N", help="of the prediction's mean (20)"
+        "--prior", type=float, metavar="P", help="width of the prior on what units receive (3)"
+    )
+    group.add_argument(
+        "--members",
+        type=int,
+        default=20,
+        metavar="N",
+        help="sampled networks that a prediction averages (20)",
     )
 
 
@@ -279,7 +299,7 @@ def _train_bayesian(args: argparse.Namespace, data: Dataset, test: Dataset | Non
     from radii.cli._progress import ProgressBar
     from radii.training import Hamiltonian, train_bayesian
 
-    for name in (*_UNUSED, "weight_decay", "mean", "std", "eps", "prune", "tune"):
+    for name in (*_UNUSED, "weight_decay", "class_weights", "mean", "std", "eps", "prune", "tune"):
         if getattr(args, name) is not None:
             flag = name.replace("_", "-")
             raise TrainingError(f"--{flag} has no meaning with --bayesian, which minimises nothing")

@@ -17,7 +17,6 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import Tensor, fx, nn
 from torch.nn import functional as F
-from torch.nn.functional import cross_entropy
 
 from radii.bounds import hinges_of
 from radii.errors import NetworkError, SpecificationError
@@ -336,12 +335,13 @@ class CertifiedTraining(Regime):
     def loss(self, step: Step) -> Tensor:
         grown = Ramp(self.warmup, self.ramp)(step.progress)
         if grown == 0:
-            return cross_entropy(step.module(step.images), step.labels)
+            return step.cross_entropy(step.module(step.images), step.labels)
         box = step.box(grown * self.eps)
         enclosure = _bounds(step.module, step.images).enclosed(step.images, *box)
         share = 1 - grown * (1 - self.kappa)
-        worst = cross_entropy(-self.margins(enclosure, step.labels, grown), step.labels)
-        return share * cross_entropy(enclosure.outputs.value, step.labels) + (1 - share) * worst
+        worst = step.cross_entropy(-self.margins(enclosure, step.labels, grown), step.labels)
+        plain = step.cross_entropy(enclosure.outputs.value, step.labels)
+        return share * plain + (1 - share) * worst
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +353,7 @@ class IntervalTraining(CertifiedTraining):
     warmup: float = 0.1
     ramp: float = 0.6
     name: ClassVar[str] = "ibp"
+    weighs_classes: ClassVar[bool] = True
 
     def margins(self, enclosure: Enclosure, labels: Tensor, grown: float) -> Tensor:
         return enclosure.interval_margins(labels)
@@ -372,6 +373,7 @@ class CrownIntervalTraining(CertifiedTraining):
     warmup: float = 0.1
     ramp: float = 0.6
     name: ClassVar[str] = "crown-ibp"
+    weighs_classes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         CertifiedTraining.__post_init__(self)  # `super()` fails in a dataclass with slots

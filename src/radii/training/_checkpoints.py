@@ -37,13 +37,17 @@ class Epoch:
 
 @dataclass(slots=True)
 class TrainingState:
-    """Where a run stands: whole epochs, batches of the next one and the sum of their losses."""
+    """Where a run stands: whole epochs, batches of the next one and the sum of their losses.
+
+    `weights` are the classes' in the next epoch's loss; none where all count alike.
+    """
 
     epoch: int = 0
     batches: int = 0
     loss: float = 0.0
     seconds: float = 0.0
     history: list[Epoch] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
 
 
 class Checkpoint:

@@ -13,6 +13,7 @@ from torch.nn.functional import cross_entropy
 
 from radii.errors import TrainingError
 from radii.training._checkpoints import Checkpoint, Epoch, TrainingState
+from radii.training._class_weights import ClassWeights
 from radii.training._regime import Regime, Step, ascend, evaluating, uniform
 from radii.training._settings import OPTIMIZERS, Optimizer, TrainingSettings
 
@@ -42,6 +43,11 @@ class Holdout:
         An upper bound of the robust accuracy: what PGD misses, a better attack may find. torch's
         generator is left as it was.
         """
+        broken = self.broken(module, eps=eps, count=count, steps=steps, seed=seed)
+        return 1.0 - float(broken.double().mean())
+
+    def broken(self, module: nn.Module, *, eps: float, count: int, steps: int, seed: int) -> Tensor:
+        """Which of the first `count` images are wrong as they stand, or PGD breaks."""
         broken = torch.zeros(min(count, len(self)), dtype=torch.bool, device=self.images.device)
         on_cuda = self.images.device.type == "cuda"
         with torch.random.fork_rng(devices=[self.images.device] if on_cuda else []):
@@ -50,7 +56,7 @@ class Holdout:
                 rows = slice(start, min(start + EVALUATION_BATCH, len(broken)))
                 step = Step(module, self.images[rows], self.labels[rows], self.low, self.high, 1.0)
                 broken[rows] = _broken(step, eps, steps)
-        return 1.0 - float(broken.double().mean())
+        return broken
 
     def _share(self, module: nn.Module, images: Tensor) -> float:
         right = 0
@@ -95,6 +101,9 @@ ATTACKED_IMAGES = 200
 ATTACK_STEPS = 7
 """Of the tests during training: images tested, images attacked, steps of the attack."""
 
+BALANCING_IMAGES = 2000
+"""Training images that are attacked after an epoch, to see which classes are to count more."""
+
 MOST_EPOCHS = 1_000_003
 """A run of this many has the order of another seed's first epoch as its next."""
 
@@ -138,6 +147,8 @@ class Loop:
         self._parameters = [p for p in named.values() if p.requires_grad]
         self._saved = 0.0
         self._masked = [(named[name], mask) for name, mask in masks.items()]
+        text = settings.class_weights
+        self._class_weights = ClassWeights.parse(text) if text else None
         whole, rest = divmod(len(images), settings.batch)
         self._batches = whole + (rest > (1 if whole else 0))  # one image alone has no variance
 
@@ -155,6 +166,8 @@ class Loop:
             )
             progress = self.checkpoint.restore(self.module, optimizer)
             self._mask()
+            if self._class_weights is not None and not progress.weights:
+                progress.weights = self._class_weights.first(self._classes)
             if self.observer is not None:
                 done = progress.epoch * self._batches + progress.batches
                 self.observer.started(settings.epochs * self._batches, done)
@@ -179,6 +192,7 @@ class Loop:
         before = progress.epoch * self._batches
         total = settings.epochs * self._batches
         low, high = self.holdout.low, self.holdout.high
+        weights = self.images.new_tensor(progress.weights) if progress.weights else None
         began = shown = time.perf_counter()
         spent = progress.seconds
         for number in range(progress.batches, self._batches):
@@ -190,6 +204,7 @@ class Loop:
                 low,
                 high,
                 (before + number) / total,
+                weights,
             )
             try:
                 loss = regime.loss(step)
@@ -210,6 +225,7 @@ class Loop:
             if now - self._saved > SAVE_SECONDS:
                 progress.seconds = spent + now - began
                 self._save(optimizer, progress)
+        self._weigh_classes(progress)
         progress.seconds = spent + time.perf_counter() - began
         self._finish(progress)
         self.checkpoint.take(module, optimizer, progress)
@@ -241,6 +257,31 @@ class Loop:
         progress.epoch, progress.batches, progress.loss = number, 0, 0.0
         if self.observer is not None:
             self.observer.finished_epoch(epoch, number * self._batches)
+
+    def _weigh_classes(self, progress: TrainingState) -> None:
+        """The classes' weights of the next epoch, from what PGD breaks of some training images."""
+        if self._class_weights is None or not self._class_weights.is_balancing:
+            return
+        drawn = self._order(progress.epoch)[:BALANCING_IMAGES]
+        low, high = self.holdout.low, self.holdout.high
+        seen = Holdout(self.images[drawn], self.labels[drawn], low, high)
+        settings = self.settings
+        broken = seen.broken(
+            self.module,
+            eps=settings.eps,
+            count=len(seen),
+            steps=ATTACK_STEPS,
+            seed=settings.seed + progress.epoch,
+        )
+        errors = [
+            float(broken[seen.labels == label].double().mean()) for label in range(self._classes)
+        ]
+        progress.weights = self._class_weights.after(progress.weights, errors)
+
+    @property
+    def _classes(self) -> int:
+        with torch.no_grad(), evaluating(self.module):
+            return int(self.module(self.images[:1]).shape[1])
 
     def _save(self, optimizer: Optimizer, progress: TrainingState) -> None:
         self.checkpoint.take(self.module, optimizer, progress)

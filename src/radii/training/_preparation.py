@@ -88,6 +88,7 @@ class Card:
             "optimizer": f"{settings.optimizer}, rate {settings.rate:g}"
             + (steps if settings.rate_step else "")
             + (f", weight decay {settings.weight_decay:g}" if settings.weight_decay else ""),
+            **({"class weights": settings.class_weights} if settings.class_weights else {}),
             "seed": str(settings.seed),
             "time": f"{self.seconds:.1f} s",
             "tested on": _data_text(tested) + (f", **{self.overlap}**" if self.overlap else ""),

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from radii.errors import SpecificationError
 
@@ -96,7 +97,8 @@ class Step:
     """One batch of one training run. `progress` is the share of all batches seen before this one.
 
     `low` and `high` bound valid inputs and have the shape of one image. All noise comes from
-    torch's default generator, which the loop seeds, saves and restores.
+    torch's default generator, which the loop seeds, saves and restores. `weights` are those of
+    classes in the loss, one for each; None where all count alike.
     """
 
     module: nn.Module
@@ -105,6 +107,11 @@ class Step:
     low: Tensor
     high: Tensor
     progress: float
+    weights: Tensor | None = None
+
+    def cross_entropy(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """The mean over a batch, in which each class has its weight."""
+        return cross_entropy(outputs, labels, weight=self.weights)
 
     def box(self, eps: float) -> tuple[Tensor, Tensor]:
         """The least and greatest values of the Linf ball around each image, inside the domain."""
@@ -130,6 +137,8 @@ class Regime(ABC):
     parameter is out of range."""
 
     name: ClassVar[str]
+    weighs_classes: ClassVar[bool] = False
+    """Whether `loss` counts classes by `Step.weights`, as `Step.cross_entropy` does."""
 
     @abstractmethod
     def loss(self, step: Step) -> Tensor:

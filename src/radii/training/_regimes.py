@@ -25,9 +25,10 @@ class Standard(Regime):
     """Cross-entropy on the images."""
 
     name: ClassVar[str] = "standard"
+    weighs_classes: ClassVar[bool] = True
 
     def loss(self, step: Step) -> Tensor:
-        return cross_entropy(step.module(step.images), step.labels)
+        return step.cross_entropy(step.module(step.images), step.labels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class FgsmTraining(Regime):
     eps: float = 0.1
     step: float = 1.25
     name: ClassVar[str] = "fgsm"
+    weighs_classes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_eps(self.eps, self.name)
@@ -60,6 +62,7 @@ class PgdTraining(Regime):
     steps: int = 7
     step: float = 0.0
     name: ClassVar[str] = "pgd"
+    weighs_classes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_eps(self.eps, self.name)
@@ -85,7 +88,7 @@ def adversarial_loss(step: Step, eps: float, *, steps: int, size: float) -> Tens
         steps=steps,
         size=size,
     )
-    return cross_entropy(step.module(points), step.labels)
+    return step.cross_entropy(step.module(points), step.labels)
 
 
 def _check_step(step: float, regime: str) -> None:
@@ -100,6 +103,7 @@ class UniformAugmentation(Regime):
     eps: float = 0.1
     points: int = 2
     name: ClassVar[str] = "augmentation-uniform"
+    weighs_classes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_points(self.eps, self.points, self.name)
@@ -116,6 +120,7 @@ class FgsmAugmentation(Regime):
     eps: float = 0.1
     points: int = 2
     name: ClassVar[str] = "augmentation-fgsm"
+    weighs_classes: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         _check_points(self.eps, self.points, self.name)
@@ -139,7 +144,7 @@ def _augmented_loss(step: Step, added: list[Tensor]) -> Tensor:
     """Cross-entropy over the images and the points added to them."""
     images = torch.cat([step.images, *added])
     labels = step.labels.repeat(len(images) // len(step.labels))
-    return cross_entropy(step.module(images), labels)
+    return step.cross_entropy(step.module(images), labels)
 
 
 def _ones(rows: Tensor) -> tuple[int, ...]:
@@ -193,7 +198,7 @@ class ConstraintTraining(Regime):
         broken = violation(
             self.property, moved, own, step.labels, _distances(points, step.images), literal=True
         )
-        plain = cross_entropy(own, step.labels)
+        plain = step.cross_entropy(own, step.labels)
         return self.alpha * plain + self.beta * broken.clamp(min=0).mean()
 
 
@@ -207,6 +212,7 @@ class StandardRobustnessTraining(ConstraintTraining):
     beta: float = 0.2
     steps: int = 10
     name: ClassVar[str] = "sr"
+    weighs_classes: ClassVar[bool] = True
 
     @property
     def property(self) -> Property:
@@ -223,6 +229,7 @@ class StrongClassificationTraining(ConstraintTraining):
     beta: float = 0.2
     steps: int = 10
     name: ClassVar[str] = "scr"
+    weighs_classes: ClassVar[bool] = True
 
     @property
     def property(self) -> Property:
@@ -239,6 +246,7 @@ class LipschitzTraining(ConstraintTraining):
     beta: float = 0.2
     steps: int = 10
     name: ClassVar[str] = "lr"
+    weighs_classes: ClassVar[bool] = True
 
     @property
     def property(self) -> Property:

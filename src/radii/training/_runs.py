@@ -94,6 +94,8 @@ def train(
     colours = len(data.shape) == 3 and data.shape[0] > 1
     radius = eps if eps is not None else chosen.radius or (COLOUR_EPS if colours else GREY_EPS)
     how = _training_settings(chosen, radius, settings)
+    if how.class_weights and not chosen.weighs_classes:
+        raise TrainingError(f"training regime '{chosen.name}' does not weigh classes")
     built, title = _module(module, data, test, how, mean, std)
     if device is not None:
         check_device(device)

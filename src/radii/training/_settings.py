@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from radii.errors import TrainingError
+from radii.training._class_weights import ClassWeights
 
 BETAS = (0.9, 0.999)
 SMALLEST_SCALE = 1e-8
@@ -124,7 +125,8 @@ class TrainingSettings:
 
     The learning rate is `rate`, multiplied by `rate_factor` after every `rate_step` epochs (never
     if that is 0). `momentum` is that of sgd. `eps` is the radius at which robust accuracy is
-    measured, which changes no weight.
+    measured, which changes no weight. `class_weights` is text as of `ClassWeights`, empty where
+    all classes count alike; to balance robustness, they are found at `eps`.
     """
 
     regime: str
@@ -138,6 +140,7 @@ class TrainingSettings:
     weight_decay: float = 0.0
     seed: int = 0
     eps: float = 0.1
+    class_weights: str = ""
 
     def __post_init__(self) -> None:
         if self.optimizer not in OPTIMIZERS:
@@ -164,6 +167,8 @@ class TrainingSettings:
             raise TrainingError(f"momentum {self.momentum:g} must be at least 0 and below 1")
         if not 0 <= self.weight_decay < math.inf:
             raise TrainingError(f"weight_decay {self.weight_decay:g} must be at least 0")
+        if self.class_weights:
+            ClassWeights.parse(self.class_weights)
 
     def rate_at(self, epoch: int) -> float:
         """The learning rate of an epoch, counted from 0."""
@@ -171,9 +176,9 @@ class TrainingSettings:
 
     def differences(self, other: dict[str, object]) -> list[str]:
         """How these settings differ from those of a checkpoint, in words."""
-        mine = dataclasses.asdict(self)
+        before = {"class_weights": "", **other}  # of a checkpoint from before there were any
         return [
-            f"{name} {other.get(name)}, not {value}"
-            for name, value in mine.items()
-            if other.get(name) != value
+            f"{name} {before.get(name)}, not {value}"
+            for name, value in dataclasses.asdict(self).items()
+            if before.get(name) != value
         ]
