@@ -103,6 +103,29 @@ def test_did_you_mean(words: list[str], meant: str, capsys: pytest.CaptureFixtur
     assert f"did you mean {meant}?" in err
 
 
+@pytest.mark.parametrize(
+    "words", [["run", "--netwrok", "a"], ["gate", "results"], ["show"], ["data", "get"]]
+)
+def test_a_wrong_command_line_is_answered_in_two_lines(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not with every flag that there is, above which the reason scrolls away."""
+    code, _, err = told(capsys, *words)
+    assert code == 2
+    usage, error = err.splitlines()
+    assert usage.startswith(f"usage: radii {words[0]}") and ": error: " in error
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_descriptions_fit_a_terminal(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    usage, description, *_ = told(capsys, name, "--help")[1].split("\n\n")
+    assert usage.startswith("usage: ")
+    assert max(map(len, description.splitlines())) <= 80
+
+
 def test_values_that_look_like_flags_are_values() -> None:
     args = build_parser("run").parse_args(["run", "--tool", "--a command {onnx}", "--domain=-1:1"])
     assert args.tool == "--a command {onnx}"
@@ -131,6 +154,7 @@ raise SystemExit(code)
         ("run --network nett.onnx --data digits --domain 0:1 --out r", "did you mean 'net.onnx'?"),
         ("run --network net.onnx --data no.npz --domain 0:1 --out r", "data 'no.npz' is neither"),
         ("run missing.toml --out r", "missing.toml: cannot be read"),
+        ("run --network net.onnx --data digits --out r", "domain is missing: say which inputs"),
         ("run there.toml --out r", "gone.onnx: cannot be read"),
         ("attack --network no.onnx --data digits --domain 0:1", "no.onnx: cannot be read"),
         ("global --network no.onnx --data digits --domain 0:1 --eps 0.1", "no.onnx: cannot be"),

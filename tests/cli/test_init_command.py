@@ -38,7 +38,7 @@ def test_flags_and_then_a_run(here: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_file_that_is_there_is_kept(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("experiment.toml").write_text("mine")
     assert main(FLAGS) == 2
-    assert "experiment.toml is there already" in capsys.readouterr().err
+    assert "experiment.toml exists already" in capsys.readouterr().err
     assert Path("experiment.toml").read_text() == "mine"
     assert main([*FLAGS, "--force"]) == 0
     assert "networks" in Path("experiment.toml").read_text()

@@ -21,7 +21,7 @@ EPILOG = """examples:
   radii board standard adversarial published.csv --eps 0.01,0.05 --title "Digits"
   radii board results --json                          the same as JSON, on standard output
 
-Networks that differ in data, norm or property are in tables of their own.
+Networks measured on different data, or in another norm or property, get a table of their own.
 """
 
 
@@ -30,14 +30,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "places", type=Path, nargs="+", metavar="DIR", help="the --out of a run, or a results file"
     )
     parser.add_argument(
-        "-o", "--out", type=Path, default=Path("board.html"), metavar="FILE", help="board.html"
+        "-o",
+        "--out",
+        type=Path,
+        default=Path("board.html"),
+        metavar="FILE",
+        help="the page (board.html)",
     )
     parser.add_argument(
         "--eps",
         metavar="E[,E...]",
-        help="where robust accuracy is told; the first ranks (about the median radius)",
+        help="show robust accuracy at these eps; the first one ranks (about the median radius)",
     )
-    parser.add_argument("--title", default="", metavar="TEXT", help="of the page (Leaderboard)")
+    parser.add_argument(
+        "--title", default="", metavar="TEXT", help="title of the page (Leaderboard)"
+    )
     parser.add_argument("--open", action="store_true", help="show the page in a browser")
     add_json_flag(parser)
 

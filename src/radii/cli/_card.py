@@ -28,11 +28,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
     )
     parser.add_argument(
-        "--eps", metavar="E[,E...]", help="radii of the table (three round ones of each network)"
+        "--eps",
+        metavar="E[,E...]",
+        help="radii in the table (default: three round ones per network)",
     )
     parser.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence (0.95)")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the file to write (default: standard output)",
     )
     add_part_flags(parser)
 

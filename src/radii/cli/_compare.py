@@ -68,18 +68,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--inputs",
         choices=("correct", "all"),
         default="correct",
-        help="on inputs that are classified correctly (default, as in the papers), or on all",
+        help="compare on correctly classified inputs (default, as in the papers), or on all",
     )
     parser.add_argument(
-        "--side", choices=("lower", "upper"), default="lower", help="for tests of one side (lower)"
+        "--side",
+        choices=("lower", "upper"),
+        default="lower",
+        help="which side of the brackets one-sided tests use (lower)",
     )
     parser.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence (0.95)")
     parser.add_argument(
-        "--permutations", type=int, default=4999, metavar="N", help="of the permutation tests"
+        "--permutations",
+        type=int,
+        default=4999,
+        metavar="N",
+        help="number of permutations in tests (4999)",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the permutations (0)")
     parser.add_argument(
-        "--split", default="", help="names the inputs of results that do not say it"
+        "--seed", type=int, default=0, metavar="N", help="seed of the permutations (0)"
+    )
+    parser.add_argument(
+        "--split", default="", help="split of the inputs, where the results do not name it"
     )
     parser.add_argument(
         "--distrust", action="store_true", help="drop published proofs that their row refutes"
@@ -89,7 +98,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also log-normal, normal, Weibull and gamma fits, with tests of each",
     )
-    parser.add_argument("--csv", type=Path, metavar="DIR", help="write the tables there, as CSV")
+    parser.add_argument(
+        "--csv", type=Path, metavar="DIR", help="write the tables to this folder, as CSV"
+    )
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write a page that shows inputs side by side"
     )

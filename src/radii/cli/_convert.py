@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     network = _command(commands, "network", "an ONNX file: one file, normalised", NETWORK_EPILOG)
     network.add_argument("network", type=Path, metavar="NET.onnx", help="may be gzipped")
-    add_options(network, mean="subtracted, per channel", std="divided by, per channel")
+    add_options(network, mean="mean to subtract, per channel", std="to divide by, per channel")
     network.add_argument("--out", type=Path, required=True, metavar="FILE.onnx")
     network.set_defaults(run=_convert_network)
 
@@ -80,7 +80,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     verona = _command(commands, "verona", "a VERONA experiment as one of radii", VERONA_EPILOG)
     verona.add_argument("folder", type=Path, metavar="FOLDER", help="with data/networks and so on")
-    verona.add_argument("--domain", required=True, metavar="LOW:HIGH", help="valid inputs: 0:1")
+    verona.add_argument(
+        "--domain", required=True, metavar="LOW:HIGH", help="range of valid input values: 0:1"
+    )
     verona.add_argument("--out", type=Path, required=True, metavar="EXPERIMENT.toml")
     verona.set_defaults(run=_convert_from_verona)
 

@@ -45,7 +45,9 @@ exit codes:
 """
 
 _TRAINING = ("batch", "optimizer", "rate", "weight_decay", "seed")
-LATEST = Option(name="seconds", form=SECONDS, help="no round begins later (none)")
+LATEST = Option(
+    name="seconds", form=SECONDS, help="begin no round after so many seconds (no limit)"
+)
 _MEASURING = ("property", "norm", "grid", "verifier", "arithmetic", "attack", "timeout", "memory")
 
 
@@ -55,28 +57,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--test", required=True, metavar="SPEC", help="images on which requirements are judged"
     )
-    what.add_argument("--arch", required=True, metavar="NAME", help="as of radii train")
     what.add_argument(
-        "--require", action="append", required=True, metavar="REQUIREMENT", help="repeat for more"
+        "--arch", required=True, metavar="NAME", help="architecture, as for radii train"
     )
-    what.add_argument("--out", required=True, type=Path, metavar="DIR", help="where it is kept")
-    what.add_argument("--rounds", type=int, default=5, metavar="N", help="at most (5)")
+    what.add_argument(
+        "--require",
+        action="append",
+        required=True,
+        metavar="REQUIREMENT",
+        help="what must hold; repeat for more",
+    )
+    what.add_argument("--out", required=True, type=Path, metavar="DIR", help="where the results go")
+    what.add_argument("--rounds", type=int, default=5, metavar="N", help="rounds at most (5)")
     LATEST.add_to(what, default=math.inf)
     how = parser.add_argument_group("how to train")
-    how.add_argument("--regime", default="standard", metavar="NAME", help="first round (standard)")
-    how.add_argument("--later-regime", metavar="NAME", help="other rounds (the same)")
-    how.add_argument("--epochs", type=int, default=10, metavar="N", help="of the first round (10)")
-    how.add_argument("--later-epochs", type=int, metavar="N", help="of other rounds (the same)")
+    how.add_argument(
+        "--regime",
+        default="standard",
+        metavar="NAME",
+        help="training regime of the first round (standard)",
+    )
+    how.add_argument(
+        "--later-regime", metavar="NAME", help="training regime of later rounds (the same)"
+    )
+    how.add_argument(
+        "--epochs", type=int, default=10, metavar="N", help="epochs of the first round (10)"
+    )
+    how.add_argument(
+        "--later-epochs", type=int, metavar="N", help="epochs of later rounds (the same)"
+    )
     how.add_argument("--domain", default="0:1", metavar="LOW:HIGH", help="valid inputs (0:1)")
     how.add_argument("--batch", type=int, metavar="N", help="images per step (128)")
     how.add_argument("--optimizer", metavar="NAME", help="adam (default) or sgd")
     how.add_argument("--rate", type=float, metavar="R", help="learning rate (0.001)")
     how.add_argument("--weight-decay", type=float, metavar="W", help="L2 penalty (0)")
-    how.add_argument("--seed", type=int, metavar="N", help="of everything random (0)")
+    how.add_argument("--seed", type=int, metavar="N", help="seed of everything random (0)")
     seek = parser.add_argument_group("how to seek counterexamples and to measure")
-    EPS.add_to(seek, metavar="EPS", help="how far (as the requirements say)")
-    seek.add_argument("--attacked", type=int, metavar="N", help="training images per round (all)")
-    seek.add_argument("--verified", type=int, metavar="N", help="of those that withstand (100)")
+    EPS.add_to(seek, metavar="EPS", help="how far to seek (as the requirements say)")
+    seek.add_argument(
+        "--attacked", type=int, metavar="N", help="training images to attack per round (all)"
+    )
+    seek.add_argument(
+        "--verified", type=int, metavar="N", help="images to verify of those that withstand (100)"
+    )
     add_options(
         seek,
         "norm",

@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     get.add_argument(
         "--size", type=int, metavar="N", help="resize gtsrb's pictures to NxN (default 32)"
     )
-    get.add_argument("--force", action="store_true", help="replace a set that is in place")
+    get.add_argument("--force", action="store_true", help="replace a set that is already in place")
     get.set_defaults(run=_get)
 
     listing = commands.add_parser(
@@ -89,7 +89,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare sets in place with their checksums",
         epilog=EPILOG,
     )
-    check.add_argument("names", metavar="NAME", nargs="*", help="all that are in place if none")
+    check.add_argument(
+        "names", metavar="NAME", nargs="*", help="sets to check (default: all that are in place)"
+    )
     check.add_argument("--json", action="store_true", help="print JSON instead of a table")
     check.set_defaults(run=_check_sets)
 
@@ -102,9 +104,11 @@ def add_convert(commands: Any, name: str = "convert", command: str = "data conve
         epilog=CONVERT_EPILOG.replace("data convert", command),
     )
     parser.add_argument("data", metavar="SPEC", help="mnist:train[0:100], file.npz, a folder")
-    parser.add_argument("--grey", action="store_true", help="colours to shades of grey")
+    parser.add_argument("--grey", action="store_true", help="turn colours into shades of grey")
     parser.add_argument("--size", type=int, metavar="N", help="resize to NxN pixels, bilinearly")
-    parser.add_argument("--classes", metavar="C[,C...]", help="only these, numbered anew")
+    parser.add_argument(
+        "--classes", metavar="C[,C...]", help="keep only these classes, numbered anew"
+    )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE|FOLDER")
     parser.set_defaults(run=_convert)
 

@@ -40,7 +40,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
     parser.add_argument("--format", choices=("csv", "parquet", "verona", "features"), default="csv")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the file to write (default: standard output)",
     )
     parser.add_argument(
         "--certificates",

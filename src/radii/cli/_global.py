@@ -70,7 +70,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_statistics_flags(group: Any) -> None:
     group.add_argument("--plan", action="store_true", help="only say how many inputs it needs")
     ERROR.add_to(group)
-    group.add_argument("--confidence", type=float, default=0.95, metavar="C", help="(0.95)")
+    group.add_argument(
+        "--confidence",
+        type=float,
+        default=0.95,
+        metavar="C",
+        help="confidence of the statement (0.95)",
+    )
     group.add_argument(
         "--method",
         metavar="NAME",
@@ -78,8 +84,15 @@ def _add_statistics_flags(group: Any) -> None:
         help="exact (shares only), hoeffding, chernoff, bernstein, tightest",
     )
     group.add_argument("--range", metavar="A:B", help="all values that a change can have")
-    group.add_argument("--samples", type=int, metavar="N", help="so many inputs, without a plan")
-    group.add_argument("--sequential", action="store_true", help="stop as soon as it is enough")
+    group.add_argument(
+        "--samples",
+        type=int,
+        metavar="N",
+        help="sample so many inputs, without planning how many are needed",
+    )
+    group.add_argument(
+        "--sequential", action="store_true", help="stop as soon as the sample suffices"
+    )
     DECIDE.add_to(group)
 
 
@@ -96,7 +109,10 @@ def _add_subject_flags(group: Any) -> None:
     add_options(group, layout="chw or hwc, for flat inputs", norm={"default": "linf"})
     group.add_argument("--eps", metavar="E", help="radius of the ball, such as 0.02 or 8/255")
     group.add_argument(
-        "--measure", choices=("robustness", "change"), default="robustness", help="R, or D"
+        "--measure",
+        choices=("robustness", "change"),
+        default="robustness",
+        help="robustness R (default), or mean change D",
     )
     group.add_argument(
         "--property",
@@ -125,7 +141,7 @@ def _add_work_flags(group: Any) -> None:
         seed={"default": 0, "help": "of the sample (0)"},
     )
     JOBS.add_to(group)
-    OUT.add_to(group, help="keep results; run again: continue")
+    OUT.add_to(group, help="keep the results here; run again to continue")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -50,7 +50,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the end of the grid, which VERONA writes where it found no counterexample",
     ).add_to(parser)
     parser.add_argument("--split", default="", help="train or test, where the file does not say it")
-    parser.add_argument("--training", default="", help="how the networks were trained, likewise")
+    parser.add_argument(
+        "--training",
+        default="",
+        help="how the networks were trained, where the file does not say it",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

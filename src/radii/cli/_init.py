@@ -24,7 +24,7 @@ SUGGESTED_INPUTS = 100
 INPUTS = Option(
     name="inputs",
     form=COUNT,
-    help=f"how many of the data, drawn at random ({SUGGESTED_INPUTS})",
+    help=f"how many inputs to measure, drawn at random ({SUGGESTED_INPUTS})",
 )
 
 DESCRIPTION = (
@@ -46,10 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser,
         "networks",
         data="mnist:test, digits, file.npz, file.csv, or a folder",
-        domain="valid inputs (a guess from the data's values)",
-        mean="subtracted, per channel (a guess)",
-        std="divided by, per channel (a guess)",
-        layout="of flat coloured inputs: chw or hwc; cwh or whc exchange rows and columns",
+        domain="range of valid input values (default: guessed from the data)",
+        mean="normalisation: mean to subtract, per channel (default: found by trying)",
+        std="normalisation: deviation to divide by, per channel (default: found by trying)",
+        layout="order of values in flat colour images: chw or hwc; cwh, whc: rows and columns "
+        "exchanged",
         label="the column of a CSV file that holds the label",
     )
     INPUTS.add_to(parser)
@@ -59,10 +60,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=EXPERIMENT_FILE,
         metavar="FILE",
-        help=f"where to ({EXPERIMENT_FILE})",
+        help=f"the file to write ({EXPERIMENT_FILE})",
     )
     parser.add_argument("--yes", action="store_true", help="ask nothing")
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -91,10 +92,14 @@ def run(args: argparse.Namespace) -> int:
         features=None if table is None else table[0].name,
     )
     if table is not None and table[0].exists() and not args.force:
-        say("", f"{table[0]}: is there already, and is used as it is")
+        say("", f"{table[0]}: exists already and is used as it is")
     elif table is not None:
         _write(*table, force=args.force)
-        say("", f"{table[0]}: what each column is; say there what stays, and how far others move")
+        say(
+            "",
+            f"{table[0]}: what each column seems to be; edit it to say which features stay fixed "
+            "and how far the others may move",
+        )
     _write(args.output, text, force=args.force)
     Experiment.from_options(values_of_file(args.output))  # what cannot be read is our bug
     say("", f"{args.output}: written. Next: radii run {args.output} --out results")
@@ -131,7 +136,9 @@ def _check_flags_of_init(args: argparse.Namespace) -> None:
     if (args.mean is None) != (args.std is None):
         raise ExperimentError("--mean and --std are given together, or neither")
     if args.output.exists() and not args.force:
-        raise ExperimentError(f"{args.output} is there already: --force replaces it, -o names it")
+        raise ExperimentError(
+            f"{args.output} exists already: --force replaces it, -o FILE writes another"
+        )
     if not args.output.resolve().parent.is_dir():
         raise ExperimentError(f"{args.output}: the directory does not exist")
 
@@ -208,6 +215,6 @@ def _write(path: Path, text: str, *, force: bool) -> None:
         with path.open("w" if force else "x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
-        raise ExperimentError(f"{path} is there already: --force replaces it") from None
+        raise ExperimentError(f"{path} exists already: --force replaces it") from None
     except OSError as error:
         raise ExperimentError(f"{path}: cannot be written ({error.strerror})") from None

@@ -58,11 +58,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="radii; or a grid START:STOP:STEP of them",
     )
     parser.add_argument(
-        "--samples", type=int, default=1000, metavar="N", help="of each ball (1000); 0: no CAcc"
+        "--samples",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="samples per ball for CAcc (1000); 0 leaves it out",
     )
     parser.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence (0.95)")
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep the brackets here")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write a row a network and eps")
+    parser.add_argument(
+        "--csv", type=Path, metavar="FILE", help="write one row per network and eps"
+    )
     add_json_flag(parser)
 
 

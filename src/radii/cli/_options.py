@@ -42,12 +42,12 @@ RAY = (
         metavar="ADDRESS",
         help="on a Ray cluster: HOST:PORT of its head, or auto",
     ),
-    Option(name="ray_cpus", form=NUMBER, metavar="N", help="of a node, a query (1)"),
+    Option(name="ray_cpus", form=NUMBER, metavar="N", help="CPUs per query (1)"),
     Option(
         name="ray_gpus",
         form=NUMBER,
         metavar="N",
-        help="of a node, a query (1 on --device cuda, else 0)",
+        help="GPUs per query (1 on --device cuda, else 0)",
     ),
 )
 
@@ -74,7 +74,7 @@ def add_experiment_flags(
     *,
     proves: bool = True,
     without: Sequence[str] = (),
-    described: str = "a description in TOML",
+    described: str = "an experiment file",
 ) -> None:
     """All that describes an experiment. Flags win over the file.
 

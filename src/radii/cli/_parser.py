@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -37,7 +38,8 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--help-all", action=_Help, help=argparse.SUPPRESS)
 
     def error(self, message: str) -> NoReturn:
-        """Arguments may be names of files, which a shell put there."""
+        """One line of usage and one of what is wrong, which may hold names of files."""
+        self.usage = self.usage or self._short_usage()
         super().error(plain(message))
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -64,8 +66,16 @@ class Parser(argparse.ArgumentParser):
         return [each for each in self._actions if isinstance(each, argparse._SubParsersAction)]
 
     def format_help(self) -> str:
+        written, self.description = self.description, self._wrapped(self.description)
         with self._without(self._commands() if self.is_grouped else ()):
-            return super().format_help()
+            text = super().format_help()
+        self.description = written
+        return text
+
+    def _wrapped(self, description: str | None) -> str | None:
+        """In lines that fit the terminal, which the epilog's examples are not broken into."""
+        width = self._get_formatter()._width
+        return None if description is None else textwrap.fill(description, width)
 
     def first_help(self) -> str:
         """What a reader needs at first; all of it where nothing is left for later."""

@@ -317,7 +317,9 @@ def _add_selection(group: Any) -> None:
         action="store_true",
         help="leave misclassified inputs out, as the papers do",
     )
-    group.add_argument("--split", default="", help="names the inputs of results that do not say it")
+    group.add_argument(
+        "--split", default="", help="split of the inputs, where the results do not name it"
+    )
     group.add_argument(
         "--distrust",
         action="store_true",
@@ -331,9 +333,12 @@ def _add_details(group: Any) -> None:
         metavar="NAME[,NAME...]",
         help="a line or box for each network (default), class, target, split, training",
     )
-    group.add_argument("--eps", metavar="E[,E...]", help="lines at these radii; see kinds")
+    group.add_argument("--eps", metavar="E[,E...]", help="draw lines at these radii (see kinds)")
     group.add_argument(
-        "--sort", default="none", metavar="ORDER", help="boxes by minimum, median or none (none)"
+        "--sort",
+        default="none",
+        metavar="ORDER",
+        help="sort boxes by minimum, median or none (none)",
     )
     group.add_argument(
         "--confidence", type=float, metavar="LEVEL", help="add a band for all inputs, such as 0.95"

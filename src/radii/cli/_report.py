@@ -33,9 +33,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the --out of radii run or radii ensemble, or a results file",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, default=Path("report.html"), metavar="FILE", help="report.html"
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("report.html"),
+        metavar="FILE",
+        help="the page (report.html)",
     )
-    parser.add_argument("--title", default="", metavar="TEXT", help="default: the directories")
+    parser.add_argument(
+        "--title", default="", metavar="TEXT", help="title of the page (default: the directories)"
+    )
     parser.add_argument(
         "--note",
         action="append",
@@ -47,9 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pictures",
         default=PICTURES_SIZE,
         metavar="SIZE",
-        help="how much room inputs and counterexamples may take, such as 64M, or 0 "
-        f"({PICTURES_SIZE}); "
-        "those with the smallest radii come first",
+        help="room for pictures of inputs and counterexamples, such as 64M, or 0 for none "
+        f"({PICTURES_SIZE}); those with the smallest radii come first",
     )
     parser.add_argument("--open", action="store_true", help="show the page in a browser")
 

@@ -109,13 +109,15 @@ def add_logging_flags(parser: argparse.ArgumentParser) -> None:
     """How a run tells how it goes."""
     group = parser.add_argument_group("what to say")
     group.add_argument(
-        "--quiet", action="store_true", help="no bar and no table: only what went wrong, and --json"
+        "--quiet",
+        action="store_true",
+        help="no progress bar and no table: only what went wrong, and --json",
     )
     group.add_argument(
         "--log-format",
         metavar="NAME",
         default="bar",
-        help="bar (default; on a terminal only), or json: a line an event on standard error",
+        help="bar (default; on a terminal only), or json: one line per event on standard error",
     )
     group.add_argument(
         "--log-file", type=Path, metavar="FILE", help="append events as JSON lines here"
@@ -250,19 +252,19 @@ experiment.toml:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_experiment_flags(
-        parser, described="a description in TOML; or the --out of a run, to go on with it"
+        parser, described="an experiment file; or a directory of results, to continue or grow it"
     )
     OUT.add_to(parser)
     parser.add_argument(
         "--retry",
         metavar="WHAT",
-        help="ask again, whatever time they had: timeouts, memouts, or missing (every proof "
-        "without an answer); without it, what had less time than now",
+        help="ask these again, however much time they had: timeouts, memouts, or missing (every "
+        "proof without an answer); without --retry, only what had less time than now",
     )
     parser.add_argument(
         "--estimate",
         action="store_true",
-        help="measure a few inputs, say how long all would take and how tight, and stop",
+        help="measure a few inputs and say how long all would take",
     )
     add_json_flag(parser)
     add_logging_flags(parser)
@@ -322,8 +324,8 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
     if args.budget is not None and not args.quiet:
         text = f"{args.budget:g}"
         say(
-            f"radii: --budget {text} means {text} s of each input, as ever: write "
-            f"--budget-per-input {text}, or --budget {text}s for the whole run",
+            f"radii: --budget {text} without a unit still means {text} s for each input: "
+            f"write --budget-per-input {text}, or --budget {text}s for the whole run",
             file=sys.stderr,
         )
     agenda = _agenda(args, plan, budget, is_estimate=is_estimate)
@@ -359,10 +361,13 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
 
 def _plan(args: argparse.Namespace, **fixed: Any) -> Plan:
     """What the flags and the file describe, or what a directory holds with the flags' changes."""
-    from radii.experiments import continued, prepare
-
     if args.experiment is None or not _is_study(args.experiment):
-        return prepare(experiment_from(args, **fixed))
+        experiment = experiment_from(args, **fixed)  # what is missing is told before torch loads
+        from radii.experiments import prepare
+
+        return prepare(experiment)
+    from radii.experiments import continued
+
     return continued(args.experiment, {**experiment_flags(args), **fixed})
 
 

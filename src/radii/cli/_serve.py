@@ -36,13 +36,23 @@ kept.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "places", type=Path, nargs="+", metavar="DIR", help="with experiments in it, now or later"
+        "places",
+        type=Path,
+        nargs="+",
+        metavar="DIR",
+        help="a run, or a folder where runs are or will be",
     )
     parser.add_argument(
-        "--port", type=int, metavar="N", help=f"of this machine ({PORT}, or the next that is free)"
+        "--port",
+        type=int,
+        metavar="N",
+        help=f"port to listen on ({PORT}, or the next that is free)",
     )
     parser.add_argument(
-        "--host", default=HOST, metavar="ADDRESS", help=f"who may connect: {HOST} is this machine"
+        "--host",
+        default=HOST,
+        metavar="ADDRESS",
+        help=f"address to listen on ({HOST}: only this machine can connect)",
     )
     parser.add_argument(
         "--experiments",

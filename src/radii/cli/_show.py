@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 QUARTILES = {"lowest": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
 
-DESCRIPTION = "A summary of each network, or every bracket."
+DESCRIPTION = "Print a summary of each network, or every bracket."
 
 EPILOG = """examples:
   radii show results
@@ -49,7 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what each counterexample changes, by the names of the features",
     )
     parser.add_argument(
-        "--statistics", action="store_true", help="what the search cost, as the paper's tables"
+        "--statistics",
+        action="store_true",
+        help="what the search cost: queries, seconds and missing answers",
     )
     add_part_flags(parser)
     add_json_flag(parser)

@@ -61,7 +61,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--instances", type=Path, metavar="LIST.csv", help="instead: a VNN-COMP list of instances"
     )
     parser.add_argument(
-        "--category", metavar="NAME", help="of the results of a list (the name of its folder)"
+        "--category",
+        metavar="NAME",
+        help="with a list: its category in the results (the name of its folder)",
     )
     add_options(
         parser,
@@ -73,7 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         memory="of each process that proves, such as 500M or 2G (no limit)",
         seed={"default": 0, "help": "of the attack (0)"},
     )
-    OUT.add_to(parser, metavar="FILE", help="write the answer here too; of a list: results.csv")
+    OUT.add_to(
+        parser, metavar="FILE", help="write the answer here too; for a list, its results.csv"
+    )
     parser.add_argument(
         "--certificate",
         type=Path,

@@ -234,13 +234,13 @@ class Settings:
     )
     grid: Grid = _what(
         GRID,
-        "eps values, stop excluded (0.001:0.4:0.002); or mnist for these, pixels for 0:0.4:1/255",
+        "eps values, stop excluded (0.001:0.4:0.002, also called mnist); pixels is 0:0.4:1/255",
         default="0.001:0.4:0.002",
         comment="The radii that are asked about: start:stop:step, stop excluded.",
     )
     eps: float | None = _what(
         NUMBER,
-        "one radius in place of a grid: robust accuracy there, as quickly as that allows",
+        "one eps instead of a grid: quick robust accuracy",
         metavar="E",
         in_identity=False,
     )
@@ -255,8 +255,7 @@ class Settings:
         _registered("radii.verifiers", "Verifier", "VERIFIERS"),
         "native (default), milp, enumeration, marabou, gurobi, vnncomp, portfolio:NAME,NAME",
         default="native",
-        comment="\nWho proves (radii doctor lists who is here), and for how long: wall seconds an "
-        "input.",
+        comment="\nThe verifier (radii doctor lists who is installed), and wall seconds per input.",
     )
     attack: Attack | str = _how(
         _registered("radii.attacks", "Attack", "ATTACKS"),
@@ -266,24 +265,29 @@ class Settings:
     k: int | None = _proof(COUNT, "queries of an input at once: k-binary (2), linear (1)")
     cuts: Cuts | None = _proof(CUTS, "of k-binary: in equal parts (default), or golden")
     timeout: float = _proof(
-        SECONDS, "wall seconds a query; native: all proofs of an input (60)", default=60.0
+        SECONDS,
+        "wall seconds per query; of native: for all proofs of an input (60)",
+        default=60.0,
     )
-    cpu_timeout: float = _proof(SECONDS, "CPU seconds a query (no limit)", default=math.inf)
+    cpu_timeout: float = _proof(SECONDS, "CPU seconds per query (no limit)", default=math.inf)
     budget: float = _how(
         BUDGET,
-        "of the whole run (30s, 10m, 2h), spent where it narrows the distribution most",
+        "time for the whole run (30s, 10m, 2h), spent where it narrows the distribution most",
         default=math.inf,
     )
     budget_per_input: float | None = _how(
-        SECONDS, "wall seconds of each input, attack and proofs (no limit)", in_identity=False
+        SECONDS,
+        "wall seconds for each input, attack and proofs together (no limit)",
+        in_identity=False,
     )
-    seed: int = _how(SEED, "of everything random (0)", default=0)
+    seed: int = _how(SEED, "seed of everything random (0)", default=0)
     memory: int | None = _how(
-        SIZE, "of each worker, such as 500M or 2G (its share of nine tenths of the machine's)"
+        SIZE,
+        "memory of each worker, such as 500M or 2G (its share of nine tenths of the machine's)",
     )
     device: str | None = _proof(
         TEXT,
-        "where a verifier that can choose computes: cpu, cuda, mps",
+        "where the verifier computes, if it can choose: cpu, cuda, mps",
         values=("cpu", "cuda", "mps"),
     )
     tool: str | None = _proof(
@@ -309,13 +313,13 @@ class Settings:
     )
     threshold: float | None = _what(
         NUMBER,
-        "of networks with one output: class 1 above it, 0 below (0.5 after a sigmoid, else 0)",
+        "for networks with one output: class 1 above it, 0 below (0.5 after a sigmoid, else 0)",
         in_identity=False,
     )
     scale: str | tuple[float, ...] | Features | None = _what(
         SCALE,
-        "the units of eps, one a feature: std (deviations of the data), range (width of the "
-        "domain), numbers, or a CSV file of features",
+        "the unit of eps for each feature: std (its deviation in the data), range (the width of "
+        "its domain), numbers, or a CSV file of features",
         values=("std", "range"),
         in_identity=False,
         comment="By how much a feature moves at eps 1: std, range, or a number each.",
@@ -475,19 +479,19 @@ class Experiment(Settings):
     )
     domain: Domain = _source(
         DOMAIN,
-        "valid inputs, such as 0:1; or 0,0,0:1,1,1 a channel",
+        "valid input values, such as 0:1; per channel: 0,0,0:1,1,1",
         comment="\nWhich inputs are valid at all; counterexamples outside of it do not count.",
         advice="say which inputs are valid, such as 0:1 for pixels between 0 and 1",
     )
     mean: tuple[float, ...] | None = _source(
         NUMBERS,
-        "normalisation: subtracted, per channel",
+        "normalisation: mean to subtract, per channel",
         metavar="M[,M...]",
         comment="\nHow the networks are fed: (x - mean) / std. What was tried, on the images "
         "above:",
     )
     std: tuple[float, ...] | None = _source(
-        NUMBERS, "normalisation: divided by, per channel", metavar="S[,S...]"
+        NUMBERS, "normalisation: deviation to divide by, per channel", metavar="S[,S...]"
     )
     layout: str | None = _source(
         TEXT,
