@@ -137,10 +137,10 @@ def _what_is_missing(kind: str) -> str:
     import torch
 
     if kind == "cuda" and torch.version.cuda is None and torch.version.hip is None:
-        return f": this torch {torch.__version__} is built without CUDA, so install one with it"
+        return f": PyTorch {torch.__version__} is built without CUDA; install a build that has it"
     if kind == "cuda" and not torch.cuda.is_available():
         return (
-            f": torch {torch.__version__} is built for CUDA {torch.version.cuda}, but finds no "
+            f": PyTorch {torch.__version__} is built for CUDA {torch.version.cuda}, but finds no "
             "NVIDIA GPU and driver (nvidia-smi lists them)"
         )
     if kind == "cuda":
