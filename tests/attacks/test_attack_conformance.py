@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from radii.attacks import Apgd, Attack, Fgsm, FoolboxAttack, MinimumNorm, Pgd, RandomSearch
+from radii.attacks import (
+    Apgd,
+    Attack,
+    AutoAttack,
+    Fgsm,
+    FoolboxAttack,
+    MinimumNorm,
+    Pgd,
+    RandomSearch,
+)
 from radii.attacks._minimum_norm import STAGES
 from radii.testing import AttackConformance
 
@@ -31,6 +40,15 @@ class TestApgd(AttackConformance):
 
     def make(self) -> Attack:
         return Apgd()
+
+
+class TestAutoAttack(AttackConformance):
+    """With few evaluations of Square, which takes most of the time."""
+
+    reach = 1.05
+
+    def make(self) -> Attack:
+        return AutoAttack(steps=20, evaluations=20)
 
 
 class TestPgd(AttackConformance):

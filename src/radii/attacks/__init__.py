@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from radii.attacks._autoattack import AutoAttack
 from radii.attacks._base import Attack
 from radii.attacks._batches import Clock, objective_depths
 from radii.attacks._fixed_radius import Apgd, Fgsm, Pgd
@@ -17,6 +18,7 @@ __all__ = [
     "ATTACKS",
     "Apgd",
     "Attack",
+    "AutoAttack",
     "Clock",
     "DomainRows",
     "Fgsm",

@@ -7,7 +7,7 @@ rows are linearised at the point, and the step is the shortest that brings every
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -150,6 +150,10 @@ class _SecantFunction(torch.autograd.Function):
 # the same place; see `radii.attacks._tasks` and `radii.attacks._tasks`.
 
 
+PointLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
+"""From the guide of each point's own task, the guides of all tasks of its query (inf: no task), and
+the scores, to what is minimised."""
+
 CHUNK_BYTES = 64 * 2**20
 """Values of the network that are held at once; more rows than that run one after the other."""
 
@@ -218,19 +222,51 @@ class Objective:
     def least_depths(self, points: Tensor, owners: Tensor) -> Tensor:
         """How far each point is from breaking its query's requirement in whichever way is nearest;
         the network is asked once for each point."""
-        counts = torch.bincount(self.owners)
-        first = counts.cumsum(0) - counts
         found = []
         with torch.no_grad():
             for some, own in self._chunks(points, owners):
-                least = torch.full((len(some),), torch.inf, dtype=some.dtype)
-                features = self._features(some, first[own], self._body, self._exact.features)
-                for place in range(int(counts[own].max())):
-                    # A query with fewer tasks than others is asked its last one again.
-                    tasks = first[own] + torch.clamp(counts[own] - 1, max=place)
-                    least = torch.minimum(least, self._exact.largest(features, tasks))
-                found.append(least)
+                tasks = self._all_tasks(own)
+                features = self._features(some, tasks[:, 0], self._body, self._exact.features)
+                found.append(self._of_all(self._exact, features, tasks).amin(dim=1))
         return torch.cat(found)
+
+    def _all_tasks(self, owners: Tensor) -> Tensor:
+        """The tasks of each query, a row each; one with fewer has its last one again."""
+        counts = torch.bincount(self.owners)
+        first = (counts.cumsum(0) - counts)[owners]
+        places = torch.arange(int(counts[owners].max()))
+        return first[:, None] + torch.minimum(places, counts[owners][:, None] - 1)
+
+    @staticmethod
+    def _of_all(
+        halfspaces: StackedHalfspaces, features: Mapping[Feature, Tensor], tasks: Tensor
+    ) -> Tensor:
+        """The largest row of each of several tasks of a point: (points, tasks)."""
+        return torch.stack([halfspaces.largest(features, own) for own in tasks.unbind(1)], dim=1)
+
+    def losses(
+        self, points: Tensor, tasks: Tensor, loss: PointLoss
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Least depths over all tasks of the points' queries, any loss, and its gradients."""
+        parts = [self._losses(some, chosen, loss) for some, chosen in self._chunks(points, tasks)]
+        depths, values, gradients = zip(*parts, strict=True)
+        return torch.cat(depths), torch.cat(values), torch.cat(gradients)
+
+    def _losses(
+        self, points: Tensor, tasks: Tensor, loss: PointLoss
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        leaves = points.detach().requires_grad_()
+        wanted = {*self._guides.features, *self._exact.features}
+        features = self._features(leaves, tasks, self._body, wanted)
+        every = self._all_tasks(self.owners[tasks])
+        is_again = torch.zeros_like(every, dtype=torch.bool)
+        is_again[:, 1:] = every[:, 1:] == every[:, :-1]
+        guides = self._of_all(self._guides, features, every)
+        own = guides.gather(1, (tasks - every[:, 0])[:, None])[:, 0]
+        values = loss(own, guides.masked_fill(is_again, torch.inf), features[Feature.SCORES])
+        (gradients,) = torch.autograd.grad(values.sum(), leaves)
+        depths = self._of_all(self._exact, features, every).amin(dim=1)
+        return depths.detach(), values.detach(), torch.nan_to_num(gradients)
 
     def gradients(
         self, points: Tensor, tasks: Tensor, widths: Tensor | None = None

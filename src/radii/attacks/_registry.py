@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from radii.attacks._autoattack import AutoAttack
 from radii.attacks._base import Attack
 from radii.attacks._fixed_radius import Apgd, Fgsm, Pgd
 from radii.attacks._foolbox import FoolboxAttack
@@ -18,7 +19,7 @@ from radii.plugins import (
     plugin_names,
 )
 
-ATTACKS: tuple[type[Attack], ...] = (MinimumNorm, Apgd, Pgd, Fgsm, RandomSearch)
+ATTACKS: tuple[type[Attack], ...] = (MinimumNorm, AutoAttack, Apgd, Pgd, Fgsm, RandomSearch)
 """In the order in which the command line lists them."""
 
 

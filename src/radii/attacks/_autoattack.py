@@ -1,0 +1,313 @@
+"""AutoAttack within a given radius: APGD-CE, targeted APGD-DLR, targeted FAB, Square, in turn.
+
+Written from Croce and Hein, "Reliable evaluation of adversarial robustness with an ensemble of
+diverse parameter-free attacks" (ICML 2020), with the parameters of its standard version, and from
+their paper on FAB (ICML 2020). A part sees only what the parts before it have not broken.
+
+A way to break a query stands for a class: for one-to-any robustness its guide is the difference
+between the logit of the label and that of the class, and what follows is what the papers write.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+from torch.nn.functional import softplus
+
+from radii.attacks._base import TimedAttack
+from radii.attacks._batches import Batch, Clock, batches
+from radii.attacks._geometry import SMALLEST_DIVISOR, DomainRows
+from radii.attacks._objectives import PointLoss
+from radii.attacks._square import square_search
+from radii.balls import Norm
+from radii.errors import SpecificationError
+from radii.networks import Network
+from radii.queries import Query
+from radii.verdicts import Array
+
+STEPS = 100
+"""Of APGD and of FAB."""
+TARGETS = 9
+"""Classes that the targeted parts try: those with the largest logits at the input."""
+EVALUATIONS = 5000
+"""Of Square, for each query."""
+FIRST_STEP = 2.0
+"""Length of APGD's first steps, as a part of the radius."""
+MOMENTUM = 0.75
+"""Weight of the new step in APGD; the rest is that of the last one."""
+RISING_SHARE = 0.75
+"""With fewer successful steps than this share between two checkpoints, APGD halves its steps."""
+FIRST_PERIOD, SHORTER_BY, LEAST_PERIOD = 0.22, 0.03, 0.06
+"""Parts of all steps: the first checkpoint, how much shorter each period is, and the shortest."""
+FAB_BIAS = 0.1
+"""At most so much of FAB's step is towards what is near the input."""
+FAB_OVERSHOOT = 1.05
+"""How far beyond the linearised boundary FAB steps."""
+FAB_BACK = 0.9
+"""Where FAB goes on once it is over the boundary: so far on the way from the input."""
+
+Found = dict[int, tuple[float, Tensor]]
+"""For each broken query the length of its closest counterexample, and where it is."""
+
+
+class AutoAttack(TimedAttack):
+    """The four parts one after the other; `targets` classes, `evaluations` of Square.
+
+    L1 is not searched: the paper defines the parts for Linf and L2. `seconds` stops early and
+    keeps what was found.
+    """
+
+    name: ClassVar[str] = "autoattack"
+    norms = frozenset({Norm.LINF, Norm.L2})
+    needs_gradient: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        *,
+        steps: int = STEPS,
+        targets: int = TARGETS,
+        evaluations: int = EVALUATIONS,
+        seconds: float = math.inf,
+    ) -> None:
+        if steps < 1 or targets < 1 or evaluations < 1:
+            raise SpecificationError(
+                f"attack '{self.name}' needs at least one step, target and evaluation, not "
+                f"{steps}, {targets} and {evaluations}"
+            )
+        self.steps, self.targets, self.evaluations = steps, targets, evaluations
+        self.seconds = seconds
+
+    def run(
+        self, network: Network, queries: Sequence[Query], seed: int
+    ) -> Sequence[Sequence[Array]]:
+        candidates: list[Sequence[Array]] = [()] * len(queries)
+        clock = Clock.of(self.seconds)
+        todo = batches(network, queries, rows=1)
+        for done, batch in enumerate(todo):
+            found = self._search(batch, seed, clock.share(len(todo) - done))
+            for owner, (_, point) in found.items():
+                candidates[batch.members[owner]] = batch.points(point[None])
+        return candidates
+
+    def _search(self, batch: Batch, seed: int, clock: Clock) -> Found:
+        """Of each query the closest point of the first part that breaks it."""
+        found: Found = {}
+        nearest = _nearest_tasks(batch, self.targets)
+        for part in range(4):
+            going = [owner for owner in range(len(batch.queries)) if owner not in found]
+            going = [owner for owner in going if nearest[owner]]
+            if not going or clock.is_over:
+                break
+            limit = clock.share(4 - part)
+            if part == 0:
+                rows = [nearest[owner][0] for owner in going]
+                found |= descend(batch, rows, _cross_entropy, self.steps, seed, limit)
+                continue
+            rows = [task for owner in going for task in nearest[owner]]
+            if part == 1:
+                found |= descend(batch, rows, _targeted_ratio, self.steps, seed, limit)
+            elif part == 2:
+                found |= fast_boundary(batch, rows, self.steps, limit)
+            else:
+                points, depths = square_search(batch, going, self.evaluations, seed, limit)
+                found |= _closest(batch, points, torch.tensor(going), depths)
+        return found
+
+
+def _nearest_tasks(batch: Batch, count: int) -> list[list[int]]:
+    """Of each query the tasks whose depth at the input is least, the least first."""
+    tasks = torch.arange(len(batch.owners))
+    owned: list[list[int]] = [[] for _ in batch.queries]
+    if len(tasks) == 0:
+        return owned
+    depths = batch.objective.depths(batch.centers[batch.owners], tasks)
+    for task in depths.argsort(stable=True).tolist():
+        own = owned[int(batch.owners[task])]
+        if len(own) < count:
+            own.append(task)
+    return owned
+
+
+def _closest(batch: Batch, points: Tensor, owners: Tensor, depths: Tensor) -> Found:
+    """Of each query's broken points the closest, after drawing them to the input."""
+    broken = (depths <= 0).nonzero()[:, 0]
+    if len(broken) == 0:
+        return {}
+    points, owners = points[broken], owners[broken]
+    points = batch.shrunk_by(
+        points, owners, lambda tried: batch.objective.least_depths(tried, owners)
+    )
+    lengths = batch.geometry.lengths(points - batch.centers[owners])
+    found: Found = {}
+    for row in lengths.argsort(descending=True).tolist():
+        found[int(owners[row])] = (float(lengths[row]), points[row])
+    return found
+
+
+# APGD: projected gradient steps with momentum that are halved at checkpoints.
+
+
+def _cross_entropy(_: Tensor, guides: Tensor, __: Tensor) -> Tensor:
+    """Less the cross-entropy of the label: log(1 + sum of exp(-guide)) over all classes."""
+    return -softplus(torch.logsumexp(-guides, dim=1))
+
+
+def _targeted_ratio(own: Tensor, _: Tensor, scores: Tensor) -> Tensor:
+    """Less the targeted difference of logits ratio: the guide over z1 - (z3 + z4) / 2, sorted.
+
+    With fewer than four outputs the ratio is not defined, and the difference itself is lowered.
+    """
+    if scores.shape[1] < 4:
+        return own
+    largest = scores.topk(4, dim=1).values
+    spread = largest[:, 0] - (largest[:, 2] + largest[:, 3]) / 2
+    return own / (spread + SMALLEST_DIVISOR)
+
+
+def checkpoints(steps: int) -> list[int]:
+    """The steps after which APGD looks at what was gained."""
+    places, before, at = [], 0.0, FIRST_PERIOD
+    while (step := math.ceil(round(at * steps, 9))) < steps:
+        places.append(step)
+        before, at = at, at + max(at - before - SHORTER_BY, LEAST_PERIOD)
+    return list(dict.fromkeys(places))
+
+
+class _AutoDescent:
+    """The state of all rows of one run; losses are minimised."""
+
+    def __init__(self, points: Tensor, radii: Tensor) -> None:
+        self.points, self.before = points, points
+        self.sizes = FIRST_STEP * radii
+        self.best_points = points.clone()
+        self.best = torch.full_like(radii, math.inf)
+        self.best_then = self.best.clone()
+        self.last = self.best.clone()
+        self.successes = torch.zeros_like(radii)
+        self.has_halved = torch.ones_like(radii, dtype=torch.bool)
+
+    def keep(self, going: Tensor) -> None:
+        """Forget the rows that have stopped."""
+        for name, values in vars(self).items():
+            setattr(self, name, values[going])
+
+    def weigh(self, losses: Tensor) -> None:
+        self.successes += losses < self.last
+        self.last = losses
+        is_better = losses < self.best
+        self.best = torch.where(is_better, losses, self.best)
+        self.best_points = torch.where(is_better[:, None], self.points, self.best_points)
+
+    def look(self, period: int) -> None:
+        """Halve where too few steps were successful, or nothing was gained at a kept length."""
+        few = self.successes < RISING_SHARE * period
+        stuck = ~self.has_halved & (self.best >= self.best_then)
+        self.has_halved = few | stuck
+        self.sizes = torch.where(self.has_halved, self.sizes / 2, self.sizes)
+        again = self.has_halved[:, None]
+        self.points = torch.where(again, self.best_points, self.points)
+        self.last = torch.where(self.has_halved, self.best, self.last)
+        self.best_then = self.best.clone()
+        self.successes = torch.zeros_like(self.successes)
+
+    def step(self, batch: Batch, tasks: Tensor, gradients: Tensor, *, is_first: bool) -> None:
+        wide = torch.full_like(batch.room.low, math.inf)
+        moved = batch.geometry.step(self.points, gradients, self.sizes, DomainRows(-wide, wide))
+        moved = batch.projected(moved, tasks)
+        if not is_first:
+            carried = MOMENTUM * (moved - self.points) + (1 - MOMENTUM) * (
+                self.points - self.before
+            )
+            moved = batch.projected(self.points + carried, tasks)
+        self.before, self.points = self.points, moved
+
+
+def descend(
+    batch: Batch, rows: Sequence[int], loss: PointLoss, steps: int, seed: int, clock: Clock
+) -> Found:
+    """APGD, one row for each given task; those of a query stop once one of them breaks it."""
+    tasks, found = torch.tensor(rows), Found()
+    state = _AutoDescent(_starts(batch, tasks, seed), batch.radii_of(tasks))
+    looks = checkpoints(steps)
+    looked_at = 0
+    for step in range(steps + 1):
+        if len(tasks) == 0 or clock.is_over:
+            break
+        depths, losses, gradients = batch.objective.losses(state.points, tasks, loss)
+        if bool((depths <= 0).any()):
+            found |= _closest(batch, state.points, batch.owners[tasks], depths)
+            going = ~torch.isin(batch.owners[tasks], torch.tensor(list(found)))
+            tasks, losses, gradients = tasks[going], losses[going], gradients[going]
+            state.keep(going)
+            if len(tasks) == 0:
+                break
+        state.weigh(losses)
+        if step in looks:
+            # The gradient at the best point is that of the next step.
+            state.look(step - looked_at)
+            looked_at = step
+            _, losses, gradients = batch.objective.losses(state.points, tasks, loss)
+        if step < steps:
+            state.step(batch, tasks, gradients, is_first=step == 0)
+    return found
+
+
+def _starts(batch: Batch, tasks: Tensor, seed: int) -> Tensor:
+    """Random points at the whole radius from the inputs, then brought into the domain."""
+    centers = batch.centers[batch.owners[tasks]]
+    noise = batch.noise(tasks, seed, "autoattack")
+    if batch.queries[0].instance.norm is Norm.L2:
+        noise = batch.geometry.corners(noise)
+    else:
+        noise = batch.geometry.inner(noise)
+    length = batch.geometry.lengths(noise) + SMALLEST_DIVISOR
+    offsets = noise * (batch.radii_of(tasks) / length)[:, None]
+    return batch.projected(centers + offsets, tasks)
+
+
+# FAB: steps onto the linearised boundary, drawn to the input.
+
+
+def fast_boundary(batch: Batch, rows: Sequence[int], steps: int, clock: Clock) -> Found:
+    """Targeted FAB: the closest counterexample of each query, if it lies in the ball."""
+    tasks = torch.tensor(rows)
+    owners = batch.owners[tasks]
+    centers, points = batch.centers[owners], batch.centers[owners].clone()
+    closest = points.clone()
+    lengths = torch.full((len(tasks),), math.inf, dtype=points.dtype)
+    for _ in range(steps):
+        if clock.is_over:
+            break
+        points = _fab_step(batch, points, centers, tasks)
+        is_broken = batch.objective.least_depths(points, owners) <= 0
+        away = batch.geometry.lengths(points - centers)
+        is_closer = is_broken & (away < lengths)
+        lengths = torch.where(is_closer, away, lengths)
+        closest = torch.where(is_closer[:, None], points, closest)
+        back = centers + FAB_BACK * (points - centers)
+        points = torch.where(is_broken[:, None], back, points)
+    known = torch.where(lengths.isfinite(), -1.0, 1.0)
+    found = _closest(batch, closest, owners, known)
+    radii = batch.radii.tolist()
+    return {owner: one for owner, one in found.items() if one[0] <= radii[owner]}
+
+
+def _fab_step(batch: Batch, points: Tensor, centers: Tensor, tasks: Tensor) -> Tensor:
+    _, guides, gradients = batch.objective.gradients(points, tasks)
+    at_centers = guides + (gradients * (centers - points)).sum(dim=1)
+    here = _onto_boundary(batch, points, gradients, guides)
+    there = _onto_boundary(batch, centers, gradients, at_centers)
+    far, near = batch.geometry.lengths(here), batch.geometry.lengths(there)
+    bias = (far / (far + near + SMALLEST_DIVISOR)).clamp(max=FAB_BIAS)[:, None]
+    moved = (1 - bias) * (points + FAB_OVERSHOOT * here)
+    return batch.room.clip(moved + bias * (centers + FAB_OVERSHOOT * there))
+
+
+def _onto_boundary(batch: Batch, points: Tensor, gradients: Tensor, values: Tensor) -> Tensor:
+    """The shortest way to where a linear function is 0 whose values at the points are given."""
+    along = gradients * values.sign()[:, None]
+    return batch.geometry.nearest(points, along, values.abs(), batch.room) - points
