@@ -89,6 +89,26 @@ def test_augmentation_adds_two_points_an_image(step: Step) -> None:
     assert torch.equal(seen(step)[-1][:16], step.images)
 
 
+@pytest.mark.parametrize("kind", ["uniform", "fgsm"])
+def test_augmentation_made_once_is_a_larger_set(kind: str, step: Step) -> None:
+    """Of each image itself and its points, with its label; and no point is made in a step."""
+    regime = parse_regime(f"augmentation-{kind}:eps=0.05,points=3,made=once")
+    images, labels = regime.training_set(step)
+    assert len(images) == len(labels) == 64
+    assert torch.equal(images[:16], step.images)
+    around = step.images.repeat(4, 1)
+    assert float((images - around).abs().max()) <= 0.05 + 1e-7
+    assert float((images - around)[16:].abs().amin(dim=0).max()) > 0
+    assert torch.equal(labels, step.labels.repeat(4))
+    assert float(images.min()) >= 0 and float(images.max()) <= 1
+    seen(step).clear()
+    loss = regime.loss(step)
+    assert len(seen(step)) == 1 and torch.equal(seen(step)[0], step.images)
+    assert loss.item() == pytest.approx(parse_regime("standard").loss(step).item())
+    anew = parse_regime(f"augmentation-{kind}:eps=0.05,points=3")
+    assert anew.training_set(step)[0] is step.images
+
+
 def test_attacking_leaves_running_averages_alone() -> None:
     module = architecture("gtsrb_cnn_vnncomp23", (1, 28, 28), 3).train()
     before = {name: value.clone() for name, value in module.named_buffers()}
@@ -126,6 +146,7 @@ def test_fractions_and_radius() -> None:
         ("pgd:steps=0", "steps 0 must be at least 1"),
         ("fgsm:step=-1", "step -1 must be above 0"),
         ("augmentation-uniform:points=0", "points 0 must be at least 1"),
+        ("augmentation-fgsm:made=never", "made is 'never', not batch or once"),
     ],
 )
 def test_bad_specs(spec: str, said: str) -> None:

@@ -155,6 +155,26 @@ def test_a_finished_run_is_not_trained_again(digits: Dataset, tmp_path: Path) ->
     assert again.card.seconds == first.card.seconds
 
 
+def test_augmentation_made_once_goes_on_with_the_same_points(
+    digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(radii.training._loop, "SAVE_SECONDS", 0.0)
+    monkeypatch.setattr(radii.training._loop, "SHOW_SECONDS", 0.0)
+    before = torch.get_rng_state()
+
+    def run(out: Path | None, after: int) -> TrainedNetwork:
+        regime = "augmentation-fgsm:made=once"
+        told = Interrupting(after)
+        return train("dense:8", digits, regime=regime, epochs=1, out=out, observer=told)
+
+    whole = run(None, 10**6)
+    with pytest.raises(Interrupt):
+        run(tmp_path, 4)
+    assert same(weights(run(tmp_path, 10**6)), weights(whole))
+    assert whole.card.data.images == len(digits)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
 def test_the_seed_decides(digits: Dataset) -> None:
     before = torch.get_rng_state()
     one, two, other = (weights(train("dense:8", digits, epochs=1, seed=s)) for s in (1, 1, 2))

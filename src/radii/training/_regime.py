@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -144,6 +145,14 @@ class Regime(ABC):
     def loss(self, step: Step) -> Tensor:
         """One number to minimise; called once a batch with the module in training mode."""
 
+    def training_set(self, step: Step) -> tuple[Tensor, Tensor]:
+        """The images and labels that batches are drawn from.
+
+        Called once, with all images and the module as training begins; the same again where a run
+        is continued, so it depends on these and torch's seeded generator alone.
+        """
+        return step.images, step.labels
+
     def check(self, module: nn.Module, images: Tensor) -> None:  # noqa: B027
         """Refuse a module that this regime cannot train; called once, with one image, before the
         first step."""
@@ -198,8 +207,12 @@ def _value(text: str, kind: Any, what: str) -> Any:
             return text
         if kind is int:
             return int(text)
+        if issubclass(kind, StrEnum):
+            return kind(text)
         above, _, below = text.partition("/")
         return float(above) / float(below) if below else float(above)
     except (ValueError, ZeroDivisionError):
         wanted = "a whole number" if kind is int else "a number"
+        if issubclass(kind, StrEnum):
+            wanted = " or ".join(kind)
         raise SpecificationError(f"{what} is '{text}', not {wanted}") from None

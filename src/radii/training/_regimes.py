@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import ClassVar
 
 import torch
@@ -96,39 +97,88 @@ def _check_step(step: float, regime: str) -> None:
         raise SpecificationError(f"training regime '{regime}': step {step:g} must be above 0")
 
 
+class AugmentationTime(StrEnum):
+    """When points are added to the images.
+
+    BATCH: anew for each batch, against the module as it is then. ONCE: before the first step,
+    against the module as training begins; the larger set is then learnt like any other.
+    """
+
+    BATCH = "batch"
+    ONCE = "once"
+
+
+class _Augmentation(Regime):
+    """Adds `points` points of the ball to each image, all with the image's label."""
+
+    eps: float
+    points: int
+    made: AugmentationTime
+
+    def __post_init__(self) -> None:
+        check_eps(self.eps, self.name)
+        if self.points < 1:
+            raise SpecificationError(
+                f"training regime '{self.name}': points {self.points} must be at least 1"
+            )
+
+    @abstractmethod
+    def added(self, step: Step) -> Tensor:
+        """The points of all images, then those again as often as there are points."""
+
+    def training_set(self, step: Step) -> tuple[Tensor, Tensor]:
+        if self.made is AugmentationTime.BATCH:
+            return step.images, step.labels
+        parts = [
+            self.added(replace(step, images=images, labels=labels))
+            for images, labels in zip(
+                step.images.split(PREPARED_BATCH), step.labels.split(PREPARED_BATCH), strict=True
+            )
+        ]
+        labels = [part.repeat(self.points) for part in step.labels.split(PREPARED_BATCH)]
+        return torch.cat([step.images, *parts]), torch.cat([step.labels, *labels])
+
+    def loss(self, step: Step) -> Tensor:
+        """Cross-entropy over the images and the points added to them."""
+        if self.made is AugmentationTime.ONCE:
+            return step.cross_entropy(step.module(step.images), step.labels)
+        images = torch.cat([step.images, self.added(step)])
+        return step.cross_entropy(step.module(images), step.labels.repeat(1 + self.points))
+
+
+PREPARED_BATCH = 1000
+"""Images to which points are added together, before training."""
+
+
 @dataclass(frozen=True, slots=True)
-class UniformAugmentation(Regime):
-    """`points` uniform points of the ball around each image, drawn anew for each batch."""
+class UniformAugmentation(_Augmentation):
+    """`points` uniform points of the ball around each image."""
 
     eps: float = 0.1
     points: int = 2
+    made: AugmentationTime = AugmentationTime.BATCH
     name: ClassVar[str] = "augmentation-uniform"
     weighs_classes: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check_points(self.eps, self.points, self.name)
-
-    def loss(self, step: Step) -> Tensor:
+    def added(self, step: Step) -> Tensor:
         low, high = step.box(self.eps)
-        return _augmented_loss(step, [uniform(low, high) for _ in range(self.points)])
+        return torch.cat([uniform(low, high) for _ in range(self.points)])
 
 
 @dataclass(frozen=True, slots=True)
-class FgsmAugmentation(Regime):
+class FgsmAugmentation(_Augmentation):
     """`points` further points around each image: one signed step of eps from random starts."""
 
     eps: float = 0.1
     points: int = 2
+    made: AugmentationTime = AugmentationTime.BATCH
     name: ClassVar[str] = "augmentation-fgsm"
     weighs_classes: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        _check_points(self.eps, self.points, self.name)
-
-    def loss(self, step: Step) -> Tensor:
+    def added(self, step: Step) -> Tensor:
         low, high = (side.repeat(self.points, *_ones(side)) for side in step.box(self.eps))
         labels = step.labels.repeat(self.points)
-        added = ascend(
+        return ascend(
             step.module,
             uniform(low, high),
             low,
@@ -137,24 +187,10 @@ class FgsmAugmentation(Regime):
             steps=1,
             size=self.eps,
         )
-        return _augmented_loss(step, [added])
-
-
-def _augmented_loss(step: Step, added: list[Tensor]) -> Tensor:
-    """Cross-entropy over the images and the points added to them."""
-    images = torch.cat([step.images, *added])
-    labels = step.labels.repeat(len(images) // len(step.labels))
-    return step.cross_entropy(step.module(images), labels)
 
 
 def _ones(rows: Tensor) -> tuple[int, ...]:
     return (1,) * (rows.dim() - 1)
-
-
-def _check_points(eps: float, points: int, regime: str) -> None:
-    check_eps(eps, regime)
-    if points < 1:
-        raise SpecificationError(f"training regime '{regime}': points {points} must be at least 1")
 
 
 class ConstraintTraining(Regime):

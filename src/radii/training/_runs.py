@@ -24,7 +24,7 @@ from radii.training._architectures import architecture
 from radii.training._checkpoints import Checkpoint, Epoch, TrainingState, claimed, replacing
 from radii.training._loop import Loop, TrainingObserver
 from radii.training._preparation import Card, TrainingData, digest, fitting_masks, material
-from radii.training._regime import Regime, parse_regime
+from radii.training._regime import Regime, Step, parse_regime
 from radii.training._settings import TrainingSettings
 from radii.verifiers import check_device
 
@@ -113,12 +113,15 @@ def train(
         purpose["module"] = hashlib.sha256(repr(module).encode()).hexdigest()[:12]
     if mean is not None or std is not None:
         purpose["normalisation"] = f"{np.asarray(mean).tolist()} {np.asarray(std).tolist()}"
+    images, labels = _training_set(chosen, built, on, how.seed)
+    if len(images) > len(on.images):
+        purpose["added"] = digest(images[len(on.images) :].cpu().numpy())[:12]
     directory = None if out is None else Path(out)
     with nullcontext() if directory is None else claimed(directory):
         progress = Loop(
             built,
-            on.images,
-            on.labels,
+            images,
+            labels,
             regime=chosen,
             settings=how,
             holdout=on.holdout,
@@ -131,6 +134,17 @@ def train(
         if directory is not None:
             trained.write(directory)
     return trained
+
+
+def _training_set(
+    regime: Regime, module: nn.Module, on: TrainingData, seed: int
+) -> tuple[Tensor, Tensor]:
+    """What the regime draws batches from; torch's generators are left as they were."""
+    devices = [on.images.device] if on.images.device.type == "cuda" else []
+    step = Step(module, on.images, on.labels, on.holdout.low, on.holdout.high, 0.0)
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        return regime.training_set(step)
 
 
 def _training_settings(regime: Regime, eps: float, given: dict[str, Any]) -> TrainingSettings:
