@@ -89,6 +89,8 @@ def is_worker(pid: int) -> bool:
 def machines() -> Iterator[Machines]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_worker_niceness", "0")  # or other tests would starve its processes
+        # A node that is slow on a busy machine is not dead; one that was killed refuses at once.
+        patch.setenv("RAY_health_check_timeout_ms", "120000")
         machines = Machines()
         yield machines
         machines.cluster.shutdown()
