@@ -128,7 +128,7 @@ def test_sentence_curve_and_gallery_are_on_the_first_screen(opened: Opened) -> N
         assert box["y"] + box["height"] <= DESKTOP["height"], place
     sentences = opened.page.locator(".sentences")
     assert not sentences.is_visible()
-    opened.page.locator(".folded summary", has_text="more sentences").click()
+    opened.page.locator(".folded summary", has_text="More about these results").click()
     assert "took" in sentences.inner_text()
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from radii.distributions import (
     Distribution,
+    Share,
     dkw_half_width,
     inputs_with_radius,
     proof_checks,
@@ -68,14 +69,20 @@ def _ranked(medians: Mapping[str, tuple[float, float]]) -> str:
 
 def _accuracy(distribution: Distribution, eps: float) -> str:
     share = "accuracy" if distribution.is_about_label else "the share that keeps the property"
+    parts = distribution.by_network()
+    shares = {name: part.robust_accuracy(eps) for name, part in parts.items()}
     falls = [
-        f"{name} from {part.holds.mean():.3f} to {part.robust_accuracy(eps)}"
-        for name, part in distribution.by_network().items()
+        f"from {part.holds.mean():.3f} to {_share_text(shares[name])} for {name}"
+        for name, part in parts.items()
     ]
-    return (
-        f"When every pixel may change by {eps:g}, {share} falls to [proven, not refuted]: "
-        f"{', '.join(falls)}."
-    )
+    is_open = any(one.proven < one.not_refuted for one in shares.values())
+    meaning = " (from what is proven to what is not refuted)" if is_open else ""
+    return f"When every pixel may change by {eps:g}, {share} falls {', '.join(falls)}{meaning}."
+
+
+def _share_text(share: Share) -> str:
+    """One number where as much is proven as is not refuted."""
+    return f"{share.proven:.3f}" if share.proven == share.not_refuted else str(share)
 
 
 def tightness(distribution: Distribution) -> str:

@@ -21,7 +21,7 @@ function classesSection(model) {
   tell();
   const pick = select("Network", model.networks.map((network, place) => [place, network.name]), chosen.network, (value) => { chosen.network = Number(value); picture.redraw(); });
   return section("classes", "Per class",
-    "Robust recall: of the inputs of a class, the share that is right and stays so within ε. The spread between classes is how unfairly robustness is dealt out.",
+    "Robust recall is the share of a class's inputs that are right and stay right within ε. The spread between the best and the worst class shows how unevenly robustness is distributed.",
     told, table.element, el("h3", {}, "Every class at every ε"), el("div", { class: "row" }, pick), picture.element);
 }
 

@@ -67,7 +67,7 @@ function drawDetail(model, dialog, row) {
     if (opened.row !== row) return;
     pictures.replaceChildren(...inputPanels(model, arrays, row));
     others.replaceChildren(...otherNetworks(model, arrays, row));
-  }).catch((error) => pictures.replaceChildren(el("p", { class: "lead" }, `Its picture cannot be had now: ${error.message}`)));
+  }).catch((error) => pictures.replaceChildren(el("p", { class: "lead" }, `Its picture cannot be loaded: ${error.message}`)));
 }
 
 function detailSentence(model, row) {
@@ -75,7 +75,7 @@ function detailSentence(model, row) {
   if (upper[row] === 0) return correct[row] ? "The property fails at the input itself: its radius is 0." : `Misclassified as it stands: class ${classText(model, label[row])} is seen as ${classText(model, predicted[row])}. Its radius is 0.`;
   const { experiment } = model.networks[model.rows.network[row]];
   if (!model.facts.experiments[experiment].is_measured) return claimSentence(lower[row], upper[row]);
-  const proven = lower[row] > 0 ? `Nothing within ${number(lower[row], 6)} breaks it: that is proven${scopeOf(model, row)}.` : "Nothing is proven about it yet.";
+  const proven = lower[row] > 0 ? `It is proven${scopeOf(model, row)} that no change up to ${number(lower[row], 6)} breaks it.` : "Nothing is proven about it yet.";
   if (!Number.isFinite(upper[row])) return `${proven} No counterexample is known.`;
   const seen = becomes[row] >= 0 ? ` and is seen as ${classText(model, becomes[row])}` : "";
   return `${proven} A counterexample lies at distance ${number(upper[row], 6)}${seen}; it was replayed on ONNX Runtime.`;
@@ -112,7 +112,7 @@ function bytesText(size) {
 
 // A file of published results only claims: nothing of it was proven or replayed here.
 function claimSentence(low, high) {
-  const proven = low > 0 ? `It is claimed that nothing within ${number(low, 6)} breaks it.` : "No proof is claimed.";
+  const proven = low > 0 ? `It is claimed that no change up to ${number(low, 6)} breaks it.` : "No proof is claimed.";
   const witness = Number.isFinite(high) ? `A counterexample is claimed at distance ${number(high, 6)}.` : "No counterexample is claimed.";
   return `${proven} ${witness} Neither was checked: radii audit does that.`;
 }

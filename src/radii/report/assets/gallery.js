@@ -10,7 +10,7 @@ function galleryBlock(model) {
   const draw = () => {
     const found = fragileRows(model, chosen.network);
     grid.replaceChildren(...found.slice(0, chosen.count).map((row) => fragileCard(model, row, found)));
-    if (!found.length) grid.replaceChildren(el("p", { class: "lead" }, "No counterexample is known to any input that is right as it stands."));
+    if (!found.length) grid.replaceChildren(el("p", { class: "lead" }, "No input that is right without any change has a known counterexample."));
     more.hidden = found.length <= chosen.count;
     mark();
   };
@@ -22,7 +22,7 @@ function galleryBlock(model) {
     ? select("Network", [["all", "all networks"], ...model.networks.map((network, place) => [place, network.name])], chosen.network,
       (value) => { Object.assign(chosen, { network: value, count: FIRST_SHOWN }); draw(); }) : null;
   return el("div", { id: "gallery", class: "block" }, el("h3", {}, "What breaks first"),
-    el("p", { class: "lead" }, "Right as they stand, and wrong after the smallest changes known. Choose one to see why."),
+    el("p", { class: "lead" }, "Inputs that are right, and become wrong after the smallest known changes. Click one for details."),
     grid, el("div", { class: "row" }, pick, more));
 }
 

@@ -26,7 +26,7 @@ function openingSection(model) {
   update();
   return el("section", { id: "summary", class: "card", "aria-label": "What was found" }, live, said,
     el("div", { class: "opening" }, curveBlock(model), galleryBlock(model)),
-    warnings, folded("sentences", `${whole(summary.length)} more sentences: what was measured, how tight and how costly`, sentences));
+    warnings, folded("sentences", "More about these results: what was measured, how tight the brackets are, what it cost", sentences));
 }
 
 // Open or not, it stays so when the page is drawn again.
@@ -63,7 +63,7 @@ function accuracySection(model) {
   on("theme", update);
   update();
   return section("accuracy", "Robust accuracy at ε",
-    "The share of all inputs that are right and stay so for every change up to ε: classified correctly, or with the property that was asked for.",
+    "The share of all inputs that are right, and stay right under every change up to ε. Right means classified correctly, or having the property that was asked for.",
     barKey(), list, accuracyTable(model).element);
 }
 
@@ -105,7 +105,7 @@ function accuracyTable(model) {
       { title: `${100 * model.facts.level} % band`, csv: "band_low", help: "For all inputs of this kind, at every ε at once (Dvoretzky, Kiefer, Wolfowitz)",
         value: (i) => Math.max(0, at(i)[0] - networks[i].half_width),
         text: (i) => shareText(Math.max(0, at(i)[0] - networks[i].half_width), Math.min(1, at(i)[1] + networks[i].half_width)) },
-      { title: "Median radius", csv: "median_lower", help: "Of inputs at which the property holds as they stand: correctly classified ones",
+      { title: "Median radius", csv: "median_lower", help: "Of inputs that are right without any change",
         value: (i) => networks[i].median?.[0] ?? null,
         text: (i) => networks[i].median ? bracketText(networks[i].median[0], networks[i].median[1] ?? Infinity) : "-" },
     ],

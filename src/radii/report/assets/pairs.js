@@ -19,7 +19,7 @@ function pairsSection(model) {
     select("Across", options, chosen.a, (value) => { chosen.a = Number(value); update(); }),
     select("Up", options, chosen.b, (value) => { chosen.b = Number(value); update(); }));
   return section("pairs", "Two networks, input by input",
-    "Points above the diagonal are inputs for which the network going up holds out longer. Grey points are undecided: their brackets overlap.",
+    "Points above the diagonal are inputs on which the network of the vertical axis is more robust. Grey points are undecided: their brackets overlap.",
     row, told, el("div", { class: "split" }, picture.element, correlationTable(model)));
 }
 

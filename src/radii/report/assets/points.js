@@ -40,7 +40,7 @@ function pointsSection(model) {
     picture.redraw();
   });
   return section("points", "Every input",
-    "A point is one input at its proven radius; a line reaches to its closest counterexample. × is misclassified as it stands, ▹ has no counterexample. Boxes hold the middle half, the bar in them is the median; results without any answer, ▹ at 0, are left out of them. Click a point to see the input and what breaks it.",
+    "Each point is one input at its proven radius, with a line up to its closest counterexample. × marks misclassified inputs, ▹ inputs without a counterexample. Boxes hold the middle half of the inputs, with a bar at the median; they leave out inputs without any answer (▹ at 0). Click a point to see the input and what breaks it.",
     el("div", { class: "row" }, classes), legend(model), picture.element);
 }
 

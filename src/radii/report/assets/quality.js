@@ -19,7 +19,7 @@ function qualitySection(model) {
   ].filter((column, place) => place === 0 || model.networks.some((_, i) => column.value(i) !== null));
   const table = dataTable({ name: "quality", caption: "Quality of the measurement", rows: model.networks.map((_, i) => i), columns });
   return section("quality", "How well is it known?",
-    "A small gap means that proofs and counterexamples nearly meet. Missing answers never move a bracket; they leave it wide. Shares and gaps are of inputs that are right as they stand: correctly classified, or with the property that was asked for.",
+    "A small gap means that proofs and counterexamples nearly meet. Missing answers never move a bracket; they leave it wide. Shares and gaps count only inputs that are right without any change.",
     table.element);
 }
 
@@ -67,5 +67,5 @@ function bracketsSection(model) {
     select("State", kinds.map(([name, text]) => [name, text]), chosen.kind, choose("kind")),
     el("label", { class: "field" }, el("span", {}, "Input"), position));
   return section("brackets", "Every bracket",
-    "One row an instance; choose one to see the input, its counterexample and how its bracket came about.", filters, table.element);
+    "One row for each input of each network. Click a row to see the input, its counterexample and how its bracket came about.", filters, table.element);
 }

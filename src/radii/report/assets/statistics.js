@@ -6,7 +6,7 @@ function statisticsSection(model) {
   const { fits = [], tests = [], class_tests: ofClasses = [] } = model.facts;
   if (!fits.length && !tests.length && !ofClasses.length) return null;
   return section("statistics", "Tests and fits",
-    "Of inputs that are right as they stand. p‑values of several tests are corrected by Holm's procedure: below 0.05, chance is an unlikely reason.",
+    "Computed on inputs that are right without any change. p‑values are corrected for several tests by Holm's procedure; below 0.05, chance is an unlikely explanation.",
     ...(tests.length ? networkTests(model, tests) : []), ...(ofClasses.length ? classTests(model, ofClasses) : []), ...(fits.length ? fitTable(model, fits) : []));
 }
 
