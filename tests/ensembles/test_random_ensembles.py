@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.literature.attackers import best_deterministic_attacker, uniform_attacker
-from benchmarks.literature.baselines import BaselineReply, BaselineResult, ReplayedAttack
-from benchmarks.literature.milp import solve_milp
-from benchmarks.literature.smt import solve_smt
-from planar_classifiers import half_plane, point
 
 from radii.balls import Norm
 from radii.ensembles import (
     AllowedSets,
+    BaselineProblem,
+    BaselineReply,
     Ensemble,
     EnsembleStudy,
     ListedSets,
     Point,
     decide_jointly,
+    run_baseline,
     solve,
 )
 from radii.ensembles._ensemble import full_set, maximal, minimal
@@ -101,13 +98,11 @@ def test_exact_value(seed: int) -> None:
         if low == high:  # no subset was within tolerance of a tie
             assert found.lower == found.upper == low
         assert replayed(study, eps) >= found.lower
-    arguments: dict[str, Any] = {"norm": norm, "eps": eps, "seconds": 30.0}
-    for outcome in (
-        uniform_attacker(ensemble, points, **arguments),
-        best_deterministic_attacker(ensemble, points, **arguments),
-    ):
-        assert outcome.played is not None
-        assert outcome.played.value <= found.upper
+    problem = BaselineProblem(ensemble, points, norm, eps, seconds=30.0)
+    for method in ("ua", "bda"):
+        outcome = run_baseline(method, problem)
+        assert outcome.attack is not None
+        assert outcome.attack.value <= found.upper
 
 
 @pytest.mark.parametrize(
@@ -118,61 +113,13 @@ def test_the_papers_program_agrees(seed: int) -> None:
     ensemble, points, norm, eps = random_ensemble(seed)
     with EnsembleStudy.open(ensemble.networks, points, norm=norm, verifier="milp") as study:
         found = study.value(eps)
-    arguments: dict[str, Any] = {
-        "norm": norm,
-        "eps": eps,
-        "attacks": len(ensemble),
-        "seconds": 60.0,
-    }
     below, above = float(found.lower) - 1e-3, float(found.upper) + 1e-3
     if below > 0:
-        outcome = solve_milp(ensemble, points, alpha=below, **arguments)
+        problem = BaselineProblem(ensemble, points, norm, eps, below)
+        outcome, best = (run_baseline(method, problem) for method in ("milp", "maxmilp"))
         assert outcome.reply is not BaselineReply.ROBUST
-        best = solve_milp(ensemble, points, alpha=below, maximise=True, **arguments)
-        for played in (outcome.played, best.played):
-            assert played is None or played.value <= found.upper
+        for attack in (outcome.attack, best.attack):
+            assert attack is None or attack.value <= found.upper
     if above <= 1:
-        outcome = solve_milp(ensemble, points, alpha=above, **arguments)
-        assert outcome.reply is not BaselineReply.ATTACK
-
-
-def test_summing_over_classifiers_misses_the_optimum() -> None:
-    """Two are fooled on the right, one on the left: the best mix is even, but a sum prefers two."""
-    networks = [half_plane([1.0, 0.0], 1.0), half_plane([1.0, 0.0], 1.0)]
-    networks.append(half_plane([-1.0, 0.0], 1.0))
-    ensemble, points = Ensemble(networks), [point([0, 0])]
-    with EnsembleStudy.open(networks, points, norm="l1") as study:
-        assert study.value(2.0).lower == Fraction(1, 2)
-    arguments: dict[str, Any] = {"norm": Norm.L1, "eps": 2.0, "attacks": 2, "seconds": 30.0}
-    found = solve_milp(ensemble, points, alpha=0.1, maximise=True, **arguments)
-    assert found.is_optimal
-    assert found.played is not None
-    assert float(found.played.value) == pytest.approx(0.1, abs=1e-4)
-    assert found.is_replayed
-
-
-def test_an_attack_that_does_not_replay_is_told_apart() -> None:
-    """A solver found an attack for 0.9; on the networks themselves it achieves 1/2."""
-    for value, is_replayed in (
-        (Fraction(1, 2), False),
-        (Fraction(9, 10) - Fraction(1, 10**6), True),
-    ):
-        outcome = BaselineResult(
-            BaselineReply.ATTACK, 1.0, ReplayedAttack((Fraction(1),), ((),), value), alpha=0.9
-        )
-        assert outcome.is_replayed is is_replayed
-    assert not BaselineResult(BaselineReply.TIMEOUT, 1.0, alpha=0.9).is_replayed
-
-
-def test_smt() -> None:
-    """The paper's first figure: 1/2 is possible, more is not, and one attack alone gives 0."""
-    pytest.importorskip("z3", reason="the SMT encoding needs z3-solver")
-    networks = [half_plane([-1.0, 0.0], 1.0), half_plane([1.0, 0.0], 1.0)]
-    ensemble, points = Ensemble(networks), [point([0, 0])]
-    arguments: dict[str, Any] = {"norm": Norm.L1, "eps": 2.0, "seconds": 60.0}
-    found = solve_smt(ensemble, points, alpha=0.5, attacks=2, **arguments)
-    assert found.reply is BaselineReply.ATTACK
-    more = solve_smt(ensemble, points, alpha=0.6, attacks=2, **arguments)
-    assert more.reply is BaselineReply.ROBUST
-    alone = solve_smt(ensemble, points, alpha=0.1, attacks=1, **arguments)
-    assert alone.reply is BaselineReply.ROBUST
+        problem = BaselineProblem(ensemble, points, norm, eps, above)
+        assert run_baseline("milp", problem).reply is not BaselineReply.ATTACK

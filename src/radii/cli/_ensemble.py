@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from radii.cli._options import EPS, JOBS, OUT, add_json_flag, add_options, check_files
 from radii.cli._output import print_json
 from radii.errors import ExperimentError, SpecificationError
-from radii.experiments import SECONDS
+from radii.experiments import COUNT, SECONDS, Option
 
 if TYPE_CHECKING:
     from radii.cli._progress import EnsembleProgress
@@ -36,12 +36,21 @@ EPILOG = """examples:
       --save attack.npz
   radii ensemble curve --networks a.onnx b.onnx --data digits:test[0:20] --domain 0:1 \\
       --grid 0:0.3:0.02 --alpha 0.5 --out results
-  radii ensemble verify --networks a.onnx b.onnx --data digits:test[0:2] --domain 0:1 --eps 0.02 \
+  radii ensemble verify --networks a.onnx b.onnx --data digits:test[0:2] --domain 0:1 --eps 0.02 \\
       --arithmetic real
+  radii ensemble verify --networks a.onnx b.onnx --data digits:test[0:2] --domain 0:1 --eps 0.02 \\
+      --alpha 0.5 --method milp --attacks 2 --timeout 60
 
 exit codes:
   0 done; verify: robust, 1 not proven robust (verify with --alpha), 2 bad input
+  methods other than game prove nothing: what they claim is believed, and ends with 1
 """
+
+ATTACKS = Option(
+    name="attacks",
+    form=COUNT,
+    help="deterministic attacks of the mix, at most (as many as classifiers)",
+)
 
 _VERBS = {
     "verify": "is the ensemble robust at eps and alpha, and what is the value of the game?",
@@ -73,7 +82,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             verb.add_argument(
                 "--save", type=Path, metavar="FILE.npz", help="keep the perturbed points"
             )
+        if name != "curve":
+            ATTACKS.add_to(verb)
+        if name == "verify":
+            _add_methods(verb)
         verb.set_defaults(run=work)
+
+
+def _add_methods(parser: argparse.ArgumentParser) -> None:
+    from radii.cli._ensemble_baselines import METHODS, SOLVERS
+
+    other = parser.add_argument_group("methods of the literature")
+    other.add_argument(
+        "--method",
+        choices=METHODS,
+        default=METHODS[0],
+        help="game (default): exact, by radii; others are for comparison",
+    )
+    other.add_argument(
+        "--solver",
+        choices=SOLVERS,
+        help="of milp and maxmilp: Gurobi where a licence is found (auto, default), or one of both",
+    )
 
 
 def _add_flags(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +131,7 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     add_options(
         how,
         "arithmetic",
-        verifier={"default": "native", "help": "native (default), milp"},
+        verifier={"help": "native (default), milp"},
         timeout={"default": 60.0, "help": "wall seconds per question (60)"},
         budget={"form": SECONDS, "help": "wall seconds per eps (no limit)"},
         memory="of each worker, such as 2G (no limit)",
@@ -134,7 +164,7 @@ def _study(args: argparse.Namespace) -> Iterator[tuple[EnsembleStudy, EnsemblePr
         _load_networks(args),
         datasets.load_spec(args.data),
         norm=args.norm,
-        verifier=args.verifier,
+        verifier=args.verifier or "native",
         arithmetic=args.arithmetic,
         timeout=args.timeout,
         jobs=args.jobs or default_jobs(),
@@ -185,15 +215,21 @@ def _write_report(args: argparse.Namespace, study: EnsembleStudy) -> None:
 
 
 def _verify(args: argparse.Namespace) -> int:
+    from radii.cli._ensemble_baselines import GAME, check_method, verify_by_baseline
+
+    check_method(args)
+    if args.method != GAME:
+        return verify_by_baseline(args, _load_networks)
     with _study(args) as (study, bar):
         with bar:
             value = study.value(args.eps, alpha=args.alpha, budget=_budget(args))
         is_robust = None if args.alpha is None else value.is_robust(args.alpha)
         _write_report(args, study)
         if args.json:
-            print_json(_value_object(study, value, args.alpha))
+            print_json({**_value_object(study, value, args.alpha), **_few(study, value, args)})
         else:
             _print_value(study, value, args.alpha)
+            _print_few(study, value, args)
     return 0 if args.alpha is None or is_robust else 1
 
 
@@ -201,14 +237,21 @@ def _attack(args: argparse.Namespace) -> int:
     with _study(args) as (study, bar):
         with bar:
             value = study.value(args.eps, budget=_budget(args))
-        attack = study.attack(value)
+        attack = study.attack(value, attacks=args.attacks)
         if args.save is not None:
             _save(args.save, study, attack)
         _write_report(args, study)
         if args.json:
-            print_json({**_value_object(study, value, None), **_attack_object(study, attack)})
+            print_json(
+                {
+                    **_value_object(study, value, None),
+                    **_few(study, value, args),
+                    **_attack_object(study, attack),
+                }
+            )
         else:
             _print_attack(study, value, attack)
+            _print_few(study, value, args)
     return 0
 
 
@@ -283,11 +326,40 @@ def _value_object(study: EnsembleStudy, value: GameValue, alpha: float | None) -
         **_ensemble_object(study),
         **_bracket(value),
         "defence": [str(weight) for weight in value.limit.defence],
+        "defences": [
+            {
+                "name": each.name,
+                "weights": [str(weight) for weight in each.weights],
+                "lower": float(each.lower),
+                "upper": float(each.upper),
+            }
+            for each in study.defences(value)
+        ],
         "points": points,
         "impossible": impossible,
         "disagreements": disagreements,
         **judged,
     }
+
+
+def _few(study: EnsembleStudy, value: GameValue, args: argparse.Namespace) -> dict[str, Any]:
+    """The value of at most --attacks deterministic attacks, for JSON."""
+    if args.attacks is None:
+        return {}
+    lower, upper = study.value_of_few(value, args.attacks)
+    return {"limited": {"attacks": args.attacks, "lower": float(lower), "upper": float(upper)}}
+
+
+def _print_few(study: EnsembleStudy, value: GameValue, args: argparse.Namespace) -> None:
+    from radii.terminal import say
+
+    if args.attacks is None:
+        return
+    lower, upper = (_fraction_text(each) for each in study.value_of_few(value, args.attacks))
+    say(
+        f"with at most {args.attacks} deterministic attacks: {lower} is attained; HiGHS finds no "
+        f"more than {upper}"
+    )
 
 
 def _attack_object(study: EnsembleStudy, attack: RandomizedAttack) -> dict[str, Any]:
@@ -417,6 +489,15 @@ def _print_defence(console: Console, study: EnsembleStudy, value: GameValue) -> 
     for name, weight in zip(study.ensemble.names, value.limit.defence, strict=True):
         made.add_row(_fraction_text(weight), name)
     console.print(made)
+    console.print(
+        "drawn with these weights for every input, no attacker makes more than "
+        f"{_fraction_text(value.upper)} of the answers wrong"
+    )
+    mixes = table("Defences compared", ("loses at least", "at most"), (), no_wrap=False)
+    mixes.add_column("mix")
+    for each in study.defences(value):
+        mixes.add_row(_fraction_text(each.lower), _fraction_text(each.upper), each.name)
+    console.print(mixes)
 
 
 def _print_points(console: Console, study: EnsembleStudy, eps: float) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from radii.ensembles._ensemble import heaviest, is_within, members, weight_of
+from radii.ensembles._ensemble import Fooling, heaviest, is_within, members, weight_of
 from radii.errors import SpecificationError
 
 Mix = Mapping[int, Fraction]
@@ -74,6 +74,18 @@ class DeterministicAttack:
     sets: tuple[int, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class RandomizedAttack:
+    """Deterministic attacks with their probabilities: what each makes of every point.
+
+    `value` is what was measured by replaying every perturbed point on every network.
+    """
+
+    probabilities: tuple[Fraction, ...]
+    perturbed: tuple[tuple[Fooling, ...], ...]
+    value: Fraction
+
+
 @dataclass(frozen=True, slots=True)
 class Solution:
     """Optimal play. The value is in [lower, upper]; they are equal where it is known exactly.
@@ -117,11 +129,15 @@ def solve(families: Sequence[FoolableSets], classifiers: int) -> Solution:
 
 def _proven(program: _Program, families: Sequence[FoolableSets], classifiers: int) -> Solution:
     """What the floating-point solution amounts to in rational arithmetic."""
-    defence = _distribution(program.weights)
+    defence = simple_distribution(program.weights)
     best = (weight_of(family.heaviest(defence), defence) for family in families)
     upper = sum(best, Fraction(0)) / len(families)
     attack = tuple(
-        {mask: share for mask, share in zip(sets, _distribution(shares), strict=True) if share}
+        {
+            mask: share
+            for mask, share in zip(sets, simple_distribution(shares), strict=True)
+            if share
+        }
         for sets, shares in program.mixes
     )
     return Solution(value_of(attack, classifiers), Fraction(upper), attack, defence)
@@ -167,7 +183,7 @@ def couple(attack: Sequence[Mix]) -> tuple[DeterministicAttack, ...]:
     return tuple(attempts)
 
 
-def _distribution(shares: Sequence[float]) -> tuple[Fraction, ...]:
+def simple_distribution(shares: Sequence[float]) -> tuple[Fraction, ...]:
     """The nearest simple fractions, none negative; they add up to exactly 1."""
     kept = [
         Fraction(share).limit_denominator(LARGEST_DENOMINATOR)

@@ -20,9 +20,17 @@ from radii import verifiers
 from radii.balls import Norm
 from radii.datasets import Dataset
 from radii.ensembles._answerers import InlineAnswerer, ProcessAnswerer
+from radii.ensembles._defence import (
+    BEST_MIX,
+    UNIFORM_MIX,
+    Defence,
+    allowed_as_listed,
+    best_of_few,
+    defence_of,
+)
 from radii.ensembles._ensemble import Ensemble, Fooling, Point
 from radii.ensembles._facts import EnsembleResults, Play
-from radii.ensembles._game import added_up, couple, value_of
+from radii.ensembles._game import RandomizedAttack, added_up, couple, value_of
 from radii.ensembles._proofs import JointResult
 from radii.ensembles._records import Records
 from radii.ensembles._value import EnsembleSolver, GameValue
@@ -66,18 +74,6 @@ def last_that_holds(count: int, holds: Callable[[int], bool]) -> int:
         else:
             high = middle
     return low
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RandomizedAttack:
-    """Deterministic attacks with their probabilities: what each makes of every point.
-
-    `value` is what was measured by replaying every perturbed point on every network.
-    """
-
-    probabilities: tuple[Fraction, ...]
-    perturbed: tuple[tuple[Fooling, ...], ...]
-    value: Fraction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,9 +245,15 @@ class EnsembleStudy:
         self._keep(game)
         return game
 
-    def attack(self, game: GameValue) -> RandomizedAttack:
-        """The best randomized attack known, its perturbed points replayed on every network."""
+    def attack(self, game: GameValue, *, attacks: int | None = None) -> RandomizedAttack:
+        """The best randomized attack known, its perturbed points replayed on every network.
+
+        It has at most as many deterministic attacks as there are classifiers, or `attacks`.
+        """
         attempts = couple(game.attained.attack)
+        if attacks is not None and attacks < len(attempts):
+            fooled, _ = self._measuring.families(game.eps)
+            _, attempts = best_of_few(fooled, len(self.ensemble), attacks)
         perturbed = tuple(
             tuple(self._perturbed(place, mask, game.eps) for place, mask in enumerate(each.sets))
             for each in attempts
@@ -268,6 +270,28 @@ class EnsembleStudy:
             perturbed,
             value_of(played, len(self.ensemble)),
         )
+
+    def value_of_few(self, game: GameValue, attacks: int) -> tuple[Fraction, Fraction]:
+        """Between what the value is if the attacker mixes at most so many deterministic attacks.
+
+        The lower side is attained by replayed inputs; the upper one is believed, as the integer
+        program that finds it is solved by HiGHS.
+        """
+        fooled, possible = self._measuring.families(game.eps)
+        count = len(self.ensemble)
+        lower, _ = best_of_few(fooled, count, attacks)
+        upper, _ = best_of_few([allowed_as_listed(each) for each in possible], count, attacks)
+        return lower, min(upper, game.upper)
+
+    def defences(self, game: GameValue) -> tuple[Defence, ...]:
+        """What mixes of classifiers lose: the best one, all alike, and each network alone."""
+        count = len(self.ensemble)
+        mixes = [(BEST_MIX, game.limit.defence), (UNIFORM_MIX, (Fraction(1, count),) * count)]
+        for place, name in enumerate(self.ensemble.names):
+            alone = tuple(Fraction(int(c == place)) for c in range(count))
+            mixes.append((f"{name} alone", alone))
+        families = self._measuring.families(game.eps)
+        return tuple(defence_of(name, weights, *families) for name, weights in mixes)
 
     def impossible(self, eps: float) -> tuple[ImpossibleSet, ...]:
         """The certificate of an upper value: the smallest sets that cannot be fooled together."""

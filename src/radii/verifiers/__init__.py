@@ -23,7 +23,8 @@ from radii.verifiers._registry import (
     verifier_names,
 )
 from radii.verifiers._vnncomp import VnnComp
-from radii.verifiers.milp._gurobi import Gurobi
+from radii.verifiers.milp._gurobi import Gurobi, gurobi_refusal
+from radii.verifiers.milp._gurobi import environment as gurobi_environment
 from radii.verifiers.milp._verifier import Milp
 from radii.verifiers.native._verifier import BranchAndBound
 
@@ -46,6 +47,8 @@ __all__ = [
     "check_device",
     "decide_problem",
     "get",
+    "gurobi_environment",
+    "gurobi_refusal",
     "has_option",
     "verifier_names",
 ]

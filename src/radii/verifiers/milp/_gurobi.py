@@ -77,6 +77,19 @@ def is_limited() -> bool:
     return False
 
 
+def gurobi_refusal(columns: int, rows: int) -> str | None:
+    """Why Gurobi cannot solve a program of this size here; None if it can."""
+    reason = refusal()
+    if reason is not None:
+        return reason
+    if max(columns, rows) <= SIZE_LIMIT or not is_limited():
+        return None
+    return (
+        f"Gurobi's licence here takes {SIZE_LIMIT} columns and rows, and the model has {columns} "
+        f"columns and {rows} rows"
+    )
+
+
 # Mixed-integer programs on Gurobi, believed as those on HiGHS are.
 #
 # See `radii.verifiers.milp._branching`: TOLERANCE times the range of all columns and rows is taken
