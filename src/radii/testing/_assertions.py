@@ -334,8 +334,8 @@ def _decided(
 
 
 def _is_untried(row: Measurement, eps: float) -> bool:
-    """Not looked at, because the answer was known without it."""
-    return row.bracket.lower < eps < row.bracket.upper and not row.queries
+    """Open, and no proof of it was tried: the answer was known without it."""
+    return row.bracket.lower < eps < row.bracket.upper and not row.missing
 
 
 # What a check that fails says: the counts, and the inputs with their radii.
