@@ -55,14 +55,48 @@ def test_a_recipe_names_an_architecture(activation: str, convolutions: int) -> N
 
 
 def test_presets_are_as_large_as_promised() -> None:
-    assert preset_names() == ["fashion-small", "mnist-small"]
-    for name, least in (("mnist-small", 60), ("fashion-small", 40)):
-        study = Study.from_tables(preset_tables(name))
+    names = ("cifar10", "fashion", "mnist")
+    assert preset_names() == [f"{name}-{size}" for name in names for size in ("paper", "small")]
+    total = 0
+    for name in names:
+        study = Study.from_tables(preset_tables(f"{name}-small"))
+        total += len(study.recipes)
+        if name == "cifar10":
+            assert {r.blocks for r in study.recipes} == {1, 2, 3}
+            continue
         counts = {kind: sum(r.kind == kind for r in study.recipes) for kind in RECIPE_KINDS}
-        assert counts["deterministic"] >= least
-        assert counts["bayesian"] >= 8
+        assert counts["deterministic"] >= 60 and counts["bayesian"] >= 8
         assert len({r.strength for r in study.recipes if r.kind == "pruned"}) == 4
         assert {r.activation for r in study.recipes} == {"relu", "tanh", "sigmoid"}
+        assert max(r.width for r in study.recipes if r.kind == "bayesian") == 128
+    assert total >= 300
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "family", "combinations"),
+    [
+        ("mnist", "deterministic", "dense", 3 * 4 * 3 * 4 * 5),
+        ("mnist", "deterministic", "convolutional", 1000),
+        ("mnist", "pruned", "dense", 3 * 4 * 3 * 4 * 3 * 3),
+        ("mnist", "bayesian", "dense", 3 * 3 * 3 * 4 * 3 * 4),
+        ("fashion", "deterministic", "dense", 3 * 3 * 3 * 3 * 5),
+        ("fashion", "bayesian", "dense", 3 * 3 * 4 * 3 * 4),
+        ("cifar10", "deterministic", "convolutional", 600),
+    ],
+)
+def test_presets_of_the_paper(name: str, kind: str, family: str, combinations: int) -> None:
+    recipes = Study.from_tables(preset_tables(f"{name}-paper")).recipes
+    assert sum(r.kind == kind and r.family == family for r in recipes) == combinations
+
+
+def test_blocks_are_two_convolutions_and_a_pooling() -> None:
+    table = {"blocks": 2, "filters": 3, "kernel": 3, "depth": 1, "width": 6, "images": 50}
+    (recipe,) = expand("deterministic", table, seed=0)
+    assert (recipe.family, recipe.images) == ("convolutional", 50)
+    assert "2v3k3" in recipe.name and "i50" in recipe.name
+    kinds = [type(layer).__name__ for layer in architecture(recipe.architecture, (1, 8, 8), 10)]
+    assert kinds[:5] == ["Conv2d", "ReLU", "Conv2d", "ReLU", "MaxPool2d"]
+    assert kinds.count("MaxPool2d") == 2 and kinds.count("Linear") == 2
 
 
 @pytest.mark.parametrize(
@@ -73,6 +107,8 @@ def test_presets_are_as_large_as_promised() -> None:
         ({"deterministic": [{"width": 0}]}, "width 0 must be at least 1"),
         ({"deterministic": [{"width": 1.5}]}, "must be a whole number"),
         ({"deterministic": [{"depth": 0}]}, "needs a depth of 1"),
+        ({"deterministic": [{"blocks": 1, "convolutions": 1}]}, "convolutions or blocks"),
+        ({"deterministic": [{}], "gamma": 0.0}, "gamma 0.0"),
         ({"deterministic": [{"width": []}]}, "'width' has no values"),
         ({"deterministic": [{"activation": "swish"}]}, "activation 'swish' is not one of"),
         ({"deterministic": [{"count": 2}]}, "count 2 must be"),

@@ -13,6 +13,7 @@ import pytest
 
 from radii.cli import main
 from radii.training import Study, preset_tables, read_members
+from radii.training.studies._results import read_member
 from radii.training.studies._workers import StudyWorker
 
 TINY = {
@@ -48,6 +49,10 @@ def test_every_network_is_measured(finished: Path) -> None:
         assert member.accuracy is not None and member.robustness and member.change
         assert member.robustness.low <= member.robustness.most <= member.robustness.high
         assert member.robustness.inputs == member.change.inputs == 8
+        assert member.steadiness is not None and member.steadiness.most >= 0.0
+        for value in (member.robustness, member.steadiness, member.change):
+            assert value.beyond_low is not None and value.beyond_high is not None
+            assert value.beyond_low <= value.least <= value.most <= value.beyond_high
         if member.recipe.kind == "bayesian":
             assert member.converged is not None and member.proven_robustness is None
             continue
@@ -55,6 +60,35 @@ def test_every_network_is_measured(finished: Path) -> None:
         assert proven is not None and unbroken is not None and member.proven_change is not None
         assert proven.low <= proven.least <= proven.most <= unbroken <= 1
         assert member.gap == pytest.approx(unbroken - proven.least)
+
+
+def test_steadiness_is_the_share_of_changes_below_gamma(finished: Path) -> None:
+    """R(gamma) against the changes that were kept, for each network."""
+    study = Study.read(finished)
+    for member in read_members(finished):
+        lines = finished / "networks" / member.recipe.name / "change-attack" / "changes.jsonl"
+        changes = [json.loads(line)["lower"] for line in lines.read_text().splitlines()[1:]]
+        expected = sum(change < study.gamma for change in changes) / len(changes)
+        assert member.steadiness is not None and member.change is not None
+        assert member.steadiness.most == pytest.approx(expected)
+        assert member.change.least == pytest.approx(sum(changes) / len(changes))
+        # Markov's inequality, whatever the changes are
+        assert 1 - member.steadiness.most <= member.change.least / study.gamma + 1e-9
+        proven = member.proven_steadiness
+        assert proven is None or proven.least <= proven.most
+
+
+def test_a_record_of_before_r_gamma_is_read(finished: Path, tmp_path: Path) -> None:
+    recipe = Study.read(finished).recipes[0]
+    told = json.loads((finished / "networks" / recipe.name / "result.json").read_text())
+    del told["steadiness"], told["proven_steadiness"], told["recipe"]["blocks"]
+    for value in ("robustness", "change"):
+        del told[value]["beyond_low"], told[value]["beyond_high"]
+    (tmp_path / "networks" / recipe.name).mkdir(parents=True)
+    (tmp_path / "networks" / recipe.name / "result.json").write_text(json.dumps(told))
+    member = read_member(tmp_path, recipe)
+    assert member is not None and member.steadiness is None
+    assert member.robustness is not None and member.robustness.beyond_low is None
 
 
 def test_what_is_made_is_not_made_again(finished: Path) -> None:

@@ -35,18 +35,16 @@ EPILOG = """examples:
   radii study tradeoff --data digits:train[0:300] --test digits:test --eps 0.05 --samples 20 \\
       --proof-inputs 5 --grid "deterministic width=8,16 activation=relu,tanh epochs=3" \\
       --grid "pruned width=16 strength=0.5 epochs=2" --out small
-  radii study tradeoff --description study.toml --out study
-  radii study show small
   radii study show small --measure 1-D --csv networks.csv --figures figures
   radii study show small --least-accuracy 0.1            without those that learned nothing
 
 The same command again continues a study that was cut off; `show` also reads a trade-off study that
 still runs. The folder of a paper has index.md, tables (CSV, Markdown, LaTeX) and figures.
 
-presets:  mnist-small, fashion-small: hours, as in --preset mnist-small --jobs 2 --out mnist
+presets:  {mnist,fashion,cifar10}-small: below an hour each; -paper: the literature's grids, days
 grids:    deterministic, pruned, bayesian, each with depth, width, activation (relu, tanh,
-          sigmoid), convolutions, filters, kernel, seed; rate and epochs; strength and rounds
-          (pruned); step, steps and samples (bayesian); all combinations, or count=N of them
+          sigmoid), convolutions or (VGG's) blocks, filters, kernel, seed; rate, epochs, images;
+          strength, rounds (pruned); step, steps, samples (bayesian); or count=N of them
 """
 
 _PROOF_TIMEOUT = Option(
@@ -56,6 +54,7 @@ _STUDY_SETTINGS: dict[str, tuple[Callable[[str], Any], str, str]] = {
     "data": (str, "SPEC", "images to train on, such as mnist:train[0:5000]"),
     "test": (str, "SPEC", "images to measure on, such as mnist:test"),
     "eps": (str, "EPS", "radius of the balls, such as 0.05 or 8/255"),
+    "gamma": (float, "G", "of R(gamma): the change of a probability that breaks (0.5)"),
     "error": (float, "E", "of R and D as attacked (0.05)"),
     "samples": (int, "N", "inputs attacked, in place of an error"),
     "confidence": (float, "C", "of all intervals (0.95)"),
@@ -173,7 +172,7 @@ def _add_tradeoff(commands: Any) -> None:
         description="Train the networks of a grid and measure accuracy, R and D of each.",
         epilog=EPILOG,
     )
-    tradeoff.add_argument("--preset", metavar="NAME", help="mnist-small or fashion-small")
+    tradeoff.add_argument("--preset", metavar="NAME", help="such as mnist-small; see below")
     tradeoff.add_argument("--description", type=Path, metavar="FILE", help="a study in TOML")
     tradeoff.add_argument(
         "--grid", action="append", default=[], metavar="GRID", help="networks to add; see below"
@@ -189,7 +188,7 @@ def _add_tradeoff(commands: Any) -> None:
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--measure", metavar="NAME", default="R", help="of effects: R (default), 1-D or 'proven R'"
+        "--measure", metavar="NAME", default="R", help="of effects: R (default), 'R(gamma)', ..."
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="a line for each network")
     parser.add_argument("--figures", type=Path, metavar="DIR", help="draw all figures there")
@@ -435,7 +434,7 @@ def _draw(
         draw_tradeoff,
         save_figure,
     )
-    from radii.training import RECIPE_KINDS, STUDY_MEASURES
+    from radii.training import RECIPE_KINDS, STUDY_MEASURES, measure_ends
 
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -443,12 +442,12 @@ def _draw(
         raise StoreError(f"{directory}: cannot be made ({error.strerror})") from None
     series = {
         _series(kind, is_counted): [
-            TradeoffPoint(member.accuracy or 0.0, *_ends(member, measure))
+            TradeoffPoint(member.accuracy or 0.0, *ends)
             for member in members
             if member.recipe.kind == kind
             and member.accuracy is not None
             and member.is_counted is is_counted
-            and _ends(member, measure)
+            and (ends := measure_ends(member, measure)) is not None
         ]
         for kind in RECIPE_KINDS
         for is_counted in (True, False)
@@ -478,16 +477,3 @@ def _draw(
 
 def _series(kind: str, is_counted: bool) -> str:
     return kind if is_counted else f"{kind}, not converged"
-
-
-def _ends(member: StudyMember, measure: str) -> tuple[float, ...]:
-    """The value and its interval; nothing where it was not measured."""
-    if measure == "R" and member.robustness is not None:
-        return member.robustness.most, member.robustness.low, member.robustness.high
-    if measure == "1-D" and member.change is not None:
-        change = member.change
-        return 1 - change.least, 1 - change.high, 1 - change.low
-    if measure == "proven R" and member.proven_robustness is not None:
-        proven = member.proven_robustness
-        return proven.least, proven.low, proven.high
-    return ()

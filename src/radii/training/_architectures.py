@@ -100,10 +100,11 @@ def _layers(name: str, shape: Shape, classes: int) -> list[nn.Module]:
         return _dense(shape, [int(found[1])] * int(found[2]), classes)
     if found := re.fullmatch(r"dense:([\d-]+)@([a-z]+)", name):
         return _dense(shape, _sizes(name, found[1]), classes, _activation(name, found[2]))
-    if found := re.fullmatch(r"conv:([\dx-]+)(?:\+([\d-]+))?(?:@([a-z]+))?", name):
-        kernels = [_sizes(name, layer, "x") for layer in found[1].split("-")]
-        widths = _sizes(name, found[2]) if found[2] else []
-        return _strided(name, shape, kernels, widths, classes, _activation(name, found[3]))
+    if found := re.fullmatch(r"(conv|vgg):([\dx-]+)(?:\+([\d-]+))?(?:@([a-z]+))?", name):
+        kernels = [_sizes(name, layer, "x") for layer in found[2].split("-")]
+        widths = _sizes(name, found[3]) if found[3] else []
+        build = _strided if found[1] == "conv" else _blocks
+        return build(name, shape, kernels, widths, classes, _activation(name, found[4]))
     if found := re.fullmatch(r"resnet:([\d/-]+)(?:\+([\d-]+))?", name):
         blocks = [_sizes(name, block, "/") for block in found[1].split("-")]
         widths = _sizes(name, found[2]) if found[2] else []
@@ -119,7 +120,7 @@ def _layers(name: str, shape: Shape, classes: int) -> list[nn.Module]:
 
 GENERAL_FORMS = (
     "dense:30, dense:100-50, dense:30-clamp, dense:64-64@tanh, conv:8x5-16x5+64@relu, "
-    "resnet:16/2-16-32/2+100, relu_3_50, net_256x4, gtsrb_6_256"
+    "vgg:24x3-48x3+128, resnet:16/2-16-32/2+100, relu_3_50, net_256x4, gtsrb_6_256"
 )
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -177,6 +178,30 @@ def _strided(
         grown = _LayerStack(shape)
         for filters, kernel in kernels:
             grown.conv(filters, kernel, 2, kernel // 2).then(activation())
+        return grown.dense(widths, classes, activation)
+
+    return _of_images(name, shape, build)
+
+
+def _blocks(
+    name: str,
+    shape: Shape,
+    kernels: Sequence[Sequence[int]],
+    widths: Sequence[int],
+    classes: int,
+    activation: type[nn.Module],
+) -> list[nn.Module]:
+    """Blocks of FILTERSxKERNEL as VGG has them: two convolutions that keep the sides, then a
+    pooling that halves them; then dense layers."""
+    if any(len(block) != 2 for block in kernels):
+        raise SpecificationError(f"architecture '{name}': a block is FILTERSxKERNEL, as 24x3")
+
+    def build() -> list[nn.Module]:
+        grown = _LayerStack(shape)
+        for filters, kernel in kernels:
+            for _ in range(2):
+                grown.conv(filters, kernel, 1, kernel // 2).then(activation())
+            grown.pool()
         return grown.dense(widths, classes, activation)
 
     return _of_images(name, shape, build)

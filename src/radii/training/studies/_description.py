@@ -27,10 +27,11 @@ _LAYERS: dict[str, tuple[Any, ...]] = {
     "width": (64,),
     "activation": ("relu",),
     "convolutions": (0,),
+    "blocks": (0,),
     "filters": (5,),
     "kernel": (3,),
 }
-_GRADIENT: dict[str, tuple[Any, ...]] = {"rate": (0.01,), "epochs": (5,)}
+_GRADIENT: dict[str, tuple[Any, ...]] = {"rate": (0.01,), "epochs": (5,), "images": (None,)}
 _OWN: dict[str, dict[str, tuple[Any, ...]]] = {
     "deterministic": _GRADIENT,
     "pruned": {**_GRADIENT, "strength": (0.9,), "rounds": (1,)},
@@ -38,7 +39,16 @@ _OWN: dict[str, dict[str, tuple[Any, ...]]] = {
 }
 _CONVOLUTIONAL = ("filters", "kernel")
 _REAL = ("rate", "strength", "step")
-_SHORT = {"rate": "r", "epochs": "e", "strength": "p", "rounds": "x", "step": "h", "steps": "l"}
+_SHORT = {
+    "rate": "r",
+    "epochs": "e",
+    "images": "i",
+    "strength": "p",
+    "rounds": "x",
+    "step": "h",
+    "steps": "l",
+    "samples": "n",
+}
 
 HYPER_PARAMETERS = (*_LAYERS, *_GRADIENT, "strength", "rounds", "step", "steps", "samples")
 """Whose effects are looked at, in this order."""
@@ -48,8 +58,10 @@ HYPER_PARAMETERS = (*_LAYERS, *_GRADIENT, "strength", "rounds", "step", "steps",
 class Recipe:
     """One network before it is made; None where a hyper-parameter has no meaning for it.
 
-    `depth` and `width` are of the dense layers behind any `convolutions`. `rate` and `epochs` are
-    of gradient descent, `step`, `steps` and `samples` of the chains of a Bayesian network.
+    `depth` and `width` are of the dense layers behind any `convolutions`, each of which halves the
+    sides, or VGG's `blocks`, each of two convolutions and a pooling. `rate` and `epochs` are of
+    gradient descent, on the first `images` or on all; `step`, `steps` and `samples` of the chains
+    of a Bayesian network.
     """
 
     kind: str
@@ -57,10 +69,12 @@ class Recipe:
     width: int
     activation: str
     convolutions: int = 0
+    blocks: int = 0
     filters: int | None = None
     kernel: int | None = None
     rate: float | None = None
     epochs: int | None = None
+    images: int | None = None
     strength: float | None = None
     rounds: int | None = None
     step: float | None = None
@@ -79,9 +93,12 @@ class Recipe:
                 self._check(name)
         if self.strength is not None and not self.strength < 1:
             raise ExperimentError(f"strength {self.strength} must be below 1, such as 0.9")
+        if self.convolutions and self.blocks:
+            raise ExperimentError("a network has convolutions or blocks: one of them must be 0")
 
     def _check(self, name: str) -> None:
-        value, least = getattr(self, name), 0 if name in ("convolutions", "depth") else 1
+        least = 0 if name in ("convolutions", "blocks", "depth") else 1
+        value = getattr(self, name)
         if name in _REAL:
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise ExperimentError(f"{name} {value!r} must be a number")
@@ -94,16 +111,17 @@ class Recipe:
 
     @property
     def family(self) -> str:
-        return "convolutional" if self.convolutions else "dense"
+        return "convolutional" if self.convolutions or self.blocks else "dense"
 
     @property
     def architecture(self) -> str:
         """Its name for `radii.training`."""
         widths = "-".join([str(self.width)] * self.depth)
-        if not self.convolutions:
+        if self.family == "dense":
             return f"dense:{widths}@{self.activation}"
-        layers = "-".join([f"{self.filters}x{self.kernel}"] * self.convolutions)
-        return f"conv:{layers}{'+' if widths else ''}{widths}@{self.activation}"
+        form, count = ("vgg", self.blocks) if self.blocks else ("conv", self.convolutions)
+        layers = "-".join([f"{self.filters}x{self.kernel}"] * count)
+        return f"{form}:{layers}{'+' if widths else ''}{widths}@{self.activation}"
 
     @property
     def name(self) -> str:
@@ -111,7 +129,9 @@ class Recipe:
         parts = [self.kind, f"{self.depth}x{self.width}", self.activation]
         if self.convolutions:
             parts.insert(1, f"{self.convolutions}x{self.filters}k{self.kernel}")
-        for field, short in {**_SHORT, "samples": "n"}.items():
+        elif self.blocks:
+            parts.insert(1, f"{self.blocks}v{self.filters}k{self.kernel}")
+        for field, short in _SHORT.items():
             if getattr(self, field) is not None:
                 parts.append(f"{short}{getattr(self, field):g}")
         return "-".join([*parts, f"s{self.seed}"])
@@ -131,7 +151,7 @@ def expand(kind: str, table: Mapping[str, Any], seed: int) -> list[Recipe]:
     found: dict[Recipe, None] = {}
     for values in itertools.product(*axes.values()):
         chosen = dict(zip(axes, values, strict=True))
-        if not chosen["convolutions"]:
+        if not chosen["convolutions"] and not chosen["blocks"]:
             chosen |= dict.fromkeys(_CONVOLUTIONAL)
             if chosen["depth"] == 0:
                 raise ExperimentError("a network without convolutions needs a depth of 1 or more")
@@ -167,16 +187,18 @@ STUDY_FILE = "study.json"
 class Study:
     """Checked on creation.
 
-    R and D are estimated by `attack` on as many inputs of `test` as `error` needs, or on
+    R, R(gamma) and D are estimated by `attack` on as many inputs of `test` as `error` needs, or on
     `samples`. On the first `proof_inputs` of them, networks of the kinds in `prove` are also given
     to `verifier`, for `proof_timeout` seconds an input. Bayesian networks are trained on the first
-    `bayesian_images`, by `chains` chains, of which `members` samples are kept.
+    `bayesian_images`, by `chains` chains, of which `members` samples are kept; with `adapts` the
+    step size of a recipe is only where warming up begins to tune it.
     """
 
     data: str
     test: str
     eps: str
     recipes: tuple[Recipe, ...]
+    gamma: float = 0.5
     error: float = 0.05
     samples: int | None = None
     confidence: float = 0.95
@@ -192,6 +214,7 @@ class Study:
     chains: int = 2
     warmup: int = 100
     members: int = 10
+    adapts: bool = True
     prior: float = 3.0
     seed: int = 0
 
@@ -208,6 +231,8 @@ class Study:
             least = 0 if name == "proof_inputs" else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ExperimentError(f"{name} {value!r} must be a whole number, {least} or more")
+        if not 0 < self.gamma <= 1:
+            raise ExperimentError(f"gamma {self.gamma} must be above 0 and at most 1, such as 0.5")
         if not self.proof_timeout > 0:
             raise ExperimentError(f"proof_timeout {self.proof_timeout} must be above 0")
         if not self.recipes:

@@ -35,6 +35,7 @@ COEFFICIENT_ROUNDING = 1e-12
 
 STUDY_MEASURES = {
     "R": "share of inputs the attack did not break",
+    "R(gamma)": "share of inputs no probability of which was moved by gamma",
     "1-D": "1 - mean largest change found",
     "proven R": "share of inputs proven robust",
 }
@@ -42,36 +43,48 @@ STUDY_MEASURES = {
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A measure: its mean over the sample, at least and at most, and over all test inputs."""
+    """A measure: its mean over the sample, at least and at most, and two statements from it.
+
+    `low` and `high` are about the inputs of the test set itself (finite-population statement),
+    `beyond_low` and `beyond_high` about all inputs that the test set is an independent sample of
+    (i.i.d. statement); None where only the former was made.
+    """
 
     least: float
     most: float
     low: float
     high: float
     inputs: int
+    beyond_low: float | None = None
+    beyond_high: float | None = None
 
     @classmethod
-    def of(cls, estimate: Estimate) -> Value:
-        return cls(estimate.least, estimate.most, estimate.low, estimate.high, estimate.samples)
+    def of(cls, estimate: Estimate, beyond: Estimate | None = None) -> Value:
+        sides = (None, None) if beyond is None else (beyond.low, beyond.high)
+        ends = (estimate.least, estimate.most, estimate.low, estimate.high)
+        return cls(*ends, estimate.samples, *sides)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyMember:
     """One network that was made and measured.
 
-    `robustness` and `change` are R and D as the attack sees them, as if it found the worst: R is
-    at most that, D at least. `proven_robustness` and `proven_change` hold whatever was decided;
-    `unbroken` is the share of the same inputs that the attack did not break. `failure` says why a
-    network has no values, `refusal` why it has none that are proven. `converged` is of the
-    predictions of a Bayesian network.
+    `robustness`, `steadiness` and `change` are R, R(gamma) and D as the attack sees them, as if it
+    found the worst: R and R(gamma) are at most that, D at least. `proven_robustness`,
+    `proven_steadiness` and `proven_change` hold whatever was decided; `unbroken` is the share of
+    the same inputs that the attack did not break. `failure` says why a network has no values,
+    `refusal` why it has none that are proven. `converged` is of the predictions of a Bayesian
+    network.
     """
 
     recipe: Recipe
     parameters: int
     accuracy: float | None = None
     robustness: Value | None = None
+    steadiness: Value | None = None
     change: Value | None = None
     proven_robustness: Value | None = None
+    proven_steadiness: Value | None = None
     proven_change: Value | None = None
     unbroken: float | None = None
     converged: bool | None = None
@@ -108,7 +121,14 @@ class StudyMember:
         return {**row, "gap": self.gap}
 
 
-_VALUES = ("robustness", "change", "proven_robustness", "proven_change")
+_VALUES = (
+    "robustness",
+    "steadiness",
+    "change",
+    "proven_robustness",
+    "proven_steadiness",
+    "proven_change",
+)
 
 
 def member_directory(directory: Path, recipe: Recipe) -> Path:
@@ -122,7 +142,8 @@ def read_member(directory: Path, recipe: Recipe) -> StudyMember | None:
         fields = json.loads(path.read_text())
         fields["recipe"] = Recipe(**fields["recipe"])
         for name in _VALUES:
-            fields[name] = None if fields[name] is None else Value(**fields[name])
+            held = fields.get(name)  # older records have fewer
+            fields[name] = None if held is None else Value(**held)
         return StudyMember(**fields)
     except FileNotFoundError:
         return None
@@ -198,13 +219,26 @@ class Effect:
 
 def measure_of(member: StudyMember, measure: str) -> float | None:
     """The value of one of `STUDY_MEASURES`; more is better. None where it was not measured."""
-    if measure == "R":
-        return None if member.robustness is None else member.robustness.most
+    ends = measure_ends(member, measure)
+    return None if ends is None else ends[0]
+
+
+def measure_ends(member: StudyMember, measure: str) -> tuple[float, float, float] | None:
+    """The value of a measure, and its interval for the test set; None if it was not measured."""
+    held = {
+        "R": member.robustness,
+        "R(gamma)": member.steadiness,
+        "1-D": member.change,
+        "proven R": member.proven_robustness,
+    }
+    if measure not in held:
+        raise DataError(f"measure '{measure}' is not one of {', '.join(STUDY_MEASURES)}")
+    value = held[measure]
+    if value is None:
+        return None
     if measure == "1-D":
-        return None if member.change is None else 1 - member.change.least
-    if measure == "proven R":
-        return None if member.proven_robustness is None else member.proven_robustness.least
-    raise DataError(f"measure '{measure}' is not one of {', '.join(STUDY_MEASURES)}")
+        return 1 - value.least, 1 - value.high, 1 - value.low
+    return value.least if measure == "proven R" else value.most, value.low, value.high
 
 
 def correlations(

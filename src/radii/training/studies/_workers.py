@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,16 @@ import numpy as np
 import torch
 
 from radii.datasets import Dataset, load_spec
-from radii.errors import DataError, ExperimentError, TrainingError, UnsupportedQuery
+from radii.errors import ExperimentError, TrainingError, UnsupportedQuery
 from radii.guarantees import (
     ChangeSettings,
     DataSource,
     Demand,
     GlobalRobustness,
+    Population,
     Range,
     estimate_change,
+    estimate_mean,
     estimate_robustness,
     one_value_grid,
     settings_for,
@@ -133,6 +135,7 @@ class StudyWorker:
                 chains=study.chains,
                 step=recipe.step or 0.0,
                 steps=recipe.steps or 0,
+                adapts=study.adapts,
                 prior=study.prior,
             )
             data = self._data.first(study.bayesian_images)
@@ -160,17 +163,20 @@ class StudyWorker:
             "momentum": study.momentum,
             "seed": recipe.seed,
         }
+        data = self._data if recipe.images is None else self._data.first(recipe.images)
         if recipe.kind == "pruned":
             strength, rounds = recipe.strength or 0.0, recipe.rounds or 0
-            prune(recipe.architecture, self._data, strength=strength, rounds=rounds, **options)
+            prune(recipe.architecture, data, strength=strength, rounds=rounds, **options)
         else:
-            train(recipe.architecture, self._data, **options)
+            train(recipe.architecture, data, **options)
         return {}
 
     def _measured(
         self, recipe: Recipe, directory: Path, made: _ExportedNetwork, parameters: int
     ) -> StudyMember:
         study, network, began = self._study, _load(directory), time.perf_counter()
+        robustness = self._robustness(network, directory, "attack", study.demand)
+        change = self._change(recipe, network, directory, "attack", study.demand)
         member = StudyMember(
             recipe=recipe,
             parameters=parameters,
@@ -178,8 +184,9 @@ class StudyWorker:
             converged=made.converged,
             rhat=made.rhat,
             effective=made.effective,
-            robustness=_attack_value(self._robustness(network, directory, "attack", study.demand)),
-            change=_attack_value(self._change(recipe, network, directory, "attack", study.demand)),
+            robustness=self._value([each.upper for each in robustness.inputs]),
+            steadiness=self._value(_steady([each.lower for each in change.inputs], study.gamma)),
+            change=self._value([each.lower for each in change.inputs], span=_span(recipe)),
         )
         if recipe.kind not in study.prove or not study.proof_inputs:
             member = dataclasses.replace(member, refusal="no proof was asked for")
@@ -190,17 +197,42 @@ class StudyWorker:
     def _proven(self, member: StudyMember, network: Network, directory: Path) -> StudyMember:
         """The same network, with what a verifier can say of the first inputs."""
         demand = Demand(samples=self._study.proof_inputs, confidence=self._study.confidence)
+        gamma = self._study.gamma
         try:
             robustness = self._robustness(network, directory, "both", demand)
             change = self._change(member.recipe, network, directory, "both", demand)
         except UnsupportedQuery as error:
             return dataclasses.replace(member, refusal=str(error))
+        span = _span(member.recipe)
+        least, most = _sides(change, span)
         return dataclasses.replace(
             member,
-            proven_robustness=Value.of(robustness.estimate),
-            proven_change=Value.of(change.estimate),
+            proven_robustness=self._value(*_sides(robustness, Range())),
+            proven_steadiness=self._value(_steady(most, gamma), _steady(least, gamma)),
+            proven_change=self._value(least, most, span=span),
             unbroken=None if robustness.attacked is None else robustness.attacked.most,
         )
+
+    def _value(
+        self,
+        lower: Sequence[float],
+        upper: Sequence[float] | None = None,
+        span: Range | None = None,
+    ) -> Value:
+        """What values of the sample say, of the test set and of what it was drawn from itself."""
+        whole = Population(self._study.test)
+        both = (
+            estimate_mean(
+                lower,
+                upper,
+                population=population,
+                confidence=self._study.confidence,
+                method="tightest" if span else "exact",
+                values=span,
+            )
+            for population in (self._source.population, whole)
+        )
+        return Value.of(*both)
 
     def _robustness(
         self, network: Network, directory: Path, by: str, demand: Demand
@@ -222,7 +254,8 @@ class StudyWorker:
                 demand,
                 store,
                 path=str(directory / "network.onnx"),
-                jobs=int(by == "both"),  # a verifier works in a process that can be killed
+                # A foreign verifier works in a process that can be killed; native keeps its limit.
+                jobs=int(by == "both" and study.verifier != "native"),
             )
 
     def _change(
@@ -239,7 +272,7 @@ class StudyWorker:
                 attack=study.attack,
             ),
             demand,
-            values=MEANS_OF_PROBABILITIES if is_mean else None,
+            values=_span(recipe),
             seed=study.seed,
             out=directory / f"change-{by}",
         )
@@ -262,12 +295,19 @@ def _accuracy(network: Network, test: Dataset) -> float:
     return float((own > outputs.max(axis=1)).mean())
 
 
-def _attack_value(measured: GlobalRobustness) -> Value:
-    if measured.attacked is None:
-        raise DataError(
-            f"{measured.network}: no attack was made, so {measured.measure} is not known"
-        )
-    return Value.of(measured.attacked)
+def _span(recipe: Recipe) -> Range:
+    return MEANS_OF_PROBABILITIES if recipe.kind == "bayesian" else Range()
+
+
+def _sides(measured: GlobalRobustness, span: Range) -> tuple[list[float], list[float]]:
+    """What is proven and what is not refuted of each input; a proof cut off at the range."""
+    most = [min(each.upper, span.high) for each in measured.inputs]
+    return [each.lower for each in measured.inputs], most
+
+
+def _steady(changes: Sequence[float], gamma: float) -> list[float]:
+    """1 where the largest change is below gamma: as property SR has it, gamma itself is broken."""
+    return [float(change < gamma) for change in changes]
 
 
 def _write(path: Path, record: dict[str, Any]) -> None:
