@@ -11,8 +11,9 @@ import torch
 
 from benchmarks import published
 from benchmarks.measuring import GRID, mean
-from benchmarks.records import Options, Record
+from benchmarks.records import Log, Options, Record
 from benchmarks.tables import show
+from radii import demo
 from radii.attacks import MinimumNorm
 from radii.balls import Norm
 from radii.datasets import load
@@ -29,14 +30,14 @@ EXACT_IMAGES = 1
 EXACT_BYTES = 60_000
 """Larger certificates are not checked exactly here."""
 
-METHOD = "certificate"
+METHOD, EXACT = "certificate", "certificate exactly"
 MOST_TRIED = 16
 """Images among which those are that a residual network classifies correctly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A network and how many images of it; on CIFAR-10 for residual ones."""
+    """A network and how many images of it; of a data set by name, or MNIST."""
 
     network: str
     images: int
@@ -51,6 +52,7 @@ PARTS = (
     Part("mnist-net_256x4", 5),
     Part("convSmallRELU__Point", 10),
     Part("resnet_4b_pgd", 2, Grid.parse("0.0005:0.05:0.0005"), "cifar10"),
+    *(Part(name, 10, Grid.parse("0.005:0.4:0.005"), "digits") for name in demo.NETWORKS),
 )
 
 
@@ -74,12 +76,15 @@ def main(options: Options) -> None:
     budget = options.budget or BUDGET
     rows = []
     for part in PARTS:
-        net = published.network(part.network)
+        is_demo = part.network in demo.NETWORKS
+        net = demo.load_network(part.network) if is_demo else published.network(part.network)
         asked = _instances(net, part)[: options.images or part.images]
         costs = []
         for place, instance in enumerate(asked):
-            cost = _cost(net, instance, part.grid, budget, place)
-            _tell(part, instance, cost, options, budget)
+            cost = _remembered(part, instance, options.log, budget)
+            if cost is None:
+                cost = _cost(net, instance, part.grid, budget, place)
+                _tell(part, instance, cost, options, budget)
             costs.append(cost)
         rows.append((part.network, *_summary(costs)))
     show(
@@ -149,6 +154,23 @@ def _checked(net: Network, certificate: bytes, cost: Cost, *, exact: bool) -> Co
     return cost
 
 
+def _remembered(part: Part, instance: Instance, log: Log, budget: float) -> Cost | None:
+    """What a run that was cut off has measured already."""
+    known = log.find(part.network, instance.index, METHOD, budget)
+    if known is None:
+        return None
+    exact = log.find(part.network, instance.index, EXACT, budget)
+    return Cost(
+        known.cpu_seconds,
+        known.seconds,
+        known.peak_bytes,
+        known.late,
+        None if exact is None else exact.cpu_seconds,
+        known.answer,
+        known.lower,
+    )
+
+
 def _tell(part: Part, instance: Instance, cost: Cost, options: Options, budget: float) -> None:
     print(
         f"  {part.network} {instance.index}: lower {cost.lower:g}, {cost.plain:.2f} s, with a "
@@ -156,10 +178,15 @@ def _tell(part: Part, instance: Instance, cost: Cost, options: Options, budget: 
         f"s{', ' + cost.problem if cost.problem else ''}",
         flush=True,
     )
+    name, case = part.network, str(instance.index)
+    if cost.exact is not None:
+        spent = cost.exact
+        exactly = Record(network=name, case=case, method=EXACT, budget=budget, cpu_seconds=spent)
+        options.log.add(exactly)
     options.log.add(
         Record(
-            network=part.network,
-            case=str(instance.index),
+            network=name,
+            case=case,
             method=METHOD,
             budget=budget,
             seconds=cost.kept,
@@ -175,6 +202,8 @@ def _tell(part: Part, instance: Instance, cost: Cost, options: Options, budget: 
 def _summary(costs: Sequence[Cost]) -> tuple[object, ...]:
     proven = [cost for cost in costs if cost.lower > 0]
     stated = [cost for cost in proven if cost.size]
+    if not stated:
+        return (len(proven), 0, *(None,) * 8)
     plain, kept = mean([c.plain for c in proven]), mean([c.kept for c in proven])
     checked = mean([c.checked for c in stated])
     exact = [c.exact for c in stated if c.exact is not None]

@@ -7,6 +7,7 @@ be accepted; and the same certificate with an eps at which a counterexample lies
 from __future__ import annotations
 
 import json
+import math
 import struct
 import zlib
 from collections.abc import Iterator
@@ -110,18 +111,21 @@ def is_accepted(certificate: bytes, network: Network) -> bool:
 
 def with_eps(certificate: bytes, eps: float) -> bytes:
     """The same certificate for another eps, in its claim and in all its parts."""
+    return with_claim(certificate, eps=eps)
+
+
+def with_claim(certificate: bytes, **claim: float | str) -> bytes:
+    """The same certificate with other words in its claim; another eps also in all its parts."""
     version, length = struct.unpack_from("<II", certificate, 8)
     header = json.loads(certificate[16 : 16 + length])
-    header["claim"]["eps"] = eps
+    header["claim"] |= claim
     content = bytearray(zlib.decompress(certificate[16 + length :]))
     place = 0
     for entry in header["arrays"]:
-        count = 1
-        for size in entry["shape"]:
-            count *= size
+        count = math.prod(entry["shape"])
         wide = count * int(entry["dtype"][2:])
-        if entry["name"] == "eps":
-            content[place : place + wide] = struct.pack(f"<{count}d", *[eps] * count)
+        if entry["name"] == "eps" and "eps" in claim:
+            content[place : place + wide] = struct.pack(f"<{count}d", *[claim["eps"]] * count)
         place += wide
     text = json.dumps(header).encode()
     start = certificate[:8] + struct.pack("<II", version, len(text)) + text

@@ -16,6 +16,8 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 MAGIC, VERSION, MOST_HEADER_BYTES, MOST_WIDENING = b"RADIICRT", 1, 16 << 20, 2.0**16
+CLAIM = {"network", "norm", "eps", "requirement", "arithmetic"}
+REQUIREMENT = {"kind", "label", "target", "rows"}
 TYPES = {
     "<f8": "low high input scale violation_matrix violation_offset eps gamma cut sign_beta",
     "<f4": "lower upper bound",
@@ -108,7 +110,8 @@ def read_certificate(content: bytes, memory_bytes: int = 2 << 30) -> Certificate
 
 
 def _check_claim(claim: dict[str, Any], arrays: Arrays) -> None:
-    """What is wrong with a claim, whatever the network."""
+    """What is wrong with a claim, whatever the network. What is not checked may not stand in it."""
+    need(claim.keys() <= CLAIM, "its claim says more than this checker knows")
     shape, norm, eps = arrays["low"].shape, claim["norm"], claim.get("eps", 0.0)
     given = [arrays[name] for name in ("low", "high", "input", "scale") if name in arrays]
     need([g.shape == shape and g.ndim == 1 for g in given], "its inputs differ in size")
@@ -124,6 +127,7 @@ def _check_claim(claim: dict[str, Any], arrays: Arrays) -> None:
     need(
         stated["kind"] in ("one-to-any", "one-to-one", "become", "violations"), "it claims nothing"
     )
+    need(stated.keys() <= REQUIREMENT, "its claim says more than this checker knows")
     classes = [_count(stated[name]) for name in ("label", "target") if name in stated]
     needed = {"one-to-any": 1, "one-to-one": 2, "become": 1, "violations": 0}[stated["kind"]]
     need(

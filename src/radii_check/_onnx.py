@@ -34,7 +34,10 @@ ROUNDED_ONCE = """Abs Add Cast Ceil Clip Constant ConstantOfShape Div EyeLike Fl
 MAKERS, MOST_ENTRIES = ("ConstantOfShape", "Expand", "Tile"), 2**24
 """Operators that make large values of small ones, and how large they may be."""
 REFUSED = ("Random", "Bernoulli", "Multinomial", "Range", "If", "Loop", "Scan")
-OLDEST_OPSET = 8
+SUMS = ("Add", "Mul", "Sub", "Sum")
+"""Operators of which any input may be a value; of others it is the first one, and no other but
+what a Gemm adds."""
+DEFAULT_DOMAINS, OLDEST_OPSET = ("", "ai.onnx"), 8
 LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 Attributes = dict[str, Any]
@@ -45,6 +48,7 @@ def read_network(content: bytes, num: Numbers) -> tuple[str, Network]:
     try:
         model = onnx.load_model_from_string(content)
         digest = hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
+        _check_plain(model)
         return digest, _Reader(inline_local_functions(model), num).network()
     except (CertificateError, MemoryError):
         raise
@@ -53,12 +57,30 @@ def read_network(content: bytes, num: Numbers) -> tuple[str, Network]:
         raise CertificateError(f"the network cannot be read: {first}") from None
 
 
+def _check_plain(model: onnx.ModelProto) -> None:
+    """Files that are read in more than one way, or from elsewhere, are not read at all."""
+    opsets = [each for each in model.opset_import if each.domain in DEFAULT_DOMAINS]
+    need(len(opsets) == 1, "the network names no opset, or several")
+    own = [function for function in model.functions if function.domain in DEFAULT_DOMAINS]
+    need(not own, "the network has functions named as operators of ONNX")
+    graph = model.graph
+    bodies = [graph.node, *(function.node for function in model.functions)]
+    attributes = [each for nodes in bodies for node in nodes for each in node.attribute]
+    tensors = [*graph.initializer, *(each.t for each in attributes)]
+    is_here = [each.data_location != TensorProto.EXTERNAL for each in tensors]
+    need(is_here, "the network keeps weights in another file")
+    made = [name for node in graph.node for name in node.output if name]
+    names = Counter([*made, *(tensor.name for tensor in graph.initializer)])
+    names.update({value.name for value in graph.input} - {t.name for t in graph.initializer})
+    need(max(names.values()) == 1, "the network has two values of one name")
+
+
 class _Reader:
     """Reads the nodes that the output depends on; `values` are constants or numbers of nodes."""
 
     def __init__(self, model: onnx.ModelProto, num: Numbers) -> None:
         self.num, self.graph = num, model.graph
-        self.opset = next(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))
+        self.opset = next(o.version for o in model.opset_import if o.domain in DEFAULT_DOMAINS)
         known = OLDEST_OPSET <= self.opset <= onnx.defs.onnx_opset_version()
         need(known, f"the network uses opset {self.opset}, which this checker does not know")
         stored = model.graph.initializer
@@ -111,18 +133,22 @@ class _Reader:
         """The values of one ONNX node."""
         kind, results = node.op_type, list[Any]()
         names = [n for n in dict.fromkeys(node.input) if isinstance(self.values.get(n), int)]
-        _known(node.domain in ("", "ai.onnx") and not kind.startswith(REFUSED), kind)
+        _known(node.domain in DEFAULT_DOMAINS and not kind.startswith(REFUSED), kind)
+        attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        need(len(attributes) == len(node.attribute), f"{kind} has one attribute twice")
         if not names or kind in ("Shape", "Size"):
             results = self.run(node, {n: np.zeros(self.shape(self.values[n])) for n in names})
+            _known([isinstance(each, np.ndarray | np.generic) for each in results], kind)
             is_float = any(np.asarray(result).dtype.kind == "f" for result in results)
             if is_float and kind not in MOVES + ROUNDED_ONCE:
                 self.rounded = self.rounded or f"{node.name or node.output[0]} ({kind})"
         elif kind in MOVES:
             results = self.moved(node, names)
         else:
-            _known(kind in READERS, kind)
             args = [self.values[name] if name else None for name in node.input]
-            attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+            places = {place for place, arg in enumerate(args) if isinstance(arg, int)}
+            is_plain = kind in SUMS or places == {0} or (kind == "Gemm" and places == {0, 2})
+            _known(kind in READERS and is_plain, kind if is_plain else f"{kind} of such values")
             results = [READERS[kind](self, args, attributes)]
         self.values.update(zip(node.output, results, strict=False))
 
@@ -166,6 +192,7 @@ class _Reader:
         return results
 
     def affine(self, inputs: Any, maps: Any, shape: Any, offset: Any = 0.0, **own: Any) -> int:
+        _known(np.greater(shape, 0), "that gives nothing")
         flat = np.broadcast_to(np.asarray(offset), shape).ravel()
         self.nodes.append(Affine(tuple(inputs), tuple(maps), tuple(shape), flat, **own))
         return len(self.nodes) - 1
@@ -232,7 +259,7 @@ class _Reader:
         return self.affine([x], [maps], shape, **own)
 
     def gemm(self, args: list[Any], a: Attributes) -> int:
-        _known(not a.get("transA") and not isinstance(args[1], int), "Gemm of such values")
+        _known(not a.get("transA"), "Gemm with transA")
         alpha, beta = (float(np.float32(a.get(name, 1.0))) for name in ("alpha", "beta"))
         gain = max(max(abs(f), 1 / abs(f) if f else math.inf) for f in (alpha, beta))
         result = self.product(args[0], args[1].T if a.get("transB") else args[1], gain, alpha)
@@ -242,6 +269,8 @@ class _Reader:
             return self.plus(result, self.times(args[2], beta) if beta != 1 else args[2])
         node, row = self.nodes[result], _weight(args[2]) * beta
         assert isinstance(node, Affine)
+        is_exact = beta == 1 or not self.has_doubles  # products of two float32
+        _known(is_exact, "Gemm with beta in float64")
         if row.shape[:-1] not in ((), (1,)):
             return self.plus(result, row)
         offset = np.broadcast_to(row, node.shape).ravel()
@@ -253,6 +282,9 @@ class _Reader:
         places along each axis. By a convolution of numbers with each weight alone."""
         sizes, taps = self.shape(x)[2:], math.prod(kernel)
         _known(not a.get("ceil_mode", 0), "of a pool with ceil_mode")
+        is_same = a.get("auto_pad", b"").startswith(b"SAME")
+        is_agreed = not is_same or max(a.get("dilations", [1])) == 1
+        _known(is_agreed, "with dilations and auto_pad, on which runtimes do not agree,")
         given = {n: a[n] for n in ("auto_pad", "dilations", "pads", "strides") if n in a}
         node = helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=kernel, **given)
         image = 1.0 + np.arange(math.prod(sizes)).reshape(1, 1, *sizes)
@@ -355,7 +387,7 @@ class _Reader:
         # Exporters write the largest float where they mean that a side is open.
         low = -math.inf if given[0] is None or ends[0] <= -LARGEST_FLOAT32 else ends[0]
         high = math.inf if given[1] is None or ends[1] >= LARGEST_FLOAT32 else ends[1]
-        _known(low == low and high == high, "Clip with a bound that is NaN")
+        _known(low < math.inf and high > -math.inf, "Clip with such bounds")
         low, slope, num = min(low, high), float(low == -math.inf < high), self.num  # high wins
         bends = [(k, c) for k, c in ((low, 1.0), (high, -1.0)) if math.isfinite(k) and low < high]
         function = lambda z: num.minimum(num.maximum(z, low), high)

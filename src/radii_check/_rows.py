@@ -155,7 +155,8 @@ class Descent:
         """Of ReLU units: from their outputs to their arguments, and what is asked of these."""
         reach = self.bounds.reach[number]
         asked = np.flatnonzero((self.unit >= first) & (self.unit < first + len(reach)))
-        unit, row, weight = self.unit[asked] - first, self.row[asked], self.weight[asked]
+        unit, row = self.unit[asked] - first, self.row[asked]
+        weight = self.num.array(self.weight[asked])
         places = np.union1d(at, unit)
         on_outputs = np.zeros((len(places), self.count), c.dtype)
         on_outputs[np.searchsorted(places, at)] = c

@@ -122,6 +122,21 @@ def test_windows_of_nothing_but_padding(operator: str, tmp_path: Path) -> None:
     assert "with a window that holds padding only" in refusal(path, UnsupportedOperator)
 
 
+def test_dilated_windows_with_automatic_padding(tmp_path: Path) -> None:
+    """ONNX Runtime pads them as if they were not dilated; others do not."""
+    sketch = Sketch([1, 2, 7])
+    value = sketch.apply("MaxPool", "x", kernel_shape=[2], dilations=[2], auto_pad="SAME_UPPER")
+    path = tmp_path / "net.onnx"
+    path.write_bytes(sketch.model(value).SerializeToString())
+    assert "with auto_pad SAME and dilations" in refusal(path, UnsupportedOperator)
+
+
+def test_two_opsets(tmp_path: Path) -> None:
+    model = sound_model()
+    model.opset_import.append(helper.make_opsetid("ai.onnx", 11))
+    assert "names the default opset more than once: [17, 11]" in refusal_of(model, tmp_path)
+
+
 def test_old_and_future_opsets(tmp_path: Path) -> None:
     for opset in (7, 99):
         assert f"uses opset {opset}; opsets 8 to" in refusal_of(sound_model(opset), tmp_path)

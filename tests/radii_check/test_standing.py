@@ -48,8 +48,8 @@ def test_it_imports_nothing_of_radii() -> None:
 
 def test_it_stays_small() -> None:
     sizes = {path.name: code_lines(path) for path in SOURCE.rglob("*.py")}
-    assert sum(sizes.values()) <= 1400, sizes
-    assert max(sizes.values()) <= 400, sizes
+    assert sum(sizes.values()) <= 1450, sizes
+    assert max(sizes.values()) <= 410, sizes
 
 
 @pytest.mark.slow

@@ -30,6 +30,8 @@ def opset_of(model: onnx.ModelProto, name: str) -> int:
     versions = [o.version for o in model.opset_import if o.domain in DEFAULT_DOMAINS]
     if not versions:
         raise NetworkError(f"{name}: is not an ONNX model, or is truncated: it names no opset")
+    if len(set(versions)) > 1:  # runtimes do not agree on which of them counts
+        raise NetworkError(f"{name}: names the default opset more than once: {versions}")
     newest = onnx.defs.onnx_opset_version()
     if not OLDEST_OPSET <= versions[0] <= newest:
         raise NetworkError(

@@ -282,6 +282,8 @@ def spatial_window(call: OnnxNode, kernel: Sequence[int] | None) -> Window:
         case "VALID":
             totals = [0] * axes
         case "SAME_UPPER" | "SAME_LOWER":
+            if max(dilations) > 1 and call.proto.op_type != "ConvTranspose":  # runtimes differ
+                raise call.unsupported("with auto_pad SAME and dilations")
             rows = zip(sizes, window.reach, strides, strict=True)
             totals = [(-(-n // s) - 1) * s + reach - n for n, reach, s in rows]
             if min(totals) < -1:  # runtimes do not agree on what to crop

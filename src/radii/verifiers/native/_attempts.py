@@ -41,7 +41,7 @@ from radii.verifiers._case import attack_seconds, check_bounded
 from radii.verifiers.native._box_certificates import box_certificate
 from radii.verifiers.native._candidates import Candidates
 from radii.verifiers.native._certificates import certificate_of
-from radii.verifiers.native._crown_log import crown_log
+from radii.verifiers.native._crown_log import crown_log, has_relu_alone
 from radii.verifiers.native._input_splitting import SplitOutcome, split_inputs
 from radii.verifiers.native._mapped_reduction import keeps_structure, mapped_reduction
 from radii.verifiers.native._nodes import Frontier
@@ -173,9 +173,11 @@ def prove_by_units(
         return ProofAttempt(Answer(Verdict.ROBUST))
     # Where the tree works on the network's own maps, its root is CROWN anyway.
     is_tried_first = _is_large(fusion) and not keeps_structure(fusion)
+    # Units of other operators than ReLU have a certificate by the tree alone.
+    is_tried_first &= not plain or has_relu_alone(fusion)
     if is_tried_first and _crown_margin(fusion, specification, violations, arithmetic) > 0:
-        certify = crown_certificate(network, specification, arithmetic) if certifies else None
-        return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
+        certify = crown_certificate(network, specification, arithmetic, limits)
+        return ProofAttempt(Answer(Verdict.ROBUST), certify=certify if certifies else None)
     candidates = Candidates(network, specification)
 
     try:
@@ -325,10 +327,12 @@ def crown_certificate(
     network: Network,
     specification: Specification,
     arithmetic: Arithmetic,
+    limits: Limits,
     *,
     on_intervals: bool = False,
 ) -> Certify:
-    """Makes the certificate of a proof by CROWN alone: bounds it once more, and states them."""
+    """Makes the certificate of a proof by CROWN alone: bounds it once more, and states them. Where
+    units are others than ReLU, it is proven once more by a tree of them."""
 
     def certify() -> bytes | None:
         fusion, violations = _fused(network, specification, arithmetic)
@@ -336,7 +340,7 @@ def crown_certificate(
             fusion, specification.region, violations, arithmetic, on_intervals=on_intervals
         )
         if log is None:
-            return None
+            return _again(network, specification, arithmetic, limits, time.monotonic())()
         rows = [len(held.offset) for held in violations]
         return certificate_of(network, specification, arithmetic, log, rows)
 

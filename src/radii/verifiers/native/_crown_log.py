@@ -28,11 +28,7 @@ def crown_log(
 
     `on_intervals` bounds units by plain intervals, as the cheapest proof does.
     """
-    is_plain = all(
-        isinstance(stage.operator, Relu) and fusion.graph.nodes[stage.node].shape == stage.shape
-        for stage in fusion.stages
-    )
-    if not is_plain:
+    if not has_relu_alone(fusion):
         return None
     with torch.no_grad():
         state = crown_state(fusion, [region], arithmetic, on_intervals=on_intervals)
@@ -55,6 +51,14 @@ def crown_log(
         torch.arange(len(lower)),
     )
     return log
+
+
+def has_relu_alone(fusion: Fusion) -> bool:
+    """Whether every stage is of ReLU units, one for each entry."""
+    return all(
+        isinstance(stage.operator, Relu) and fusion.graph.nodes[stage.node].shape == stage.shape
+        for stage in fusion.stages
+    )
 
 
 def _best_rows(state: State, violations: Sequence[Halfspaces]) -> torch.Tensor:

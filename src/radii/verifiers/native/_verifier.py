@@ -231,7 +231,11 @@ class _Prover:
             return None
         specification = Query(self.instance, eps).specification
         return crown_certificate(
-            self.network, specification, self.verifier.arithmetic, on_intervals=on_intervals
+            self.network,
+            specification,
+            self.verifier.arithmetic,
+            self.limits,
+            on_intervals=on_intervals,
         )
 
     def _attempt(
