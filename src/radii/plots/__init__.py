@@ -48,6 +48,7 @@ from radii.plots._fits import (
     fitted_groups,
     qq_points,
 )
+from radii.plots._games import ValueAtEps, draw_game_values
 from radii.plots._latex import ADDED_SPACE, latex_row, latex_table, latex_text
 from radii.plots._matrices import draw_ks_matrix, ks_matrices
 from radii.plots._pairs import (
@@ -89,6 +90,7 @@ __all__ = [
     "Scatter",
     "SpreadCurve",
     "TradeoffPoint",
+    "ValueAtEps",
     "as_picture",
     "box_summaries",
     "caption",
@@ -108,6 +110,7 @@ __all__ = [
     "draw_ecdf_panels",
     "draw_fairness",
     "draw_fits",
+    "draw_game_values",
     "draw_gaps",
     "draw_hyper_parameters",
     "draw_ks_matrix",

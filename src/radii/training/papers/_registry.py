@@ -16,6 +16,10 @@ PAPERS = {
         "Robustness Distributions in Neural Network Verification (JAIR)",
         "distributions._study:DISTRIBUTIONS",
     ),
+    "ensembles": (
+        "Robustness Verification for Classifier Ensembles (ATVA)",
+        "classifier_ensembles._study:ENSEMBLES",
+    ),
 }
 """What each is, and where its study is found when it is asked for."""
 
