@@ -274,7 +274,8 @@ def _on_gurobi(model: EnsembleProgram, seconds: float) -> _MipAnswer:
     kinds[model.integers] = GRB.BINARY
     matrix, sides = model.matrix(), model.sides()
     with gurobipy.Model(env=gurobi_environment()) as made:
-        columns = made.addMVar(len(model.low), lb=model.low, ub=model.high, vtype=kinds)
+        low, high = np.array(model.low), np.array(model.high)
+        columns = made.addMVar(len(low), lb=low, ub=high, vtype=kinds)
         for side, sense in zip(sides, (GRB.GREATER_EQUAL, GRB.LESS_EQUAL), strict=True):
             chosen = np.isfinite(side)
             made.addMConstr(matrix[chosen], columns, sense, side[chosen])

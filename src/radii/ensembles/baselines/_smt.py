@@ -31,10 +31,10 @@ def solve_smt(problem: BaselineProblem) -> BaselineResult:
         raise MissingExtra("z3-solver", "smt", "method 'smt'") from None
     alpha = problem.check_encodable(SMT, needs_alpha=True)
     started, solver = time.perf_counter(), f"Z3 {z3.get_version_string()}"
-    encoded = _Encoding(z3, problem, alpha)
+    encoded = _Encoding(z3, problem, alpha, deadline=started + problem.seconds)
     left = problem.seconds - (time.perf_counter() - started)
     answer = z3.unknown
-    if left > 0:
+    if left > 0 and encoded.is_whole:
         encoded.solver.set("timeout", max(1, int(1000 * left)))
         answer = encoded.solver.check()
     spent = time.perf_counter() - started
@@ -53,8 +53,11 @@ def solve_smt(problem: BaselineProblem) -> BaselineResult:
 
 
 class _Encoding:
-    def __init__(self, z3: Any, problem: BaselineProblem, alpha: float) -> None:
+    """Variables and assertions; not `is_whole` where writing them down ran out of time."""
+
+    def __init__(self, z3: Any, problem: BaselineProblem, alpha: float, deadline: float) -> None:
         self.z3 = z3
+        self.is_whole = False
         self.solver: Any = z3.SolverFor("QF_LRA")
         self.shares: list[Any] = [z3.Real(f"p{i}") for i in range(problem.attack_count)]
         self.solver.add(*(share >= 0 for share in self.shares), z3.Sum(self.shares) == 1)
@@ -65,6 +68,8 @@ class _Encoding:
         for number, share in enumerate(self.shares):
             perturbed = []
             for place, point in enumerate(points):
+                if time.perf_counter() > deadline:
+                    return
                 ball = ensemble.ball(point, problem.norm, problem.eps)
                 inputs = [z3.Real(f"x{number}_{place}_{i}") for i in range(ball.center.size)]
                 self._within(inputs, ball.center.ravel(), ball.box(), problem)
@@ -76,6 +81,7 @@ class _Encoding:
         needed = self._exact(Fraction(str(alpha))) * len(points)
         for terms in losses:
             self.solver.add(z3.Sum(terms) >= needed)
+        self.is_whole = True
 
     def _within(
         self,

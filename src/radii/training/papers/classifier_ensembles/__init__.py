@@ -1,0 +1,1 @@
+"""The study of "Robustness Verification for Classifier Ensembles"."""
