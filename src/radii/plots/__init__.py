@@ -67,6 +67,7 @@ from radii.plots._studies import (
     draw_proof_gaps,
     draw_repetition,
     draw_tradeoff,
+    draw_tradeoffs,
 )
 from radii.plots._style import COLUMN_WIDTH, TEXT_WIDTH, save_figure
 
@@ -124,6 +125,7 @@ __all__ = [
     "draw_scatter",
     "draw_targets",
     "draw_tradeoff",
+    "draw_tradeoffs",
     "ecdf_curves",
     "fitted_groups",
     "gap_summaries",

@@ -28,6 +28,7 @@ from radii.plots._style import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from radii.distributions import Distribution
@@ -61,6 +62,35 @@ def draw_tradeoff(
     if not any(series.values()):
         raise DataError("there are no networks to draw")
     figure, axes = new_figure(width)
+    _draw_networks(axes, series)
+    axes.set_xlabel("accuracy", fontsize=LABEL_SIZE)
+    axes.set_ylabel(label, fontsize=LABEL_SIZE)
+    show_legend(figure, axes)
+    return figure
+
+
+def draw_tradeoffs(
+    panels: Mapping[str, Mapping[str, Sequence[TradeoffPoint]]], *, width: float = TEXT_WIDTH
+) -> Figure:
+    """`draw_tradeoff` for several measures or data sets: a panel for each title.
+
+    All panels have the same series, in the same order; an empty one keeps its colour.
+    """
+    if not any(points for series in panels.values() for points in series.values()):
+        raise DataError("there are no networks to draw")
+    columns = 3 if len(panels) % 3 == 0 else 2
+    figure, axes = new_panels(
+        list(panels), width=width, panel_width=width / columns, x_label="accuracy"
+    )
+    for panel, series in zip(axes, panels.values(), strict=True):
+        _draw_networks(panel, series, has_counts=False)
+    show_legend(figure, *axes)
+    return figure
+
+
+def _draw_networks(
+    axes: Axes, series: Mapping[str, Sequence[TradeoffPoint]], *, has_counts: bool = True
+) -> None:
     for place, (name, points) in enumerate(series.items()):
         if not points:
             continue
@@ -75,12 +105,8 @@ def draw_tradeoff(
             markersize=3.4,
             color=colour,
             alpha=0.85,
-            label=f"{name} ({len(points)})",
+            label=f"{name} ({len(points)})" if has_counts else name,
         )
-    axes.set_xlabel("accuracy", fontsize=LABEL_SIZE)
-    axes.set_ylabel(label, fontsize=LABEL_SIZE)
-    show_legend(figure, axes)
-    return figure
 
 
 def draw_hyper_parameters(

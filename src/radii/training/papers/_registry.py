@@ -16,6 +16,10 @@ PAPERS = {
         "Robustness Distributions in Neural Network Verification (JAIR)",
         "distributions._study:DISTRIBUTIONS",
     ),
+    "global": (
+        "Global Adversarial Robustness Guarantees for Neural Networks",
+        "global_robustness._study:GLOBAL",
+    ),
     "ensembles": (
         "Robustness Verification for Classifier Ensembles (ATVA)",
         "classifier_ensembles._study:ENSEMBLES",

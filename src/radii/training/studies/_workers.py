@@ -227,7 +227,7 @@ class StudyWorker:
                 upper,
                 population=population,
                 confidence=self._study.confidence,
-                method="tightest" if span else "exact",
+                method="chernoff" if span else "exact",
                 values=span,
             )
             for population in (self._source.population, whole)

@@ -1,0 +1,1 @@
+"""The paper "Global adversarial robustness guarantees for neural networks", made again."""
