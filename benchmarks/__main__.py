@@ -16,8 +16,6 @@ NAMES = {
     "marabou": "mnist_relu_3_50 against maraboupy",
     "vnnlib": "radii verify on VNN-LIB files with known answers",
     "ksearch": "mnist_nn: k queries at once, beside attack-guided and native radius search",
-    "ensembles": "the paper's table of classifier ensembles by its methods and ours",
-    "ensembles_beyond": "five classifiers on MNIST over eps, twelve on 8x8 digits",
     "training": "an epoch of radii.training beside a plain PyTorch loop",
     "budget": "mnist_relu_3_50: a tenth of the time where it narrows most, beside in order",
     "arithmetic": "what proofs for floating point cost, beside those in real arithmetic",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
+from radii.ensembles import BASELINES
 from radii.training.papers._steps import (
-    ClaimVerdict,
     Paragraph,
     Part,
-    StudyClaim,
     StudySettings,
 )
-from radii.training.papers._tables import Beside, Cell, StudyTable, share_text
+from radii.training.papers._tables import Beside, Cell, StudyTable
 from radii.training.papers.classifier_ensembles._measured import (
     BDA,
     GAME,
@@ -24,6 +23,17 @@ from radii.training.papers.classifier_ensembles._measured import (
     MethodAnswer,
     measure,
     rows_of,
+)
+from radii.training.papers.classifier_ensembles._method_claims import (
+    Answers,
+    agreement_claim,
+    attacker_claims,
+    contradicted,
+    decided,
+    max_milp_claims,
+    milp_claims,
+    reaching,
+    smt_claims,
 )
 from radii.training.papers.classifier_ensembles._networks import (
     EnsembleData,
@@ -41,14 +51,7 @@ from radii.training.papers.classifier_ensembles._numbers import (
     paper_value,
 )
 
-Answers = Mapping[int, MethodAnswer]
-
 ROW_COLUMNS = ("ID", "name", "|C|", "|A|", "|X|", "dim", "alpha", "eps")
-
-MINUTE = 60.0
-
-EQUAL_VALUES = 1e-4
-"""Two values that differ by less are the same: solvers' probabilities are rounded by 1e-6."""
 
 
 def row_cells(row: BenchmarkRow) -> tuple[Cell, ...]:
@@ -157,9 +160,9 @@ def table_4(data: EnsembleData, settings: StudySettings) -> list[Part]:
             "answer. A claim of *robust* by SMT or MILP is believed, not proven; radii's are "
             "proven, and its values are attained by replayed attacks and proven from above."
         ),
-        *_milp_claims(settings, rows, games, milp),
-        *_smt_claims(settings, rows, games, smt),
-        _agreement_claim(rows, games),
+        *milp_claims(settings, rows, games, milp),
+        *smt_claims(settings, rows, games, smt),
+        agreement_claim(rows, games),
     ]
 
 
@@ -177,84 +180,6 @@ def _limits_text(settings: StudySettings, milp: Answers, smt: Answers) -> str:
         f"licence takes the size of the model, else by HiGHS ({counts}; SMT: {smt_solver}); and "
         f"the paper's limit of a row is {PAPER_SECONDS:g} s, ours {limits[MILP]:g} s "
         f"(SMT {limits[SMT]:g} s). So seconds compare methods here, not with the paper's own."
-    )
-
-
-def _decided(answers: Answers, within: float = float("inf")) -> int:
-    return sum(each.is_decided and each.seconds <= within for each in answers.values())
-
-
-def _milp_claims(
-    settings: StudySettings, rows: Sequence[BenchmarkRow], games: Answers, milp: Answers
-) -> list[Part]:
-    limit = LIMITS[settings.scale][MILP]
-    quick, count = _decided(milp, MINUTE), len(rows)
-    verdict = ClaimVerdict.CONFIRMED if 2 * quick > count else ClaimVerdict.REFUTED
-    if limit < MINUTE and verdict is ClaimVerdict.REFUTED:
-        verdict = ClaimVerdict.OPEN
-    broken = sum(each.answer == "attack" and not each.is_replayed for each in milp.values())
-    ratio = sum(each.seconds for each in milp.values()) / sum(g.seconds for g in games.values())
-    solved = _decided(games)
-    return [
-        StudyClaim(
-            "The MILP decides most rows, mostly within a minute",
-            "Section 6.2, Table 4",
-            verdict,
-            f"within {min(limit, MINUTE):g} s {share_text(quick, count, 'rows')}; {broken} more "
-            "claim attacks that do not reach alpha when replayed",
-        ),
-        Paragraph(
-            f"**radii decides {share_text(solved, count, 'rows')} in "
-            f"{sum(g.seconds for g in games.values()):.1f} s** altogether; the MILP takes "
-            f"{ratio:.0f} times as long, time-outs counted as the limit, and "
-            f"decides {_decided(milp)}.",
-            is_finding=True,
-        ),
-    ]
-
-
-def _smt_claims(
-    settings: StudySettings, rows: Sequence[BenchmarkRow], games: Answers, smt: Answers
-) -> list[Part]:
-    limit = LIMITS[settings.scale][SMT]
-    robust = [row for row in rows if games[row.number].answer == "robust"]
-    proven = sum(smt[row.number].answer == "robust" for row in robust)
-    if proven:
-        verdict = ClaimVerdict.REFUTED
-    elif limit >= PAPER_SECONDS:
-        verdict = ClaimVerdict.CONFIRMED
-    else:
-        verdict = ClaimVerdict.OPEN
-    found = _decided(smt)
-    return [
-        StudyClaim(
-            "SMT ends for no robust ensemble",
-            "Section 6.2, Table 4",
-            verdict,
-            f"within {limit:g} s Z3 decides {proven} of the {len(robust)} robust rows, and "
-            f"{share_text(found, len(rows), 'rows')} in all"
-            + ("" if limit >= PAPER_SECONDS else "; the paper's limit needs `--scale full`"),
-        )
-    ]
-
-
-def _agreement_claim(rows: Sequence[BenchmarkRow], games: Answers) -> StudyClaim:
-    """Robust or not, as the paper's MILP says, on networks that are others."""
-    told = [row for row in rows if TABLE_4[row.number][2] != TIMED_OUT]
-    different = [
-        row.number
-        for row in told
-        if (games[row.number].answer == "robust") != (TABLE_4[row.number][3] == ROBUST)
-    ]
-    numbers = ", ".join(map(str, different))
-    found = f"{len(told) - len(different)} of {len(told)} rows have the same answer" + (
-        f"; not rows {numbers}" if different else ""
-    )
-    return StudyClaim(
-        "Which ensembles are robust, by row",
-        "Table 4",
-        ClaimVerdict.CONFIRMED if not different else ClaimVerdict.DEPENDS,
-        f"{found}: the networks are others",
     )
 
 
@@ -287,56 +212,8 @@ def table_5(data: EnsembleData, settings: StudySettings) -> list[Part]:
             "what MaxMILP maximises."
         ),
         StudyTable("table-5", "Table 5: MILP versus MaxMILP", columns, tuple(lines)),
-        *_max_milp_claims(rows, games, milp, best),
+        *max_milp_claims(rows, games, milp, best),
     ]
-
-
-def _max_milp_claims(
-    rows: Sequence[BenchmarkRow], games: Answers, milp: Answers, best: Answers
-) -> list[Part]:
-    attacked = [row for row in rows if _has_attack(best[row.number])]
-    full = sum(best[row.number].lower >= 1 - EQUAL_VALUES for row in attacked)
-    short = sum(best[row.number].lower < games[row.number].lower - EQUAL_VALUES for row in attacked)
-    optimal_short = sum(
-        best[row.number].is_optimal
-        and best[row.number].lower < games[row.number].lower - EQUAL_VALUES
-        for row in attacked
-    )
-    robust = [row for row in rows if {milp[row.number].answer, best[row.number].answer} == {ROBUST}]
-    faster = sum(best[row.number].seconds < milp[row.number].seconds for row in robust)
-    return [
-        StudyClaim(
-            "The value of MaxMILP's attack is always 1",
-            "Section 6.2, Table 5",
-            _all_or_none(full, len(attacked)),
-            f"{full} of {len(attacked)} replayed attacks have the value 1; {short} stay below the "
-            f"exact value, {optimal_short} of them proven optimal for the sum",
-        ),
-        StudyClaim(
-            "For robust ensembles MaxMILP sometimes needs less time than MILP",
-            "Section 6.2, Table 5",
-            _some(faster, len(robust)),
-            f"in {faster} of {len(robust)} rows that both call robust",
-        ),
-    ]
-
-
-def _has_attack(answer: MethodAnswer) -> bool:
-    return answer.answer == "attack" and answer.is_replayed
-
-
-def _all_or_none(count: int, total: int) -> ClaimVerdict:
-    """A claim about all: refuted by one that is not so, open without any."""
-    if not total:
-        return ClaimVerdict.OPEN
-    return ClaimVerdict.CONFIRMED if count == total else ClaimVerdict.REFUTED
-
-
-def _some(count: int, total: int) -> ClaimVerdict:
-    """A claim that there are some."""
-    if not total:
-        return ClaimVerdict.OPEN
-    return ClaimVerdict.CONFIRMED if count else ClaimVerdict.REFUTED
 
 
 def table_6(data: EnsembleData, settings: StudySettings) -> list[Part]:
@@ -359,84 +236,19 @@ def table_6(data: EnsembleData, settings: StudySettings) -> list[Part]:
     columns = (*ROW_COLUMNS, "UA, value", "BDA, value", "MaxMILP, value", "exact value")
     return [
         StudyTable("table-6", "Table 6: attackers", columns, tuple(lines)),
-        *_attacker_claims(rows, games, uniform, alone),
-    ]
-
-
-def _reaching(rows: Sequence[BenchmarkRow], answers: Answers, games: Answers) -> int:
-    return sum(answers[row.number].lower >= games[row.number].lower - EQUAL_VALUES for row in rows)
-
-
-def _attacker_claims(
-    rows: Sequence[BenchmarkRow], games: Answers, uniform: Answers, alone: Answers
-) -> list[Part]:
-    ones = [row for row in rows if games[row.number].lower >= 1 - EQUAL_VALUES]
-    reached = {
-        name: _reaching(ones, each, games) for name, each in (("BDA", alone), ("UA", uniform))
-    }
-    everywhere = _reaching(rows, alone, games)
-    # Rows in which neither attacker attains anything compare nothing.
-    some = [row for row in rows if max(uniform[row.number].lower, alone[row.number].lower) > 0]
-    higher = sum(alone[row.number].lower > uniform[row.number].lower for row in some)
-    verdict = ClaimVerdict.REFUTED if sum(reached.values()) else ClaimVerdict.CONFIRMED
-    return [
-        StudyClaim(
-            "Neither the uniform nor the best deterministic attacker reaches the optimum of 1",
-            "Section 6.2, Table 6",
-            verdict if ones else ClaimVerdict.OPEN,
-            f"of {len(ones)} rows whose value is 1, BDA reaches it in {reached['BDA']} and UA in "
-            f"{reached['UA']}; BDA attains the exact value in {everywhere} of all {len(rows)} rows",
-        ),
-        StudyClaim(
-            "The best deterministic attacker usually attains more than the uniform one",
-            "Section 6.2, Table 6",
-            ClaimVerdict.OPEN
-            if not some
-            else ClaimVerdict.CONFIRMED
-            if 2 * higher > len(some)
-            else ClaimVerdict.REFUTED,
-            f"in {higher} of the {len(some)} rows in which one of them attains anything",
-        ),
-        Paragraph(
-            f"**The best deterministic attacker reaches the optimum of 1 in {reached['BDA']} of "
-            f"the {len(ones)} rows that have it**, where the paper has 0.25 to 0.75 and says that "
-            "it does not. The networks are others; and here an attack made for one classifier "
-            "counts with all that it fools.",
-            is_finding=True,
-        ),
+        *attacker_claims(rows, games, uniform, alone),
     ]
 
 
 def answers_step(data: EnsembleData, settings: StudySettings) -> list[Part]:
     """All methods side by side: rows decided, claims that do not hold, seconds."""
     rows = rows_of(data, settings)
-    every = {name: measure(data, settings, name) for name in (GAME, MILP, MAX_MILP, SMT, UA, BDA)}
-    games = every[GAME]
-    lines: list[tuple[Cell, ...]] = []
-    wrong_in_all = 0
-    for name, answers in every.items():
-        wrong = [
-            row.number
-            for row in rows
-            if answers[row.number].answer == "robust" and games[row.number].lower >= row.alpha
-        ]
-        wrong_in_all += len(wrong)
-        is_prover = name not in (UA, BDA)
-        lines.append(
-            (
-                name,
-                _decided(answers) if is_prover else None,
-                sum(each.answer == "attack" and not each.is_replayed for each in answers.values())
-                if is_prover
-                else None,
-                len(wrong) if is_prover else None,
-                _reaching(rows, answers, games),
-                statistics.median(each.seconds for each in answers.values()),
-                sum(each.seconds for each in answers.values()),
-                sum(each.cpu_seconds for each in answers.values()),
-                LIMITS[settings.scale][name],
-            )
-        )
+    every = {name: measure(data, settings, name) for name in LIMITS[settings.scale]}
+    lines = [_method_line(name, rows, every, settings) for name in (GAME, *BASELINES)]
+    measured = [each for answers in every.values() for each in answers.values()]
+    minutes = sum(each.seconds for each in measured) / 60
+    cpu_minutes = sum(each.cpu_seconds for each in measured) / 60
+    wrong = sum(contradicted(rows, answers, every[GAME]) for answers in every.values())
     columns = (
         *("method", "rows decided", "attacks not as claimed", "robust, but attacked"),
         *("attains the exact value", "median s", "s in all", "CPU s in all", "limit, s"),
@@ -445,8 +257,31 @@ def answers_step(data: EnsembleData, settings: StudySettings) -> list[Part]:
     return [
         StudyTable("answers", f"The methods on {len(rows)} rows", columns, tuple(lines), forms),
         Paragraph(
-            f"{wrong_in_all} claims of robustness are contradicted by a replayed attack of radii. "
-            "UA and BDA only attack: they decide nothing. Limits are of the wall, so on a machine "
-            "that has other work a method gets less of the CPU than its limit says."
+            f"{wrong} claims of robustness are contradicted by a replayed attack of radii. "
+            f"UA and BDA only attack: they decide nothing. Measuring all took {minutes:.0f} min, "
+            f"{cpu_minutes:.0f} of the CPU, perhaps in several calls of which the first lines of "
+            "this page count the last. Limits are of the wall: on a machine that has other work a "
+            "method gets less of the CPU than its limit says."
         ),
     ]
+
+
+def _method_line(
+    name: str,
+    rows: Sequence[BenchmarkRow],
+    every: Mapping[str, Answers],
+    settings: StudySettings,
+) -> tuple[Cell, ...]:
+    answers = every[name]
+    found = list(answers.values())
+    broken = sum(each.answer == "attack" and not each.is_replayed for each in found)
+    wrong = contradicted(rows, answers, every[GAME])
+    return (
+        name,
+        *((None,) * 3 if name in (UA, BDA) else (decided(answers), broken, wrong)),
+        reaching(rows, answers, every[GAME]),
+        statistics.median(each.seconds for each in found),
+        sum(each.seconds for each in found),
+        sum(each.cpu_seconds for each in found),
+        LIMITS[settings.scale][name],
+    )
