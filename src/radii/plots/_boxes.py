@@ -33,6 +33,7 @@ WHISKERS = (0.05, 0.95)
 """The shares of inputs at which whiskers end. Extremes depend on how many inputs there are."""
 
 BoxOrder = Literal["minimum", "median", "none"]
+BoxSide = Literal["both", "upper"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,17 @@ class BoxSummary:
 
 
 def box_summaries(
-    distribution: Distribution, *, by: str | Sequence[str] = "network", sort: BoxOrder = "none"
+    distribution: Distribution,
+    *,
+    by: str | Sequence[str] = "network",
+    sort: BoxOrder = "none",
+    side: BoxSide = "both",
 ) -> list[BoxSummary]:
     """One summary for each group with an input that is classified correctly and has an answer.
 
     Sorted, the largest proven minimum (or median) is first. Groups by several things stay together
     by the first of them, and are sorted by the first of its summaries, such as that of the training
-    data.
+    data. With `side="upper"` quantiles are of the witnesses' distances alone.
     """
     summaries = []
     for group in groups_of(distribution, by):
@@ -71,6 +76,8 @@ def box_summaries(
         if not np.any(part.holds & ~part.is_unsolved):
             continue
         right = part.correctly_classified().solved()
+        if side == "upper":
+            right = right.labelled(lower=right.upper)
         shares = (0.0, WHISKERS[0], 0.25, 0.5, 0.75, WHISKERS[1])
         summaries.append(
             BoxSummary(
@@ -93,6 +100,7 @@ def draw_boxes(
     by: str | Sequence[str] = "network",
     sort: BoxOrder = "none",
     eps: Sequence[float] = (),
+    side: BoxSide = "both",
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """One box per group: a quantile's proven and witnessed ends, paler where it is in doubt.
@@ -100,9 +108,11 @@ def draw_boxes(
     A dot marks the smallest radius. `eps` are marked by lines: the share of a box right
     of one is the robust accuracy there. Groups by two things, such as network and split, have a
     colour for each value of the second. Results without any answer are left out, and counted below.
+    With `side="upper"` boxes are of the witnesses' distances, which radii do not exceed.
     """
-    summaries = box_summaries(distribution, by=by, sort=sort)
-    label = "radius $\\varepsilon$; whiskers at 5 and 95 %"
+    summaries = box_summaries(distribution, by=by, sort=sort, side=side)
+    what = "radius $\\varepsilon$" if side == "both" else "distance of the closest witness"
+    label = f"{what}; whiskers at 5 and 95 %"
     left_out = left_out_text(distribution.unsolved)
     return draw_summaries(summaries, f"{label}\n{left_out}" if left_out else label, eps, width)
 

@@ -6,7 +6,7 @@ The latter are those of the per-class paper's appendix B.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -128,11 +128,14 @@ def _readable_on(ground: tuple[float, float, float, float]) -> str:
 
 
 def ks_matrices(
-    distribution: Distribution, by: str = "class", each: str | None = None
+    distribution: Distribution,
+    by: str = "class",
+    each: str | None = None,
+    side: Literal["lower", "upper"] = "lower",
 ) -> dict[str, KsMatrix]:
     """One matrix for each group of `each`, by default for each network.
 
-    Groups with nothing to compare are left out.
+    Groups with nothing to compare are left out. `side` is that of the brackets which is compared.
     """
     panel = each or ("network" if by != "network" else None)
     parts = (
@@ -143,7 +146,7 @@ def ks_matrices(
     matrices, reason = {}, ""
     for name, part in parts.items():
         try:
-            matrices[name] = ks_matrix(part, by)
+            matrices[name] = ks_matrix(part, by, side)
         except InputError as error:
             reason = str(error)
     if not matrices:
@@ -157,13 +160,14 @@ CELL_SIDE, WIDE_CELL_SIDE, SMALLEST_CELL_SIDE, LOWEST_CELL_SIDE = 0.3, 0.22, 0.1
 """Inches. A cell is so wide; its number needs so much, in tiny letters so much; and is so high."""
 
 
-def ks_title(distribution: Distribution, by: str) -> str:
+def ks_title(distribution: Distribution, by: str, side: str = "lower") -> str:
     """What the cells are; which triangle is of which inputs only where there are two kinds."""
+    what = "KS statistic" if side == "lower" else "KS statistic of witnessed distances"
     splits = sorted({str(name) for name in np.unique(distribution.column("split"))})
     if "test" in splits and len(splits) > 1:
-        return "KS statistic; training below the diagonal, testing above"
+        return f"{what}; training below the diagonal, testing above"
     of_inputs = {"train": ", training inputs", "test": ", testing inputs"}.get(splits[0], "")
-    return f"KS statistic of every two {PLURALS.get(by, by)}{of_inputs if len(splits) == 1 else ''}"
+    return f"{what} of every two {PLURALS.get(by, by)}{of_inputs if len(splits) == 1 else ''}"
 
 
 def _panel_size(count: int, size: int, names: float, width: float) -> tuple[float, float, float]:
@@ -190,9 +194,12 @@ def draw_ks_matrix(
     *,
     each: str | None = None,
     level: float = 0.05,
+    side: Literal["lower", "upper"] = "lower",
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """The largest distance between the proven radii's distributions, for every pair of groups.
+
+    With `side="upper"`, between those of the witnesses' distances.
 
     Training inputs are compared below the diagonal, testing inputs above it, and training with
     testing on it; inputs of one kind fill one triangle. Blue cells differ after Holm's correction
@@ -202,7 +209,7 @@ def draw_ks_matrix(
     """
     from matplotlib.patches import Patch
 
-    matrices = ks_matrices(distribution, by, each)
+    matrices = ks_matrices(distribution, by, each, side)
     size = max(len(matrix.keys) for matrix in matrices.values())
     longest = max(len(shortened(str(key))) for matrix in matrices.values() for key in matrix.keys)
     names = 0.4 + 0.045 * longest
@@ -217,7 +224,7 @@ def draw_ks_matrix(
     )
     for panel, matrix in zip(axes, matrices.values(), strict=True):
         _draw_cells(panel, matrix, level, SMALL_SIZE if cell >= WIDE_CELL_SIDE else TINY_SIZE)
-    title = ks_title(distribution, by)
+    title = ks_title(distribution, by, side)
     left_out = left_out_text(sum(sum(matrix.left_out) for matrix in matrices.values()))
     handles = [Patch(facecolor=ground, label=name) for name, (ground, _) in CELL_COLOURS.items()]
     figure.set_figheight(figure.get_figheight() + (0.5 if left_out else 0.35))

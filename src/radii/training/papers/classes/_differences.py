@@ -1,0 +1,106 @@
+"""Kolmogorov-Smirnov matrices counted: how many pairs differ, and training from testing images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from radii.distributions import Distribution, KsMatrix, ks_matrix
+from radii.errors import InputError
+from radii.training.papers._tables import Beside, Cell, StudyTable, share_text
+from radii.training.papers.classes._numbers import SIGNIFICANCE
+
+Side = Literal["lower", "upper"]
+
+Part = Literal["train", "test", "splits"]
+"""Below the diagonal of a matrix, above it, and on it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Differences:
+    """Of one matrix: cells that can be tested and those that differ, by part."""
+
+    matrix: KsMatrix
+
+    def cells(self, part: Part) -> np.ndarray:
+        """A mask of the matrix: the cells of a part that have a statistic."""
+        size = len(self.matrix.keys)
+        shape = {
+            "train": np.tri(size, k=-1, dtype=bool),
+            "test": np.tri(size, k=-1, dtype=bool).T,
+            "splits": np.eye(size, dtype=bool),
+        }[part]
+        return np.asarray(shape & ~np.isnan(self.matrix.statistics))
+
+    def differ(self, part: Part, *, is_adjusted: bool = False) -> int:
+        found = self.matrix.differ(SIGNIFICANCE, is_adjusted=is_adjusted)
+        return int(np.count_nonzero(found & self.cells(part)))
+
+    def tested(self, part: Part) -> int:
+        return int(np.count_nonzero(self.cells(part)))
+
+    def share(self, part: Part) -> float:
+        """Of the tested cells, those that differ by a test of their own; NaN without any."""
+        tested = self.tested(part)
+        return self.differ(part) / tested if tested else float("nan")
+
+    def keys_that_differ(self) -> tuple[Any, ...]:
+        """Groups whose training and testing images differ, each test by itself."""
+        found = self.matrix.differ(SIGNIFICANCE, is_adjusted=False) & self.cells("splits")
+        return tuple(key for key, differs in zip(self.matrix.keys, np.diag(found), strict=True)
+                     if differs)  # fmt: skip
+
+    def text(self, part: Part) -> str:
+        """`31 of 45 (69 %), 20 after Holm`."""
+        tested = self.tested(part)
+        if not tested:
+            return ""
+        shown = share_text(self.differ(part), tested)
+        return f"{shown}, {self.differ(part, is_adjusted=True)} after Holm"
+
+
+def differences(distribution: Distribution, by: str, side: Side = "upper") -> Differences | None:
+    """None where there is nothing to compare: one group, or no value."""
+    try:
+        return Differences(ks_matrix(distribution, by, side))
+    except InputError:
+        return None
+
+
+COLUMNS = ("pairs that differ, train", "pairs that differ, test", "differ between splits")
+
+
+def differences_table(
+    name: str,
+    title: str,
+    first: str,
+    found: Mapping[str, Differences | None],
+    paper: Mapping[str, str],
+    *,
+    others: Sequence[str] = (),
+) -> StudyTable:
+    """A row for each matrix; the count on the diagonal stands beside the paper's.
+
+    `others` are rows of which only the paper has numbers.
+    """
+    rows: list[tuple[Cell, ...]] = []
+    for key in (*found, *others):
+        each = found.get(key)
+        own: list[Cell] = [None, None, None, ""]
+        if each is not None:
+            count = each.differ("splits") if each.tested("splits") else None
+            groups = ", ".join(map(str, each.keys_that_differ()))
+            own = [each.text("train"), each.text("test"), count, groups or "none"]
+        own[2] = Beside(own[2], paper[key]) if key in paper else own[2]  # type: ignore[arg-type]
+        rows.append((key, *own))
+    columns = (first, *COLUMNS, "which")
+    return StudyTable(name, title, columns, tuple(rows))
+
+
+ONE_TEST = (
+    f"Each test is at {SIGNIFICANCE:g} by itself, as in the paper; then after Holm's correction "
+    "over its matrix. With fewer images than the paper's, fewer differences can be shown."
+)

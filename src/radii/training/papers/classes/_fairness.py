@@ -1,0 +1,262 @@
+"""Robust recall of classes, their ranking, and how unfair a network is: the announced measure.
+
+The measure is the spread of robust recall between classes (`radii.distributions.fairness`), at an
+eps and at its worst over all eps; beside it, ratios and an entropy of the classes' mean radii.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from radii.distributions import Distribution, class_curves, fairness, holm
+from radii.plots import draw_classes, draw_closest_targets, draw_fairness
+from radii.training.papers._steps import (
+    ClaimVerdict,
+    Paragraph,
+    Part,
+    StudyClaim,
+    StudyFigure,
+    StudySettings,
+)
+from radii.training.papers._tables import Cell, StudyTable, interval_text
+from radii.training.papers.classes._brackets import given_to_verifier, one_to_any
+from radii.training.papers.classes._numbers import CLASSES, MARKED_EPS, SIGNIFICANCE, TABLE_1
+from radii.training.papers.classes._source import ClassSource
+
+Float64 = npt.NDArray[np.float64]
+
+RECALL_EPS = (0.012, 0.02, 0.03, 0.04)
+
+PERMUTATIONS = 999
+
+OTHER_CAUSES = 3.0
+"""A spread of robust recall so many times that of recall is not explained by recall."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfairness:
+    """Of one network: numbers of which 0, or 1 for ratios, says that all classes are alike.
+
+    `spread` is the largest over all eps of witnessed robust recall, best less worst class, at
+    `at`. `ratio` is the worst class's mean witnessed distance by the best's. `entropy` is the
+    generalised entropy (alpha = 2) of the classes' means: half their squared relative deviation.
+    """
+
+    spread: float
+    at: float
+    ratio: float
+    entropy: float
+    worst: int
+    best: int
+
+
+def unfairness(distribution: Distribution) -> Unfairness:
+    """From the witnessed sides of one network, misclassified images counted as 0."""
+    grid = np.unique(distribution.upper[np.isfinite(distribution.upper)])
+    shares = class_curves(distribution, grid).not_refuted
+    spreads = shares.max(axis=0) - shares.min(axis=0)
+    groups = distribution.group_by("class")
+    means = {label: float(part.upper.mean()) for label, part in groups.items()}
+    values = np.array(list(means.values()))
+    return Unfairness(
+        spread=float(spreads.max()),
+        at=float(grid[spreads.argmax()]),
+        ratio=float(values.min() / values.max()),
+        entropy=float(0.5 * np.var(values) / np.mean(values) ** 2),
+        worst=min(means, key=means.__getitem__),
+        best=max(means, key=means.__getitem__),
+    )
+
+
+def recall_table(source: ClassSource, settings: StudySettings) -> list[Part]:
+    """Robust recall of each class at several eps, both splits, as brackets leave it."""
+    found = one_to_any(source, settings)
+    proven = given_to_verifier(found)
+    rows: list[tuple[Cell, ...]] = []
+    for name in found.networks:
+        for label in CLASSES:
+            cells: list[Cell] = [name, label]
+            for eps in RECALL_EPS:
+                cells.append(_recall_text(found, proven, name, label, eps))
+            rows.append(tuple(cells))
+    columns = ("network", "class", *(f"at {eps:g}" for eps in RECALL_EPS))
+    title = "Robust recall: proven of images with proofs, to not refuted of all; both splits"
+    at = MARKED_EPS[1]
+    return [
+        StudyTable("robust-recall", title, columns, tuple(rows)),
+        StudyFigure(
+            "classes", "Classes by network: proven median radius", lambda: draw_classes(proven)
+        ),
+        StudyFigure(
+            "closest",
+            "Towards which class the images of each class break first",
+            lambda: draw_closest_targets(found),
+        ),
+        *_ranking(found),
+        Paragraph(f"Of all classes at {at:g}, with sampling error: {_sentences(found, at)}"),
+    ]
+
+
+def _recall_text(
+    found: Distribution, proven: Distribution, name: str, label: int, eps: float
+) -> str:
+    own = (found.network == name) & (found.label == label)
+    some = (proven.network == name) & (proven.label == label)
+    if not own.any():
+        return ""
+    low = float((proven.lower[some] >= eps).mean()) if some.any() else 0.0
+    high = float((found.upper[own] > eps).mean())
+    return interval_text(min(low, high), high, 2)
+
+
+def _sentences(found: Distribution, eps: float) -> str:
+    return " ".join(
+        f"{name}: {fairness(part, eps, permutations=PERMUTATIONS)}"
+        for name, part in found.by_network().items()
+        if len(part.labels) > 1
+    )
+
+
+def _ranking(found: Distribution) -> list[Part]:
+    """Classes from the weakest to the strongest, and whether networks lead in different ones."""
+    orders = {}
+    for name, part in found.by_network().items():
+        medians = {
+            label: float(np.median(own.upper)) for label, own in part.group_by("class").items()
+        }
+        orders[name] = sorted(medians, key=medians.__getitem__)
+    rows = tuple((name, ", ".join(map(str, order))) for name, order in orders.items())
+    table = StudyTable(
+        "ranking", "Classes by median witnessed distance, the weakest first",
+        ("network", "classes"), rows,
+    )  # fmt: skip
+    if len(orders) < 2:
+        return [table]
+    return [table, *_leads(found)]
+
+
+def _leads(found: Distribution) -> list[Part]:
+    """For each class, which of two networks is more robust, image by image."""
+    from scipy.stats import wilcoxon
+
+    one, two = found.networks[:2]
+    rows: list[list[Cell]] = []
+    p_values = []
+    for label, own in found.group_by("class").items():
+        first, second = _matched(own, one, two)
+        difference = first - second
+        p_value = 1.0
+        if len(difference) and np.any(difference != 0):
+            p_value = float(wilcoxon(difference).pvalue)
+        middle = float(np.median(difference)) if len(difference) else None
+        rows.append([label, len(difference), middle, p_value])
+        p_values.append(p_value)
+    adjusted = holm(p_values)
+    leaders = []
+    for row, p_value in zip(rows, adjusted, strict=True):
+        middle = row[2]
+        leader = "neither"
+        if p_value < SIGNIFICANCE and isinstance(middle, float):
+            leader = one if middle > 0 else two
+        leaders.append(leader)
+        row += [float(p_value), leader]
+    columns = (
+        *("class", "images right on both", f"{one} less {two}, median"),
+        *("p (Wilcoxon)", "p after Holm", "more robust"),
+    )
+    table = StudyTable(
+        "leads", "Which network is more robust, class by class (witnessed distances)", columns,
+        tuple(tuple(row) for row in rows), ("", "", "+.4f", ".3g", ".3g", ""),
+    )  # fmt: skip
+    return [table, _cross(one, two, leaders)]
+
+
+def _matched(own: Distribution, one: str, two: str) -> tuple[Float64, Float64]:
+    """Witnessed distances on both networks of images that both classify correctly."""
+    by_network = []
+    for name in (one, two):
+        part = own.select((own.network == name) & own.correct) if np.any(
+            (own.network == name) & own.correct
+        ) else None  # fmt: skip
+        keys = () if part is None else zip(
+            part.column("split").tolist(), part.column("input").tolist(), strict=True
+        )  # fmt: skip
+        values = () if part is None else part.upper.tolist()
+        by_network.append(dict(zip(keys, values, strict=True)))
+    shared = [key for key in by_network[0] if key in by_network[1]]
+    first, second = (np.array([values[key] for key in shared]) for values in by_network)
+    return first, second
+
+
+def _cross(one: str, two: str, leaders: list[str]) -> StudyClaim:
+    wins = {name: leaders.count(name) for name in (one, two)}
+    verdict = ClaimVerdict.OPEN
+    if all(wins.values()):
+        verdict = ClaimVerdict.CONFIRMED
+    elif any(wins.values()):
+        verdict = ClaimVerdict.REFUTED
+    return StudyClaim(
+        "One network can be more robust for one class and less robust for another",
+        "Section 5",
+        verdict,
+        f"{one} is significantly more robust in {wins[one]} classes, {two} in {wins[two]}",
+    )
+
+
+def fairness_step(source: ClassSource, settings: StudySettings) -> list[Part]:
+    """How unfair each network is, beside how unequal its plain recall is."""
+    found = one_to_any(source, settings)
+    rows: list[tuple[Cell, ...]] = []
+    is_more = []
+    for name, part in found.by_network().items():
+        if len(part.labels) < 2:
+            continue
+        measure = unfairness(part)
+        at = fairness(part, MARKED_EPS[1], permutations=PERMUTATIONS)
+        recalls = [float(TABLE_1[str(label), name][1]) for label in CLASSES]
+        plain = max(recalls) - min(recalls)
+        is_more.append(measure.spread > OTHER_CAUSES * plain and at.p_value < SIGNIFICANCE)
+        rows.append(
+            (
+                name, plain, measure.spread, measure.at, interval_text(*at.spread, 2),
+                measure.ratio, measure.entropy, measure.worst, measure.best, at.p_value,
+            )
+        )  # fmt: skip
+    columns = (
+        *("network", "spread of recall (paper's Table 1)", "largest spread of robust recall"),
+        *("at eps", f"spread at {MARKED_EPS[1]:g}", "worst mean by best", "entropy"),
+        *("worst class", "best class", "p that classes are alike"),
+    )
+    forms = ("", ".3f", ".2f", ".3f", "", ".2f", ".4f", "", "", ".3g")
+    title = "How unfair networks are"
+    text = (
+        "The measure that the paper announces: how far the robust recalls of the best and of the "
+        "worst class are apart, at its largest over all eps (witnessed side) and as an interval at "
+        "one. 0 is fair. Beside it the worst class's mean distance by the best's (1 is fair), and "
+        "the generalised entropy of the classes' mean distances (0 is fair). `radii compare --by "
+        'class --eps`, `radii gate --require "recall_spread(0.04) <= 0.2"` and the figure '
+        "`fairness` use the same spread."
+    )
+    verdict = ClaimVerdict.OPEN
+    if is_more:
+        verdict = ClaimVerdict.CONFIRMED if all(is_more) else ClaimVerdict.DEPENDS
+        verdict = verdict if any(is_more) else ClaimVerdict.REFUTED
+    shown = "; ".join(f"{row[0]}: {row[1]:.3f} and {row[2]:.2f}" for row in rows)
+    return [
+        Paragraph(text),
+        StudyTable("fairness", title, columns, tuple(rows), forms),
+        StudyFigure(
+            "fairness",
+            "Spread of robust recall between classes",
+            lambda: draw_fairness(found, eps=MARKED_EPS),
+        ),
+        StudyClaim(
+            "Even where classes are recognised equally well, their robustness can vary strongly",
+            "Abstract",
+            verdict,
+            f"spread of testing recall and largest spread of robust recall, {shown}",
+        ),
+    ]

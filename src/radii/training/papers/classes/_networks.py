@@ -1,0 +1,144 @@
+"""Table 1: recall of each class over all images at hand, and how many of a draw are right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from radii.training.papers._steps import (
+    ClaimVerdict,
+    Paragraph,
+    Part,
+    StudyClaim,
+    StudySettings,
+)
+from radii.training.papers._tables import Beside, Cell, StudyTable, reasons_of
+from radii.training.papers.classes._brackets import DOMAIN
+from radii.training.papers.classes._numbers import CLASSES, IMAGES_OF_CLASS, NETWORKS, TABLE_1
+from radii.training.papers.classes._source import ClassSource
+from radii.training.papers.distributions._public import SPLIT_NAMES, SPLITS
+
+if TYPE_CHECKING:
+    from radii.datasets import Dataset
+    from radii.networks import Network
+
+BATCH = 1000
+
+FEW_IMAGES = 10_000
+"""With fewer of a split, recall is that of a sample."""
+
+REASONS = {("*", name): "another draw of images" for name in ("images, train", "images, test")} | {
+    ("all", "recall, test"): "the paper's is no mean of its classes' recalls",
+}
+
+
+def right_answers(network: Network, images: Dataset) -> npt.NDArray[np.bool_]:
+    """Whether each image's label has the largest output, as the file computes it."""
+    from radii.experiments import images_for
+
+    found = []
+    for start in range(0, len(images), BATCH):
+        part = images.take(slice(start, min(start + BATCH, len(images))))
+        outputs = network.replay(images_for(network, part, None))
+        found.append(outputs.argmax(axis=1) == part.labels)
+    return np.concatenate(found)
+
+
+def network_table(source: ClassSource, _: StudySettings) -> list[Part]:
+    """Table 1, a row for each class of each network; then whether its last row can be right."""
+    from radii.networks import load_network
+
+    rows: list[tuple[Cell, ...]] = []
+    for name in NETWORKS:
+        path = source.networks.get(name)
+        network = None if path is None else load_network(path, domain=DOMAIN)
+        rows += _rows(name, network, source)
+    columns = ("network", "class", *COLUMNS, "reason of a difference")
+    title = "Table 1: recall over all images, and images of a draw that are right"
+    counts = ", ".join(
+        f"{0 if images is None else len(images)} {SPLIT_NAMES[split]} images"
+        for split in SPLITS
+        for images in [source.images(split)]
+    )
+    text = (
+        f"Recall is of {counts}; images are those that are right among {IMAGES_OF_CLASS} drawn of "
+        "each class. A dash: the network's file is not public."
+    )
+    missing = [Paragraph(source.without_labels)] if source.without_labels else []
+    return [
+        Paragraph(text),
+        *missing,
+        StudyTable("table-1", title, columns, tuple(rows)),
+        _last(rows),
+    ]
+
+
+COLUMNS = ("recall, train", "recall, test", "images, train", "images, test")
+
+
+def _rows(name: str, network: Network | None, source: ClassSource) -> list[tuple[Cell, ...]]:
+    numbers: dict[str, list[float | None]] = {str(label): [] for label in (*CLASSES, "all")}
+    for count in (None, IMAGES_OF_CLASS):
+        for split in SPLITS:
+            images = source.images(split) if count is None else source.drawn(split, count)
+            right = None
+            if network is not None and images is not None:
+                right = right_answers(network, images)
+            for label, found in numbers.items():
+                found.append(_number(right, images, label, is_count=count is not None))
+    rows: list[tuple[Cell, ...]] = []
+    for label, found in numbers.items():
+        paper = TABLE_1[label, name]
+        cells: dict[str, Cell] = {
+            column: Beside(ours, printed)
+            for column, ours, printed in zip(COLUMNS, found, paper, strict=True)
+        }
+        reason = reasons_of(label, cells, REASONS)
+        rows.append((name, label, *cells.values(), reason))
+    return rows
+
+
+def _number(
+    right: npt.NDArray[np.bool_] | None, images: Dataset | None, label: str, *, is_count: bool
+) -> float | None:
+    if right is None or images is None:
+        return None
+    chosen = right if label == "all" else right[images.labels == int(label)]
+    if not len(chosen):
+        return None
+    return int(chosen.sum()) if is_count else float(chosen.mean())
+
+
+def _last(rows: list[tuple[Cell, ...]]) -> StudyClaim:
+    """An accuracy is a mean of the classes' recalls, so it cannot exceed the largest of them.
+
+    Refuted where it does, or where ours is another.
+    """
+    impossible, found = [], []
+    for name in NETWORKS:
+        recalls = [float(TABLE_1[str(label), name][1]) for label in CLASSES]
+        printed = TABLE_1["all", name][1]
+        ours = next(row[3] for row in rows if row[:2] == (name, "all"))
+        text = f"{name} {printed}, of classes at {min(recalls):.3f} to {max(recalls):.3f}"
+        differs = isinstance(ours, Beside) and ours.agrees is False
+        found.append(
+            f"{text}; ours {ours.ours:.3f}" if isinstance(ours, Beside) and differs else text
+        )
+        if differs or not min(recalls) <= float(printed) <= max(recalls):
+            impossible.append(name)
+    verdict = ClaimVerdict.REFUTED if impossible else ClaimVerdict.CONFIRMED
+    return StudyClaim(
+        "Testing accuracies of the three networks, in the last row of a table of recalls",
+        "Table 1",
+        verdict,
+        f"{'; '.join(found)}. {_impossible(impossible)}",
+    )
+
+
+def _impossible(names: Sequence[str]) -> str:
+    if not names:
+        return "Each lies between its classes' recalls."
+    return f"Not the mean of its classes: {', '.join(names)}."

@@ -1,0 +1,380 @@
+"""Sections 4.1 and 4.2: distributions of networks and of their classes (Figures 1 to 4, 8 to 10).
+
+Boxes and tests are of witnessed distances, which all images have; curves show both sides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from radii.distributions import Distribution, clopper_pearson
+from radii.plots import draw_boxes, draw_ecdf_panels, draw_ks_matrix, draw_scatter
+from radii.training.papers._steps import (
+    ClaimVerdict,
+    Paragraph,
+    Part,
+    StudyClaim,
+    StudyFigure,
+    StudySettings,
+)
+from radii.training.papers._tables import Cell, StudyTable, interval_text
+from radii.training.papers.classes._brackets import given_to_verifier, one_to_any, sizes_of
+from radii.training.papers.classes._differences import (
+    ONE_TEST,
+    Differences,
+    differences,
+    differences_table,
+)
+from radii.training.papers.classes._numbers import (
+    CLASSES,
+    CURVES_OF_CLASSES,
+    GRID,
+    MARKED_EPS,
+    NETWORKS,
+    ROBUST_ACCURACIES,
+    SPLITS_DIFFER,
+)
+from radii.training.papers.classes._source import ClassSource
+from radii.training.papers.distributions._public import SPLITS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CONFIDENCE = 0.95
+
+
+def whole_networks(source: ClassSource, settings: StudySettings) -> list[Part]:
+    """Figure 1, and the robust accuracies that the text reads off."""
+    found, sizes = one_to_any(source, settings), sizes_of(settings)
+    proven = given_to_verifier(found)
+    text = (
+        f"Up to {sizes.attacked} images of each class and split are attacked, {sizes.proven} of "
+        f"them given to radii's verifier, {sizes.seconds:g} s each, on the paper's grid {GRID} "
+        f"(stop excluded): {len(found)} brackets, {len(proven)} of them with proofs. Of the others "
+        "the witnessed side alone is known, an upper bound of the radius. The paper's numbers are "
+        "lower bounds by oval-bab, up to an hour for a query."
+    )
+    title = "Figure 1: radii of the networks, by split"
+    return [
+        Paragraph(text),
+        *([Paragraph(source.without_labels)] if source.without_labels else []),
+        StudyFigure(
+            "figure-1",
+            title,
+            lambda: draw_boxes(found, by=("network", "split"), eps=MARKED_EPS, side="upper"),
+        ),
+        *_robust_accuracies(found, proven),
+    ]
+
+
+def _robust_accuracies(found: Distribution, proven: Distribution) -> list[Part]:
+    """At each marked eps: proven of those with proofs, not refuted of all, beside the paper's."""
+    rows: list[tuple[Cell, ...]] = []
+    is_within: list[bool] = []
+    for name in NETWORKS:
+        printed = ROBUST_ACCURACIES.get(name, ("", ""))
+        for split in SPLITS:
+            cells: list[Cell] = []
+            for eps, paper in zip(MARKED_EPS, printed, strict=True):
+                limits = _limits(found, proven, name, split, eps)
+                cells += ["" if limits is None else interval_text(*limits, 1), paper or None]
+                if limits is not None and paper:
+                    is_within.append(limits[0] <= float(paper) <= limits[1])
+            rows.append((name, split, *cells))
+    columns = ["network", "split"]
+    for eps in MARKED_EPS:
+        columns += [f"at {eps:g}, %", f"at {eps:g}, paper %"]
+    title = "Section 4.1: robust accuracy of all images of a class like these, with 95 % confidence"
+    verdict = ClaimVerdict.OPEN
+    if is_within:
+        verdict = ClaimVerdict.CONFIRMED if all(is_within) else ClaimVerdict.DEPENDS
+        verdict = verdict if any(is_within) else ClaimVerdict.REFUTED
+    inside = f"{sum(is_within)} of {len(is_within)}"
+    return [
+        StudyTable("section-4-1", title, tuple(columns), tuple(rows)),
+        StudyClaim(
+            "Robust accuracy of mnist-net is 94.8 % at 0.012 and 40.4 % at 0.04",
+            "Section 4.1",
+            verdict,
+            f"{inside} of these numbers, by split, lie between what is proven and what is not "
+            "refuted, with sampling error; on which images they were counted is not said",
+        ),
+    ]
+
+
+def _limits(
+    found: Distribution, proven: Distribution, name: str, split: str, eps: float
+) -> tuple[float, float] | None:
+    """Per cent: the low end of what is proven, the high end of what is not refuted."""
+    if name not in found.networks or split not in found.column("split"):
+        return None
+    whole, part = found.only(network=name, split=split), proven.only(network=name, split=split)
+    holds = round(part.robust_accuracy(eps).proven * len(part))
+    stands = round(whole.robust_accuracy(eps).not_refuted * len(whole))
+    low = clopper_pearson(holds, len(part), CONFIDENCE)[0]
+    high = clopper_pearson(stands, len(whole), CONFIDENCE)[1]
+    return 100 * low, 100 * high
+
+
+def network_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
+    """Figure 8: networks against each other, by split."""
+    found = one_to_any(source, settings)
+    matrix = differences(found, "network")
+    if matrix is None:
+        return [Paragraph("There is one network only: nothing to compare.")]
+    table = differences_table(
+        "figure-8-counts", "Figure 8 in numbers", "networks", {"all at hand": matrix}, {}
+    )
+    pairs = [matrix.share(part) for part in ("train", "test") if matrix.tested(part)]
+    return [
+        StudyFigure(
+            "figure-8",
+            "Figure 8: networks against each other",
+            lambda: draw_ks_matrix(found, "network", side="upper"),
+        ),
+        table,
+        Paragraph(ONE_TEST),
+        StudyClaim(
+            "Robustness distributions of the networks differ, on training and on testing images",
+            "Section 4.1, Figure 8",
+            _of_shares(pairs),
+            f"of pairs of networks at hand, {matrix.text('train')} on training and "
+            f"{matrix.text('test') or 'none'} on testing images",
+        ),
+        _one_split_differs(matrix),
+    ]
+
+
+def _one_split_differs(matrix: Differences) -> StudyClaim:
+    """The paper: mnist-net's splits differ, those of mnist-net_256x4 do not."""
+    wanted = {"mnist-net": True, "mnist-net_256x4": False}
+    differ = matrix.keys_that_differ()
+    tested = [k for k, made in zip(matrix.matrix.keys, np.diag(matrix.cells("splits")), strict=True)
+              if made and k in wanted]  # fmt: skip
+    agree = [wanted[key] == (key in differ) for key in tested]
+    verdict = ClaimVerdict.OPEN
+    if agree:
+        verdict = ClaimVerdict.CONFIRMED if all(agree) else ClaimVerdict.DEPENDS
+        verdict = verdict if any(agree) else ClaimVerdict.REFUTED
+    return StudyClaim(
+        "Training and testing images differ on mnist-net, not on mnist-net_256x4",
+        "Figure 1",
+        verdict,
+        f"tested on {', '.join(tested) or 'none'}; differing: {', '.join(differ) or 'none'}",
+    )
+
+
+def _of_shares(shares: list[float]) -> ClaimVerdict:
+    """Confirmed where at least half of every kind of pair differs, refuted where none does."""
+    if not shares:
+        return ClaimVerdict.OPEN
+    if min(shares) >= 0.5:
+        return ClaimVerdict.CONFIRMED
+    return ClaimVerdict.DEPENDS if max(shares) > 0 else ClaimVerdict.REFUTED
+
+
+def class_boxes(source: ClassSource, settings: StudySettings) -> list[Part]:
+    """Figure 2: a figure for each network, and the median bracket of every class."""
+    found = one_to_any(source, settings)
+    proven = given_to_verifier(found)
+    parts: list[Part] = []
+    for letter, name in zip("abc", found.networks, strict=False):
+        own = found.only(network=name)
+        title = f"Figure 2{letter}: radii of {name} by class"
+        parts.append(
+            StudyFigure(
+                f"figure-2{letter}",
+                title,
+                lambda own=own: _class_boxes(own),  # type: ignore[misc]
+            )
+        )
+    return [*parts, _medians(found, proven)]
+
+
+def _class_boxes(own: Distribution) -> Figure:
+    return draw_boxes(own, by=("class", "split"), side="upper")
+
+
+def _medians(found: Distribution, proven: Distribution) -> StudyTable:
+    """Of each class: the median as proven and as witnessed, correct images of both splits."""
+    rows = []
+    for label in CLASSES:
+        row: list[Cell] = [label]
+        for name in found.networks:
+            row += _median_cells(found, proven, name, label)
+        rows.append(tuple(row))
+    columns = ["class"]
+    for name in found.networks:
+        columns += [f"{name}: images", "proven median", "witnessed median", "lowest witness"]
+    forms = ("", *(("", ".3f", ".3f", ".3f") * len(found.networks)))
+    title = "Figure 2 in numbers: median radii of classes, both splits"
+    return StudyTable("figure-2-medians", title, tuple(columns), tuple(rows), forms)
+
+
+def _median_cells(found: Distribution, proven: Distribution, name: str, label: int) -> list[Cell]:
+    own = (found.network == name) & (found.label == label) & found.correct
+    some = (proven.network == name) & (proven.label == label) & proven.correct
+    low = float(np.median(proven.lower[some])) if some.any() else None
+    if not own.any():
+        return [0, low, None, None]
+    upper = found.upper[own]
+    return [int(own.sum()), low, float(np.median(upper)), float(upper.min())]
+
+
+def class_curves_figure(source: ClassSource, settings: StudySettings) -> list[Part]:
+    """Figure 3: networks' curves for two classes, testing images."""
+    found = _preferred(one_to_any(source, settings))
+    panels = {
+        f"class {label}": found.select(found.label == label).correctly_classified()
+        for label in CURVES_OF_CLASSES
+        if np.any((found.label == label) & found.correct)
+    }
+    title = "Figure 3: two classes on every network, testing images where there are some"
+    return [StudyFigure("figure-3", title, lambda: draw_ecdf_panels(panels))]
+
+
+def _preferred(found: Distribution) -> Distribution:
+    """Testing images where there are some, else training images."""
+    is_test = found.column("split") == "test"
+    return found.select(is_test) if is_test.any() else found
+
+
+def class_points(source: ClassSource, settings: StudySettings) -> list[Part]:
+    """Figure 4: the same images on two networks; are the same ones hard?"""
+    from radii.distributions import spearman_matrix
+
+    found = _preferred(one_to_any(source, settings))
+    if len(found.networks) < 2:
+        return [Paragraph("There is one network only: nothing to compare.")]
+    parts: list[Part] = []
+    rows: list[tuple[Cell, ...]] = []
+    for letter, label in zip("ab", CURVES_OF_CLASSES, strict=True):
+        own = found.select(found.label == label)
+        pair = (own.networks[0], own.networks[1])
+        title = f"Figure 4{letter}: images of class {label} on two networks"
+        parts.append(
+            StudyFigure(
+                f"figure-4{letter}",
+                title,
+                lambda own=own, pair=pair: draw_scatter(own, [pair]),  # type: ignore[misc]
+            )
+        )
+        ranks = spearman_matrix(own, "upper")
+        rows.append((label, int(ranks.inputs[0, 1]), float(ranks.coefficients[0, 1])))
+    columns = ("class", "images right on both", "Spearman's coefficient")
+    table = StudyTable(
+        "figure-4-ranks", "Figure 4 in numbers: witnessed distances", columns, tuple(rows),
+        ("", "", ".2f"),
+    )  # fmt: skip
+    return [*parts, table, _same_images_hard(rows)]
+
+
+def _same_images_hard(rows: list[tuple[Cell, ...]]) -> StudyClaim:
+    """Below 0.5, less than a quarter of the ranks' variation is shared."""
+    value = rows[-1][2]
+    verdict = ClaimVerdict.OPEN
+    if isinstance(value, float) and not np.isnan(value):
+        verdict = ClaimVerdict.CONFIRMED if value < 0.5 else ClaimVerdict.REFUTED
+    shown = ", ".join(f"class {row[0]}: {row[2]:.2f} on {row[1]} images" for row in rows)
+    return StudyClaim(
+        "Images of class 6 that are easy to perturb for one network need not be for another",
+        "Section 4.2, Figure 4b",
+        verdict,
+        f"rank correlation of witnessed distances on the two networks at hand: {shown}",
+    )
+
+
+def class_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
+    """Figure 9: classes against each other, a matrix for each network."""
+    found = one_to_any(source, settings)
+    matrices = {name: differences(part, "class") for name, part in found.by_network().items()}
+    known = {name: each for name, each in matrices.items() if each is not None}
+    others = [name for name in NETWORKS if name not in matrices]
+    table = differences_table(
+        "figure-9-counts",
+        "Figure 9 in numbers: pairs of classes, and classes whose splits differ",
+        "network",
+        matrices,
+        SPLITS_DIFFER,
+        others=others,
+    )
+    shares = [each.share(p) for each in known.values() for p in ("train", "test") if each.tested(p)]
+    shown = "; ".join(
+        f"{name}: {each.text('train')} on training, {each.text('test') or 'none'} on testing images"
+        for name, each in known.items()
+    )
+    return [
+        StudyFigure(
+            "figure-9",
+            "Figure 9: classes against each other",
+            lambda: draw_ks_matrix(found, "class", side="upper"),
+        ),
+        table,
+        Paragraph(ONE_TEST),
+        StudyClaim(
+            "Classes of the same network have significantly different robustness distributions",
+            "Section 4.2, Figure 9",
+            _of_shares(shares),
+            f"pairs of classes that differ, {shown}",
+        ),
+        _splits_mostly_alike(known),
+    ]
+
+
+def _splits_mostly_alike(matrices: dict[str, Differences]) -> StudyClaim:
+    """Refuted where more than half of a network's classes differ between splits."""
+    counts = {
+        name: (each.differ("splits"), each.tested("splits"))
+        for name, each in matrices.items()
+        if each.tested("splits")
+    }
+    verdict = ClaimVerdict.OPEN
+    if counts:
+        is_few = [2 * differ < tested for differ, tested in counts.values()]
+        verdict = ClaimVerdict.CONFIRMED if all(is_few) else ClaimVerdict.REFUTED
+    shown = "; ".join(f"{name} {differ} of {tested}" for name, (differ, tested) in counts.items())
+    return StudyClaim(
+        "For most classes, training and testing images do not differ significantly",
+        "Section 4.2, Figure 9",
+        verdict,
+        f"classes that differ: {shown or 'there are no testing images'}; "
+        "one of twenty is expected by chance, and fewer images show fewer differences",
+    )
+
+
+def networks_by_class(source: ClassSource, settings: StudySettings) -> list[Part]:
+    """Figure 10: networks against each other, a matrix for each class; and who leads where."""
+    found = one_to_any(source, settings)
+    if len(found.networks) < 2:
+        return [Paragraph("There is one network only: nothing to compare.")]
+    matrices = {
+        f"class {label}": differences(part, "network")
+        for label, part in found.group_by("class").items()
+    }
+    table = differences_table(
+        "figure-10-counts", "Figure 10 in numbers: networks, by class", "of", matrices, {}
+    )
+    named = [matrices.get(f"class {label}") for label in CURVES_OF_CLASSES]
+    shares = [each.share(p) for each in named if each is not None for p in ("train", "test")
+              if each.tested(p)]  # fmt: skip
+    shown = "; ".join(
+        f"class {label}: {each.text('train')}, {each.text('test') or 'none'}"
+        for label, each in zip(CURVES_OF_CLASSES, named, strict=True)
+        if each is not None
+    )
+    return [
+        StudyFigure(
+            "figure-10",
+            "Figure 10: networks against each other, by class",
+            lambda: draw_ks_matrix(found, "network", each="class", side="upper"),
+        ),
+        table,
+        StudyClaim(
+            "For classes 2 and 6 the networks' distributions differ, on both splits",
+            "Section 4.2, Figure 10",
+            _of_shares(shares),
+            f"of the networks at hand, on training and testing images, {shown}",
+        ),
+    ]

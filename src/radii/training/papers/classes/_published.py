@@ -1,0 +1,168 @@
+"""What the JAIR paper's public brackets say by class: of twelve networks, all of the paper's three.
+
+They are claims, not proofs of radii, and many fall to attacks: see the study `distributions`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from radii.distributions import NO_NUMBER, Distribution
+from radii.plots import draw_ks_matrix
+from radii.training.papers._steps import (
+    ClaimVerdict,
+    Paragraph,
+    Part,
+    StudyClaim,
+    StudyFigure,
+    StudySettings,
+)
+from radii.training.papers._tables import Cell, StudyTable
+from radii.training.papers.classes._differences import Differences, differences, differences_table
+from radii.training.papers.classes._numbers import NETWORKS, SPLITS_DIFFER
+from radii.training.papers.classes._source import ClassSource
+from radii.training.papers.distributions._public import (
+    NETWORKS_OF_SECTION_4,
+    SPLITS,
+    PublicResults,
+    PublishedNetwork,
+)
+
+FEWEST_ROWS = 3
+"""Of a class, for a median of it to be shown."""
+
+
+def published_classes(source: ClassSource, _: StudySettings) -> list[Part]:
+    """Medians by class of all networks, and tests between classes of the paper's three."""
+    if source.public is None:
+        return [Paragraph("The public tables of the JAIR paper are not at hand.")]
+    parts, wrong, unknown = {}, 0, 0
+    for network in NETWORKS_OF_SECTION_4:
+        part, counts = _labelled(source, source.public, network)
+        wrong, unknown = wrong + counts[0], unknown + counts[1]
+        if part is not None:
+            parts[network.name] = part
+    if not parts:
+        return [Paragraph("No row of the public tables has a label that is known.")]
+    rows = sum(map(len, parts.values()))
+    text = (
+        f"{rows} public rows have a label that is known, from the file or, by the image's number, "
+        f"from MNIST; of {unknown} none is known, and {wrong} are labelled otherwise than the "
+        "image of that number in MNIST and are left out."
+    )
+    return [
+        Paragraph(text),
+        *([Paragraph(source.without_labels)] if source.without_labels else []),
+        _medians(parts),
+        *_tests(parts),
+        _same_images(parts),
+    ]
+
+
+def _labelled(
+    source: ClassSource, public: PublicResults, network: PublishedNetwork
+) -> tuple[Distribution | None, tuple[int, int]]:
+    """The rows of a network with labels; how many contradict MNIST, and how many have none."""
+    kept, wrong, unknown = [], 0, 0
+    for split in SPLITS:
+        part = public.part(network, split, images=None)
+        if part is None:
+            continue
+        labels = part.label.copy()
+        images = source.images(split)
+        true = np.full(len(part), NO_NUMBER)
+        if images is not None:
+            numbers = part.column("input")
+            known = numbers < len(images)
+            true[known] = images.labels[numbers[known]]
+        contradicts = (labels != NO_NUMBER) & (true != NO_NUMBER) & (labels != true)
+        labels = np.where(labels == NO_NUMBER, true, labels)
+        is_good = ~contradicts & (labels != NO_NUMBER)
+        wrong, unknown = wrong + int(contradicts.sum()), unknown + int((labels == NO_NUMBER).sum())
+        if is_good.any():
+            kept.append(part.labelled(label=labels, network=network.name).select(is_good))
+    return (Distribution.union(kept) if kept else None), (wrong, unknown)
+
+
+def _medians(parts: dict[str, Distribution]) -> StudyTable:
+    """A row for each network: claimed medians of classes, weakest and strongest."""
+    labels = sorted({label for part in parts.values() for label in part.labels})
+    rows: list[tuple[Cell, ...]] = []
+    for name, part in parts.items():
+        medians = {
+            label: float(np.median(own.lower))
+            for label, own in part.group_by("class").items()
+            if len(own) >= FEWEST_ROWS
+        }
+        cells: list[Cell] = [medians.get(label) for label in labels]
+        ends: list[Cell] = [None, None]
+        if medians:
+            ends = [min(medians, key=medians.__getitem__), max(medians, key=medians.__getitem__)]
+        rows.append((name, len(part), *cells, *ends))
+    columns = ("network", "rows", *(f"class {label}" for label in labels), "weakest", "strongest")
+    forms = ("", "", *([".3f"] * len(labels)), "", "")
+    title = "Published brackets by class: medians of what is claimed to be proven, both splits"
+    return StudyTable("published", title, columns, tuple(rows), forms)
+
+
+def _tests(parts: dict[str, Distribution]) -> list[Part]:
+    own = {name: parts[name] for name in NETWORKS if name in parts}
+    if not own:
+        return []
+    joined = Distribution.union(own.values())
+    matrices = {name: differences(part, "class", "lower") for name, part in own.items()}
+    table = differences_table(
+        "published-counts",
+        "Pairs of classes that differ in the published brackets of the paper's networks",
+        "network",
+        matrices,
+        SPLITS_DIFFER,
+    )
+    known: dict[str, Differences] = {n: e for n, e in matrices.items() if e is not None}
+    shown = "; ".join(f"{name} {each.text('train')}" for name, each in known.items())
+    shares = [each.share("train") for each in known.values() if each.tested("train")]
+    verdict = ClaimVerdict.OPEN
+    if shares:
+        verdict = ClaimVerdict.CONFIRMED if min(shares) >= 0.5 else ClaimVerdict.DEPENDS
+        verdict = verdict if max(shares) > 0 else ClaimVerdict.REFUTED
+    return [
+        StudyFigure(
+            "published-ks",
+            "Published brackets: classes against each other",
+            lambda: draw_ks_matrix(joined, "class"),
+        ),
+        table,
+        StudyClaim(
+            "Classes differ on all three networks, mnist_relu_4_1024 too",
+            "Section 4.2, Figure 9c",
+            verdict,
+            f"by published brackets of training images, pairs that differ: {shown}",
+        ),
+    ]
+
+
+def _same_images(parts: dict[str, Distribution]) -> StudyTable:
+    """Of the pair in the paper's Figure 4: are the same images hard, class by class?"""
+    from scipy.stats import spearmanr
+
+    rows: list[tuple[Cell, ...]] = []
+    pair = [parts.get(name) for name in ("mnist_relu_4_1024", "mnist-net")]
+    if pair[0] is not None and pair[1] is not None:
+        for label in pair[0].labels:
+            first, second = (_by_image(part, label) for part in pair if part is not None)
+            shared = sorted(set(first) & set(second))
+            value = None
+            if len(shared) >= FEWEST_ROWS:
+                numbers = [[side[key] for key in shared] for side in (first, second)]
+                if all(len(set(side)) > 1 for side in numbers):
+                    value = float(spearmanr(*numbers).statistic)
+            rows.append((label, len(shared), value))
+    columns = ("class", "images of both", "Spearman's coefficient")
+    title = "Figure 4's pair: mnist_relu_4_1024 and mnist-net on the same images, as published"
+    return StudyTable("published-pairs", title, columns, tuple(rows), ("", "", ".2f"))
+
+
+def _by_image(part: Distribution, label: int) -> dict[tuple[str, int], float]:
+    own = part.label == label
+    splits, numbers = part.column("split")[own].tolist(), part.column("input")[own].tolist()
+    return dict(zip(zip(splits, numbers, strict=True), part.lower[own].tolist(), strict=True))
