@@ -54,7 +54,6 @@ def verify_by_baseline(
 
     ensemble = Ensemble(load_networks(args))
     points = ensemble.points(datasets.load_spec(args.data), layout=args.layout)
-    ensemble.check_outputs(points)
     problem = BaselineProblem(
         ensemble,
         points,
@@ -64,6 +63,7 @@ def verify_by_baseline(
         args.attacks,
         args.timeout,
     )
+    ensemble.check_outputs(points)
     result = run_baseline(args.method, problem, solver=MipSolver(args.solver or "auto"))
     if args.json:
         print_json(baseline_object(result))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -54,6 +55,8 @@ class BaselineProblem:
     def __post_init__(self) -> None:
         if not self.points:
             raise SpecificationError("an ensemble needs at least one point, but none was given")
+        if not (math.isfinite(self.eps) and self.eps >= 0):
+            raise SpecificationError(f"eps {self.eps:g} must be a finite number >= 0")
         if self.alpha is not None:
             check_alpha(self.alpha)
         if self.attacks is not None and self.attacks < 1:

@@ -55,7 +55,11 @@ def solve_milp(
     method = MAX_MILP if maximise else MILP
     alpha = problem.check_encodable(method, needs_alpha=not maximise)
     started = time.perf_counter()
-    model = EnsembleProgram.of(problem, alpha, maximise)
+    model = EnsembleProgram.of(problem, alpha, maximise, deadline=started + problem.seconds)
+    if not model.is_whole:
+        note = "the limit ended while the program was written down"
+        spent = time.perf_counter() - started
+        return BaselineResult(method, problem, BaselineReply.TIMEOUT, spent, "none", note=note)
     chosen, note = _choose(solver, model)
     left = max(0.01, problem.seconds - (time.perf_counter() - started))
     found = _SOLVERS[chosen](model, left)
@@ -92,9 +96,10 @@ class _MipAnswer:
 
 @dataclass(slots=True, eq=False)
 class EnsembleProgram:
-    """Columns and rows, written down one after the other."""
+    """Columns and rows, written down one after the other; `is_whole` once all are."""
 
     maximise: bool
+    is_whole: bool = False
     low: list[float] = field(default_factory=list)
     high: list[float] = field(default_factory=list)
     cost: list[float] = field(default_factory=list)
@@ -102,9 +107,12 @@ class EnsembleProgram:
     rows: list[tuple[list[int], list[float], float, float]] = field(default_factory=list)
     shares: list[int] = field(default_factory=list)
     inputs: list[list[list[int]]] = field(default_factory=list)
+    _bounds: dict[tuple[int, int], tuple[Float64, ...]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, problem: BaselineProblem, alpha: float, maximise: bool) -> EnsembleProgram:
+    def of(
+        cls, problem: BaselineProblem, alpha: float, maximise: bool, deadline: float
+    ) -> EnsembleProgram:
         """The program of a problem; `shares` are the attacks' probabilities."""
         made = cls(maximise)
         made.shares = [made._column(0.0, 1.0) for _ in range(problem.attack_count)]
@@ -115,11 +123,14 @@ class EnsembleProgram:
         for share in made.shares:
             perturbed = []
             for place in range(len(problem.points)):
+                if time.perf_counter() > deadline:
+                    return made
                 columns = made._attack_point(problem, place, share, units, losses)
                 perturbed.append(columns)
             made.inputs.append(perturbed)
         for columns in losses:
             made._row(columns, [1.0] * len(columns), alpha * len(problem.points), INF)
+        made.is_whole = True
         return made
 
     def matrix(self) -> csr_array:
@@ -148,7 +159,9 @@ class EnsembleProgram:
         if problem.norm is Norm.L1:
             self._within(columns, ball.center.ravel(), problem.eps)
         for classifier, each in enumerate(units[point.label]):
-            fooled = self._fooled(each, columns, low, high)
+            if (place, classifier) not in self._bounds:  # every attack has the same ball
+                self._bounds[place, classifier] = each.bounds(low, high)
+            fooled = self._fooled(each, columns, self._bounds[place, classifier])
             loss = self._column(0.0, 1.0, cost=1.0 if self.maximise else 0.0)
             self._row([loss, share], [1.0, -1.0], -INF, 0.0)
             self._row([loss, fooled], [1.0, -1.0], -INF, 0.0)
@@ -178,9 +191,9 @@ class EnsembleProgram:
             sizes.append(size)
         self._row(sizes, [1.0] * len(sizes), -INF, eps)
 
-    def _fooled(self, units: ReluClassifier, inputs: list[int], low: Float64, high: Float64) -> int:
+    def _fooled(self, units: ReluClassifier, inputs: list[int], bounds: tuple[Float64, ...]) -> int:
         """A binary column that can be 1 only where the classifier is fooled."""
-        under, over, rivals_low, _ = units.bounds(low, high)
+        under, over, rivals_low, _ = bounds
         one = self._column(1.0, 1.0)
         columns = [*inputs, one]
         for unit in range(units.rows.shape[0]):
