@@ -98,8 +98,8 @@ def _by_strength(sets: Mapping[str, Mapping[str, NetworkGroup]]) -> StudyTable:
                 for measure in MEASURES
             ]
             rows.append((place, strength, len(members), statistics.median(accuracies), *values))
-    columns = ("data", "removed", "networks", "accuracy")
-    columns += tuple(MEASURE_TITLES[measure] for measure in MEASURES)
+    measures = (MEASURE_TITLES[measure] for measure in MEASURES)
+    columns = ("data", "removed", "networks", "accuracy", *measures)
     title = "Figure 3, boxes: medians by the share of weights that was removed"
     forms = ("", "g", "", ".3f", ".3f", ".3f", ".3f")
     return StudyTable("figure-3-boxes", title, columns, tuple(rows), forms)
