@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from radii_check._curves import curve_lines
 from radii_check._format import Array, Certificate, hold, need
 from radii_check._network import Affine, Network, Numbers, Unit, pushed
 
@@ -33,7 +34,6 @@ counts; in float64 it is so many of its units."""
 LARGEST = 2.0**300
 """Beyond, this checker's own arithmetic might underflow."""
 BISECTIONS, SMALLEST_PRICE = 28, 2.0**-300
-HALVINGS, SMALLEST_SLOPE = 14, 2.0**-40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,43 +268,3 @@ class Bounds:
 def kernel_error(kind: str, is_single: bool) -> float:
     """What a runtime's elementary function may be off, in units of the number type."""
     return 2 * MEASURED[kind] if is_single else DOUBLE_ULPS
-
-
-def curve_lines(kind: str, low: Array, high: Array, num: Numbers) -> tuple[Any, Array, Array]:
-    """Lines around tanh, or sigmoid(z) = (1 + tanh(z / 2)) / 2: slopes below and above, offsets
-    below and above; and the range of values."""
-    half = 0.5 if kind == "Sigmoid" else 1.0
-    left, right, middle = half * num.below(low), -half * num.below(-high), 1.0 - half
-    below, least = _line_below_tanh(left, right, num)
-    above, most = _line_below_tanh(-right, -left, num)  # tanh(-z) = -tanh(z)
-    lines = half * half * below, half * half * above, middle + half * least, middle - half * most
-    ends = np.tanh(num.array(left)) - 64 * num.unit, np.tanh(num.array(right)) + 64 * num.unit
-    low, high = (num.minimum(middle + half * end, 1.0) for end in ends)
-    return lines, num.maximum(low, 2 * middle - 1.0), high
-
-
-def _line_below_tanh(low: Array, high: Array, num: Numbers) -> tuple[Array, Array]:
-    """Slope and offset of a line below tanh between these.
-
-    A line of any slope k is, if its offset is the least value of tanh(z) - k z, which is at an end
-    or where the derivative 1 - tanh(z)^2 is k: at z = +-log((1 + s)^2 / k) / 2, s = sqrt(1 - k).
-    Points that are off by some units change that value by their square.
-    """
-    far = np.maximum(high, 0.0)
-    left, right = -far, 0.0 * far
-    for _ in range(HALVINGS):  # the tangent that goes through the curve at the far end
-        middle = (left + right) / 2
-        value = np.tanh(middle)
-        is_below = value + (1 - value**2) * (far - middle) <= np.tanh(far)
-        left, right = np.where(is_below, middle, left), np.where(is_below, right, middle)
-    point = np.where(high > 0, left, (low + high) / 2)
-    chord = (np.tanh(high) - np.tanh(low)) / np.where(high > low, high - low, 1.0)
-    chord = np.minimum(chord, np.where(low < 0, 1 - np.tanh(low) ** 2, 1.0))
-    slope = np.where((low < 0) & (point > low), 1 - np.tanh(point) ** 2, chord)
-    k = num.array(np.clip(slope, SMALLEST_SLOPE, 1.0))
-    turn = np.log((1 + np.sqrt(1 - k)) ** 2 / k) / 2
-    points = [num.minimum(num.maximum(z, low), high) for z in (low, high, turn, -turn)]
-    least = np.tanh(points[0]) - k * points[0]
-    for z in points[1:]:
-        least = num.minimum(least, np.tanh(z) - k * z)
-    return k, least - 64 * num.unit * (1 + num.maximum(abs(points[0]), abs(points[1])))

@@ -17,14 +17,18 @@ Array = npt.NDArray[Any]
 
 MAGIC, VERSION, MOST_HEADER_BYTES, MOST_WIDENING = b"RADIICRT", 1, 16 << 20, 2.0**16
 CLAIM = {"network", "norm", "eps", "requirement", "arithmetic"}
-REQUIREMENT = {"kind", "label", "target", "rows"}
+CLASSES = {"one-to-any": 1, "one-to-one": 2, "become": 1, "violations": 0, "probabilities": 0}
+"""What may be claimed, and how many classes are named then."""
+REQUIREMENT = {"kind", "label", "target", "rows", "bounds"}
+TWO_AXES = ["lower", "upper", "violation_matrix", "cell_low", "cell_high", "cell_slopes", "shares"]
 TYPES = {
-    "<f8": "low high input scale violation_matrix violation_offset eps gamma cut sign_beta",
+    "<f8": "low high input scale violation_matrix violation_offset eps gamma cut sign_beta "
+    "cell_low cell_high cell_cut cell_slopes shares",
     "<f4": "lower upper bound",
     "<f2": "beta",
     "<i4": "parent split_unit spec node part round unit axis ground_part ground_unit sign_lemma "
-    "sign_unit",
-    "|i1": "split_sign side ground_side",
+    "sign_unit cell_parent cell_axis share_bound",
+    "|i1": "split_sign side ground_side cell_side",
     "|u1": "slopes ground_slopes",
 }
 
@@ -70,9 +74,20 @@ class Certificate:
         name, _, factor = str(self.claim["arithmetic"]).partition(":")
         return 0.0 if name == "real" else float(factor or 1)
 
+    def bounds(self, outputs: int) -> list[tuple[int, float, bool]]:
+        """Classes, levels of their probabilities, and whether these stay below them; else above."""
+        stated = self.claim["requirement"]["bounds"]
+        need(max(each["class"] for each in stated) < outputs > 1, "the network has other outputs")
+        ways = [(each["class"], "below" in each) for each in stated]
+        return [
+            (index, each["below" if is_below else "above"], is_below)
+            for (index, is_below), each in zip(ways, stated, strict=True)
+        ]
+
     def violations(self, outputs: int) -> list[tuple[Array, Array]]:
         """Each as a matrix and an offset: { y : matrix y + offset <= 0 }."""
         stated, units = self.claim["requirement"], np.eye(outputs)
+        need(stated["kind"] != "probabilities", "its claim is about probabilities")
         kind, own, target = (stated["kind"], stated.get("label", 0), stated.get("target", 0))
         need(max(own, target) < outputs, f"the network has only {outputs} outputs")
         if kind == "violations":
@@ -124,19 +139,21 @@ def _check_claim(claim: dict[str, Any], arrays: Arrays) -> None:
     is_float = name == "float" and 1 <= float(factor if colon else 1) <= MOST_WIDENING
     need(is_float or claim["arithmetic"] == "real", "its arithmetic is none that is known")
     stated = claim["requirement"]
-    need(
-        stated["kind"] in ("one-to-any", "one-to-one", "become", "violations"), "it claims nothing"
-    )
+    need(stated["kind"] in CLASSES, "it claims nothing")
     need(stated.keys() <= REQUIREMENT, "its claim says more than this checker knows")
     classes = [_count(stated[name]) for name in ("label", "target") if name in stated]
-    needed = {"one-to-any": 1, "one-to-one": 2, "become": 1, "violations": 0}[stated["kind"]]
-    need(
-        len(set(classes)) == len(classes) == needed,
-        "its label or target is missing, or both are one",
-    )
+    is_whole = len(set(classes)) == len(classes) == CLASSES[stated["kind"]]
+    need(is_whole, "its label or target is missing, or both are one")
     if stated["kind"] == "violations":
         counts = [_count(rows) for rows in stated["rows"]]
         need(min(counts, default=0) > 0, "it has no violations, or one without rows")
+    if stated["kind"] == "probabilities":
+        need(len(stated["bounds"]), "it has no bounds")
+        for each in stated["bounds"]:
+            _count(each["class"])
+            (level,) = (each[way] for way in each if way != "class")
+            is_bound = each.keys() in ({"class", "above"}, {"class", "below"})
+            need(is_bound and type(level) is float and 0 < level < 1, "a level is none")
 
 
 def _arrays(listed: list[Any], packed: bytes, memory_bytes: int) -> Arrays:
@@ -144,8 +161,8 @@ def _arrays(listed: list[Any], packed: bytes, memory_bytes: int) -> Arrays:
     specs = [(str(a["name"]), str(a["dtype"]), [_count(n) for n in a["shape"]]) for a in listed]
     is_known = [name in TYPES[dtype].split() for name, dtype, _ in specs]
     need(is_known, "one of its arrays is unknown, or of another type")
-    two = ("lower", "upper", "violation_matrix")
-    need([len(shape) == 1 + (name in two) for name, _, shape in specs], "an array has other axes")
+    is_flat = [len(shape) == 1 + (name in TWO_AXES) for name, _, shape in specs]
+    need(is_flat, "an array has other axes")
     need(len({name for name, _, _ in specs}) == len(specs), "two of its arrays have one name")
     sizes = [math.prod(shape) * np.dtype(dtype).itemsize for _, dtype, shape in specs]
     need(sum(sizes) <= memory_bytes // 4, f"its arrays take {sum(sizes)} bytes: too much memory")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from radii_check import check
-from radii_check._bounds import curve_lines
+from radii_check._curves import curve_lines
 from radii_check._network import Numbers
 
 Array = np.ndarray[Any, Any]

@@ -46,10 +46,17 @@ def test_it_imports_nothing_of_radii() -> None:
             assert {name.split(".")[0] for name in names} <= ALLOWED, path
 
 
+CORE = ("_check", "_format", "_trees", "_proof", "_unit_proof", "_rows", "_violations")
+"""What an assessor reads first: how a proof is gone through. The rest reads ONNX, bounds rounding,
+and knows other kinds of claims and proofs."""
+
+
 def test_it_stays_small() -> None:
     sizes = {path.name: code_lines(path) for path in SOURCE.rglob("*.py")}
-    assert sum(sizes.values()) <= 1450, sizes
-    assert max(sizes.values()) <= 410, sizes
+    assert sum(sizes.values()) <= 1600, sizes
+    assert max(sizes.values()) <= 400, sizes
+    core = {name: len((SOURCE / f"{name}.py").read_text().splitlines()) for name in CORE}
+    assert sum(core.values()) <= 900, core
 
 
 @pytest.mark.slow

@@ -42,7 +42,8 @@ def test_cells_cover_every_violation(
     cells: list[Cell] = [] if cell is None else [cell]
     for cut in cuts:
         if cells:
-            cells.extend(cells.pop(0).divided(points[cut]))
+            cell = cells.pop(0)
+            cells.extend(cell.divided(*cell.cut(points[cut])))
     covered = np.zeros(len(outputs), np.bool_)
     for rival in halfspaces_of_rivals(rows, top, points.max(axis=0)):
         covered |= holds(rival, outputs)

@@ -8,5 +8,13 @@ from __future__ import annotations
 
 from radii.certificates._claims import claim_of
 from radii.certificates._container import Certificate, certificate_hash
+from radii.certificates._covers import CoveredRequirement, ProbabilityCover, covered
 
-__all__ = ["Certificate", "certificate_hash", "claim_of"]
+__all__ = [
+    "Certificate",
+    "CoveredRequirement",
+    "ProbabilityCover",
+    "certificate_hash",
+    "claim_of",
+    "covered",
+]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.balls import Ball, Box
+from radii.certificates._covers import CoveredRequirement
 from radii.networks import Network
 from radii.properties import Halfspaces
 from radii.queries import Specification
@@ -29,7 +30,9 @@ def claim_of(
     if described is None:
         return None
     words, arrays = described
-    requirement, more = _requirement(violations)
+    asked = specification.requirement
+    is_covered = isinstance(asked, CoveredRequirement)
+    requirement, more = asked.described() if is_covered else _requirement(violations)
     claim = {
         "network": hashlib.sha256(network.onnx_bytes).hexdigest(),
         **words,

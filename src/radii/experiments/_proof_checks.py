@@ -18,6 +18,7 @@ import numpy as np
 
 from radii.errors import InputError, MissingExtra
 from radii.processes import memory_share
+from radii.properties import SoftmaxRequirement
 from radii.queries import Instance
 from radii.store import CertifiedStatement, Store, content_hash
 from radii.verdicts import Arithmetic, CertificateCheck
@@ -176,9 +177,16 @@ def _has_scale(stated: Any, instance: Instance) -> bool:
 
 
 def _has_violations(certificate: Certificate, instance: Instance) -> bool:
-    """Both exclude the same outputs, polyhedron by polyhedron."""
-    excluded = instance.requirement.violations
-    stated = certificate.violations(len(instance.outputs))
+    """Both exclude the same outputs: by the same bounds on probabilities, or by polyhedra."""
+    requirement, outputs = instance.requirement, len(instance.outputs)
+    is_about_shares = certificate.claim["requirement"]["kind"] == "probabilities"
+    if isinstance(requirement, SoftmaxRequirement):
+        bounds = [(bound.index, bound.level, bound.is_ceiling) for bound in requirement.bounds]
+        return is_about_shares and certificate.bounds(outputs) == bounds
+    if is_about_shares:
+        return False
+    excluded = requirement.violations
+    stated = certificate.violations(outputs)
     return (
         excluded is not None
         and len(excluded) == len(stated)

@@ -7,13 +7,14 @@ complete verifier decides; where it shows a point that is no violation, they are
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from radii.attacks import attack_specification
 from radii.bounds import centre_of, crown_bounds, fuse
+from radii.certificates import ProbabilityCover
 from radii.networks import Network, softmax_error, without_last
 from radii.properties import Halfspaces, LinearRequirement, ProbabilityBound, SoftmaxRequirement
 from radii.queries import Specification
@@ -47,6 +48,7 @@ class Tangents:
         self._rows, self._top = rows, top
         self._matrix: list[Float64] = [*rows]  # no difference alone may be above `top`
         self._offset = [-top] * len(rows)
+        self.shares: list[Float64] = [*np.eye(len(rows))]
         self.add(low + (top - log_sum_exp(low)))
 
     def add(self, point: Float64) -> None:
@@ -54,6 +56,7 @@ class Tangents:
         value = log_sum_exp(point)
         shares = np.exp(point - value)
         slack = TANGENT_SLACK * (1 + abs(value) + abs(self._top) + float(shares @ np.abs(point)))
+        self.shares.append(shares)
         self._matrix.append(shares @ self._rows)
         self._offset.append(value - self._top - float(shares @ point) - slack)
 
@@ -133,11 +136,15 @@ class Cell:
         inside = np.clip(point, self.low, self.high)
         return np.asarray(slope * inside + constant - np.exp(inside - self.top))
 
-    def divided(self, point: Float64) -> tuple[Cell, Cell]:
-        """Cut in two at a point, in the difference whose chord is farthest off there."""
+    def cut(self, point: Float64) -> tuple[int, float]:
+        """Where it is cut best for a point: in the difference whose chord is farthest off there."""
         worst = int(np.argmax(self.gaps(point)))
         room = INNER_SHARE * (self.high[worst] - self.low[worst])
         at = float(np.clip(point[worst], self.low[worst] + room, self.high[worst] - room))
+        return worst, at
+
+    def divided(self, worst: int, at: float) -> tuple[Cell, Cell]:
+        """Cut in two in one difference; the cell above the cut comes first."""
         high, cut_high = self.high.copy(), self.is_cut_high.copy()
         high[worst], cut_high[worst] = at, True
         low, cut_low = self.low.copy(), self.is_cut_low.copy()
@@ -194,10 +201,18 @@ def decide_softmax(
     limits: Limits,
     decide: Decide,
     arithmetic: Arithmetic,
+    covers: list[ProbabilityCover] | None = None,
 ) -> Answer:
-    """ROBUST if every bound is proven; a candidate once a point breaks one of them."""
+    """ROBUST if every bound is proven; a candidate once a point breaks one of them.
+
+    What shows that all bounds are proven is added to `covers`.
+    """
     check_bounded(network, specification)
-    return _Refinement(network, specification, limits, decide, arithmetic).answer()
+    refinement = _Refinement(network, specification, limits, decide, arithmetic)
+    answer = refinement.answer()
+    if covers is not None and answer.verdict is Verdict.ROBUST:
+        covers += refinement.covers
+    return answer
 
 
 @dataclass(slots=True)
@@ -209,6 +224,7 @@ class _Refinement:
     arithmetic: Arithmetic
     found: Array | None = None
     attacked: bool = False
+    covers: list[ProbabilityCover] = field(default_factory=list)
 
     def answer(self) -> Answer:
         requirement = self.specification.requirement
@@ -237,17 +253,17 @@ class _Refinement:
         region = self.specification.region
         inside = crown_bounds(self.network, [region], rows, arithmetic=self.arithmetic)
         low, high = inside.low[0].numpy(), inside.high[0].numpy()
-        top = -bound.log_odds
-        if bound.is_ceiling:
-            return self._settle_ceiling(rows, low, top)
-        return self._settle_floor(rows, low, high, top)
+        cover = ProbabilityCover(bound, low, high)
+        self.covers.append(cover)
+        return (self._settle_ceiling if bound.is_ceiling else self._settle_floor)(rows, cover)
 
-    def _settle_floor(self, rows: Float64, low: Float64, high: Float64, top: float) -> Answer:
+    def _settle_floor(self, rows: Float64, cover: ProbabilityCover) -> Answer:
+        low, high, top = cover.low, cover.high, cover.top
         if not np.isfinite(low).all():
             return Answer(Verdict.UNKNOWN, message=UNBOUNDED_MESSAGE)
         rivals = halfspaces_of_rivals(rows, top, high)
         whole = first_cell(low, high, top)
-        cells = [] if whole is None else [whole]
+        cells = [] if whole is None else [(0, whole)]
         shape = None if whole is None else whole.polyhedron(rows)
         if shape is None and not rivals:
             return Answer(Verdict.ROBUST)
@@ -262,7 +278,7 @@ class _Refinement:
         for _ in range(MOST_QUERIES):
             if not cells or self.found is not None:
                 return Answer(Verdict.ROBUST)
-            cell = cells.pop()
+            node, cell = cells.pop()
             told, known = known or self._about(cell, rows), None
             if told.verdict is Verdict.ROBUST or self.found is not None:
                 continue
@@ -271,19 +287,23 @@ class _Refinement:
             point = rows @ self.outputs(told.candidate)
             if not float(cell.gaps(point).sum()) >= FINEST_GAP:  # also where it is NaN
                 return self.open(None)
-            cells.extend(cell.divided(point))
+            axis, at = cell.cut(point)
+            halves = zip(cover.split(node, axis, at), cell.divided(axis, at), strict=True)
+            cells.extend(halves)
         return self.open(None)
 
     def _about(self, cell: Cell, rows: Float64) -> Answer:
         shape = cell.polyhedron(rows)
         return Answer(Verdict.ROBUST) if shape is None else self.ask([shape])
 
-    def _settle_ceiling(self, rows: Float64, low: Float64, top: float) -> Answer:
+    def _settle_ceiling(self, rows: Float64, cover: ProbabilityCover) -> Answer:
+        low, top = cover.low, cover.top
         if not np.isfinite(low).all():
             return Answer(Verdict.UNKNOWN, message=UNBOUNDED_MESSAGE)
+        tangents = Tangents(rows, top, low)
+        cover.shares = tangents.shares
         if log_sum_exp(low) > top + FINEST_GAP * (1 + abs(top)):
             return Answer(Verdict.ROBUST)
-        tangents = Tangents(rows, top, low)
         for _ in range(MOST_QUERIES):
             told = self.ask([tangents.polyhedron])
             if told.verdict is Verdict.ROBUST or self.found is not None:

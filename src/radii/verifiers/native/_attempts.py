@@ -202,7 +202,7 @@ def prove_by_units(
     if log is None or attempt.answer.verdict is not Verdict.ROBUST:
         return attempt
     if not reduction.grounds:
-        again = _again(network, specification, arithmetic, limits, started)
+        again = proven_again(network, specification, arithmetic, limits, started)
         return replace(attempt, certify=None if plain else again)
     rows = [len(held.offset) for held in violations]
     certify = partial(certificate_of, network, specification, arithmetic, log, rows)
@@ -340,7 +340,7 @@ def crown_certificate(
             fusion, specification.region, violations, arithmetic, on_intervals=on_intervals
         )
         if log is None:
-            return _again(network, specification, arithmetic, limits, time.monotonic())()
+            return proven_again(network, specification, arithmetic, limits, time.monotonic())()
         rows = [len(held.offset) for held in violations]
         return certificate_of(network, specification, arithmetic, log, rows)
 
@@ -398,13 +398,13 @@ def prove_by_inputs(
     if candidates.witness is not None:
         return ProofAttempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if result.outcome is SplitOutcome.PROVEN:
-        certify = _again(network, specification, arithmetic, limits, started)
+        certify = proven_again(network, specification, arithmetic, limits, started)
         return ProofAttempt(Answer(Verdict.ROBUST), certify=certify if certifies else None)
     message = _overflow(network, specification, arithmetic)
     return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN, message=message))
 
 
-def _again(
+def proven_again(
     network: Network,
     specification: Specification,
     arithmetic: Arithmetic,

@@ -9,12 +9,14 @@ on from its open nodes.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from radii import __version__
 from radii.balls import Box, Norm
+from radii.certificates import ProbabilityCover, covered
 from radii.networks import Network
 from radii.properties import (
     LinearRequirement,
@@ -36,6 +38,7 @@ from radii.verifiers.native._attempts import (
     is_piecewise_linear,
     prove_by_inputs,
     prove_by_units,
+    proven_again,
 )
 from radii.verifiers.native._candidates import shortened
 from radii.verifiers.native._climb import Climb, Patience
@@ -97,56 +100,77 @@ class BranchAndBound(GridVerifier):
         return reason
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        return self._decided(network, specification, limits, Shells())
+        attempt = self._decided(network, specification, limits, Shells())
+        certificate = None if attempt.certify is None else attempt.certify()
+        return replace(attempt.answer, certificate=certificate)
 
     def _decided(
         self, network: Network, specification: Specification, limits: Limits, shells: Shells
-    ) -> Answer:
+    ) -> ProofAttempt:
         """By the kind of requirement; `shells` is what is known of an input's slopes."""
         match specification.requirement:
             case SoftmaxRequirement():
-                return decide_softmax(network, specification, limits, self._linear, self.arithmetic)
+                return self._by_probabilities(network, specification, limits)
             case LipschitzRequirement():
-                return decide_lipschitz(
-                    network, specification, limits, self._linear, shells, self.arithmetic
+                answer = decide_lipschitz(
+                    network, specification, limits, self._part, shells, self.arithmetic
                 )
-        return self._linear(network, specification, limits)
+                return ProofAttempt(answer)
+        return self._linear(network, specification, limits, certifies=self.certificates)
 
-    def _linear(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+    def _by_probabilities(
+        self, network: Network, specification: Specification, limits: Limits
+    ) -> ProofAttempt:
+        """Bounds on probabilities; what covers their violations is what a certificate states."""
+        covers: list[ProbabilityCover] = []
+        started = time.monotonic()
+        answer = decide_softmax(network, specification, limits, self._part, self.arithmetic, covers)
+        if not (self.certificates and covers and network.is_piecewise_linear):
+            return ProofAttempt(answer)
+        requirement = covered(covers, network.output_size)
+        stated = replace(specification, requirement=requirement)
+        certify = proven_again(network, stated, self.arithmetic, limits, started)
+        return ProofAttempt(answer, certify=certify)
+
+    def _part(self, network: Network, specification: Specification, limits: Limits) -> Answer:
+        """One of several linear questions, which need no certificates of their own."""
+        return self._linear(network, specification, limits, certifies=False).answer
+
+    def _linear(
+        self, network: Network, specification: Specification, limits: Limits, *, certifies: bool
+    ) -> ProofAttempt:
         question = logit_question(network, specification, self.arithmetic)
         if question is not None:
-            return decide_softmax(*question, limits, self._linear, self.arithmetic)
+            return ProofAttempt(decide_softmax(*question, limits, self._part, self.arithmetic))
         if _splits_inputs(network, specification):
-            attempt = prove_by_inputs(
+            return prove_by_inputs(
                 network,
                 specification,
                 limits,
                 arithmetic=self.arithmetic,
                 device=self.device,
-                certifies=self.certificates,
+                certifies=certifies,
             )
-        else:
-            attempt = prove_by_units(
-                network,
-                specification,
-                limits,
-                arithmetic=self.arithmetic,
-                device=self.device,
-                attacks=True,
-                certifies=self.certificates,
-            )
-        certificate = None if attempt.certify is None else attempt.certify()
-        return replace(attempt.answer, certificate=certificate)
+        return prove_by_units(
+            network,
+            specification,
+            limits,
+            arithmetic=self.arithmetic,
+            device=self.device,
+            attacks=True,
+            certifies=certifies,
+        )
 
     def _by_several(
         self, network: Network, specification: Specification, limits: Limits, shells: Shells
     ) -> ProofAttempt:
         """A question that is made of several linear ones; its candidate is replayed."""
-        answer = self._decided(network, specification, limits, shells)
+        attempt = self._decided(network, specification, limits, shells)
+        answer = attempt.answer
         witness = check_witness(network, specification, answer.candidate)
         if witness is None and answer.verdict is Verdict.NOT_ROBUST:
             answer = replace(answer, verdict=Verdict.UNKNOWN)
-        return ProofAttempt(answer, witness)
+        return replace(attempt, answer=answer, witness=witness)
 
     def climb(
         self,
