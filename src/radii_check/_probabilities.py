@@ -60,7 +60,7 @@ def covering(certificate: Certificate, outputs: int, num: Numbers) -> Violations
         floors += 1
         found += [(row[None], -end) for row, end in zip(rows, low[:, None], strict=True)]
         found += [(-row[None], end) for row, end in zip(rows, high[:, None], strict=True)]
-        for place, leaf in enumerate(np.flatnonzero(is_leaf)):
+        for place, leaf in enumerate(np.flatnonzero(is_leaf).tolist()):
             path = path_to(a["cell_parent"], leaf)
             if path[0] == root:
                 slopes = a["cell_slopes"][place]

@@ -137,8 +137,12 @@ def test_paddings(auto_pad: str, dilation: int) -> None:
     is_read = []
     for side in (1, 2, 3, 4):
         for stride in (1, 2, 3):
-            given = {"auto_pad": auto_pad, "strides": [stride] * 2, "dilations": [dilation] * 2}
-            pooled = {"kernel_shape": [side] * 2, **given}
+            given: dict[str, Any] = {
+                "auto_pad": auto_pad,
+                "strides": [stride] * 2,
+                "dilations": [dilation] * 2,
+            }
+            pooled: dict[str, Any] = {"kernel_shape": [side] * 2, **given}
             weights = {"w": drawn(2, 2, side, side)}
             is_read += [
                 reads_as_the_runtime(
@@ -227,7 +231,7 @@ def test_rare_settings(what: str) -> None:
     ("opset", "given", "is_whole"),
     [(11, {}, True), (11, {"axis": 2}, False), (13, {}, False), (13, {"axis": 1}, True)],
 )
-def test_what_a_softmax_normalises(opset: int, given: dict[str, int], is_whole: bool) -> None:
+def test_what_a_softmax_normalises(opset: int, given: dict[str, Any], is_whole: bool) -> None:
     """All axes from the given one on in old files, one axis in new ones."""
     file = model([node("Softmax", ["x"], ["y"], **given)], {}, (1, 4, 1), opset)
     network = read_network(file.SerializeToString(), Numbers())[1]
@@ -273,7 +277,7 @@ def with_an_attribute_twice(file: onnx.ModelProto) -> None:
 
 def with_an_infinite_clip(file: onnx.ModelProto) -> None:
     file.graph.node[0].CopyFrom(node("Clip", ["x", "c"], ["y"]))
-    file.graph.initializer.append(numpy_helper.from_array(np.float32(np.inf), "c"))
+    file.graph.initializer.append(numpy_helper.from_array(np.array(np.inf, np.float32), "c"))
 
 
 def with_nothing_in_it(file: onnx.ModelProto) -> None:

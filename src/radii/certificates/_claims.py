@@ -31,8 +31,10 @@ def claim_of(
         return None
     words, arrays = described
     asked = specification.requirement
-    is_covered = isinstance(asked, CoveredRequirement)
-    requirement, more = asked.described() if is_covered else _requirement(violations)
+    if isinstance(asked, CoveredRequirement):
+        requirement, more = asked.described()
+    else:
+        requirement, more = _requirement(violations)
     claim = {
         "network": hashlib.sha256(network.onnx_bytes).hexdigest(),
         **words,
