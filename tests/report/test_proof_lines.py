@@ -82,12 +82,11 @@ def test_the_detail_view_says_it(experiment: Path, browser: Any, tmp_path: Path)
     page = tmp_path / "page.html"
     page.write_text(render_page(make_payload([certify(experiment)])))
     said = {
-        0: "A certificate of 1 kB, 41 nodes and 1,234 lemmas shows it, "
+        0: "Its certificate (1 kB, 41 nodes and 1,234 lemmas) was "
         "checked by radii_check 1.0 on 2030-01-02 in 0.25 s.",
-        1: "A certificate of 18 kB shows it; nobody has checked it yet: radii check does.",
-        3: "A certificate of 2 MB should show it, but radii_check 1.0 on 2030-01-02 refused it: "
-        f"{HOSTILE}.",
-        4: "Its proof has no certificate: milp 2 is believed.",
+        1: "Its certificate (18 kB) has not been checked yet; radii check does that.",
+        3: f"Its certificate (2 MB) was refused by radii_check 1.0 on 2030-01-02: {HOSTILE}.",
+        4: "Its proof has no certificate: milp 2 is trusted.",
     }
     for row, text in said.items():
         for opened in open_page(browser, page, at=f"#row-{row}"):

@@ -95,12 +95,12 @@ function proofLine(model, row) {
   const told = (name) => model.rows[`proof_${name}`][row];
   const checker = checks.checker[told("checker")];
   const parts = Number.isNaN(told("nodes")) ? "" : `, ${whole(told("nodes"))} ${told("nodes") === 1 ? "node" : "nodes"} and ${whole(told("lemmas"))} lemmas`;
-  const size = `A certificate of ${bytesText(told("bytes"))}${parts}`;
+  const certificate = `Its certificate (${bytesText(told("bytes"))}${parts})`;
   const text = {
-    believed: `Its proof has no certificate: ${checker} is believed.`,
-    unchecked: `${size} shows it; nobody has checked it yet: radii check does.`,
-    checked: `${size} shows it, checked by ${checker} in ${number(told("seconds"), 2)} s.`,
-    failed: `${size} should show it, but ${checker} refused it: ${checks.reason[told("reason")]}.`,
+    believed: `Its proof has no certificate: ${checker} is trusted.`,
+    unchecked: `${certificate} has not been checked yet; radii check does that.`,
+    checked: `${certificate} was checked by ${checker} in ${number(told("seconds"), 2)} s.`,
+    failed: `${certificate} was refused by ${checker}: ${checks.reason[told("reason")]}.`,
   }[status];
   return el("p", { class: `proof ${status}` }, text);
 }
@@ -157,7 +157,7 @@ function historyTable(model, row) {
     columns: [
       { title: "#", csv: "step", value: (i) => i - rows.history_start[row] + 1 },
       { title: "Question", isText: true, wraps: true, value: question },
-      { title: "Answer", isText: true, value: (i) => facts.verdicts[rows.history_verdict[i]], node: (i) => verdictMark(facts.verdicts[rows.history_verdict[i]]) },
+      { title: "Answer", isText: true, value: (i) => facts.verdicts[rows.history_verdict[i]], node: (i) => answerMark(rows, facts, i) },
       { title: "Evidence", isText: true, wraps: true, value: evidence },
       { title: "By", isText: true, wraps: true, value: (i) => facts.verifiers[rows.history_verifier[i]] },
       { title: "Seconds", value: (i) => rows.history_seconds[i], text: (i) => rows.history_seconds[i].toFixed(3) },
@@ -165,6 +165,12 @@ function historyTable(model, row) {
     ],
   });
   return el("div", {}, el("h3", {}, "How the bracket came about"), table.element);
+}
+
+// One question may end with evidence on both sides, as a quick attack followed by short proofs does.
+function answerMark(rows, facts, i) {
+  const isBoth = rows.history_proof_eps[i] > 0 && !Number.isNaN(rows.history_distance[i]);
+  return isBoth ? el("span", { class: "mark robust" }, "✓ both sides") : verdictMark(facts.verdicts[rows.history_verdict[i]]);
 }
 
 function verdictMark(verdict) {
