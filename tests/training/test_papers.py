@@ -179,6 +179,16 @@ def test_other_files_or_another_scale_are_made_again(data: Path, what: str) -> N
     assert made == ["one", "two"] * 2
 
 
+def test_a_step_that_is_not_asked_for_keeps_its_other_scale(data: Path) -> None:
+    made: list[str] = []
+    run_paper(study(made), data / "out", settings(data=data))
+    records = run_paper(study(made), data / "out", settings(StudyScale.MACHINE, data), only=["two"])
+    assert made == ["one", "two", "two"]
+    assert [record.scale for record in records] == ["small", "machine"]
+    lines = page_lines(study(made), records, StudyScale.MACHINE, "figures")
+    assert lines.count("This part is of scale `small`.") == 1
+
+
 def test_the_page_has_every_part_in_order(data: Path) -> None:
     records = run_paper(study([]), data / "out", settings(data=data))
     elsewhere = data / "docs" / "tiny.md"

@@ -78,6 +78,8 @@ def page_lines(
             if step.name not in by_name:
                 lines += ["Not made yet.", ""]
                 continue
+            if by_name[step.name].scale != scale:
+                lines += [f"This part is of scale `{by_name[step.name].scale}`.", ""]
             for part in by_name[step.name].parts:
                 if not _is_finding(part) and not isinstance(part, StudyClaim):
                     lines += [*_part_lines(part, figures), ""]

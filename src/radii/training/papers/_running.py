@@ -27,6 +27,7 @@ from radii.training.papers._steps import (
     Part,
     StudyClaim,
     StudyFigure,
+    StudyScale,
     StudySettings,
     digest_of,
 )
@@ -41,13 +42,15 @@ FIGURE_SUFFIXES = (".pdf", ".png")
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """A step that is done: its parts, on which day, and the seconds on the wall and of the CPU."""
+    """A step that is done: its parts, on which day, the seconds on the wall and of the CPU, and at
+    which scale."""
 
     name: str
     parts: tuple[Part, ...]
     seconds: float
     cpu_seconds: float
     day: str
+    scale: str
 
     @property
     def tables(self) -> list[StudyTable]:
@@ -59,7 +62,8 @@ def run_paper(
 ) -> list[StepRecord]:
     """Make what `out` does not hold yet; with `only`, of these steps. All that are held, in order.
 
-    A step is made again where the scale, the files that it was made from or radii differ.
+    A step is made again where the scale, the files that it was made from or radii differ. Beside
+    `only`, what is held at another scale is kept as it is: the page says at which.
     """
     names = [step.name for step in study.steps]
     unknown = [name for name in only if name not in names]
@@ -76,6 +80,8 @@ def run_paper(
             settings.progress.step(step.heading, place, len(names))
             own = dataclasses.replace(settings, folder=out / step.name)
             kept = _make(step, source, own, out, key)
+        if kept is None:
+            kept = _of_other_scale(out, step.name, key)
         if kept is not None:
             records.append(kept)
     settings.progress.step("", len(names), len(names))
@@ -106,7 +112,8 @@ def _make(
     began, cpu_began = time.perf_counter(), _cpu_seconds()
     parts = tuple(_written(part, out) for part in step.make(source, settings))
     seconds, cpu_seconds = time.perf_counter() - began, _cpu_seconds() - cpu_began
-    made = StepRecord(step.name, parts, seconds, cpu_seconds, date.today().isoformat())
+    day = date.today().isoformat()
+    made = StepRecord(step.name, parts, seconds, cpu_seconds, day, key["scale"])
     record = {
         "key": key,
         "seconds": seconds,
@@ -173,11 +180,20 @@ def _read(out: Path, name: str, key: dict[str, str] | None) -> StepRecord | None
             return None
         parts = tuple(_part_from(part) for part in record["parts"])
         times = float(record["seconds"]), float(record["cpu_seconds"])
-        return StepRecord(name, parts, *times, record["day"])
+        return StepRecord(name, parts, *times, record["day"], str(record["key"]["scale"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AssertionError) as error:
         raise StoreError(f"{path}: cannot be read ({error}); remove it to make it again") from None
+
+
+def _of_other_scale(out: Path, name: str, key: dict[str, str]) -> StepRecord | None:
+    """What is kept of a step that differs in its scale alone."""
+    for scale in StudyScale:
+        kept = _read(out, name, {**key, "scale": scale.value})
+        if kept is not None:
+            return kept
+    return None
 
 
 def _part_record(part: Part) -> dict[str, Any]:
