@@ -70,6 +70,7 @@ def attack_counts_step(data: EnsembleData, settings: StudySettings) -> list[Part
         _figure(swept),
         Paragraph(_swept_text(swept)),
         _claim(wrong),
+        *_finding(wrong),
     ]
 
 
@@ -154,3 +155,16 @@ def _claim(wrong: Sequence[str]) -> StudyClaim:
         + "it is a proof where |A| is at least |C|, or alpha is 1; of the paper's robust rows "
         + (f"row {rows} has fewer" if few else "none has fewer"),
     )
+
+
+def _finding(wrong: Sequence[str]) -> list[Part]:
+    if not wrong:
+        return []
+    return [
+        Paragraph(
+            f"**Too few attacks look like robustness**: with |A| = "
+            f"{' or '.join(dict.fromkeys(wrong))} the integer program calls three classifiers "
+            "robust for alpha 0.3 whose value is 1/3. |C| attacks are always enough, and needed.",
+            is_finding=True,
+        )
+    ]

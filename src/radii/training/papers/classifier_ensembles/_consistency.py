@@ -96,6 +96,7 @@ def consistency_step(_: EnsembleData, __: StudySettings) -> list[Part]:
         StudyTable(
             "consistency", "The paper's rows that exclude each other", columns, tuple(lines)
         ),
+        *(_finding(row, against) for row, against in found),
         StudyClaim(
             "The rows called robust are",
             "Table 4",
@@ -105,3 +106,13 @@ def consistency_step(_: EnsembleData, __: StudySettings) -> list[Part]:
             + (f" (row {', '.join(str(row.number) for row in few)})" if few else ""),
         ),
     ]
+
+
+def _finding(row: BenchmarkRow, against: list[BenchmarkRow]) -> Paragraph:
+    numbers = ", ".join(str(other.number) for other in against)
+    return Paragraph(
+        f"**Row {row.number} of the paper contradicts its rows {numbers}**: {row.name} is called "
+        f"robust for alpha {row.alpha:g} within eps {row.eps:g}, where these rows have an attack "
+        "that fools every classifier at every point.",
+        is_finding=True,
+    )
