@@ -60,6 +60,7 @@ from radii.plots._pairs import (
     draw_scatter,
     scatter_of,
 )
+from radii.plots._seeds import SeedCurve, draw_seed_curves
 from radii.plots._studies import (
     TradeoffPoint,
     draw_convergence,
@@ -89,6 +90,7 @@ __all__ = [
     "RobustAccuracyCurve",
     "RunTimes",
     "Scatter",
+    "SeedCurve",
     "SpreadCurve",
     "TradeoffPoint",
     "ValueAtEps",
@@ -123,6 +125,7 @@ __all__ = [
     "draw_run_times",
     "draw_samples",
     "draw_scatter",
+    "draw_seed_curves",
     "draw_targets",
     "draw_tradeoff",
     "draw_tradeoffs",

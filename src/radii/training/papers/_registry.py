@@ -16,6 +16,14 @@ PAPERS = {
         "Robustness Distributions in Neural Network Verification (JAIR)",
         "distributions._study:DISTRIBUTIONS",
     ),
+    "classes": (
+        "Examining Per-Class Performance Bias via Robustness Distributions",
+        "classes._study:CLASSES_STUDY",
+    ),
+    "properties": (
+        "Neural Network Robustness as a Verification Property (CAV)",
+        "properties._study:PROPERTIES",
+    ),
     "global": (
         "Global Adversarial Robustness Guarantees for Neural Networks",
         "global_robustness._study:GLOBAL",

@@ -1,0 +1,1 @@
+"""The study of "Neural Network Robustness as a Verification Property"."""

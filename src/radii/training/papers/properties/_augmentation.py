@@ -1,0 +1,153 @@
+"""Figure 3: data augmentation, in a small network and in a deep one, made once or in each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from radii.training.papers._steps import Paragraph, Part, StudySettings
+from radii.training.papers._tables import Cell, StudyTable
+from radii.training.papers.properties._data import FASHION, TITLES, BallRegion, StudyImages
+from radii.training.papers.properties._measures import Measures
+from radii.training.papers.properties._networks import (
+    ADVERSARIAL,
+    ALL_TRAININGS,
+    AUGMENTATIONS,
+    BASELINE,
+    CONSTRAINTS,
+    FGSM,
+    FGSM_ONCE,
+    HIDDEN_OF_ATTACKS,
+    SCR,
+    UNIFORM,
+    UNIFORM_ONCE,
+    PaperTraining,
+    card_of,
+    deep_kind,
+    training_images,
+)
+from radii.training.papers.properties._numbers import EPS
+from radii.training.papers.properties._security import (
+    Curves,
+    area,
+    curves_of,
+    security_at,
+    security_figure,
+    training_lines,
+)
+from radii.training.papers.properties._verdicts import MARGIN, CaseFinding, judged, percent
+
+
+def figure_3(images: StudyImages, settings: StudySettings) -> list[Part]:
+    measures = Measures(images, settings)
+    small = curves_of(images, settings, FASHION, "SR")
+    deep = {
+        attack: measures.security(deep_kind(), attack, BallRegion.CLIPPED, ALL_TRAININGS)
+        for attack in ("SR", "SCR")
+    }
+    panels = {
+        f"{HIDDEN_OF_ATTACKS} units, SR attack": training_lines(small, ALL_TRAININGS),
+        "18 layers, SR attack": training_lines(deep["SR"], ALL_TRAININGS),
+        "18 layers, SCR attack": training_lines(deep["SCR"], ALL_TRAININGS),
+    }
+    return [
+        Paragraph(_deep_setting(images, measures)),
+        security_figure("figure-3", "Figure 3: a small and a deep network, Fashion-MNIST", panels),
+        _deep_table(images, settings, deep),
+        judged(
+            "In a deep network augmentation is better than the baseline, and worse than all "
+            "constraints and adversarial training",
+            "Section 4.2, Figure 3",
+            {f"{attack} attack": _deep_case(curves) for attack, curves in deep.items()},
+        ),
+        judged(
+            "A network trained on augmented data is more prone to SCR attacks than one trained "
+            "for SCR",
+            "Section 4.2, Figure 3",
+            {
+                how.title: _less(deep["SCR"], how, SCR)
+                for how in (UNIFORM, FGSM, UNIFORM_ONCE, FGSM_ONCE)
+            },
+        ),
+    ]
+
+
+def _deep_setting(images: StudyImages, measures: Measures) -> str:
+    sizes = measures.sizes
+    used = len(training_images(images.sets[FASHION], deep_kind(), sizes))
+    return (
+        f"The deep network is `{sizes.deep}`: a convolution, eight residual blocks of two and a "
+        "dense layer, 18 in all, as many as the paper's, but without batch normalisation, and "
+        f"with as many filters as the text says. It is trained on {used:,} images, "
+        f"{sizes.deep_epochs} epochs at a rate of {sizes.deep_rate:g}, with one seed, and attacked "
+        f"on {sizes.deep_attacked} images; the paper's size is that of scale `full`."
+    )
+
+
+def _deep_table(
+    images: StudyImages, settings: StudySettings, deep: Mapping[str, Curves]
+) -> StudyTable:
+    rows: list[tuple[Cell, ...]] = []
+    for how in ALL_TRAININGS:
+        accuracy = card_of(images, settings, deep_kind(), how, 0).accuracy
+        cells = [f"{security_at(deep[attack], how).percent:.1f}" for attack in deep]
+        means = [f"{100 * area(deep[attack], how):.1f}" for attack in deep]
+        rows.append((how.title, f"{100 * accuracy:.1f}", *cells, *means))
+    columns = [f"{attack} at {EPS:g}" for attack in deep] + [f"{attack}, mean" for attack in deep]
+    title = "The deep network of Figure 3: accuracy and constraint security in %, clipped balls"
+    return StudyTable("figure-3-deep", title, ("training", "accuracy", *columns), tuple(rows))
+
+
+def _deep_case(curves: Curves) -> CaseFinding:
+    base = area(curves, BASELINE)
+    augmented = [area(curves, how) for how in AUGMENTATIONS]
+    driven = [area(curves, how) for how in (ADVERSARIAL, *CONSTRAINTS)]
+    told = (
+        f"baseline {percent(base)}, augmentation {percent(min(augmented))} to "
+        f"{percent(max(augmented))}, constraints and adversarial {percent(min(driven))} to "
+        f"{percent(max(driven))}"
+    )
+    return CaseFinding(min(augmented) > base and max(augmented) < min(driven), told)
+
+
+def _less(curves: Curves, how: PaperTraining, than: PaperTraining) -> CaseFinding:
+    own, other = area(curves, how), area(curves, than)
+    return CaseFinding(own + MARGIN <= other, f"{percent(own)} for {percent(other)}")
+
+
+def augmentation(images: StudyImages, settings: StudySettings) -> list[Part]:
+    """Points made once, or anew in each batch: is augmentation worse than the baseline?"""
+    worse, uniform_worse = {}, {}
+    rows: list[tuple[Cell, ...]] = []
+    for data in TITLES:
+        found = {attack: curves_of(images, settings, data, attack) for attack in ("SR", "SCR")}
+        for how in (BASELINE, *AUGMENTATIONS, ADVERSARIAL):
+            row: list[Cell] = [TITLES[data], how.title]
+            for attack in found:
+                at = security_at(found[attack], how)
+                row += [f"{at.percent:.1f}", at.percent_range]
+                row.append(f"{100 * area(found[attack], how):.1f}")
+            rows.append(tuple(row))
+        for how in AUGMENTATIONS:
+            worse[f"{TITLES[data]}, {how.title}"] = _less(found["SR"], how, BASELINE)
+        for uniform, fgsm in ((UNIFORM, FGSM), (UNIFORM_ONCE, FGSM_ONCE)):
+            when = "once" if uniform is UNIFORM_ONCE else "each batch"
+            uniform_worse[f"{TITLES[data]}, {when}"] = _less(found["SR"], uniform, fgsm)
+    columns = [
+        f"{attack}{text}"
+        for attack in ("SR", "SCR")
+        for text in (f" at {EPS:g}", ", range", ", mean over eps")
+    ]
+    title = "Augmentation (Figure 3): constraint security in %, clipped balls"
+    return [
+        StudyTable("augmentation", title, ("data", "training", *columns), tuple(rows)),
+        judged(
+            "Training on augmented data is worse than the baseline, against SR attacks",
+            "Section 4.2, Figure 3, Appendix C.1",
+            worse,
+        ),
+        judged(
+            "Augmentation with uniform points is less successful than with FGSM",
+            "Section 4.2, Figure 3",
+            uniform_worse,
+        ),
+    ]
