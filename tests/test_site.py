@@ -51,6 +51,17 @@ def test_it_fetches_nothing_from_elsewhere(site: Path) -> None:
         assert not re.search(r"url\(['\"]?(?:https?:)?//", style.read_text()), style
 
 
+def test_it_has_the_colours_of_a_report(site: Path) -> None:
+    """In light and in dark: every colour of the site's own sheet is one of the report's."""
+    report = (ROOT / "src" / "radii" / "report" / "assets" / "page.css").read_text()
+    own = (site / "stylesheets" / "radii.css").read_text()
+    given = re.findall(r"--(\w+): (#\w+);", own)
+    assert len(given) == 16
+    for name, colour in given:
+        assert f"--{name}: {colour};" in report, name
+    assert "stylesheets/radii.css" in (site / "index.html").read_text()
+
+
 def test_made_pages_show_what_they_are_made_from(site: Path) -> None:
     assert "radii ensemble curve" in (site / "commands.html").read_text()
     assert "robustness_distribution" in (site / "api.html").read_text()
