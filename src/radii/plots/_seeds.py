@@ -12,9 +12,6 @@ from radii.results import Float64
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SEED_PANEL_WIDTH = 2.6
-"""Inches."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeedCurve:
@@ -33,15 +30,18 @@ def draw_seed_curves(
     measure: str,
     eps: float | None = None,
     width: float = TEXT_WIDTH,
-    panel_width: float = SEED_PANEL_WIDTH,
 ) -> Figure:
-    """A panel for each title; a name has the same colour and dashes in all. `eps` is marked."""
+    """A panel for each title, three in a row where that leaves none over, else two.
+
+    A name has the same colour and dashes in all. `eps` is marked.
+    """
+    columns = 3 if len(panels) % 3 == 0 else min(2, len(panels))
     names = list(dict.fromkeys(curve.name for curves in panels.values() for curve in curves))
     figure, axes = new_panels(
         list(panels),
         width=width,
-        panel_width=min(panel_width, width),
-        panel_height=0.72 * panel_width,
+        panel_width=width / columns,
+        panel_height=0.8 * width / columns,
         x_label="radius $\\varepsilon$",
         y_label=measure,
     )
