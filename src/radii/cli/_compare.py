@@ -30,6 +30,9 @@ SHORT_TEST_NAMES = {
     "Mann-Whitney": "M-W",
 }
 
+NAMED_GROUPS = ("network", "class", "target", "split", "training")
+"""What `--by` knows by name; everything else is a column of the data."""
+
 FIRST = "by only eps inputs fit csv html json latex"
 
 DESCRIPTION = (
@@ -42,6 +45,7 @@ EPILOG = """examples:
   radii compare results                              the networks of one run
   radii compare results published.csv --eps 0.01,0.02,0.05
   radii compare results --by class --eps 0.02        the classes of each network, and fairness
+  radii compare results --by sex --groups people.csv    groups by a column of the data
   radii compare train test --by split                training against testing inputs
   radii compare results --only class=3 --only class=5
   radii compare results --fit                        which parametric family describes the radii
@@ -58,9 +62,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--by",
-        choices=("network", "class", "target", "split", "training"),
+        metavar="NAME",
         default="network",
-        help="what is compared (network); others are compared within each network",
+        help="what is compared: network (default); within each network class, target, split, "
+        "training, or a column of the data by its name",
+    )
+    parser.add_argument(
+        "--groups",
+        type=Path,
+        metavar="FILE.csv",
+        help="table with that column, a row for each input of the data; default: the features",
     )
     add_only_flag(parser)
     parser.add_argument("--eps", metavar="E[,E...]", help="also robust accuracy at these radii")
@@ -114,7 +125,7 @@ def run(args: argparse.Namespace) -> int:
     from radii.distributions import ComparisonOptions, compare_groups, fit_rows
 
     options = ComparisonOptions(
-        by=args.by,
+        by=args.by if args.by in NAMED_GROUPS else "group",
         eps=eps_values(args.eps),
         inputs=args.inputs,
         side=args.side,
@@ -143,7 +154,20 @@ def _read(args: argparse.Namespace) -> tuple[list[Run], Distribution]:
     """Runs for a page, where one is asked for, and the brackets of all."""
     from radii.cli._sources import read_distributions, read_runs
     from radii.distributions import Distribution
+    from radii.results import grouped
 
+    if args.groups is not None and args.by in NAMED_GROUPS:
+        raise DataError(f"--groups has no use without --by and one of its columns, not {args.by}")
+    if args.html is None and args.by not in NAMED_GROUPS:
+        runs = read_runs(
+            args.places,
+            split=args.split,
+            distrust=args.distrust,
+            joins_splits=True,
+            choice=part_choice(args),
+        )
+        several = (grouped(run, args.by, args.groups) for run in runs)
+        return [], Distribution.union(map(Distribution.from_run, several))
     if args.html is None:
         return [], read_distributions(
             args.places, split=args.split, distrust=args.distrust, choice=part_choice(args)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from radii.store import Store
 
 
-GROUPS = ("network", "class", "target", "split", "training")
+GROUPS = ("network", "class", "target", "split", "training", "group")
 ValueRange = tuple[float, float]
 
 
@@ -310,10 +310,10 @@ class Distribution:
         return self.select(~self.is_unsolved)
 
     def group_by(self, *names: str) -> dict[Any, Distribution]:
-        """One distribution for each value of network, class, target, split or training.
+        """One distribution for each value of network, class, target, split, training or group.
 
         With several names the keys are tuples. Classes and targets are in order, others in order of
-        appearance; where an instance has no class, target, split or training the key is None.
+        appearance; where an instance has none of what is asked for the key is None.
         """
         for name in names or ("",):
             if name not in GROUPS:

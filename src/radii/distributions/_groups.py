@@ -213,7 +213,7 @@ def _families(distribution: Distribution, by: str) -> list[dict[str, Distributio
         for key, part in whole.group_by(by).items():
             if key is None:
                 raise DataError(f"{network}: some brackets have no {by}")
-            group = f"{by} {key}"
+            group = str(key) if by == "group" else f"{by} {key}"
             named[group if len(networks) == 1 else f"{network}, {group}"] = part
         families.append(named)
     return families

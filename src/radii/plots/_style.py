@@ -58,6 +58,7 @@ HOW_TO_GET = {
     "target": "measure with --property one-to-one or become",
     "split": "the results do not tell what is training and what is test data",
     "training": "the results do not tell how networks were trained",
+    "group": "name a column with `radii compare --by`, or set it with labelled(group=...)",
 }
 """Why nothing can be grouped by a name, and what to do about it."""
 

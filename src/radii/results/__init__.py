@@ -10,6 +10,7 @@ from radii.results._feature_changes import (
     named_witnesses,
     question_of,
 )
+from radii.results._groups import grouped
 from radii.results._places import check_distinct, read, with_distinct_names
 from radii.results._published import regular_grid
 from radii.results._run import (
@@ -59,6 +60,7 @@ __all__ = [
     "features_of",
     "find_experiment",
     "frame_of_columns",
+    "grouped",
     "joint_codes",
     "measurements_of",
     "named_witnesses",

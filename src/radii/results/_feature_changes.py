@@ -94,7 +94,7 @@ def _named(record: Record, features: Features) -> NamedWitness | None:
     for name, places in features.groups.items():
         was, now = (features.names[places[int(x[list(places)].argmax())]] for x in (before, after))
         if was != now:
-            changes.append(FeatureChange(name, _short(was, name), _short(now, name)))
+            changes.append(FeatureChange(name, category_of(was, name), category_of(now, name)))
     units = features.units(after - before)
     for place in np.argsort(-np.abs(units), kind="stable").tolist():
         if before[place] != after[place] and place not in in_groups:
@@ -109,7 +109,7 @@ def _named(record: Record, features: Features) -> NamedWitness | None:
     return NamedWitness(record.measurement, tuple(changes), (*stays, *fixed_groups))
 
 
-def _short(category: str, group: str) -> str:
+def category_of(category: str, group: str) -> str:
     """`purpose=car` and `purpose_car` are the category car of purpose."""
     return category.removeprefix(group).lstrip("=_:. ") or category
 

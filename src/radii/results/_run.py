@@ -92,6 +92,7 @@ COLUMNS: dict[str, Column] = {
         Column("upper", np.float64, math.inf),
         Column("split", np.str_, ""),
         Column("training", np.str_, ""),
+        Column("group", np.str_, ""),
         Column("critical", np.int64, NO_NUMBER, is_optional=True),
         Column("searched", np.float64, math.nan, is_optional=True),
         Column("classes", np.int64, NO_NUMBER, is_optional=True),
@@ -99,7 +100,8 @@ COLUMNS: dict[str, Column] = {
 }
 """By name: the facts of a `Measurement`, its bracket, and what only distributions speak of.
 
-`split` is train or test, `training` how the network was trained. `critical` counts the missing
+`split` is train or test, `training` how the network was trained, `group` the input's value of some
+column of the data, such as a sensitive attribute. `critical` counts the missing
 answers between `lower` and `upper`, and is none where that is not known. `searched` is the eps up
 to which somebody tried to refute the instance: 0 where no attempt was answered, NaN where that is
 not known, as of published files. `classes` is how many classes the network has, where every one of
