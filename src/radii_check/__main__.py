@@ -1,7 +1,7 @@
-"""radii-check CERTIFICATE... --network NET.onnx
+"""radii-check CERTIFICATE... --network NET.onnx [--network ANOTHER.onnx]
 
-Exits with 0 if all certificates are accepted, with 1 if one is rejected, and with 2 for what is no
-certificate, or one of another network.
+Each certificate is checked on the network that it is about. Exits with 0 if all are accepted, with
+1 if one is rejected, and with 2 for what is no certificate, or one of another network.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import functools
+import hashlib
 import json
 import math
 import sys
@@ -18,12 +20,13 @@ from typing import Any
 import onnx
 
 from radii_check._check import check
+from radii_check._format import read_certificate
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="radii-check", description="Check certificates.")
     parser.add_argument("certificates", nargs="+", metavar="CERTIFICATE", type=Path)
-    parser.add_argument("--network", required=True, metavar="NET.onnx")
+    parser.add_argument("--network", required=True, metavar="NET.onnx", action="append")
     parser.add_argument("--exact", action="store_true", help="in ball arithmetic, by python-flint")
     parser.add_argument("--json", action="store_true", help="one object for each certificate")
     parser.add_argument("--memory", type=int, default=2048, metavar="MB", help="default: 2048")
@@ -42,12 +45,21 @@ def _limit_memory(more: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (used + more, resource.RLIM_INFINITY))
 
 
+@functools.cache
+def _loaded(network: str) -> tuple[str, bytes]:
+    """The model in a file, and the name that certificates have for it."""
+    model = onnx.load(network).SerializeToString(deterministic=True)
+    return hashlib.sha256(model).hexdigest(), model
+
+
 def _checked(path: Path, given: Any) -> int:
     """The exit code for one certificate, once its result is printed."""
     result: dict[str, Any] = {"certificate": str(path), "accepted": False}
     try:
-        model = onnx.load(given.network).SerializeToString(deterministic=True)
         content, memory = path.read_bytes(), given.memory << 20
+        named = read_certificate(content, memory).claim["network"]
+        models = dict(map(_loaded, given.network))
+        model = models.get(named, next(iter(models.values())))
         report = check(content, model, exact=given.exact, memory_bytes=memory)
         result |= dataclasses.asdict(report)
         code, word = (0, "accepted") if report.accepted else (1, "rejected")

@@ -232,6 +232,18 @@ def test_exit_codes(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("good.cert", network="no.cert")[0] == 2
 
 
+def test_several_networks(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each certificate finds its own; one of none of them is told so."""
+    other, claim, arrays = proven(2)
+    (files / "other.onnx").write_bytes(other.model)
+    (files / "other.cert").write_bytes(certificate(claim, arrays))
+    both = [str(files / name) for name in ("good.cert", "other.cert")]
+    networks = [f"--network={files / name}" for name in ("net.onnx", "other.onnx")]
+    assert main([*both, *networks]) == 0
+    assert main([*both, networks[0]]) == 2
+    assert "about another network" in capsys.readouterr().out
+
+
 def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names = [str(files / name) for name in ("good.cert", "bad.cert", "no.cert")]
     assert main([*names, "--network", str(files / "net.onnx"), "--json"]) == 2

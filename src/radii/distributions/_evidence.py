@@ -89,10 +89,10 @@ def were_checked(distribution: Distribution) -> bool:
 
 
 def proof_checks(distribution: Distribution) -> str:
-    """One clause on who has checked the proofs; empty where nobody has."""
+    """One clause on who has checked the proofs, or on those that nobody can check; else empty."""
     counts = proof_statuses(distribution)
     if not were_checked(distribution):
-        return ""
+        return _without_certificate(counts.get(ProofStatus.BELIEVED, 0), sum(counts.values()))
     is_checked = distribution.column("proof") == ProofStatus.CHECKED
     checkers = sorted(set(distribution.column("checked_by")[is_checked].tolist()))
     words = {
@@ -107,6 +107,13 @@ def proof_checks(distribution: Distribution) -> str:
         which = f"{count} of {sum(counts.values())} proofs"
     told = [f"{which} {words[status]}"]
     return ", ".join([*told, *(f"{count} {words[status]}" for status, count in others)])
+
+
+def _without_certificate(believed: int, proofs: int) -> str:
+    """Some proofs and not all: where none has a certificate, none was asked for."""
+    if believed in (0, proofs):
+        return ""
+    return f"{believed} of {proofs} proofs have no certificate: their provers are believed"
 
 
 def _without_arithmetic(distribution: Distribution) -> int:
