@@ -109,7 +109,7 @@ def test_what_cannot_be_told_is_said(tmp_path: Path) -> None:
     assert found.best.preprocessing.name == "as they are"
     assert "from 0 to 255" in [other.preprocessing.name for other in found.alternatives]
     text = experiment_text([found], ["x.onnx"], DATA, domain, file=tmp_path / "e.toml")
-    assert "These images do not tell it from: from 0 to 255" in text
+    assert "These inputs do not tell it from: from 0 to 255" in text
 
 
 def test_guessing_is_called_so(tmp_path: Path) -> None:

@@ -59,3 +59,10 @@ def test_from_a_table_to_named_counterexamples(
 
     assert main(["export", "applications", "--format", "features", "-o", "changes.csv"]) == 0
     assert {"income", "debt"} <= set(pd.read_csv("changes.csv").feature)
+
+    # Application 9 is misclassified as it is: there is nothing to change.
+    assert main(["run", "applications", "--data", "credit.csv[9:10]"]) == 0
+    capsys.readouterr()
+    assert main(["show", "applications", "--counterexamples"]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"credit, input 9: class \w+ is taken for \w+ without any change\n", told)

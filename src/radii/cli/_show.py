@@ -187,8 +187,12 @@ def _print_changes(results: Run) -> None:
     for one in named.values():
         m = one.measurement
         words = results.settings.class_text
-        where = f"{m.network.removesuffix('.onnx')}, input {m.input} at {m.bracket.upper:.4g}"
-        say(f"{where}: class {words(m.label)} becomes {words(m.witness_class)}: {one}")
+        where = f"{m.network.removesuffix('.onnx')}, input {m.input}"
+        label, seen = words(m.label), words(m.witness_class)
+        if m.bracket.upper == 0:
+            say(f"{where}: class {label} is taken for {seen} without any change")
+        else:
+            say(f"{where} at {m.bracket.upper:.4g}: class {label} becomes {seen}: {one}")
 
 
 def _history_table(steps: Sequence[StudyStep]) -> Table:

@@ -487,7 +487,7 @@ class Experiment(Settings):
         NUMBERS,
         "normalisation: mean to subtract, per channel",
         metavar="M[,M...]",
-        comment="\nHow the networks are fed: (x - mean) / std. What was tried, on the images "
+        comment="\nHow the networks are fed: (x - mean) / std. What was tried, on the inputs "
         "above:",
     )
     std: tuple[float, ...] | None = _source(

@@ -88,7 +88,7 @@ def findings_lines(one: Inspection) -> list[str]:
             "may be others than in training."
         )
     elif others:
-        lines.append(f"  These images do not tell it from: {'; '.join(others)}.")
+        lines.append(f"  These inputs do not tell it from: {'; '.join(others)}.")
     return lines
 
 
@@ -106,10 +106,10 @@ def _data_lines(one: Inspection) -> list[str]:
     data = one.data
     counts = np.bincount(data.labels)
     present = counts[counts > 0]
-    spread = f"{present.min()} to {present.max()} images each"
+    spread = f"{present.min()} to {present.max()} inputs each"
     images = data.images
     return [
-        f"Looked at: {len(data)} images of {extent(data.shape)}, values from "
+        f"Looked at: {len(data)} inputs of {extent(data.shape)}, values from "
         f"{images.min():g} to {images.max():g}, {len(present)} classes with {spread}."
     ]
 

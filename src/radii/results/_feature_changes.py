@@ -57,7 +57,9 @@ class NamedWitness:
     fixed: tuple[str, ...]
 
     def __str__(self) -> str:
-        said = ", ".join(map(str, self.changes)) or "nothing changes"
+        if not self.changes:
+            return "misclassified without any change"
+        said = ", ".join(map(str, self.changes))
         return f"{said}; fixed: {', '.join(self.fixed)}" if self.fixed else said
 
 
