@@ -49,7 +49,7 @@ class SampleSizes:
 
 SIZES = {
     StudyScale.SMALL: SampleSizes(5, 1, 2.0, 4, 1, 1.0),
-    StudyScale.MACHINE: SampleSizes(40, 3, 3.0, 25, 2, 2.0),
+    StudyScale.MACHINE: SampleSizes(40, 5, 3.0, 20, 1, 2.0),
     StudyScale.FULL: SampleSizes(100, 100, 7200.0, 100, 100, 7200.0),
 }
 

@@ -81,10 +81,11 @@ def differences_table(
     paper: Mapping[str, str],
     *,
     others: Sequence[str] = (),
+    reason: str = "",
 ) -> StudyTable:
     """A row for each matrix; the count on the diagonal stands beside the paper's.
 
-    `others` are rows of which only the paper has numbers.
+    `others` are rows of which only the paper has numbers; `reason` is why counts may differ.
     """
     rows: list[tuple[Cell, ...]] = []
     for key in (*found, *others):
@@ -94,9 +95,11 @@ def differences_table(
             count = each.differ("splits") if each.tested("splits") else None
             groups = ", ".join(map(str, each.keys_that_differ()))
             own = [each.text("train"), each.text("test"), count, groups or "none"]
-        own[2] = Beside(own[2], paper[key]) if key in paper else own[2]  # type: ignore[arg-type]
+        if paper:
+            beside = Beside(None if own[2] is None else int(str(own[2])), paper.get(key, ""))
+            own[2:] = [beside, own[3], reason if beside.agrees is False else ""]
         rows.append((key, *own))
-    columns = (first, *COLUMNS, "which")
+    columns = (first, *COLUMNS, "which", *(("reason of a difference",) if paper else ()))
     return StudyTable(name, title, columns, tuple(rows))
 
 

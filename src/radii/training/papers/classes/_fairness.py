@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from radii.distributions import Distribution, class_curves, fairness, holm
+from radii.distributions import Distribution, class_curves, fairness
 from radii.plots import draw_classes, draw_closest_targets, draw_fairness
 from radii.training.papers._steps import (
     ClaimVerdict,
@@ -23,10 +22,9 @@ from radii.training.papers._steps import (
 )
 from radii.training.papers._tables import Cell, StudyTable, interval_text
 from radii.training.papers.classes._brackets import given_to_verifier, one_to_any
+from radii.training.papers.classes._leads import class_leads, leads_table
 from radii.training.papers.classes._numbers import CLASSES, MARKED_EPS, SIGNIFICANCE, TABLE_1
 from radii.training.papers.classes._source import ClassSource
-
-Float64 = npt.NDArray[np.float64]
 
 RECALL_EPS = (0.012, 0.02, 0.03, 0.04)
 
@@ -135,75 +133,10 @@ def _ranking(found: Distribution) -> list[Part]:
     )  # fmt: skip
     if len(orders) < 2:
         return [table]
-    return [table, *_leads(found)]
-
-
-def _leads(found: Distribution) -> list[Part]:
-    """For each class, which of two networks is more robust, image by image."""
-    from scipy.stats import wilcoxon
-
     one, two = found.networks[:2]
-    rows: list[list[Cell]] = []
-    p_values = []
-    for label, own in found.group_by("class").items():
-        first, second = _matched(own, one, two)
-        difference = first - second
-        p_value = 1.0
-        if len(difference) and np.any(difference != 0):
-            p_value = float(wilcoxon(difference).pvalue)
-        middle = float(np.median(difference)) if len(difference) else None
-        rows.append([label, len(difference), middle, p_value])
-        p_values.append(p_value)
-    adjusted = holm(p_values)
-    leaders = []
-    for row, p_value in zip(rows, adjusted, strict=True):
-        middle = row[2]
-        leader = "neither"
-        if p_value < SIGNIFICANCE and isinstance(middle, float):
-            leader = one if middle > 0 else two
-        leaders.append(leader)
-        row += [float(p_value), leader]
-    columns = (
-        *("class", "images right on both", f"{one} less {two}, median"),
-        *("p (Wilcoxon)", "p after Holm", "more robust"),
-    )
-    table = StudyTable(
-        "leads", "Which network is more robust, class by class (witnessed distances)", columns,
-        tuple(tuple(row) for row in rows), ("", "", "+.4f", ".3g", ".3g", ""),
-    )  # fmt: skip
-    return [table, _cross(one, two, leaders)]
-
-
-def _matched(own: Distribution, one: str, two: str) -> tuple[Float64, Float64]:
-    """Witnessed distances on both networks of images that both classify correctly."""
-    by_network = []
-    for name in (one, two):
-        part = own.select((own.network == name) & own.correct) if np.any(
-            (own.network == name) & own.correct
-        ) else None  # fmt: skip
-        keys = () if part is None else zip(
-            part.column("split").tolist(), part.column("input").tolist(), strict=True
-        )  # fmt: skip
-        values = () if part is None else part.upper.tolist()
-        by_network.append(dict(zip(keys, values, strict=True)))
-    shared = [key for key in by_network[0] if key in by_network[1]]
-    first, second = (np.array([values[key] for key in shared]) for values in by_network)
-    return first, second
-
-
-def _cross(one: str, two: str, leaders: list[str]) -> StudyClaim:
-    wins = {name: leaders.count(name) for name in (one, two)}
-    verdict = ClaimVerdict.OPEN
-    if all(wins.values()):
-        verdict = ClaimVerdict.CONFIRMED
-    elif any(wins.values()):
-        verdict = ClaimVerdict.REFUTED
-    return StudyClaim(
-        "One network can be more robust for one class and less robust for another",
-        "Section 5",
-        verdict,
-        f"{one} is significantly more robust in {wins[one]} classes, {two} in {wins[two]}",
-    )
+    pairs = {(one, two): class_leads(found.only(network=one), found.only(network=two))}
+    title = "Which network is more robust, class by class (witnessed distances)"
+    return [table, leads_table("leads", title, pairs)]
 
 
 def fairness_step(source: ClassSource, settings: StudySettings) -> list[Part]:

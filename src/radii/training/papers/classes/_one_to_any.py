@@ -299,6 +299,7 @@ def class_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
         matrices,
         SPLITS_DIFFER,
         others=others,
+        reason="another draw of images, fewer of each class, witnessed distances",
     )
     shares = [each.share(p) for each in known.values() for p in ("train", "test") if each.tested(p)]
     shown = "; ".join(

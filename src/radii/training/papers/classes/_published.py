@@ -5,6 +5,8 @@ They are claims, not proofs of radii, and many fall to attacks: see the study `d
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 
 from radii.distributions import NO_NUMBER, Distribution
@@ -19,6 +21,12 @@ from radii.training.papers._steps import (
 )
 from radii.training.papers._tables import Cell, StudyTable
 from radii.training.papers.classes._differences import Differences, differences, differences_table
+from radii.training.papers.classes._leads import (
+    class_leads,
+    crossing_claim,
+    image_values,
+    leads_table,
+)
 from radii.training.papers.classes._numbers import NETWORKS, SPLITS_DIFFER
 from radii.training.papers.classes._source import ClassSource
 from radii.training.papers.distributions._public import (
@@ -56,6 +64,7 @@ def published_classes(source: ClassSource, _: StudySettings) -> list[Part]:
         _medians(parts),
         *_tests(parts),
         _same_images(parts),
+        *_leads(parts),
     ]
 
 
@@ -117,6 +126,7 @@ def _tests(parts: dict[str, Distribution]) -> list[Part]:
         "network",
         matrices,
         SPLITS_DIFFER,
+        reason="the JAIR paper's images, fewer of each class",
     )
     known: dict[str, Differences] = {n: e for n, e in matrices.items() if e is not None}
     shown = "; ".join(f"{name} {each.text('train')}" for name, each in known.items())
@@ -149,7 +159,9 @@ def _same_images(parts: dict[str, Distribution]) -> StudyTable:
     pair = [parts.get(name) for name in ("mnist_relu_4_1024", "mnist-net")]
     if pair[0] is not None and pair[1] is not None:
         for label in pair[0].labels:
-            first, second = (_by_image(part, label) for part in pair if part is not None)
+            first, second = (
+                image_values(part, label, "lower") for part in pair if part is not None
+            )
             shared = sorted(set(first) & set(second))
             value = None
             if len(shared) >= FEWEST_ROWS:
@@ -162,7 +174,14 @@ def _same_images(parts: dict[str, Distribution]) -> StudyTable:
     return StudyTable("published-pairs", title, columns, tuple(rows), ("", "", ".2f"))
 
 
-def _by_image(part: Distribution, label: int) -> dict[tuple[str, int], float]:
-    own = part.label == label
-    splits, numbers = part.column("split")[own].tolist(), part.column("input")[own].tolist()
-    return dict(zip(zip(splits, numbers, strict=True), part.lower[own].tolist(), strict=True))
+def _leads(parts: dict[str, Distribution]) -> list[Part]:
+    """Of every two of the paper's networks, who leads in which class, by what is claimed."""
+    own = [name for name in NETWORKS if name in parts]
+    pairs = {
+        (one, two): class_leads(parts[one], parts[two], "lower")
+        for one, two in combinations(own, 2)
+    }
+    title = "Which network is more robust, class by class (published lower bounds)"
+    return [
+        leads_table("published-leads", title, pairs), crossing_claim(pairs, "published bounds")
+    ]  # fmt: skip

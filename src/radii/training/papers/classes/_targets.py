@@ -161,6 +161,7 @@ def target_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
                 matrices,
                 TARGETS_DIFFER,
                 others=others,
+                reason="another draw of images, and fewer; witnessed distances",
             ),
         ]
     text = (
