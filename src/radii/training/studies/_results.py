@@ -283,8 +283,10 @@ def correlate(
     again = again[~np.isnan(again)]  # resamples of one point alone have none
     tail = (1 - confidence) / 2
     low, high = np.quantile(again, (tail, 1 - tail)) if len(again) else (math.nan, math.nan)
-    shuffled = rng.permuted(np.broadcast_to(y, (RESAMPLES, len(y))), axis=1)
-    by_chance = _coefficients(np.broadcast_to(x, shuffled.shape), shuffled, method)
+    # Shuffled ranks are ranks: they need not be found again.
+    shuffled = rng.permuted(np.broadcast_to(_scores(y, method), (RESAMPLES, len(y))), axis=1)
+    fixed = np.broadcast_to(_scores(x, method), shuffled.shape)
+    by_chance = _coefficients(fixed, shuffled, "pearson")
     reached = np.count_nonzero(np.abs(by_chance) >= abs(value) - COEFFICIENT_ROUNDING)
     fisher = _fisher(value, len(x), method, confidence)
     return value, float(low), float(high), *fisher, (1 + int(reached)) / (1 + RESAMPLES)
@@ -292,16 +294,22 @@ def correlate(
 
 def _coefficients(x: Float64, y: Float64, method: CorrelationMethod) -> Float64:
     """A correlation for each row; NaN where a side is constant."""
-    if method == "spearman":
-        from scipy.stats import rankdata
-
-        x, y = rankdata(x, axis=1), rankdata(y, axis=1)
+    x, y = _scores(x, method), _scores(y, method)
     x = x - x.mean(axis=1, keepdims=True)
     y = y - y.mean(axis=1, keepdims=True)
     norm = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
     with np.errstate(invalid="ignore", divide="ignore"):
         found = np.where(norm > COEFFICIENT_ROUNDING, (x * y).sum(axis=1) / norm, np.nan)
     return np.asarray(np.clip(found, -1.0, 1.0))
+
+
+def _scores(values: Float64, method: CorrelationMethod) -> Float64:
+    """What the coefficient is computed from: the values, or their ranks in the last axis."""
+    if method == "pearson":
+        return values
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(values, axis=-1), np.float64)
 
 
 def _fisher(
