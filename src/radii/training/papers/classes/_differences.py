@@ -10,6 +10,7 @@ import numpy as np
 
 from radii.distributions import Distribution, KsMatrix, ks_matrix
 from radii.errors import InputError
+from radii.training.papers._steps import ClaimVerdict
 from radii.training.papers._tables import Beside, Cell, StudyTable, share_text
 from radii.training.papers.classes._numbers import SIGNIFICANCE
 
@@ -107,3 +108,33 @@ ONE_TEST = (
     f"Each test is at {SIGNIFICANCE:g} by itself, as in the paper; then after Holm's correction "
     "over its matrix. With fewer images than the paper's, fewer differences can be shown."
 )
+
+FEWEST_IMAGES = 15
+"""In each of two groups: with fewer, tests miss most differences, and finding none says little."""
+
+
+def fewest_images(distribution: Distribution, by: str) -> int:
+    """Correct images of the smallest group in any network and split."""
+    right = distribution.correctly_classified()
+    names = dict.fromkeys(("network", by, "split"))
+    return min(len(part) for part in right.group_by(*names).values())
+
+
+def that_they_differ(shares: Sequence[float], images: int, *, most: float = 0.5) -> ClaimVerdict:
+    """Confirmed where a share of at least `most` of every kind of pair differs.
+
+    Refuted where none does, although there are enough images; open where there are not.
+    """
+    if shares and min(shares) >= most:
+        return ClaimVerdict.CONFIRMED
+    if not shares or images < FEWEST_IMAGES:
+        return ClaimVerdict.OPEN
+    return ClaimVerdict.DEPENDS if max(shares) > 0 else ClaimVerdict.REFUTED
+
+
+def that_splits_are_alike(found: Mapping[str, Differences], images: int) -> ClaimVerdict:
+    """Refuted where half the groups of a matrix differ between splits; open with few images."""
+    tested = [each for each in found.values() if each.tested("splits")]
+    if any(2 * each.differ("splits") >= each.tested("splits") for each in tested):
+        return ClaimVerdict.REFUTED
+    return ClaimVerdict.CONFIRMED if tested and images >= FEWEST_IMAGES else ClaimVerdict.OPEN

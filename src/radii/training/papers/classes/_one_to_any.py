@@ -22,10 +22,14 @@ from radii.training.papers._steps import (
 from radii.training.papers._tables import Cell, StudyTable, interval_text
 from radii.training.papers.classes._brackets import given_to_verifier, one_to_any, sizes_of
 from radii.training.papers.classes._differences import (
+    FEWEST_IMAGES,
     ONE_TEST,
     Differences,
     differences,
     differences_table,
+    fewest_images,
+    that_splits_are_alike,
+    that_they_differ,
 )
 from radii.training.papers.classes._numbers import (
     CLASSES,
@@ -139,15 +143,15 @@ def network_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
         StudyClaim(
             "Robustness distributions of the networks differ, on training and on testing images",
             "Section 4.1, Figure 8",
-            _of_shares(pairs),
+            that_they_differ(pairs, fewest_images(found, "network")),
             f"of pairs of networks at hand, {matrix.text('train')} on training and "
             f"{matrix.text('test') or 'none'} on testing images",
         ),
-        _one_split_differs(matrix),
+        _one_split_differs(matrix, fewest_images(found, "network")),
     ]
 
 
-def _one_split_differs(matrix: Differences) -> StudyClaim:
+def _one_split_differs(matrix: Differences, images: int) -> StudyClaim:
     """The paper: mnist-net's splits differ, those of mnist-net_256x4 do not."""
     wanted = {"mnist-net": True, "mnist-net_256x4": False}
     differ = matrix.keys_that_differ()
@@ -155,7 +159,7 @@ def _one_split_differs(matrix: Differences) -> StudyClaim:
               if made and k in wanted]  # fmt: skip
     agree = [wanted[key] == (key in differ) for key in tested]
     verdict = ClaimVerdict.OPEN
-    if agree:
+    if agree and images >= FEWEST_IMAGES:
         verdict = ClaimVerdict.CONFIRMED if all(agree) else ClaimVerdict.DEPENDS
         verdict = verdict if any(agree) else ClaimVerdict.REFUTED
     return StudyClaim(
@@ -164,15 +168,6 @@ def _one_split_differs(matrix: Differences) -> StudyClaim:
         verdict,
         f"tested on {', '.join(tested) or 'none'}; differing: {', '.join(differ) or 'none'}",
     )
-
-
-def _of_shares(shares: list[float]) -> ClaimVerdict:
-    """Confirmed where at least half of every kind of pair differs, refuted where none does."""
-    if not shares:
-        return ClaimVerdict.OPEN
-    if min(shares) >= 0.5:
-        return ClaimVerdict.CONFIRMED
-    return ClaimVerdict.DEPENDS if max(shares) > 0 else ClaimVerdict.REFUTED
 
 
 def class_boxes(source: ClassSource, settings: StudySettings) -> list[Part]:
@@ -317,29 +312,24 @@ def class_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
         StudyClaim(
             "Classes of the same network have significantly different robustness distributions",
             "Section 4.2, Figure 9",
-            _of_shares(shares),
+            that_they_differ(shares, fewest_images(found, "class")),
             f"pairs of classes that differ, {shown}",
         ),
-        _splits_mostly_alike(known),
+        _splits_mostly_alike(known, fewest_images(found, "class")),
     ]
 
 
-def _splits_mostly_alike(matrices: dict[str, Differences]) -> StudyClaim:
-    """Refuted where more than half of a network's classes differ between splits."""
+def _splits_mostly_alike(matrices: dict[str, Differences], images: int) -> StudyClaim:
     counts = {
         name: (each.differ("splits"), each.tested("splits"))
         for name, each in matrices.items()
         if each.tested("splits")
     }
-    verdict = ClaimVerdict.OPEN
-    if counts:
-        is_few = [2 * differ < tested for differ, tested in counts.values()]
-        verdict = ClaimVerdict.CONFIRMED if all(is_few) else ClaimVerdict.REFUTED
     shown = "; ".join(f"{name} {differ} of {tested}" for name, (differ, tested) in counts.items())
     return StudyClaim(
         "For most classes, training and testing images do not differ significantly",
         "Section 4.2, Figure 9",
-        verdict,
+        that_splits_are_alike(matrices, images),
         f"classes that differ: {shown or 'there are no testing images'}; "
         "one of twenty is expected by chance, and fewer images show fewer differences",
     )
@@ -375,7 +365,7 @@ def networks_by_class(source: ClassSource, settings: StudySettings) -> list[Part
         StudyClaim(
             "For classes 2 and 6 the networks' distributions differ, on both splits",
             "Section 4.2, Figure 10",
-            _of_shares(shares),
+            that_they_differ(shares, fewest_images(found, "class")),
             f"of the networks at hand, on training and testing images, {shown}",
         ),
     ]

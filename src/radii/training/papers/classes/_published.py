@@ -12,7 +12,6 @@ import numpy as np
 from radii.distributions import NO_NUMBER, Distribution
 from radii.plots import draw_ks_matrix
 from radii.training.papers._steps import (
-    ClaimVerdict,
     Paragraph,
     Part,
     StudyClaim,
@@ -20,7 +19,13 @@ from radii.training.papers._steps import (
     StudySettings,
 )
 from radii.training.papers._tables import Cell, StudyTable
-from radii.training.papers.classes._differences import Differences, differences, differences_table
+from radii.training.papers.classes._differences import (
+    Differences,
+    differences,
+    differences_table,
+    fewest_images,
+    that_they_differ,
+)
 from radii.training.papers.classes._leads import (
     class_leads,
     crossing_claim,
@@ -131,10 +136,7 @@ def _tests(parts: dict[str, Distribution]) -> list[Part]:
     known: dict[str, Differences] = {n: e for n, e in matrices.items() if e is not None}
     shown = "; ".join(f"{name} {each.text('train')}" for name, each in known.items())
     shares = [each.share("train") for each in known.values() if each.tested("train")]
-    verdict = ClaimVerdict.OPEN
-    if shares:
-        verdict = ClaimVerdict.CONFIRMED if min(shares) >= 0.5 else ClaimVerdict.DEPENDS
-        verdict = verdict if max(shares) > 0 else ClaimVerdict.REFUTED
+    verdict = that_they_differ(shares, fewest_images(joined, "class"))
     return [
         StudyFigure(
             "published-ks",

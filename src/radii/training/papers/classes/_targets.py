@@ -34,6 +34,9 @@ from radii.training.papers.classes._differences import (
     Differences,
     differences,
     differences_table,
+    fewest_images,
+    that_splits_are_alike,
+    that_they_differ,
 )
 from radii.training.papers.classes._numbers import (
     CURVES_OF_TARGETS,
@@ -168,23 +171,27 @@ def target_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
         f"{ONE_TEST} Targets of the same images are not independent samples, as the test takes "
         "them to be; the paper's matrices share that."
     )
-    return [*parts, Paragraph(text), _targets_differ(by_definition), _splits_alike(by_definition)]
+    images = fewest_images(definition_of(found, "become"), "target")
+    return [
+        *parts,
+        Paragraph(text),
+        _targets_differ(by_definition, images),
+        _splits_alike(by_definition, images),
+    ]
 
 
-def _targets_differ(found: Mapping[str, Mapping[str, Differences | None]]) -> StudyClaim:
-    """Confirmed where half the pairs differ by both definitions, refuted where by neither."""
-    is_many, shown = [], []
+def _targets_differ(
+    found: Mapping[str, Mapping[str, Differences | None]], images: int
+) -> StudyClaim:
+    """One verdict where both definitions have it, else it depends on the definition."""
+    verdicts, shown = set(), []
     for name, matrices in found.items():
         known = {net: each for net, each in matrices.items() if each is not None}
         shares = [e.share(p) for e in known.values() for p in ("train", "test") if e.tested(p)]
-        if shares:
-            is_many.append(min(shares) >= 0.5)
+        verdicts.add(that_they_differ(shares, images))
         texts = (f"{net} {each.text('test') or each.text('train')}" for net, each in known.items())
         shown.append(f"{name}: {', '.join(texts)}")
-    verdict = ClaimVerdict.OPEN
-    if is_many:
-        verdict = ClaimVerdict.CONFIRMED if all(is_many) else ClaimVerdict.DEPENDS
-        verdict = verdict if any(is_many) else ClaimVerdict.REFUTED
+    verdict = verdicts.pop() if len(verdicts) == 1 else ClaimVerdict.DEPENDS
     return StudyClaim(
         "In many cases robustness differs significantly between targets of the same images",
         "Section 4.3, Figure 11",
@@ -193,22 +200,20 @@ def _targets_differ(found: Mapping[str, Mapping[str, Differences | None]]) -> St
     )
 
 
-def _splits_alike(found: Mapping[str, Mapping[str, Differences | None]]) -> StudyClaim:
-    counts = {
-        f"{net}, {name}": (each.differ("splits"), each.tested("splits"))
+def _splits_alike(found: Mapping[str, Mapping[str, Differences | None]], images: int) -> StudyClaim:
+    known = {
+        f"{net}, {name}": each
         for name, matrices in found.items()
         for net, each in matrices.items()
         if each is not None and each.tested("splits")
     }
-    verdict = ClaimVerdict.OPEN
-    if counts:
-        is_few = [2 * differ < tested for differ, tested in counts.values()]
-        verdict = ClaimVerdict.CONFIRMED if all(is_few) else ClaimVerdict.REFUTED
-    shown = "; ".join(f"{name} {differ} of {tested}" for name, (differ, tested) in counts.items())
+    shown = "; ".join(
+        f"{name} {each.differ('splits')} of {each.tested('splits')}" for name, each in known.items()
+    )
     return StudyClaim(
         "For most targets, training and testing images do not differ significantly",
         "Section 4.3, Figure 11",
-        verdict,
+        that_splits_are_alike(known, images),
         f"targets that differ: {shown or 'there are no testing images'}",
     )
 
@@ -246,17 +251,10 @@ def networks_by_target(source: ClassSource, settings: StudySettings) -> list[Par
                 shares += [each.share(p) for p in ("train", "test") if each.tested(p)]
                 texts = (each.text("train"), each.text("test") or "none")
                 shown.append(f"target {target}, {name}: {', '.join(texts)}")
-    return [*parts, _networks_differ(shares, shown)]
-
-
-def _networks_differ(shares: list[float], shown: list[str]) -> StudyClaim:
-    verdict = ClaimVerdict.OPEN
-    if shares:
-        verdict = ClaimVerdict.CONFIRMED if min(shares) == 1 else ClaimVerdict.DEPENDS
-        verdict = verdict if max(shares) > 0 else ClaimVerdict.REFUTED
-    return StudyClaim(
+    claim = StudyClaim(
         "For targets 2 and 6 the networks' distributions differ, on both splits",
         "Section 4.3, Figure 12",
-        verdict,
+        that_they_differ(shares, fewest_images(definition_of(found, "become"), "target"), most=1.0),
         f"of the networks at hand, on training and testing images: {'; '.join(shown)}",
     )
+    return [*parts, claim]
