@@ -16,7 +16,7 @@ import pytest
 import radii
 from conftest import work_in_this_process, write_linear, write_points
 from radii.api import SettingValues
-from radii.errors import ExperimentError
+from radii.errors import ExperimentError, NetworkError
 from radii.experiments import Settings, options_of
 from radii.verifiers import Milp
 
@@ -130,3 +130,25 @@ def test_tensors_in_and_out(linear_file: Path, monkeypatch: pytest.MonkeyPatch) 
     assert torch.equal(given, inputs[1])
     assert broken[0] >= broken[1]
     assert (broken - given).abs().max().item() == pytest.approx(found.upper[1], abs=1e-6)
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_modules_for_signals_take_signals(channels: int) -> None:
+    """Arrays (N, channels, length) could be grey pictures; the module says that they are not."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    module = nn.Sequential(
+        nn.Conv1d(channels, 2, 5), nn.ReLU(), nn.Flatten(), nn.Linear(2 * 8, 2)
+    ).eval()
+    signals = torch.rand(2, channels, 12)
+    labels = module(signals).argmax(dim=1)
+    found = radii.robustness_distribution(
+        module, (signals, labels), domain=(0, 1), eps=0.001, jobs=0, search="attack-only"
+    )
+    assert found.inputs.shape == (2, channels, 12) and found.correct.all()
+    with pytest.raises(NetworkError, match=r"for inputs of shape \(1, 4, 12\)"):
+        radii.robustness_distribution(
+            module, (torch.rand(2, 4, 12), labels), domain=(0, 1), eps=0.001, jobs=0
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -15,9 +15,9 @@ import numpy.typing as npt
 from radii.balls import Domain
 from radii.datasets import as_dataset
 from radii.distributions import Distribution
-from radii.errors import DataError, ExperimentError
+from radii.errors import DataError, ExperimentError, NetworkError
 from radii.experiments import Observer, Plan, Settings, options_of, plan, progress_bar
-from radii.networks import as_network
+from radii.networks import Network, as_network
 from radii.queries import Grid, distinct_names
 from radii.store import Store
 
@@ -97,9 +97,9 @@ def robustness_distribution(
     names = dict(zip(files, distinct_names(files), strict=True))
     dataset = as_dataset(_with_known_labels(data, several))
     known = [
-        as_network(
+        _network(
             each,
-            input_shape=dataset.shape,
+            dataset.shape,
             domain=domain,
             mean=mean,
             std=std,
@@ -116,6 +116,22 @@ def robustness_distribution(
     ):
         measuring.run(store, jobs=_usual_jobs(measuring) if jobs is None else jobs, observer=told)
         return Distribution.from_store(store)
+
+
+def _network(model: Any, shape: tuple[int, ...], **given: Any) -> Network:
+    """The model as a network for inputs of that shape.
+
+    Arrays (N, a, b) are grey pictures or signals with channels, and only a module can tell: where
+    it does not take the first, the second is tried.
+    """
+    try:
+        return as_network(model, input_shape=shape, **given)
+    except NetworkError:
+        if len(shape) != 3 or shape[0] != 1 or not hasattr(model, "named_parameters"):
+            raise
+        with suppress(NetworkError):
+            return as_network(model, input_shape=shape[1:], **given)
+        raise
 
 
 def _with_known_labels(data: Any, networks: Sequence[Any]) -> Any:
