@@ -106,3 +106,23 @@ def test_what_is_no_network_is_told_in_a_sentence() -> None:
         radii.robustness_distribution(fitted, (inputs, labels + 5), domain=DOMAIN, mean=0)
     with pytest.raises(DataError, match=r"label .*4.* is not one of the classes"):
         radii.robustness_distribution(fitted, (inputs, labels + 4), domain=DOMAIN)
+
+
+def test_a_forest_in_a_pipeline_is_attacked_through_skl2onnx() -> None:
+    """It is broken where one of its thresholds is: at 0.5 of the first feature."""
+    pytest.importorskip("skl2onnx")
+    from sklearn.ensemble import RandomForestClassifier
+
+    inputs = np.random.default_rng(0).uniform(size=(300, 3)).astype(np.float32)
+    words = np.where(inputs[:, 0] > 0.5, "yes", "no")
+    forest = make_pipeline(MinMaxScaler(), RandomForestClassifier(8, max_depth=2, random_state=0))
+    forest.fit(inputs, words)
+    points = np.array([[0.8, 0.5, 0.5], [0.3, 0.2, 0.5]], np.float32)
+    given = (points, forest.predict(points))
+    found = radii.robustness_distribution(
+        forest, given, domain=(0, 1), search="attack-only", grid="0.05:0.6:0.05", jobs=0
+    )
+    assert found.correct.all() and np.all(found.lower == 0)
+    assert found.upper == pytest.approx([0.3, 0.2], abs=0.05)
+    with pytest.raises(NetworkError, match="search='attack-only' attacks others"):
+        radii.robustness_distribution(forest, given, domain=(0, 1), jobs=0)

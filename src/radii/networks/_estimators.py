@@ -25,6 +25,9 @@ AGREEMENT_INPUTS = 64
 AGREEMENT_MARGIN = 1e-3
 """Relative to the largest score: classes closer than this may be rounded to either."""
 
+CONVERTED_OPSET = 15
+"""Of what skl2onnx writes: known to every ONNX Runtime of the last years."""
+
 ACTIVATIONS = {
     "identity": nn.Identity,
     "relu": nn.ReLU,
@@ -40,28 +43,62 @@ def is_estimator(model: Any) -> bool:
     return any(kind.__module__.split(".")[0] == "sklearn" for kind in type(model).__mro__)
 
 
-def from_sklearn(estimator: Any, *, domain: DomainLike, name: str = "") -> Network:
+def from_sklearn(
+    estimator: Any, *, domain: DomainLike, name: str = "", opaque: bool = False
+) -> Network:
     """The network of a fitted classifier of scikit-learn, or of a pipeline that ends in one.
 
     Classifiers are MLPClassifier and those with one layer of weights, such as LogisticRegression,
     LinearSVC, RidgeClassifier and SGDClassifier; before them scalers (standard, min-max, max-abs,
     robust) and PCA. `domain` are the valid inputs, as they are before the scalers: one pair of
     numbers, or of lists with one number for each feature. Class i of the network is
-    `estimator.classes_[i]`.
+    `estimator.classes_[i]`. Others, such as forests, are converted by skl2onnx where it is
+    installed, if `opaque`: then they can be attacked, and nothing can be proven.
     """
     title = name or type(_steps(estimator)[-1]).__name__
     classes = getattr(estimator, "classes_", None)
     if classes is None:
         raise NetworkError(f"{title}: is no fitted classifier; call its fit with labels first")
+    try:
+        module = _module(estimator, title)
+    except NetworkError:
+        if not opaque:
+            raise
+        network = _converted(estimator, domain, title)
+    else:
+        features = int(estimator.n_features_in_)
+        network = from_torch(module, input_shape=(features,), domain=domain, name=title)
+    _compare(network, estimator, np.asarray(classes), title)
+    return network
+
+
+def _module(estimator: Any, title: str) -> nn.Module:
+    """Scalers and classifier as layers; a NetworkError names what is none."""
     layers: list[nn.Module] = []
     for step in _steps(estimator)[:-1]:
         layers += _scaling(step, title)
     layers += _scores(_steps(estimator)[-1], title)
-    module = nn.Sequential(*layers).eval()
-    features = int(estimator.n_features_in_)
-    network = from_torch(module, input_shape=(features,), domain=domain, name=title)
-    _compare(network, estimator, np.asarray(classes), title)
-    return network
+    return nn.Sequential(*layers).eval()
+
+
+def _converted(estimator: Any, domain: DomainLike, title: str) -> Network:
+    """As skl2onnx writes it: a graph that runs, of which no bounds are known."""
+    try:
+        from skl2onnx import to_onnx
+    except ImportError:
+        raise NetworkError(
+            f"{title}: can be attacked once skl2onnx is installed, which converts it to ONNX"
+        ) from None
+    sample = np.zeros((1, int(estimator.n_features_in_)), dtype=np.float32)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            without_maps = {id(_steps(estimator)[-1]): {"zipmap": False}}
+            model = to_onnx(estimator, sample, options=without_maps, target_opset=CONVERTED_OPSET)
+    except Exception as error:  # it has no error of its own
+        reason = " ".join(str(error).split())
+        raise NetworkError(f"{title}: skl2onnx cannot convert it: {reason}") from None
+    return Network.from_bytes(model.SerializeToString(), domain=domain, name=title, opaque=True)
 
 
 def _steps(estimator: Any) -> list[Any]:
@@ -121,7 +158,7 @@ def _scores(classifier: Any, title: str) -> list[nn.Module]:
         return [_both_classes(weights, bias)]
     raise NetworkError(
         f"{title}: is no network that radii knows: take MLPClassifier or a linear classifier such "
-        "as LogisticRegression, or export the estimator to ONNX"
+        "as LogisticRegression; search='attack-only' attacks others, where skl2onnx is installed"
     )
 
 

@@ -245,7 +245,7 @@ def as_network(
                 "mean and std are not for classifiers of scikit-learn: put a StandardScaler "
                 "before it, in a pipeline"
             )
-        return from_sklearn(model, domain=domain, name=name or "")
+        return from_sklearn(model, domain=domain, name=name or "", opaque=opaque)
     if isinstance(model, nn.Module):
         called = name or type(model).__name__
         return from_torch(
