@@ -131,7 +131,9 @@ def _check_claim(claim: dict[str, Any], arrays: Arrays) -> None:
     given = [arrays[name] for name in ("low", "high", "input", "scale") if name in arrays]
     need([g.shape == shape and g.ndim == 1 for g in given], "its inputs differ in size")
     need(norm in ("linf", "l1", "l2", "box"), "its norm is none of linf, l1, l2 and box")
-    need(norm == "box" or ("input" in arrays and "eps" in claim), "it has no input or no eps")
+    has_ball = ["input" in arrays, "eps" in claim]
+    need(norm == "box" or has_ball, "it has no input or no eps")
+    need(norm != "box" or np.logical_not(has_ball), "its claim says more than this checker knows")
     need(type(eps) in (int, float) and 0 <= eps < 1e300, "its eps is no number of 0 or more")
     scale = arrays.get("scale", np.zeros(0))
     need((scale >= 0) & (norm == "linf" or not len(scale)), "its scale is negative, or not linf")

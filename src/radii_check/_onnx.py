@@ -149,6 +149,8 @@ class _Reader:
             places = {place for place, arg in enumerate(args) if isinstance(arg, int)}
             is_plain = kind in SUMS or places == {0} or (kind == "Gemm" and places == {0, 2})
             _known(kind in READERS and is_plain, kind if is_plain else f"{kind} of such values")
+            is_trained = kind == "BatchNormalization" and any(node.output[1:])
+            _known(not is_trained, "BatchNormalization in training")
             results = [READERS[kind](self, args, attributes)]
         self.values.update(zip(node.output, results, strict=False))
 

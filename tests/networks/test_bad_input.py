@@ -102,6 +102,12 @@ def test_unsupported_operator_is_named_with_its_node(tmp_path: Path) -> None:
         (lambda s: s.apply("Clip", "x", s.apply("ReduceMean", "x")), "Clip"),
         (lambda s: s.apply("FusedGemm", "x", domain="com.microsoft"), "com.microsoft.FusedGemm"),
         (lambda s: s.apply_many("Dropout", 2, "x")[1], "Dropout with its output 1"),
+        (
+            lambda s: s.apply_many(
+                "BatchNormalization", 5, "x", *(s.constant(np.ones(3)) for _ in range(4))
+            )[0],
+            "BatchNormalization in training mode",
+        ),
     ],
 )
 def test_unsupported_uses_of_operators(

@@ -280,6 +280,13 @@ def with_an_infinite_clip(file: onnx.ModelProto) -> None:
     file.graph.initializer.append(numpy_helper.from_array(np.array(np.inf, np.float32), "c"))
 
 
+def with_statistics_of_its_batch(file: onnx.ModelProto) -> None:
+    """Before opset 14 a BatchNormalization that gives these normalises by them."""
+    outputs = ["y", "mean", "variance", "saved mean", "saved variance"]
+    file.graph.node[0].CopyFrom(node("BatchNormalization", ["x", *"abcd"], outputs))
+    file.graph.initializer.extend(numpy_helper.from_array(abs(drawn(4)), each) for each in "abcd")
+
+
 def with_nothing_in_it(file: onnx.ModelProto) -> None:
     file.graph.node[0].CopyFrom(node("Slice", ["x", "a", "a", "b"], ["y"]))
     file.graph.initializer.extend(numpy_helper.from_array(whole(1), name) for name in "ab")
@@ -294,6 +301,7 @@ def with_nothing_in_it(file: onnx.ModelProto) -> None:
         with_weights_elsewhere,
         with_an_attribute_twice,
         with_an_infinite_clip,
+        with_statistics_of_its_batch,
         with_nothing_in_it,
     ],
 )

@@ -340,7 +340,8 @@ def _convolve_transposed(call: OnnxNode) -> int:
 
 @translates("BatchNormalization")
 def _batch_normalize(call: OnnxNode) -> int:
-    if call.int_attribute("training_mode", 0):
+    # Before opset 14, one that gives the batch's statistics normalises by them.
+    if call.int_attribute("training_mode", 0) or any(call.proto.output[1:]):
         raise call.unsupported("in training mode")
     if not call.int_attribute("spatial", 1):
         raise call.unsupported("with spatial = 0")
