@@ -55,6 +55,18 @@ def test_a_wide_table_comes_in_parts_that_name_their_rows() -> None:
     assert len(rendered(made, None).strip().splitlines()) == 7
 
 
+def test_a_line_parts_a_table_from_what_is_above_it() -> None:
+    made = [table(title, ["network", "x"], [["a", "1"]], name_width=8) for title in ("One", "Two")]
+    console = Console(file=io.StringIO(), width=None)
+    console.print(made[0])
+    console.print("Said.")
+    console.print(made[1])
+    assert isinstance(console.file, io.StringIO)
+    lines = [line.strip() for line in console.file.getvalue().splitlines()]
+    assert lines[0] == "One", "there is nothing above the first"
+    assert lines[lines.index("Two") - 1] == "" and lines[lines.index("Two") - 2] == "Said."
+
+
 def test_several_columns_may_name_a_row() -> None:
     columns = ["network", "input", *(f"column {place}" for place in range(9))]
     rows = [["net", str(place), *["0.1000–0.2000"] * 9] for place in range(3)]

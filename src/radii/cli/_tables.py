@@ -43,14 +43,18 @@ class Console(RichConsole):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
+        self._is_begun = False
         if options.get("width") is None and "COLUMNS" not in os.environ and not self.is_terminal:
             self.width = UNLIMITED
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """As rich does; a table that is too wide comes in parts."""
+        """As rich does; a table that is too wide comes in parts, one with a title after a line."""
         parts: list[Any] = []
         for each in objects:
+            is_new = isinstance(each, Table) and each.title and (parts or self._is_begun)
+            parts += [""] if is_new else []
             parts += fitted(each, self) if isinstance(each, Table) else [each]
+        self._is_begun = True
         super().print(*parts, **options)
 
     def on_broken_pipe(self) -> None:
