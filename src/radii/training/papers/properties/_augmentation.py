@@ -76,10 +76,10 @@ def _deep_setting(images: StudyImages, measures: Measures) -> str:
     used = len(training_images(images.sets[FASHION], deep_kind(), sizes))
     return (
         f"The deep network is `{sizes.deep}`: a convolution, eight residual blocks of two and a "
-        "dense layer, 18 in all, as many as the paper's, but without batch normalisation, and "
-        f"with as many filters as the text says. It is trained on {used:,} images, "
-        f"{sizes.deep_epochs} epochs at a rate of {sizes.deep_rate:g}, with one seed, and attacked "
-        f"on {sizes.deep_attacked} images; the paper's size is that of scale `full`."
+        "dense layer, 18 in all, as many as the paper's; the numbers of filters, and that there is "
+        f"no batch normalisation, are ours. It is trained on {used:,} images, {sizes.deep_epochs} "
+        f"epochs of batches of {sizes.deep_batch} at a rate of {sizes.deep_rate:g}, with one seed, "
+        f"and attacked on {sizes.deep_attacked} images."
     )
 
 

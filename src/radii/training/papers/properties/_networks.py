@@ -66,16 +66,22 @@ CONSTRAINTS = (SR, SCR, LR)
 ALL_TRAININGS = (BASELINE, *AUGMENTATIONS, ADVERSARIAL, *CONSTRAINTS)
 
 
+HIDDEN_OF_PROOFS, HIDDEN_OF_ATTACKS, DEEP = 30, 100, 0
+"""Hidden units of the paper's networks for Table 1, and of all others; the deep network has none of
+its own."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudySizes:
-    """How much of the paper a scale does. None stands for all images of a set.
+    """How much of the paper a scale does.
 
+    `fashion_images` are those that networks of so many hidden units are trained on, None all;
     `steps` are those of the attack inside of training, `proof_seconds` those of the verifier an
     image, `attack_eps` the radii of PGD; `deep_*` are of the network of 18 layers.
     """
 
     seeds: int
-    fashion_images: int | None
+    fashion_images: dict[int, int | None]
     epochs: dict[str, int]
     batch: dict[str, int]
     rate: float
@@ -88,15 +94,15 @@ class StudySizes:
     samples: int
     sampled_eps: tuple[float, ...]
     deep: str
-    deep_images: int | None
     deep_epochs: int
+    deep_batch: int
     deep_rate: float
     deep_attacked: int
 
 
 SMALL = StudySizes(
     seeds=1,
-    fashion_images=6000,
+    fashion_images={HIDDEN_OF_PROOFS: 3000, HIDDEN_OF_ATTACKS: 3000, DEEP: 1000},
     epochs={FASHION: 4, GTSRB: 10},
     batch={FASHION: 64, GTSRB: 32},
     rate=1e-3,
@@ -109,34 +115,34 @@ SMALL = StudySizes(
     samples=50,
     sampled_eps=(0.05, 0.1, 0.3),
     deep="resnet:4/2-4/2-4-8/2-8-8-8-8-8",
-    deep_images=1000,
     deep_epochs=3,
+    deep_batch=32,
     deep_rate=2e-3,
     deep_attacked=16,
 )
 MACHINE = StudySizes(
     seeds=1,
-    fashion_images=None,
+    fashion_images={HIDDEN_OF_PROOFS: 20_000, HIDDEN_OF_ATTACKS: None, DEEP: 4000},
     epochs={FASHION: 5, GTSRB: 40},
     batch={FASHION: 128, GTSRB: 32},
     rate=1e-3,
     steps=5,
-    proven=30,
+    proven=24,
     proof_seconds=10.0,
     attacked=32,
     attack_eps=(0.1, 0.3),
     sampled=16,
     samples=100,
     sampled_eps=(0.05, 0.1, 0.2, 0.3),
-    deep="resnet:6/2-6/2-6-12/2-12-12-12-12-12",
-    deep_images=1500,
+    deep="resnet:8/2-8/2-8-16/2-16-32/2-32-32-32",
     deep_epochs=4,
+    deep_batch=64,
     deep_rate=2e-3,
     deep_attacked=16,
 )
 FULL = StudySizes(
     seeds=5,
-    fashion_images=None,
+    fashion_images={HIDDEN_OF_PROOFS: None, HIDDEN_OF_ATTACKS: None, DEEP: None},
     epochs={FASHION: 100, GTSRB: 100},
     batch={FASHION: 128, GTSRB: 128},
     rate=1e-4,
@@ -149,15 +155,12 @@ FULL = StudySizes(
     samples=1000,
     sampled_eps=(0.02, 0.05, 0.1, 0.2, 0.3),
     deep="resnet:64-64-64-128/2-128-256/2-256-512/2-512",
-    deep_images=None,
     deep_epochs=100,
+    deep_batch=128,
     deep_rate=1e-4,
     deep_attacked=200,
 )
 SIZES = {StudyScale.SMALL: SMALL, StudyScale.MACHINE: MACHINE, StudyScale.FULL: FULL}
-
-HIDDEN_OF_PROOFS, HIDDEN_OF_ATTACKS = 30, 100
-"""Hidden units of the paper's networks for Table 1, and of all others."""
 
 
 def sizes_of(settings: StudySettings) -> StudySizes:
@@ -177,7 +180,7 @@ class NetworkKind:
 
     @property
     def is_deep(self) -> bool:
-        return self.hidden == 0
+        return self.hidden == DEEP
 
     @property
     def name(self) -> str:
@@ -185,7 +188,7 @@ class NetworkKind:
 
 
 def deep_kind() -> NetworkKind:
-    return NetworkKind(FASHION, 0)
+    return NetworkKind(FASHION, DEEP)
 
 
 def kept_folder(images: StudyImages, settings: StudySettings, what: str) -> Path:
@@ -260,7 +263,7 @@ def _train(
             regime=how.regime.format(steps=sizes.steps),
             domain=kind.region.domain(EPS),
             epochs=sizes.deep_epochs if kind.is_deep else sizes.epochs[kind.data],
-            batch=sizes.batch[kind.data],
+            batch=sizes.deep_batch if kind.is_deep else sizes.batch[kind.data],
             rate=sizes.deep_rate if kind.is_deep else sizes.rate,
             eps=EPS,
             seed=seed,
@@ -270,9 +273,7 @@ def _train(
 
 
 def training_images(own: ImageSet, kind: NetworkKind, sizes: StudySizes) -> Dataset:
-    count = sizes.deep_images if kind.is_deep else None
-    if count is None and kind.data == FASHION:
-        count = sizes.fashion_images
+    count = sizes.fashion_images.get(kind.hidden) if kind.data == FASHION else None
     return own.train if count is None else own.train.first(min(count, len(own.train)))
 
 

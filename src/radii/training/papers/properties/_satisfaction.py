@@ -22,6 +22,7 @@ from radii.training.papers.properties._networks import (
     SR,
     NetworkKind,
     PaperTraining,
+    training_images,
 )
 from radii.training.papers.properties._numbers import EPS, LARGEST_OF_BASELINE, SATISFACTION
 from radii.training.papers.properties._verdicts import MARGIN, CaseFinding, judged, percent
@@ -132,12 +133,15 @@ def _table(variant: TableVariant, shares: Shares) -> StudyTable:
 
 def _reasons(measures: Measures) -> str:
     sizes = measures.sizes
+    kind = NetworkKind(FASHION, HIDDEN_OF_PROOFS)
+    used = len(training_images(measures.images.sets[FASHION], kind, sizes))
     return (
         f"Why numbers differ: networks are others (here {sizes.epochs[FASHION]} epochs on "
-        f"Fashion-MNIST and {sizes.epochs[GTSRB]} on GTSRB at a rate of {sizes.rate:g}, there 100 "
-        "at 0.0001); there is one network a cell in the paper, whose seed is not told; it has "
-        "12,660 traffic signs to train on, and does not say of which ten classes; and the steps of "
-        "its attack in training, and whether that leaves valid images, are not told."
+        f"{used:,} images of Fashion-MNIST and {sizes.epochs[GTSRB]} on GTSRB at a rate of "
+        f"{sizes.rate:g}, there 100 at 0.0001, on all 60,000); there is one network a cell in the "
+        "paper, whose seed is not told; it has 12,660 traffic signs to train on, and does not say "
+        "of which ten classes; and the steps of its attack in training, and whether that leaves "
+        "valid images, are not told."
     )
 
 
