@@ -105,7 +105,7 @@ def test_the_default_is_that_of_the_command_line(
 
     asked: list[int] = []
 
-    def run(self: Any, store: Any, *, jobs: int, observer: Any) -> None:
+    def run(self: Any, store: Any, *, jobs: int, **_: Any) -> None:
         asked.append(jobs)
         raise ExperimentError("enough")
 
@@ -152,3 +152,31 @@ def test_modules_for_signals_take_signals(channels: int) -> None:
         radii.robustness_distribution(
             module, (torch.rand(2, 4, 12), labels), domain=(0, 1), eps=0.001, jobs=0
         )
+
+
+def test_a_directory_grows_and_each_call_returns_what_it_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from radii import demo
+
+    work_in_this_process(monkeypatch)
+    first, second = (demo.load_network(f"mlp-{name}") for name in ("standard", "adversarial"))
+    options: Any = {"grid": "0.04:0.4:0.04", "out": tmp_path / "study"}
+    begun = radii.robustness_distribution(first, "digits:test[0:2]", **options)
+    more = radii.robustness_distribution(first, "digits:test[1:4]", **options)
+    assert more.column("input").tolist() == [1, 2, 3]
+    assert more.lower[0] == begun.lower[1] and more.upper[0] == begun.upper[1]
+    both = radii.robustness_distribution([second, first], "digits:test[2:3]", **options)
+    assert both.networks == ("mlp-adversarial", "mlp-standard")
+    assert both.upper[1] == more.upper[1]
+    finer = radii.robustness_distribution(
+        first, "digits:test[0:2]", grid="0.01:0.4:0.01", out=tmp_path / "study"
+    )
+    assert np.all(finer.lower >= begun.lower) and np.all(finer.upper - finer.lower <= 0.01 + 1e-6)
+    other = radii.robustness_distribution(
+        first, "digits:test[0:1]", norm="l2", eps=0.1, out=tmp_path / "study"
+    )
+    assert len(other) == 1 and other.lower[0] == 0.1 > finer.lower[0]
+    assert other.inputs.shape == (1, 1, 8, 8)
+    with pytest.raises(ExperimentError, match="of the split .test., not .train."):
+        radii.robustness_distribution(first, "digits:train[0:2]", **options)

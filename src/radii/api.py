@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -19,7 +20,8 @@ from radii.errors import DataError, ExperimentError, NetworkError
 from radii.experiments import Observer, Plan, Settings, options_of, plan, progress_bar
 from radii.networks import Network, as_network
 from radii.queries import Grid, distinct_names
-from radii.store import Store
+from radii.results import NO_NUMBER
+from radii.store import PartChoice, Store
 
 if TYPE_CHECKING:
     from radii.attacks import Attack
@@ -82,12 +84,13 @@ def robustness_distribution(
     or a foolbox model; several are a list or tuple of them. `data` is a data set, a spec such as
     "mnist:test[0:100]", a pair (inputs, labels) of arrays or tensors, or a torch data set.
 
-    With `out` the results are kept in that directory, and running again continues. `jobs` is a
-    number of worker processes, by default one a core as on the command line; workers do not import
-    the script, and time limits are hard. 0 works in this process, as is done by default where a
-    verifier, attack, search or property is defined in the script or notebook itself. `progress`
-    shows a bar on terminals and in notebooks. `settings` are those of `Settings`, such as
-    verifier="milp" or arithmetic="real".
+    With `out` the results are kept in that directory. Running again continues, and asking for more
+    (inputs, networks, a finer grid, another norm) grows it: what is known is not computed again,
+    and what this call asked for is returned. `jobs` is a number of worker processes, by default one
+    per core as on the command line; workers do not import the script, and time limits are hard. 0
+    works in this process, as is done by default where a verifier, attack, search or property is
+    defined in the script or notebook itself. `progress` shows a bar on terminals and in notebooks.
+    `settings` are those of `Settings`, such as verifier="milp" or arithmetic="real".
     """
     chosen = Settings.from_options(settings)
     several = networks if isinstance(networks, list | tuple) else (networks,)
@@ -114,8 +117,26 @@ def robustness_distribution(
         progress_bar() if shows_bar else nullcontext(observer) as told,
         Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store,
     ):
-        measuring.run(store, jobs=_usual_jobs(measuring) if jobs is None else jobs, observer=told)
-        return Distribution.from_store(store)
+        chosen_jobs = _usual_jobs(measuring) if jobs is None else jobs
+        measuring.run(store, jobs=chosen_jobs, observer=told, grows=True)
+        return _asked(store, measuring)
+
+
+def _asked(store: Store, measuring: Plan) -> Distribution:
+    """The brackets of this call, in its order: a directory may hold others."""
+    settings = measuring.settings.to_json()
+    choice = PartChoice(property=settings["property"], norm=measuring.settings.norm)
+    if measuring.settings.arithmetic is not None and len(store.parts()) > 1:
+        choice = replace(choice, arithmetic=measuring.settings.arithmetic)
+    found = Distribution.from_store(store, choice=choice)
+    columns = (found.column(name).tolist() for name in ("fingerprint", "input", "target"))
+    rows = {key: place for place, key in enumerate(zip(*columns, strict=True))}
+    targets = (instance.property.target for instance in measuring.instances)
+    places = [
+        rows[instance.network, instance.index, NO_NUMBER if target is None else target]
+        for instance, target in zip(measuring.instances, targets, strict=True)
+    ]
+    return found if places == list(range(len(found))) else found.select(places)
 
 
 def _network(model: Any, shape: tuple[int, ...], **given: Any) -> Network:

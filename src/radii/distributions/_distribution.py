@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from radii.distributions._confidence import Band
     from radii.distributions._fits import Fit
     from radii.distributions._npmle import Turnbull
-    from radii.store import Store
+    from radii.store import PartChoice, Store
 
 
 GROUPS = ("network", "class", "target", "split", "training", "group")
@@ -121,9 +121,15 @@ class Distribution:
         return cls._of(run.columns, sources_of(run), run.only_eps)
 
     @classmethod
-    def from_store(cls, place: Store | Path | str, *, training: str = "") -> Self:
-        """The brackets of an experiment, from its open store or from its directory."""
-        run = results.read_store(place).labelled(training=training)
+    def from_store(
+        cls, place: Store | Path | str, *, training: str = "", choice: PartChoice | None = None
+    ) -> Self:
+        """The brackets of an experiment, from its open store or from its directory.
+
+        `choice` says which are meant where it holds several properties, norms or arithmetics.
+        """
+        read = results.read_store(place) if choice is None else results.read_store(place, choice)
+        run = read.labelled(training=training)
         if isinstance(place, str | Path):
             return cls.from_run(run)
         return cls._of(run.columns, sources_of(run, place), run.only_eps)
