@@ -178,5 +178,5 @@ def test_a_directory_grows_and_each_call_returns_what_it_asked(
     )
     assert len(other) == 1 and other.lower[0] == 0.1 > finer.lower[0]
     assert other.inputs.shape == (1, 1, 8, 8)
-    with pytest.raises(ExperimentError, match="of the split .test., not .train."):
+    with pytest.raises(ExperimentError, match="of the split 'test', not 'train'"):
         radii.robustness_distribution(first, "digits:train[0:2]", **options)
