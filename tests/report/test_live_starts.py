@@ -221,6 +221,7 @@ def test_page_starts_a_run_and_tells_its_history(
     row = page.locator('[data-file="tiny.toml"]')
     row.get_by_role("button", name="Start tiny.toml").click()
     page.locator('[data-file="tiny.toml"][data-state="running"]').wait_for()
+    page.locator("#loading", has_text="tiny.toml is starting").wait_for()
     page.locator('[data-file="tiny.toml"][data-state="finished"]').wait_for()
     page.wait_for_selector("html[data-ready]")
     assert page.locator("#accuracy .name").all_inner_texts() == ["net"]

@@ -98,8 +98,15 @@ async function refreshReport() {
   }
 }
 
+function whyEmpty(told) {
+  if (told.experiments.length || told.ensembles.length) return "The chosen experiment has nothing to show yet.";
+  const starting = told.files?.find((file) => file.state === "running");
+  if (starting) return `${starting.name} is starting: networks and data are being loaded. Its results appear here by themselves.`;
+  return `No experiment is in ${told.places.join(", ")} yet. Start one with radii run; it appears here by itself.`;
+}
+
 function sayWhyEmpty(told) {
-  const text = told.experiments.length || told.ensembles.length ? "The chosen experiment has nothing to show yet." : `No experiment is in ${told.places.join(", ")} yet. Start one with radii run; it appears here by itself.`;
+  const text = whyEmpty(told);
   const place = byId("loading");
   if (place && place.textContent !== text) place.textContent = text;
 }
