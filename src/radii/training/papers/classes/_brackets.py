@@ -101,6 +101,11 @@ def definition_of(distribution: Distribution, name: str) -> Distribution:
     return distribution.select(names == name)
 
 
+def cpu_minutes(distribution: Distribution) -> str:
+    """What brackets took, in every piece of a study that was cut off."""
+    return f"{float(distribution.column('cpu_seconds').sum()) / 60:.0f} min of the CPU"
+
+
 def given_to_verifier(distribution: Distribution) -> Distribution:
     """Brackets of images that were not only attacked."""
     return distribution.select(distribution.column("critical") >= 0)
@@ -181,7 +186,11 @@ def merged(slow: Distribution, quick: Distribution) -> Distribution:
     goes_to[is_closer] = slow.column("witness_class")[at[is_closer]]
     critical = np.full(len(quick), -1)
     critical[is_shared] = np.maximum(slow.column("critical")[rows], 0)
-    return quick.labelled(lower=lower, upper=upper, witness_class=goes_to, critical=critical)
+    spent = np.nan_to_num(quick.column("cpu_seconds"))
+    spent[is_shared] += np.nan_to_num(slow.column("cpu_seconds")[rows])
+    return quick.labelled(
+        lower=lower, upper=upper, witness_class=goes_to, critical=critical, cpu_seconds=spent
+    )
 
 
 def tightened(targets: Distribution, any_class: Distribution) -> Distribution:

@@ -20,7 +20,12 @@ from radii.training.papers._steps import (
     StudySettings,
 )
 from radii.training.papers._tables import Cell, StudyTable, interval_text
-from radii.training.papers.classes._brackets import given_to_verifier, one_to_any, sizes_of
+from radii.training.papers.classes._brackets import (
+    cpu_minutes,
+    given_to_verifier,
+    one_to_any,
+    sizes_of,
+)
 from radii.training.papers.classes._differences import (
     FEWEST_IMAGES,
     ONE_TEST,
@@ -58,7 +63,7 @@ def whole_networks(source: ClassSource, settings: StudySettings) -> list[Part]:
         f"them given to radii's verifier, {sizes.seconds:g} s each, on the paper's grid {GRID} "
         f"(stop excluded): {len(found)} brackets, {len(proven)} of them with proofs. Of the others "
         "the witnessed side alone is known, an upper bound of the radius. The paper's numbers are "
-        "lower bounds by oval-bab, up to an hour for a query."
+        f"lower bounds by oval-bab, up to an hour for a query. It took {cpu_minutes(found)}."
     )
     title = "Figure 1: radii of the networks, by split"
     return [

@@ -24,6 +24,7 @@ from radii.training.papers._steps import (
 from radii.training.papers._tables import Cell, StudyTable
 from radii.training.papers.classes._brackets import (
     DEFINITIONS,
+    cpu_minutes,
     definition_of,
     given_to_verifier,
     sizes_of,
@@ -62,7 +63,7 @@ def target_boxes(source: ClassSource, settings: StudySettings) -> list[Part]:
         "`one-to-one` (the target's output reaches the label's) and `become` (it beats all). A "
         "proof of one-to-any holds for every target, one of `one-to-one` for `become`; a "
         f"counterexample of `become` breaks `one-to-one`. That makes {len(found)} brackets, "
-        f"{len(given_to_verifier(found))} of them with proofs of their own."
+        f"{len(given_to_verifier(found))} with proofs of their own, in {cpu_minutes(found)}."
     )
     parts: list[Part] = [Paragraph(text)]
     for name in DEFINITIONS:
