@@ -37,7 +37,7 @@ def test_bytes_are_divided_and_that_is_said(capsys: pytest.CaptureFixture[str]) 
     np.savez("bytes.npz", images=pixels, labels=DIGITS.labels)
     np.savez("floats.npz", images=DIGITS.images, labels=DIGITS.labels.astype(np.uint8))
     err = told(capsys, "bytes.npz[0:20]")
-    assert "bytes.npz[0:20]: pixels are bytes, and divided by 255" in err
+    assert "bytes.npz[0:20]: pixels are bytes and were divided by 255" in err
     assert "warning" not in err
     shutil.rmtree("r")
     assert told(capsys, "floats.npz") == ""
@@ -58,6 +58,14 @@ def test_an_accuracy_near_that_of_chance(capsys: pytest.CaptureFixture[str]) -> 
     err = told(capsys, "negative.npz")
     assert "inputs are classified correctly, about as many as by chance among 10 classes" in err
     assert "fill" not in err
+
+
+@pytest.mark.usefixtures("here")
+def test_a_few_inputs_that_are_all_wrong(capsys: pytest.CaptureFixture[str]) -> None:
+    np.savez("labels.npz", images=DIGITS.images[:4], labels=(DIGITS.labels[:4] + 1) % 10)
+    assert "none of 4 inputs is classified correctly; are labels, scale" in told(
+        capsys, "labels.npz"
+    )
 
 
 @pytest.mark.usefixtures("here")

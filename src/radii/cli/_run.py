@@ -394,7 +394,7 @@ def _note_units(args: argparse.Namespace, plan: Plan) -> None:
     sources = (plan.sources or {plan.data: plan.data}).values()
     for source in sources if not args.quiet else ():
         if is_divided(source):
-            note(f"{source}: pixels are bytes, and divided by 255: eps and the domain are of 0:1")
+            note(f"{source}: pixels are bytes and were divided by 255: eps and --domain are in 0:1")
     for sentence in unit_warnings(plan):
         note(f"warning: {sentence}")
 

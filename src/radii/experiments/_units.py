@@ -18,6 +18,9 @@ were divided by 255 twice fill 0.004 of it."""
 FEWEST_INPUTS = 10
 """From so many inputs on, an accuracy near that of chance means something."""
 
+FEWEST_WRONG = 4
+"""So many inputs that are all wrong are hardly bad luck: at an accuracy of 0.5, 1 set of 16 is."""
+
 
 def unit_warnings(plan: Plan) -> Iterator[str]:
     """A sentence for everything about units and normalisation that is probably a mistake."""
@@ -47,8 +50,15 @@ def _chance_warning(network: Network, instances: list[Instance]) -> Iterator[str
     chance = 1 / max(2, network.output_size)
     usual = chance + math.sqrt(chance * (1 - chance) / count)  # one standard deviation above
     if count >= FEWEST_INPUTS and right <= count * usual:
-        yield (
-            f"{network.name}: {right} of {count} inputs are classified correctly, about as many as "
-            f"by chance among {network.output_size} classes; are scale, order of axes and "
-            "normalisation (--mean, --std) as it was trained? radii init tries the usual ones"
+        found = (
+            f"{right} of {count} inputs are classified correctly, about as many as by chance among "
+            f"{network.output_size} classes"
         )
+    elif count >= FEWEST_WRONG and not right:
+        found = f"none of {count} inputs is classified correctly"
+    else:
+        return
+    yield (
+        f"{network.name}: {found}; are labels, scale, order of axes and normalisation (--mean, "
+        "--std) those it was trained with? radii init tries the usual ones"
+    )
