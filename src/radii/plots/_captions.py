@@ -83,8 +83,8 @@ def caption(
     wrong = int((~distribution.holds).sum())
     if wrong:
         sentences.append(
-            f"{wrong} of {len(distribution)} results are of inputs that are wrong as they stand, "
-            f"with radius 0; radii themselves are of {inputs_with_radius(distribution)}."
+            f"{wrong} of {len(distribution)} results are of inputs that are wrong without any "
+            f"change: shares count them, and radii are of {inputs_with_radius(distribution)}."
         )
     if distribution.unsolved:
         sentences.append(f"{distribution.unsolved} results have no answer.")
