@@ -43,7 +43,7 @@ class Rejected(Exception):
 
 def need(condition: Any, reason: str, error: type[Exception] = CertificateError) -> None:
     """What must hold of the input, all of it if it is an array."""
-    if not np.all(condition):
+    if condition is not True and not np.all(condition):
         raise error(reason)
 
 

@@ -169,10 +169,12 @@ class UnitProof(Proof):
                 terms = list(
                     zip(split, -sign * take("beta", len(split)).astype(float), strict=True)
                 )
-                more = a["sign_unit"][signs[lemma] : signs[lemma + 1]]
-                hold((lower[more] >= 0) | (upper[more] <= 0), f"lemma {lemma}: a sign is not known")
-                weights = np.where(lower[more] >= 0, -1.0, 1.0) * take("sign_beta", len(more))
-                terms += zip(more, weights, strict=True)
+                if signs[lemma] < signs[lemma + 1]:
+                    more = a["sign_unit"][signs[lemma] : signs[lemma + 1]]
+                    is_known = (lower[more] >= 0) | (upper[more] <= 0)
+                    hold(is_known, f"lemma {lemma}: a sign is not known")
+                    weights = np.where(lower[more] >= 0, -1.0, 1.0) * take("sign_beta", len(more))
+                    terms += zip(more, weights, strict=True)
                 if a["unit"][lemma] >= 0:
                     terms.append((a["unit"][lemma], float(a["side"][lemma])))
                 rows.append(Row(begun[0], lower, upper, slopes, terms, violation, gamma))
