@@ -160,6 +160,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     toml = 'networks = ["net.onnx"]\ndata = "digits:test[0:20]"\ndomain = "0:1"\n'
     (here / "experiment.toml").write_text(toml + 'grid = "0.01:0.5:0.01"\n')
     (here / "study.toml").write_text(STUDY)
+    people = [f"{place},{'ab'[place % 2]}" for place in range(20)]
+    (here / "people.csv").write_text("\n".join(["input,sex", *people]) + "\n")
     (here / "jair").mkdir()
     (here / "jair" / "results_JAIR_fomlas.csv").write_text(PUBLISHED)
     (here / "property.vnnlib").write_text(PROPERTY)
