@@ -23,6 +23,7 @@ from radii.training.papers._tables import Cell, StudyTable, interval_text
 from radii.training.papers.classes._brackets import (
     cpu_minutes,
     given_to_verifier,
+    named,
     one_to_any,
     sizes_of,
 )
@@ -60,10 +61,11 @@ def whole_networks(source: ClassSource, settings: StudySettings) -> list[Part]:
     proven = given_to_verifier(found)
     text = (
         f"Up to {sizes.attacked} images of each class and split are attacked, {sizes.proven} of "
-        f"them given to radii's verifier, {sizes.seconds:g} s each, on the paper's grid {GRID} "
-        f"(stop excluded): {len(found)} brackets, {len(proven)} of them with proofs. Of the others "
-        "the witnessed side alone is known, an upper bound of the radius. The paper's numbers are "
-        f"lower bounds by oval-bab, up to an hour for a query. It took {cpu_minutes(found)}."
+        f"them ({named(sizes.proven_splits)} images) given to radii's verifier, "
+        f"{sizes.seconds:g} s each, on the paper's grid {GRID} (stop excluded): {len(found)} "
+        f"brackets, {len(proven)} of them with proofs. Of the others the witnessed side alone is "
+        "known, an upper bound of the radius. The paper's numbers are lower bounds by oval-bab, up "
+        f"to an hour for a query. It took {cpu_minutes(found)}."
     )
     title = "Figure 1: radii of the networks, by split"
     return [
@@ -119,10 +121,13 @@ def _limits(
     """Per cent: the low end of what is proven, the high end of what is not refuted."""
     if name not in found.networks or split not in found.column("split"):
         return None
-    whole, part = found.only(network=name, split=split), proven.only(network=name, split=split)
-    holds = round(part.robust_accuracy(eps).proven * len(part))
+    whole = found.only(network=name, split=split)
+    own = (proven.network == name) & (proven.column("split") == split)
     stands = round(whole.robust_accuracy(eps).not_refuted * len(whole))
-    low = clopper_pearson(holds, len(part), CONFIDENCE)[0]
+    low = 0.0
+    if own.any():
+        holds = int(np.count_nonzero((proven.lower >= eps)[own]))
+        low = clopper_pearson(holds, int(own.sum()), CONFIDENCE)[0]
     high = clopper_pearson(stands, len(whole), CONFIDENCE)[1]
     return 100 * low, 100 * high
 

@@ -27,6 +27,7 @@ from radii.training.papers.classes._brackets import (
     cpu_minutes,
     definition_of,
     given_to_verifier,
+    named,
     sizes_of,
     targeted,
 )
@@ -57,11 +58,11 @@ def target_boxes(source: ClassSource, settings: StudySettings) -> list[Part]:
     """Figure 5: for each definition and network, boxes by target; and medians beside each other."""
     found, sizes = targeted(source, settings), sizes_of(settings)
     text = (
-        f"Up to {sizes.targeted} images of class {FROM_CLASS} of each split, towards every other "
-        f"class, are attacked, and {sizes.targeted_proven} of them given to the verifier, "
-        f"{sizes.targeted_seconds:g} s for each target, with both meanings of a target: "
-        "`one-to-one` (the target's output reaches the label's) and `become` (it beats all). A "
-        "proof of one-to-any holds for every target, one of `one-to-one` for `become`; a "
+        f"Up to {sizes.targeted} {named(sizes.targeted_splits)} images of class {FROM_CLASS}, "
+        f"towards every other class, are attacked, and {sizes.targeted_proven} of them given to "
+        f"the verifier, {sizes.targeted_seconds:g} s for each target, with both meanings of a "
+        "target: `one-to-one` (the target's output reaches the label's) and `become` (it beats "
+        "all). A proof of one-to-any holds for every target, one of `one-to-one` for `become`; a "
         f"counterexample of `become` breaks `one-to-one`. That makes {len(found)} brackets, "
         f"{len(given_to_verifier(found))} with proofs of their own, in {cpu_minutes(found)}."
     )
