@@ -164,7 +164,8 @@ def _finding(wrong: Sequence[str]) -> list[Part]:
         Paragraph(
             f"**Too few attacks look like robustness**: with |A| = "
             f"{' or '.join(dict.fromkeys(wrong))} the integer program calls three classifiers "
-            "robust for alpha 0.3 whose value is 1/3. |C| attacks are always enough, and needed.",
+            "robust for alpha 0.3 whose value is 1/3. |C| attacks are always enough, and can be "
+            "needed.",
             is_finding=True,
         )
     ]

@@ -98,10 +98,10 @@ def consistency_step(_: EnsembleData, __: StudySettings) -> list[Part]:
         ),
         *(_finding(row, against) for row, against in found),
         StudyClaim(
-            "The rows called robust are",
+            "Every row that is called robust is robust",
             "Table 4",
             ClaimVerdict.REFUTED if found else ClaimVerdict.CONFIRMED,
-            f"rows {rows} of the paper contradict its own attacks, unless the networks differ "
+            f"row {rows} contradicts attacks of the paper itself, unless the networks differ "
             f"under one name; {len(few)} more rest on fewer attacks than classifiers"
             + (f" (row {', '.join(str(row.number) for row in few)})" if few else ""),
         ),
@@ -113,6 +113,7 @@ def _finding(row: BenchmarkRow, against: list[BenchmarkRow]) -> Paragraph:
     return Paragraph(
         f"**Row {row.number} of the paper contradicts its rows {numbers}**: {row.name} is called "
         f"robust for alpha {row.alpha:g} within eps {row.eps:g}, where these rows have an attack "
-        "that fools every classifier at every point.",
+        "that fools every classifier at every point. Unless, that is, one name stands for "
+        "different networks or points.",
         is_finding=True,
     )

@@ -70,12 +70,12 @@ class Sweep:
 SWEEPS = {
     FIVE_FOLDER: (
         Sweep(4, EPS_OF_FIVE[1::2], 5.0),
-        Sweep(30, EPS_OF_FIVE, 12.0),
+        Sweep(30, EPS_OF_FIVE, 60.0),
         Sweep(50, EPS_OF_FIVE, 1200.0),
     ),
     TWELVE_FOLDER: (
         Sweep(4, EPS_OF_TWELVE[1:3], 5.0),
-        Sweep(20, EPS_OF_TWELVE, 20.0),
+        Sweep(20, EPS_OF_TWELVE, 60.0),
         Sweep(20, EPS_OF_TWELVE, 600.0),
     ),
 }
