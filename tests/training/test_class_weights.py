@@ -138,7 +138,8 @@ class Own(Regime):
     name: ClassVar[str] = "own"
 
     def loss(self, step: Step) -> Tensor:
-        return step.module(step.images).square().mean()
+        outputs: Tensor = step.module(step.images)
+        return outputs.square().mean()
 
 
 def test_a_regime_that_would_ignore_weights_is_refused(digits: Dataset) -> None:

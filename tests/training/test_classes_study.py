@@ -50,7 +50,7 @@ def excerpt(tmp_path_factory: pytest.TempPathFactory) -> Path:
         weights = 0.05 * rng.standard_normal((10, SIDE * SIDE))
         weights[np.arange(10), np.arange(10)] += 1.0
         onnx.save(dense_model((weights, np.zeros(10))), folder / "networks" / f"{name}.onnx")
-    arrays = {}
+    arrays: dict[str, Any] = {}
     for split in ("train", "test"):
         labels = np.tile(np.arange(10), 2)
         images = rng.uniform(0.0, 0.2, (20, SIDE * SIDE))

@@ -153,27 +153,42 @@ def _tests(parts: dict[str, Distribution]) -> list[Part]:
     ]
 
 
+PAPERS_PAIR = ("mnist_relu_4_1024", "mnist-net")
+"""Of the paper's Figures 4 and 7."""
+
+
 def _same_images(parts: dict[str, Distribution]) -> StudyTable:
     """Of the pair in the paper's Figure 4: are the same images hard, class by class?"""
-    from scipy.stats import spearmanr
-
-    rows: list[tuple[Cell, ...]] = []
-    pair = [parts.get(name) for name in ("mnist_relu_4_1024", "mnist-net")]
-    if pair[0] is not None and pair[1] is not None:
-        for label in pair[0].labels:
-            first, second = (
-                image_values(part, label, "lower") for part in pair if part is not None
-            )
-            shared = sorted(set(first) & set(second))
-            value = None
-            if len(shared) >= FEWEST_ROWS:
-                numbers = [[side[key] for key in shared] for side in (first, second)]
-                if all(len(set(side)) > 1 for side in numbers):
-                    value = float(spearmanr(*numbers).statistic)
-            rows.append((label, len(shared), value))
+    pair = [parts[name] for name in PAPERS_PAIR if name in parts]
+    labels = pair[0].labels if len(pair) == 2 else ()
+    rows = tuple((label, *_rank_correlation(*pair, label)) for label in labels)
     columns = ("class", "images of both", "Spearman's coefficient")
     title = "Figure 4's pair: mnist_relu_4_1024 and mnist-net on the same images, as published"
-    return StudyTable("published-pairs", title, columns, tuple(rows), ("", "", ".2f"))
+    return StudyTable("published-pairs", title, columns, rows, ("", "", ".2f"))
+
+
+def papers_pair(source: ClassSource, label: int) -> tuple[int, float] | None:
+    """Images of a class in the published brackets of the paper's pair, and their correlation."""
+    if source.public is None:
+        return None
+    networks = [each for each in NETWORKS_OF_SECTION_4 if each.name in PAPERS_PAIR]
+    pair = [_labelled(source, source.public, each)[0] for each in networks]
+    if len(pair) < 2 or pair[0] is None or pair[1] is None:
+        return None
+    images, value = _rank_correlation(pair[0], pair[1], label)
+    return None if value is None else (images, value)
+
+
+def _rank_correlation(one: Distribution, two: Distribution, label: int) -> tuple[int, float | None]:
+    """Images that both have, and Spearman's coefficient; None where it is not defined."""
+    from scipy.stats import spearmanr
+
+    first, second = (image_values(part, label, "lower") for part in (one, two))
+    shared = sorted(set(first) & set(second))
+    numbers = [[side[key] for key in shared] for side in (first, second)]
+    if len(shared) < FEWEST_ROWS or any(len(set(side)) < 2 for side in numbers):
+        return len(shared), None
+    return len(shared), float(spearmanr(*numbers).statistic)
 
 
 def _leads(parts: dict[str, Distribution]) -> list[Part]:

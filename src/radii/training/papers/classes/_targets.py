@@ -216,7 +216,7 @@ def _splits_alike(found: Mapping[str, Mapping[str, Differences | None]], images:
         "For most targets, training and testing images do not differ significantly",
         "Section 4.3, Figure 11",
         that_splits_are_alike(known, images),
-        f"targets that differ: {shown or 'there are no testing images'}",
+        f"targets that differ: {shown or 'the targets have images of one split only'}",
     )
 
 
@@ -251,7 +251,7 @@ def networks_by_target(source: ClassSource, settings: StudySettings) -> list[Par
             each = matrices.get(f"target {target}")
             if each is not None:
                 shares += [each.share(p) for p in ("train", "test") if each.tested(p)]
-                texts = (each.text("train"), each.text("test") or "none")
+                texts = (each.text("train") or "none", each.text("test") or "none")
                 shown.append(f"target {target}, {name}: {', '.join(texts)}")
     claim = StudyClaim(
         "For targets 2 and 6 the networks' distributions differ, on both splits",
