@@ -104,7 +104,7 @@ def test_no_sample_is_outside_the_bounds(name: str, arithmetic: Arithmetic) -> N
     network = network_of(name)
     cascade = fuse_cascades(network)
     point = np.random.default_rng(1).uniform(-0.9, 0.9, SHAPE)
-    for eps in (0.01, 0.1, 0.5):
+    for eps in (0.02, 0.5):
         ball = Ball(point, eps, Norm.LINF, network.domain)
         points = torch.from_numpy(corners(ball, 200))
         values = cascade.graph.values(points)
