@@ -154,7 +154,7 @@ def _finding(shares: Shares) -> str:
         f"{of(CROSSED, data)} where training saw clipped balls and proofs whole ones"
         for data in TITLES
     ]
-    return f"Where a ball ends decides Table 1. SR of SR-trained networks: {'; '.join(parts)}."
+    return f"Table 1 by where a ball ends, SR of SR-trained networks: {'; '.join(parts)}."
 
 
 # --- claims
