@@ -19,6 +19,7 @@ from radii.training.papers.global_robustness._measures import (
     MEASURE_TITLES,
     MEASURES,
     Trend,
+    sign_of,
     trade_claim,
     tradeoff_panels,
     trend_table,
@@ -49,9 +50,10 @@ def grouped(
 WHY_SIGNS_DIFFER = (
     "`learned` leaves out networks with less than half of the best accuracy of their data set: "
     "they give one class to nearly all images, which no attack changes, so a few of them decide a "
-    "sign. A sign is shown where the bootstrap interval excludes 0; beside it stands the paper's, "
-    "which it reads off its figures. No correction is made for the number of rows. Where signs "
-    "differ, the networks do: those here are smaller, and trained on fewer images."
+    "sign. A sign is shown where both intervals, the bootstrap's and Fisher's, exclude 0; beside "
+    "it stands the paper's, which it reads off its figures. No correction is made for the number "
+    "of rows. Where signs differ, the networks do: those here are smaller, and trained on "
+    "fewer images."
 )
 
 
@@ -123,11 +125,7 @@ def _effect_row(title: str, effect: Effect) -> tuple[Cell, ...]:
 
 def _rank_claim(found: Sequence[Trend], claim: str) -> StudyClaim:
     """By Spearman's correlation: numbers of weights spread over orders of magnitude."""
-    signs = [
-        "not defined" if each is None else each.sign
-        for trend in found
-        for each in (trend.spearman, trend.learned_spearman)
-    ]
+    signs = [sign_of(each) for trend in found for each in (trend.spearman, trend.learned_spearman)]
     verdict = verdict_of_signs(signs, "negative")
     counts = ", ".join(
         f"{signs.count(sign)} {sign}" for sign in ("negative", "positive", "neither")

@@ -60,8 +60,14 @@ def correlation_of(
 
 
 def sign_of(found: Correlation | None) -> str:
-    """`negative`, `positive`, `neither` or `not defined`."""
-    return "not defined" if found is None else found.sign
+    """`negative`, `positive`, `neither` or `not defined`.
+
+    Shown by both intervals: the bootstrap's is too narrow for a handful of networks.
+    """
+    if found is None or found.sign == "not defined":
+        return "not defined"
+    is_shown = found.fisher_low > 0 or found.fisher_high < 0
+    return found.sign if is_shown else "neither"
 
 
 def signed(value: float, digits: int = 2) -> str:

@@ -20,6 +20,7 @@ from radii.training.papers.global_robustness._measures import (
     MEASURE_TITLES,
     MEASURES,
     Trend,
+    sign_of,
     signed,
     trade_claim,
     tradeoff_panels,
@@ -108,9 +109,9 @@ def _by_strength(sets: Mapping[str, Mapping[str, NetworkGroup]]) -> StudyTable:
 def strength_claim(found: Sequence[Trend]) -> StudyClaim:
     """Refuted where a rank correlation with the share is shown; open where one could hide."""
     ranks = [each for t in found for each in (t.spearman, t.learned_spearman) if each is not None]
-    shown = [each for each in ranks if each.sign in ("negative", "positive")]
+    shown = [each for each in ranks if sign_of(each) in ("negative", "positive")]
     hiding = [
-        each for each in ranks if each.sign == "neither" and max(-each.low, each.high) > NOTABLE
+        each for each in ranks if sign_of(each) == "neither" and max(-each.low, each.high) > NOTABLE
     ]
     if shown:
         verdict = ClaimVerdict.REFUTED if len(shown) == len(ranks) else ClaimVerdict.DEPENDS
