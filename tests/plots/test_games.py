@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from radii.plots import ValueAtEps, draw_game_values
 
 
@@ -13,7 +15,10 @@ def test_lines_are_what_is_attained_and_gaps_are_shaded() -> None:
     )
     first, second = figure.axes
     assert [axes.get_title() for axes in (first, second)] == ["one", "two"]
-    assert [list(line.get_ydata()) for line in first.lines] == [[0.0, 0.5], [0.0, 0.5]]
+    assert [np.asarray(line.get_ydata()).tolist() for line in first.lines] == [
+        [0.0, 0.5],
+        [0.0, 0.5],
+    ]
     assert len(first.collections) == 2 and len(second.lines) == 1
     shaded = first.collections[1].get_paths()[0].get_extents()
     assert (shaded.y0, shaded.y1) == (0.0, 1.0)

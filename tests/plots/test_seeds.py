@@ -17,9 +17,9 @@ def test_a_name_has_one_colour_in_every_panel_and_its_range_around_it() -> None:
     assert [panel.get_title() for panel in figure.axes] == ["left", "right"]
     assert left.get_lines()[1].get_color() == right.get_lines()[0].get_color()
     assert left.get_lines()[0].get_color() != left.get_lines()[1].get_color()
-    band = left.collections[0].get_paths()[0].vertices[:, 1]
+    band = np.asarray(left.collections[0].get_paths()[0].vertices)[:, 1]
     assert band.min() == 0.3 and band.max() == 0.6
     marked = left.get_lines()[-1].get_xdata()
-    assert list(marked) == [0.1, 0.1]
+    assert np.asarray(marked).tolist() == [0.1, 0.1]
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["a", "b"]

@@ -55,7 +55,7 @@ def write_data(folder: Path) -> None:
         images, labels = two_classes(40, 12, _networks.GIVE_WAY, _networks.PRIORITY)
         colours = np.repeat((255 * images[..., None]).astype(np.uint8), 3, axis=-1)
         signs |= {f"x_{split}": colours, f"y_{split}": labels}
-    np.savez(folder / _networks.SIGNS_FILE, **signs)
+    np.savez(folder / _networks.SIGNS_FILE, allow_pickle=False, **signs)
     (folder / _networks.LARGER_FOLDER).mkdir(parents=True)
     rng = np.random.default_rng(1)
     for name in _larger.FIVE:

@@ -74,13 +74,13 @@ class Silent:
 def write_images(path: Path, labels: tuple[int, ...], shape: tuple[int, ...]) -> None:
     """A bright row of each image tells its class."""
     rng = np.random.default_rng(0)
-    arrays = {}
+    arrays: dict[str, np.ndarray] = {}
     for split, count in (("train", 30), ("test", 10)):
         classes = np.arange(count) % len(labels)
         images = rng.integers(0, 60, (count, *shape)).astype(np.uint8)
         images[np.arange(count), classes] = 230
         arrays |= {f"x_{split}": images, f"y_{split}": np.array(labels)[classes]}
-    np.savez(path, **arrays)
+    np.savez(path, allow_pickle=False, **arrays)
 
 
 @pytest.fixture(scope="module")

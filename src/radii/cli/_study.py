@@ -40,8 +40,10 @@ EPILOG = """examples:
 
 The same command again continues a study that was cut off; `show` also reads a trade-off study that
 still runs. The folder of a paper has index.md, tables (CSV, Markdown, LaTeX) and figures.
+"""
 
-presets:  {mnist,fashion,cifar10}-small: below an hour each; -paper: the literature's grids, days
+TRADEOFF_EPILOG = f"""{EPILOG}
+presets:  {{mnist,fashion,cifar10}}-small: below an hour each; -paper: the literature's grids, days
 grids:    deterministic, pruned, bayesian, each with depth, width, activation (relu, tanh,
           sigmoid), convolutions or (VGG's) blocks, filters, kernel, seed; rate, epochs, images;
           strength, rounds (pruned); step, steps, samples (bayesian); or count=N of them
@@ -119,7 +121,7 @@ def _claims(args: argparse.Namespace) -> int:
 def _add_paper(commands: Any, name: str, title: str) -> None:
     paper = commands.add_parser(
         name,
-        help=f"the paper: {title}",
+        help=title,
         description=f"Make the tables and figures of the paper again: {title}.",
         epilog=EPILOG,
     )
@@ -170,7 +172,7 @@ def _add_tradeoff(commands: Any) -> None:
         "tradeoff",
         help="robustness against accuracy",
         description="Train the networks of a grid and measure accuracy, R and D of each.",
-        epilog=EPILOG,
+        epilog=TRADEOFF_EPILOG,
     )
     tradeoff.add_argument("--preset", metavar="NAME", help="such as mnist-small; see below")
     tradeoff.add_argument("--description", type=Path, metavar="FILE", help="a study in TOML")

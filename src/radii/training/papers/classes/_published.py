@@ -161,7 +161,7 @@ def _same_images(parts: dict[str, Distribution]) -> StudyTable:
     """Of the pair in the paper's Figure 4: are the same images hard, class by class?"""
     pair = [parts[name] for name in PAPERS_PAIR if name in parts]
     labels = pair[0].labels if len(pair) == 2 else ()
-    rows = tuple((label, *_rank_correlation(*pair, label)) for label in labels)
+    rows = tuple((label, *_rank_correlation(pair[0], pair[1], label)) for label in labels)
     columns = ("class", "images of both", "Spearman's coefficient")
     title = "Figure 4's pair: mnist_relu_4_1024 and mnist-net on the same images, as published"
     return StudyTable("published-pairs", title, columns, rows, ("", "", ".2f"))
