@@ -31,6 +31,11 @@ ROUNDED_ONCE = """Abs Add Cast Ceil Clip Constant ConstantOfShape Div EyeLike Fl
     GatherND Identity Max Min Mul Neg OneHot Reciprocal Relu Round Shape Sign Size Sqrt Sub Tile
     Trunc Where""".split()
 """Operators, and all of MOVES, of which IEEE 754 leaves one result only."""
+OTHER_CONSTANTS = """And CumSum Equal Erf Exp Gemm Greater GreaterOrEqual Less LessOrEqual Log
+    MatMul Mean Mod Not Or Pow ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
+    ReduceSumSquare Sigmoid Sum Tanh Trilu Xor""".split()
+"""Further operators by which constants may be computed. Of others, such as QuantizeLinear, Unique
+and LRN, onnx's implementation does not give what runtimes give."""
 MAKERS, MOST_ENTRIES = ("ConstantOfShape", "Expand", "Tile"), 2**24
 """Operators that make large values of small ones, and how large they may be."""
 REFUSED = ("Random", "Bernoulli", "Multinomial", "Range", "If", "Loop", "Scan")
@@ -38,7 +43,6 @@ SUMS = ("Add", "Mul", "Sub", "Sum")
 """Operators of which any input may be a value; of others it is the first one, and no other but
 what a Gemm adds."""
 DEFAULT_DOMAINS, OLDEST_OPSET = ("", "ai.onnx"), 8
-LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 Attributes = dict[str, Any]
 
@@ -137,6 +141,7 @@ class _Reader:
         attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
         need(len(attributes) == len(node.attribute), f"{kind} has one attribute twice")
         if not names or kind in ("Shape", "Size"):
+            _known(kind in MOVES + ROUNDED_ONCE + OTHER_CONSTANTS, f"{kind} of constants")
             results = self.run(node, {n: np.zeros(self.shape(self.values[n])) for n in names})
             _known([isinstance(each, np.ndarray | np.generic) for each in results], kind)
             is_float = any(np.asarray(result).dtype.kind == "f" for result in results)
@@ -188,6 +193,7 @@ class _Reader:
         found = [self.run(node, zeros | {name: held}) for name, held in numbers.items()]
         results = []
         for place, base in enumerate(self.run(node, zeros)):
+            _known(np.isfinite(base), f"{node.op_type} of constants that are NaN or infinite")
             index = [np.where(f[place] == base, 0, f[place]).astype(int) - 1 for f in found]
             maps = [gathered(at, z.size) for at, z in zip(index, zeros.values(), strict=True)]
             results.append(self.affine([self.values[n] for n in names], maps, base.shape, base))
@@ -287,6 +293,9 @@ class _Reader:
         is_same = a.get("auto_pad", b"").startswith(b"SAME")
         is_agreed = not is_same or max(a.get("dilations", [1])) == 1
         _known(is_agreed, "with dilations and auto_pad, on which runtimes do not agree,")
+        rows = zip(sizes, kernel, a.get("strides", [1] * len(sizes)), strict=True)
+        is_near = [not is_same or (-(-n // s) - 1) * s + k - n >= -1 for n, k, s in rows]
+        _known(is_near, "with auto_pad and strides far above its kernel, on which they do not,")
         given = {n: a[n] for n in ("auto_pad", "dilations", "pads", "strides") if n in a}
         node = helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=kernel, **given)
         image = 1.0 + np.arange(math.prod(sizes)).reshape(1, 1, *sizes)
@@ -386,9 +395,11 @@ class _Reader:
 
     def clip(self, x: int, given: Sequence[Any]) -> int:
         ends = [math.nan if end is None else float(np.asarray(end).item()) for end in given]
-        # Exporters write the largest float where they mean that a side is open.
-        low = -math.inf if given[0] is None or ends[0] <= -LARGEST_FLOAT32 else ends[0]
-        high = math.inf if given[1] is None or ends[1] >= LARGEST_FLOAT32 else ends[1]
+        # Exporters write the largest float of the type where they mean that a side is open.
+        types = (np.float32 if isinstance(end, float | None) else end.dtype for end in given)
+        largest = [float(np.finfo(each).max) for each in types]
+        low = -math.inf if given[0] is None or ends[0] <= -largest[0] else ends[0]
+        high = math.inf if given[1] is None or ends[1] >= largest[1] else ends[1]
         _known(low < math.inf and high > -math.inf, "Clip with such bounds")
         low, slope, num = min(low, high), float(low == -math.inf < high), self.num  # high wins
         bends = [(k, c) for k, c in ((low, 1.0), (high, -1.0)) if math.isfinite(k) and low < high]

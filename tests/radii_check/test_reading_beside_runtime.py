@@ -157,6 +157,68 @@ def test_paddings(auto_pad: str, dilation: int) -> None:
     assert any(is_read) == (dilation == 1 or not auto_pad.startswith("SAME"))
 
 
+def computed(operator: str, *inputs: Any, **attributes: Any) -> onnx.ModelProto:
+    """The input plus a constant that a node computes."""
+    names = [f"i{place}" for place in range(len(inputs))]
+    nodes = [
+        node(operator, names, ["c"], **attributes),
+        node("Cast", ["c"], ["f"], to=TensorProto.FLOAT),
+        node("Add", ["x", "f"], ["y"]),
+    ]
+    return model(nodes, dict(zip(names, inputs, strict=True)), opset=17)
+
+
+NOT_AS_THE_RUNTIME = {
+    "a quantised constant": computed(
+        "QuantizeLinear", np.float32(-3e9), np.float32(0.1), np.int8(-2)
+    ),
+    "unique entries": computed("Unique", whole(-1, 4, 2, 3), sorted=0),
+    "a normed constant": computed("LpNormalization", -abs(drawn(1, 4)), p=1),
+    "responses": computed("LRN", 9 * drawn(1, 4, 1, 4), size=3),
+    "a pool of constants": computed(
+        "MaxPool", -abs(drawn(1, 1, 4)), kernel_shape=[2], ceil_mode=1, pads=[0, 1], strides=[2]
+    ),
+    "AveragePool, strides far above its kernel": model(
+        [
+            node(
+                *("AveragePool", ["x"], ["y"]),
+                kernel_shape=[1, 1, 1],
+                strides=[2, 3, 3],
+                auto_pad="SAME_UPPER",
+                count_include_pad=1,
+            )
+        ],
+        {},
+        (1, 2, 4, 6, 5),
+    ),
+    "a constant NaN": model(
+        [node("Concat", ["x", "c"], ["y"], axis=1)], {"c": np.full((1, 1), np.nan, np.float32)}
+    ),
+}
+"""What onnx's own implementation makes of these is not what the runtime makes of them, or NaN."""
+
+
+@pytest.mark.parametrize("what", NOT_AS_THE_RUNTIME)
+def test_what_runtimes_read_in_another_way_is_refused(what: str) -> None:
+    assert not reads_as_the_runtime(NOT_AS_THE_RUNTIME[what])
+
+
+def test_clips_in_float64_at_the_largest_float32() -> None:
+    """There are numbers beyond it, which such a Clip does not keep."""
+    largest = float(np.finfo(np.float32).max)
+    stored = {"k": np.float64(1e39), "a": np.float64(-largest), "b": np.float64(largest)}
+    nodes = [
+        node("Mul", ["x", "k"], ["t"]),
+        node("Clip", ["t", "a", "b"], ["c"]),
+        node("Div", ["c", "k"], ["y"]),
+    ]
+    file = model(nodes, stored, kind=TensorProto.DOUBLE).SerializeToString()
+    network, x = read_network(file, Numbers())[1], np.array([[-1.5, 0.1, 1.5, 0.0]])
+    expected = by_runtime(file, x)
+    assert expected is not None
+    np.testing.assert_allclose(evaluated(network, x.T).ravel(), expected.ravel(), atol=1e-6)
+
+
 PLAIN = {
     "Gemm, beta 0": model(
         [node("Gemm", ["x", "w", "b"], ["y"], beta=0.0)], {"w": drawn(4, 3), "b": drawn(3)}

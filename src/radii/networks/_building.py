@@ -284,6 +284,12 @@ def _bias(product: Node, addition: Node) -> Tensor | None:
 # Evaluating, once and at load time, the nodes that do not depend on the network's input.
 
 
+CONSTANT_ROUNDING = 1e-5
+"""By how much runtimes may differ in a constant that a node computes, relative to it or to 1."""
+
+READABLE_IR = 10
+"""A version of the file format that every ONNX Runtime in use reads."""
+
 _RANDOM = {
     "Bernoulli",
     "Multinomial",
@@ -345,7 +351,43 @@ def constant_outputs(
             f"{network}: node '{node_title(node)}' ({node.op_type}) cannot be evaluated: "
             f"{str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__}"
         ) from None
-    return [np.asarray(value) for value in computed]
+    found = [np.asarray(value) for value in computed]
+    if node.op_type not in _DETERMINED or node.op_type == "Slice":
+        _compare_with_runtime(node, feeds, found, opset, network)
+    return found
+
+
+def _compare_with_runtime(
+    node: onnx.NodeProto, feeds: dict[str, Array], found: list[Array], opset: int, network: str
+) -> None:
+    """Refuse a node that ONNX's reference implementation evaluates in another way."""
+    import onnxruntime
+
+    names = [name for name in node.output if name]
+    kinds = [helper.np_dtype_to_tensor_dtype(value.dtype) for value in (*feeds.values(), *found)]
+    values = [
+        helper.make_tensor_value_info(name, kind, None)
+        for name, kind in zip([*feeds, *names], kinds, strict=True)
+    ]
+    graph = helper.make_graph([node], "constant", values[: len(feeds)], values[len(feeds) :])
+    opsets = [helper.make_opsetid("", opset)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=READABLE_IR)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(model.SerializeToString(), options)
+        expected = session.run(names, feeds)
+    except Exception:  # it does not run there, so that no witness of the network will
+        return
+    for own, other in zip(found, expected, strict=True):
+        is_same = own.shape == other.shape and (
+            np.allclose(own, other, rtol=CONSTANT_ROUNDING, atol=CONSTANT_ROUNDING, equal_nan=True)
+            if own.dtype.kind == "f"
+            else np.array_equal(own, other)
+        )
+        if not is_same:
+            what = f"{node.op_type} of constants, on which runtimes do not agree,"
+            raise UnsupportedOperator(what, node_title(node), network)
 
 
 def rounds_freely(node: onnx.NodeProto, outputs: Sequence[Array]) -> bool:

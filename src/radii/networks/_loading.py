@@ -183,6 +183,8 @@ def compare_with_replay(network: Network, count: int = 2) -> None:
             f"{network.name}: gives {outputs.shape[1]} outputs, but {replayed.shape[1]} on "
             f"{network.replayed_on}; please report this network"
         )
+    if not outputs.size:
+        raise NetworkError(f"{network.name}: gives no outputs")
     error = float(np.abs(outputs - replayed).max())
     if not error <= REPLAY_TOLERANCE * max(1.0, float(np.abs(replayed).max())):
         raise NetworkError(

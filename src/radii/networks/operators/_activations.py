@@ -310,9 +310,15 @@ def _clip(call: OnnxNode) -> int:
     high = call.constant(2).item() if call.has(2) else call.float_attribute("max", math.inf)
     if math.isnan(low) or math.isnan(high):
         raise call.unsupported("with a bound that is NaN")
-    # Exporters write the largest float where they mean that a side is open.
-    low = -math.inf if low <= -LARGEST_FLOAT32 else float(low)
-    high = math.inf if high >= LARGEST_FLOAT32 else float(high)
+    if low == math.inf or high == -math.inf:  # runtimes differ in what they take as the other one
+        raise call.unsupported("that gives nothing finite")
+    # Exporters write the largest float of the type where they mean that a side is open.
+    lowest, highest = (
+        float(np.finfo(call.constant(place).dtype).max) if call.has(place) else LARGEST_FLOAT32
+        for place in (1, 2)
+    )
+    low = -math.inf if low <= -lowest else float(low)
+    high = math.inf if high >= highest else float(high)
     return call.emit(Clip(low, high), call.node(0))
 
 

@@ -289,6 +289,10 @@ def _split(call: OnnxNode) -> list[int]:
     ]
 
 
+NO_END = (2**31 - 1, 2**63 - 1)
+"""Ends of slices by which some runtimes mean: as far as it goes."""
+
+
 @translates("Slice")
 def _slice_axes(call: OnnxNode) -> int:
     """Bounds are attributes before opset 10, inputs since."""
@@ -304,6 +308,8 @@ def _slice_axes(call: OnnxNode) -> int:
     axes = list(range(len(starts))) if axes is None else axes
     result = call.node(0)
     for axis, start, stop, step in zip(axes, starts, stops, steps, strict=True):
+        if step < 0 and stop in NO_END:  # back to the first entry, or nothing
+            raise call.unsupported("with a negative step, on whose end runtimes do not agree")
         if step < 0:  # ONNX begins at the first entry where Python would take none
             start = max(start, -shape[axis])
         chosen = range(shape[axis])[slice(start, stop, step)]

@@ -324,6 +324,8 @@ def _convolve_transposed(call: OnnxNode) -> int:
     if wanted is not None:
         rows = zip(sizes, window.strides, window.reach, extra, wanted[-len(sizes) :], strict=True)
         missing = [(n - 1) * s + reach + e - goal for n, s, reach, e, goal in rows]
+        if call.ints_attribute("output_shape") is None and min(missing) < 0:
+            raise call.unsupported("with auto_pad SAME and a stride above its kernel")
         # Where more is wanted than the full result has, the rest is added behind it.
         extra = [e + max(0, -m) for e, m in zip(extra, missing, strict=True)]
         pads = _halved_padding(call, [max(0, m) for m in missing])
