@@ -17,9 +17,14 @@ Array = npt.NDArray[Any]
 
 MAGIC, VERSION, MOST_HEADER_BYTES, MOST_WIDENING = b"RADIICRT", 1, 16 << 20, 2.0**16
 CLAIM = {"network", "norm", "eps", "requirement", "arithmetic"}
-CLASSES = {"one-to-any": 1, "one-to-one": 2, "become": 1, "violations": 0, "probabilities": 0}
-"""What may be claimed, and how many classes are named then."""
-REQUIREMENT = {"kind", "label", "target", "rows", "bounds"}
+CLAIMED = {
+    "one-to-any": {"label"},
+    "one-to-one": {"label", "target"},
+    "become": {"target"},
+    "violations": {"rows"},
+    "probabilities": {"bounds"},
+}
+"""What may be claimed, and what is stated with each."""
 TWO_AXES = ["lower", "upper", "violation_matrix", "cell_low", "cell_high", "cell_slopes", "shares"]
 TYPES = {
     "<f8": "low high input scale violation_matrix violation_offset eps gamma cut sign_beta "
@@ -141,10 +146,11 @@ def _check_claim(claim: dict[str, Any], arrays: Arrays) -> None:
     is_float = name == "float" and 1 <= float(factor if colon else 1) <= MOST_WIDENING
     need(is_float or claim["arithmetic"] == "real", "its arithmetic is none that is known")
     stated = claim["requirement"]
-    need(stated["kind"] in CLASSES, "it claims nothing")
-    need(stated.keys() <= REQUIREMENT, "its claim says more than this checker knows")
+    need(stated["kind"] in CLAIMED, "it claims nothing")
+    own = CLAIMED[stated["kind"]]
+    need(stated.keys() <= {"kind", *own}, "its claim says more than this checker knows")
     classes = [_count(stated[name]) for name in ("label", "target") if name in stated]
-    is_whole = len(set(classes)) == len(classes) == CLASSES[stated["kind"]]
+    is_whole = len(set(classes)) == len(classes) == len(own & {"label", "target"})
     need(is_whole, "its label or target is missing, or both are one")
     if stated["kind"] == "violations":
         counts = [_count(rows) for rows in stated["rows"]]

@@ -66,6 +66,18 @@ NO_CERTIFICATE = {
     "eps as text": (claiming(eps="0.1"), "eps"),
     "an unknown arithmetic": (claiming(arithmetic="float:0.5"), "arithmetic"),
     "an unknown requirement": (claiming(requirement={"kind": "all"}), "claims nothing"),
+    "a target in place of a label": (
+        claiming(requirement={"kind": "one-to-any", "target": 0}),
+        "says more than this checker knows",
+    ),
+    "a label in place of a target": (
+        claiming(requirement={"kind": "become", "label": 0}),
+        "says more than this checker knows",
+    ),
+    "bounds that are not checked": (
+        claiming(requirement={**CLAIM["requirement"], "bounds": [{"class": 0, "above": 0.99}]}),
+        "says more than this checker knows",
+    ),
     "a class too many": (claiming(requirement={"kind": "one-to-any", "label": 3}), "3 outputs"),
     "a class against itself": (
         claiming(requirement={"kind": "one-to-one", "label": 1, "target": 1}),
