@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import TypeVar
 
 import numpy as np
@@ -314,7 +315,9 @@ def _clip(call: OnnxNode) -> int:
         raise call.unsupported("that gives nothing finite")
     # Exporters write the largest float of the type where they mean that a side is open.
     lowest, highest = (
-        float(np.finfo(call.constant(place).dtype).max) if call.has(place) else LARGEST_FLOAT32
+        sys.float_info.max
+        if call.has(place) and call.constant(place).dtype == np.float64
+        else LARGEST_FLOAT32
         for place in (1, 2)
     )
     low = -math.inf if low <= -lowest else float(low)
