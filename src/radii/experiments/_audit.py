@@ -28,6 +28,8 @@ from radii.witnesses import check_witness
 if TYPE_CHECKING:
     import pandas as pd
 
+    from radii.attacks import Attack
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -129,7 +131,7 @@ def prepare_audit(
     layout: str | None = None,
     norm: Norm | str = "linf",
     split: str | None = None,
-    attack: str = "minimum-norm",
+    attack: str | Attack = "minimum-norm",
     seed: int = 0,
 ) -> Audit:
     """Find the network and the image of every claim, and check that they are those published.

@@ -70,7 +70,7 @@ class Sweep:
 SWEEPS = {
     FIVE_FOLDER: (
         Sweep(4, EPS_OF_FIVE[1::2], 5.0),
-        Sweep(30, EPS_OF_FIVE, 60.0),
+        Sweep(30, EPS_OF_FIVE, 30.0),
         Sweep(50, EPS_OF_FIVE, 1200.0),
     ),
     TWELVE_FOLDER: (

@@ -14,6 +14,7 @@ from radii.training.papers._steps import Paragraph, Part, StudyFigure, StudyScal
 from radii.training.papers._tables import Cell, StudyTable, share_text
 from radii.training.papers.distributions import _replay
 from radii.training.papers.distributions._audit import AuditedRow, run_audit, table_file
+from radii.training.papers.distributions._claims import proof_claim
 from radii.training.papers.distributions._public import SPLIT_NAMES, PublicResults
 
 AUDIT_CSV, REFUTED_CSV, REPLAY_SCRIPT = "audit.csv", "refuted.csv", "replay.py"
@@ -67,6 +68,7 @@ def audit_step(results: PublicResults, settings: StudySettings) -> list[Part]:
         ),
         Paragraph(_files_text()),
         Paragraph(_short(rows), is_finding=True),
+        proof_claim(sum(row.is_refuted for row in rows), len(rows)),
     ]
 
 
@@ -77,16 +79,23 @@ def _summary(rows: Sequence[AuditedRow], claims: int, settings: StudySettings) -
     slow = [row for row in refuted if row.published_seconds > TIMES[2][0]]
     known = [row.seconds for row in rows if not math.isnan(row.seconds)]
     each = sum(known) / len(known) if known else math.nan
-    drawn = "drawn at random " if settings.scale is StudyScale.SMALL else ""
+    drawn = ", drawn at random" if settings.scale is StudyScale.SMALL else ""
     text = (
-        f"{len(rows)} rows {drawn}of the {claims} that claim a proof about a network at hand were "
-        f"attacked. **{share_text(len(refuted), len(rows))} are refuted**: a counterexample "
+        f"{len(rows)} of the {claims} rows that claim a proof about a network at hand were "
+        f"attacked{drawn}. **{share_text(len(refuted), len(rows))} are refuted**: a counterexample "
         "within the claimed radius, which plain onnxruntime classifies as another class. "
         f"{ties} more reach a tie, which VNN-LIB counts as broken and we do not count here; "
         f"{wrong} witnesses do not replay. {len(slow)} of the refuted rows had taken more than "
         f"{TIMES[2][0]:,.0f} s, as searches do in which a query ran into the limit of an hour. A "
         "row that stands is not thereby proven."
     )
+    if settings.scale is not StudyScale.FULL:
+        text += (
+            " The attack was the quick version of `minimum-norm`: four starts for each class, 40 "
+            "steps."
+        )
+    if settings.scale is not StudyScale.SMALL and known:
+        text += f" It took {sum(known) / 60:.0f} min of one core for all rows."
     if settings.scale is StudyScale.SMALL and known:
         text += (
             f" An attack took {each:.1f} s of one core; all {claims} rows take about "

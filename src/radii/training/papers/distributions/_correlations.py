@@ -8,6 +8,7 @@ from radii.distributions import Correlations, spearman_matrix
 from radii.plots import draw_correlations, draw_scatter
 from radii.training.papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii.training.papers._tables import Beside, Cell, StudyTable, reasons_of, share_text
+from radii.training.papers.distributions._claims import correlation_claims
 from radii.training.papers.distributions._numbers import SPEARMAN, SPEARMAN_PAIR
 from radii.training.papers.distributions._public import (
     NETWORKS_OF_SECTION_4,
@@ -57,7 +58,7 @@ def correlation_maps(results: PublicResults, _: StudySettings) -> list[Part]:
             parts.append(
                 StudyFigure(f"figure-6{letter}", title, lambda j=joined: draw_correlations(j))  # type: ignore[misc]
             )
-    return parts
+    return [*parts, *correlation_claims(train, test)]
 
 
 def _coefficients_row(split: Split, found: Correlations | None) -> tuple[Cell, ...]:

@@ -1,32 +1,36 @@
-"""Boxes and curves: Figures 2 to 5 of Section 4, 8 and 9 of Section 5, 10 to 12 of 6 and C."""
+"""Boxes and curves: Figures 2 to 5 of Section 4, 8 and 9 of Section 5, 10 and 11 of 6."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from radii.distributions import Distribution, holm, sample_stability
+from radii.distributions import Distribution, holm
 from radii.distributions import compare as compare_distributions
-from radii.plots import draw_boxes, draw_ecdf_panels, draw_samples
+from radii.plots import draw_boxes, draw_ecdf_panels
 from radii.training.papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii.training.papers._tables import Beside, Cell, StudyTable, reasons_of
+from radii.training.papers.distributions._claims import (
+    convolutional_claim,
+    dense_claim,
+    gaining_networks,
+    order_claim,
+    split_claim,
+)
 from radii.training.papers.distributions._numbers import (
     ROBUST_ACCURACIES,
-    SAMPLE_SIZES,
     SIGNIFICANCE,
 )
 from radii.training.papers.distributions._public import (
     ALL_NETWORKS,
     NETWORKS_OF_SECTION_4,
-    PAPER_IMAGES,
     PublicResults,
     PublishedNetwork,
     Split,
     networks_of,
 )
 from radii.training.papers.distributions._quality import two_sample_p_value
-from radii.training.papers.distributions._statistics import sample_parts
 
 MARKED_EPS = (0.012, 0.04)
 """Two radii of the literature, which the paper's figures mark."""
@@ -42,6 +46,7 @@ def training_boxes(results: PublicResults, _: StudySettings) -> list[Part]:
     if joined is None:
         return [Paragraph(NO_ROWS)]
     rows: list[tuple[Cell, ...]] = []
+    shares = []
     for (name,), paper in ROBUST_ACCURACIES.items():
         if name not in joined.networks:
             continue
@@ -51,6 +56,8 @@ def training_boxes(results: PublicResults, _: StudySettings) -> list[Part]:
             for eps, printed in zip(MARKED_EPS, paper, strict=True)
         }
         rows.append((name, *cells.values(), reasons_of(name, cells, {})))
+        low, high = (100 * float((part.lower >= eps).mean()) for eps in MARKED_EPS)
+        shares.append((low, high))
     names = (f"proven at {eps:g}" for eps in MARKED_EPS)
     columns = ("of training images, %", *names, "reason of a difference")
     title = "Figure 2: radii of twelve networks on training images, by their minimum"
@@ -59,6 +66,7 @@ def training_boxes(results: PublicResults, _: StudySettings) -> list[Part]:
         StudyTable(
             "section-4-3", "Section 4.3: robust accuracy, of correct images", columns, tuple(rows)
         ),
+        order_claim(shares),
     ]
 
 
@@ -174,51 +182,19 @@ def _training_boxes(
 def dense_boxes(results: PublicResults, _: StudySettings) -> list[Part]:
     """Figure 9."""
     networks = networks_of("MNIST", "GTSRB", convolutional=False)
-    return _training_boxes(results, 9, networks, "fully connected MNIST and GTSRB networks")
+    return [
+        *_training_boxes(results, 9, networks, "fully connected MNIST and GTSRB networks"),
+        dense_claim(*gaining_networks(results, networks)),
+    ]
 
 
 def convolutional_boxes(results: PublicResults, _: StudySettings) -> list[Part]:
     """Figure 11."""
     networks = networks_of("MNIST", convolutional=True)
-    return _training_boxes(results, 11, networks, "convolutional MNIST networks")
-
-
-def sample_curves(results: PublicResults, _: StudySettings) -> list[Part]:
-    """Figure 12."""
-    samples = {}
-    for (name,) in SAMPLE_SIZES:
-        network = next(n for n in NETWORKS_OF_SECTION_4 if n.architecture == name)
-        first, others = sample_parts(results, network)
-        if first is not None and others is not None:
-            samples[name] = (first, others)
-    if not samples:
-        return [Paragraph(NO_ROWS)]
-    names = (f"images 0 to {PAPER_IMAGES - 1}", "other images")
-    title = "Figure 12: the paper's 100 training images, and all others of the file"
     return [
-        StudyFigure("figure-12", title, lambda: draw_samples(samples, names)),
-        _stability_table({name: first for name, (first, _) in samples.items()}),
+        *_training_boxes(results, 11, networks, "convolutional MNIST networks"),
+        convolutional_claim(*gaining_networks(results, networks)),
     ]
-
-
-def _stability_table(samples: Mapping[str, Distribution]) -> StudyTable:
-    """How far numbers of 100 and of 400 images vary, drawn again from the sample itself."""
-    rows = []
-    for name, part in samples.items():
-        for found in sample_stability(part, [100, 400], resamples=PERMUTATIONS):
-            rows.append(
-                (name, found.inputs, found.mean, found.median, found.robust_accuracy, found.band)
-            )
-    columns = (
-        *("network", "images", "mean, ±", "median, ±", "robust accuracy at one eps, ±"),
-        "at every eps at once, ±",
-    )
-    title = "How much 100 images say: half-widths of 95 % intervals, by drawing images again"
-    forms = ("", "", ".4f", ".4f", ".2f", ".2f")
-    return StudyTable("stability", title, columns, tuple(rows), forms)
-
-
-# --- training against testing images
 
 
 def split_tests(results: PublicResults, _: StudySettings) -> list[Part]:
@@ -249,6 +225,7 @@ def split_tests(results: PublicResults, _: StudySettings) -> list[Part]:
     )
     forms = ("", "", "", "+.4f", ".3f", ".3f", ".3f")
     counts = [sum(p < SIGNIFICANCE for p in values) for values in _p_values(rows)]
+    larger = sum(row[3] > 0 for row in rows)  # type: ignore[operator]
     left_out = ", ".join(results.relabelled) or "none"
     return [
         Paragraph(
@@ -258,10 +235,11 @@ def split_tests(results: PublicResults, _: StudySettings) -> list[Part]:
             f"Holm's correction for as many tests for {counts[2]}. That no difference is found is "
             "not that there is none: with 100 images a side these tests see only large ones, and "
             "means are larger on training images for "
-            f"{sum(row[3] > 0 for row in rows)} of {len(rows)} networks. "  # type: ignore[operator]
+            f"{larger} of {len(rows)} networks. "
             f"Left out, since their testing rows are of training images: {left_out}."
         ),
         StudyTable("splits", "Training against testing images", columns, rows, forms),
+        split_claim(len(rows), counts[2], larger),
     ]
 
 

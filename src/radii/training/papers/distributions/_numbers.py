@@ -315,3 +315,57 @@ ROBUST_ACCURACIES = paper_rows("relu_4_1024 93 66\nnet 100 49")
 
 NOT_LOG_NORMAL = ("net_256x4",)
 """Section 4.4: the only one of the twelve whose log-normality the paper's test rejects."""
+
+SEARCHES = paper_rows(
+    """
+1   8 7 74 12.68 10162 9781 0.10
+2  11 4 19 11.78 12750 6717 0.17
+4  17 7 31 18.33 19582 5574 1.07
+8   - 15 54 28.51 27234 4433 1.46
+16  - 4 54 22.46 15657 5878 0.19
+"""
+)
+"""Table 1, for each k of k-binary search: theoretical maximum, fewest, most and mean queries of an
+instance; mean seconds of the CPU and on the wall; mean time-outs."""
+
+SEARCH_QUERIES = paper_rows(
+    """
+1  14547  119 5643   206 0.014
+2  13516  191  131  1961 0.145
+4  21025 1228  140  6499 0.309
+8  32646 1677   86 15949 0.438
+16 25761  217  205 12398 0.481
+"""
+)
+"""Table 4, for each k: queries, time-outs, memory-outs, cancelled queries and their share."""
+
+TRAINING_EPS = "8/255"
+"""Section 5.1: of FGSM and PGD on CIFAR-10 and GTSRB."""
+
+TRAINING_SETTINGS = paper_rows(
+    """
+cifar_7_1024        Standard 0.000090  8 0.280000 30
+cifar_7_1024        FGSM     0.000910  8 0.300000 15
+cifar_7_1024        PGD      0.000200  2 0.980000 50
+conv_big            Standard 0.001600  9 0.570000 30
+conv_big            FGSM     0.000390  5 0.720000 15
+conv_big            PGD      0.000580  9 0.017000 50
+resnet_4b           Standard 0.002000  8 0.210000 30
+resnet_4b           FGSM     0.010520  3 0.510000 15
+resnet_4b           PGD      0.001490  8 0.041000 50
+gtsrb_6_256         Standard 0.001630  4 0.630000 50
+gtsrb_6_256         FGSM     0.001430  3 0.877000 20
+gtsrb_6_256         PGD      0.001510  8 0.270000 50
+gtsrb_7_1024        Standard 0.000960 10 0.980000 50
+gtsrb_7_1024        FGSM     0.000660 10 0.467000 20
+gtsrb_7_1024        PGD      0.000690 10 0.540000 50
+gtsrb_cnn_deep_game Standard 0.001200  9 0.030000 50
+gtsrb_cnn_deep_game FGSM     0.000747  9 0.864000 20
+gtsrb_cnn_deep_game PGD      0.000680 10 0.082800 50
+gtsrb_cnn_vnncomp23 Standard 0.000921  9 0.047629 50
+gtsrb_cnn_vnncomp23 FGSM     0.000777  7 0.666632 20
+gtsrb_cnn_vnncomp23 PGD      0.001032  9 0.101743 50
+""",
+    names=2,
+)
+"""Tables 21 and 22: learning rate, epochs between its steps, the factor of a step, and epochs."""

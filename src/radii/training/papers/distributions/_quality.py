@@ -9,7 +9,14 @@ import numpy as np
 from radii.distributions import Distribution
 from radii.plots import draw_gaps
 from radii.results import Float64
-from radii.training.papers._steps import Paragraph, Part, StudyFigure, StudySettings
+from radii.training.papers._steps import (
+    ClaimVerdict,
+    Paragraph,
+    Part,
+    StudyClaim,
+    StudyFigure,
+    StudySettings,
+)
 from radii.training.papers._tables import (
     EVERY_ROW,
     Beside,
@@ -191,7 +198,24 @@ def critical_terminations(results: PublicResults, _: StudySettings) -> list[Part
             f"step of the grid, so that a query between had no answer; the paper says {critical}.",
             is_finding=True,
         ),
+        _critical_claim(count, total),
     ]
+
+
+def _critical_claim(count: int, total: int) -> StudyClaim:
+    """REFUTED where the files have more than twice as many as the paper counts."""
+    critical, _ = CRITICAL_TERMINATIONS
+    verdict = ClaimVerdict.OPEN
+    if total:
+        is_near = count <= 2 * int(critical)
+        verdict = ClaimVerdict.CONFIRMED if is_near else ClaimVerdict.REFUTED
+    return StudyClaim(
+        "Of the twelve conventionally trained networks 2.6 % of the searches have a query without "
+        "an answer between both sides",
+        "Section 3.2",
+        verdict,
+        f"in the files {share_text(count, total, 'brackets')} are wider than a step of the grid",
+    )
 
 
 def sides_table(results: PublicResults, _: StudySettings) -> list[Part]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from radii.distributions import Distribution, sample_stability
 from radii.plots import draw_samples
 from radii.training.papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii.training.papers._tables import EVERY_ROW, Beside, Cell, StudyTable, reasons_of
+from radii.training.papers.distributions._claims import size_claim
 from radii.training.papers.distributions._numbers import SAMPLE_SIZES
 from radii.training.papers.distributions._public import (
     NETWORKS_OF_SECTION_4,
@@ -22,7 +23,7 @@ RESAMPLES = 999
 
 def sizes_table(results: PublicResults, _: StudySettings) -> list[Part]:
     """Table 6: images 0 to 99 against all others of the training split."""
-    rows, answered = [], []
+    rows, answered, p_values, listed_in_all = [], [], [], 0
     for (name,), paper in SAMPLE_SIZES.items():
         network = next(n for n in NETWORKS_OF_SECTION_4 if n.architecture == name)
         first, others = sample_parts(results, network)
@@ -32,10 +33,13 @@ def sizes_table(results: PublicResults, _: StudySettings) -> list[Part]:
             spread = None if part is None or len(part) < 2 else float(part.lower.std(ddof=1))
             cells[f"mean, {title}"] = Beside(mean, paper[2 * place])
             cells[f"deviation, {title}"] = Beside(spread, paper[2 * place + 1])
-        cells["p"] = Beside(_sample_p_value(first, others), paper[4])
+        p_value = _sample_p_value(first, others)
+        p_values += [] if p_value is None else [p_value]
+        cells["p"] = Beside(p_value, paper[4])
         listed = results.part(network, "train", images=None, is_dropped=False)
         counts = [None if part is None else len(part) for part in (first, others)]
         beyond = None if listed is None else int((listed.column("input") >= PAPER_IMAGES).sum())
+        listed_in_all += beyond or 0
         reason = reasons_of(name, cells, REASONS_6)
         answered += [len(others)] if others is not None else []
         rows.append((name, *cells.values(), counts[0], counts[1], beyond, reason))
@@ -45,6 +49,13 @@ def sizes_table(results: PublicResults, _: StudySettings) -> list[Part]:
     )
     return [
         StudyTable("table-6", "Table 6: 100 images against 400 others", columns, tuple(rows)),
+        *_size_texts(answered),
+        size_claim(p_values, sum(answered), listed_in_all),
+    ]
+
+
+def _size_texts(answered: Sequence[int]) -> list[Paragraph]:
+    return [
         Paragraph(
             f"What Table 6 calls 400 images are between {min(answered, default=0)} and "
             f"{max(answered, default=0)} images with an answer.",

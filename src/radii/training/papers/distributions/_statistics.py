@@ -14,7 +14,6 @@ import numpy as np
 from radii.distributions import Distribution, summary
 from radii.training.papers._steps import Paragraph, Part, StudySettings
 from radii.training.papers._tables import (
-    EVERY_ROW,
     Beside,
     Cell,
     StudyTable,
@@ -24,7 +23,6 @@ from radii.training.papers._tables import (
 from radii.training.papers.distributions._numbers import (
     CONVENTIONAL,
     INSTANCES,
-    SAMPLE_SIZES,
     STATISTICS,
 )
 from radii.training.papers.distributions._public import (
@@ -39,7 +37,6 @@ from radii.training.papers.distributions._public import (
     networks_of,
     unanswered_images,
 )
-from radii.training.papers.distributions._quality import two_sample_p_value
 
 WHOLE_SETS = "the paper's accuracy is over whole data sets, which the files do not hold"
 
@@ -295,73 +292,3 @@ def _kept_row(
         interval_text(*found.mean),
         interval_text(*found.median),
     )
-
-
-def sizes_table(results: PublicResults, _: StudySettings) -> list[Part]:
-    """Table 6: images 0 to 99 against all others of the training split."""
-    rows, answered = [], []
-    for (name,), paper in SAMPLE_SIZES.items():
-        network = next(n for n in NETWORKS_OF_SECTION_4 if n.architecture == name)
-        first, others = sample_parts(results, network)
-        cells: dict[str, Cell] = {}
-        for place, (title, part) in enumerate((("100", first), ("400", others))):
-            mean = None if part is None else float(part.lower.mean())
-            spread = None if part is None or len(part) < 2 else float(part.lower.std(ddof=1))
-            cells[f"mean, {title}"] = Beside(mean, paper[2 * place])
-            cells[f"deviation, {title}"] = Beside(spread, paper[2 * place + 1])
-        cells["p"] = Beside(_sample_p_value(first, others), paper[4])
-        listed = results.part(network, "train", images=None, is_dropped=False)
-        counts = [None if part is None else len(part) for part in (first, others)]
-        beyond = None if listed is None else int((listed.column("input") >= PAPER_IMAGES).sum())
-        reason = reasons_of(name, cells, REASONS_6)
-        answered += [len(others)] if others is not None else []
-        rows.append((name, *cells.values(), counts[0], counts[1], beyond, reason))
-    columns = (
-        *("network", *cells, "answered, 100", "answered, 400", "rows of the 400"),
-        "reason of a difference",
-    )
-    return [
-        StudyTable("table-6", "Table 6: 100 images against 400 others", columns, tuple(rows)),
-        Paragraph(
-            f"What Table 6 calls 400 images are between {min(answered, default=0)} and "
-            f"{max(answered, default=0)} images with an answer.",
-            is_finding=True,
-        ),
-        Paragraph(
-            "The second sample is called 400 images. The file lists the rows of the last column "
-            "but one, and of those only the column before it has an answer: the others are "
-            "dropped without being counted, and an image whose search did not end is no random "
-            "one."
-        ),
-    ]
-
-
-CONTRADICTED = (
-    "many training rows of this network contradict themselves, and seem to be others than those "
-    "that the paper used"
-)
-
-REASONS_6 = {
-    (EVERY_ROW, "mean, 100"): "as in Table 5",
-    ("net_256x4", "deviation, 100"): CONTRADICTED,
-    ("net_256x4", "p"): CONTRADICTED,
-}
-
-
-def sample_parts(
-    results: PublicResults, network: PublishedNetwork
-) -> tuple[Distribution | None, Distribution | None]:
-    """Answered training rows: those of the paper's 100 images, and those of all others."""
-    everything = results.part(network, "train", images=None)
-    if everything is None:
-        return None, None
-    is_first = everything.column("input") < PAPER_IMAGES
-    return tuple(  # type: ignore[return-value]
-        everything.select(keep) if keep.any() else None for keep in (is_first, ~is_first)
-    )
-
-
-def _sample_p_value(first: Distribution | None, others: Distribution | None) -> float | None:
-    if first is None or others is None:
-        return None
-    return two_sample_p_value(first.lower, others.lower)

@@ -1,0 +1,63 @@
+"""Experiments of the study on networks at hand: brackets of radii's own, kept with their step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from radii.distributions import Distribution
+from radii.training.papers._steps import StudySettings
+from radii.training.papers.distributions._audit import DOMAIN, FIRST_IMAGES
+from radii.training.papers.distributions._public import PublicResults, PublishedNetwork
+
+MNIST_GRID = "0.001:0.4:0.002"
+PIXEL_GRID = "1/255:0.4:1/255"
+"""Of the paper: for MNIST, and for the other data sets."""
+
+
+def of_scale(settings: StudySettings) -> StudySettings:
+    """With a folder for this scale alone: stores of different experiments are not mixed."""
+    return replace(settings, folder=settings.folder / settings.scale.value)
+
+
+def measured(
+    folder: Path, settings: StudySettings, *, jobs: int | None = None, **options: Any
+) -> Distribution:
+    """The brackets of an experiment; what `folder` holds already is not measured again."""
+    from radii.experiments import Experiment, prepare
+    from radii.store import Store
+
+    plan = prepare(Experiment.from_options({"domain": DOMAIN, "seed": 0, **options}))
+    with Store.create_or_open(folder) as store:
+        workers = settings.jobs if jobs is None else jobs
+        plan.run(store, jobs=workers, observer=settings.progress.inside())
+        return Distribution.from_store(store)
+
+
+def file_of(results: PublicResults, network: PublishedNetwork) -> Path:
+    return results.networks_folder / f"{network.file}.onnx"
+
+
+def at_hand(
+    results: PublicResults, networks: Sequence[PublishedNetwork]
+) -> dict[str, PublishedNetwork]:
+    """Those whose ONNX file is there, by its name without the suffix; each file once."""
+    found: dict[str, PublishedNetwork] = {}
+    for network in networks:
+        if file_of(results, network).exists():
+            found.setdefault(network.file, network)
+    return found
+
+
+def mnist_images(results: PublicResults, count: int) -> str:
+    """The first training images: from the folder of the data where that has enough of them."""
+    import numpy as np
+
+    path = results.folder / FIRST_IMAGES
+    if path.exists():
+        with np.load(path) as saved:
+            if len(saved["labels"]) >= count:
+                return f"{path}[0:{count}]"
+    return f"mnist:train[0:{count}]"
