@@ -131,6 +131,7 @@ def made(excerpt: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("study")
     with pytest.MonkeyPatch.context() as patch:
         work_in_this_process(patch)
+        patch.setenv("RADII_DATA", str(out / "nothing"))  # the same everywhere
         patch.setitem(_families.SIMULATIONS, StudyScale.SMALL, (19, 19))
         command = ["study", "distributions", "--data", str(excerpt), "--out", str(out)]
         assert main([*command, "--page", str(out / "page.md")]) == 0
