@@ -76,7 +76,7 @@ REFUSED = {
     "--eps=-0.1": "--eps -0.1 must be a finite number >= 0",
     "--only network=c": "--only network=c: the results have a, b",
     "--only size=3": "--only size=3: write one of network, class",
-    "--by colour": "groups are by network, class, target, split, training, not by 'colour'",
+    "--by colour": "groups are by network, class, target, split, training, group, not by 'colour'",
     "--kind box --sort size": "boxes are sorted by minimum, median or none, not 'size'",
     "--kind fit --family cauchy": "family 'cauchy' is not one of",
     "--kind gains": "name it with --eps",

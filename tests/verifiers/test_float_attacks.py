@@ -195,7 +195,7 @@ def test_constants_that_the_file_computes(kind: Kind, tmp_path: Path) -> None:
         path.write_bytes(model.SerializeToString())
         return load_network(path, domain=(0.0, 1.0))
 
-    half = np.random.default_rng(6).normal(0, 30, 1000)
+    half = np.random.default_rng(6).normal(0, 0.3, 1000)
     terms = np.concatenate([half, -half[::-1]])
     plain = network_with(0.0, terms)
     point = np.zeros((1, 1), np.float32)

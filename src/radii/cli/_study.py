@@ -42,6 +42,14 @@ The same command again continues a study that was cut off; `show` also reads a t
 still runs. The folder of a paper has index.md, tables (CSV, Markdown, LaTeX) and figures.
 """
 
+PAPER_EPILOG = """examples:
+  radii study {name} --out {name}
+  radii study {name} --out {name} --scale machine --jobs 2
+
+The same command again continues a study that was cut off. The folder has index.md, tables (CSV,
+Markdown, LaTeX) and figures.
+"""
+
 TRADEOFF_EPILOG = f"""{EPILOG}
 presets:  {{mnist,fashion,cifar10}}-small: below an hour each; -paper: the literature's grids, days
 grids:    deterministic, pruned, bayesian, each with depth, width, activation (relu, tanh,
@@ -123,7 +131,7 @@ def _add_paper(commands: Any, name: str, title: str) -> None:
         name,
         help=title,
         description=f"Make the tables and figures of the paper again: {title}.",
-        epilog=EPILOG,
+        epilog=PAPER_EPILOG.format(name=name),
     )
     paper.add_argument("--out", required=True, type=Path, metavar="DIR", help="where it is kept")
     paper.add_argument(
