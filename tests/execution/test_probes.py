@@ -138,6 +138,28 @@ def test_a_witness_that_proofs_come_across_counts(network: Network, instance: In
     assert (nothing.verdict, nothing.witness, nothing.proof) == (Verdict.UNKNOWN, None, None)
 
 
+class _Glancing(_Waiting):
+    """Proves the least value at once, and nothing in its climbs."""
+
+    def glance(
+        self, network: Network, instance: Instance, eps: float, limits: Limits
+    ) -> RadiusAnswer:
+        return RadiusAnswer(eps)
+
+
+def test_the_least_value_is_proven_before_what_may_take_long(
+    network: Network, instance: Instance
+) -> None:
+    result = probed(network, instance, _Glancing())
+    assert result.verdict is Verdict.ROBUST
+    assert result.proof is not None
+    assert result.witness is not None
+    assert (result.eps, result.proof.eps) == (0.01, 0.01)
+    assert result.witness.distance == pytest.approx(RADIUS, rel=1e-3)
+    blind = probed(network, instance, _Glancing(), MinimumNorm(seconds=0.0))
+    assert (blind.verdict, blind.eps, blind.witness) == (Verdict.ROBUST, 0.01, None)
+
+
 def test_several_instances_are_probed_together(network: Network, points_file: Path) -> None:
     data = datasets.load_spec(str(points_file))
     chosen = [i for i in select(network, data, property="one-to-any", norm=Norm.LINF) if i.holds]

@@ -198,11 +198,51 @@ def crown_state(
 ) -> State:
     """CROWN over each region, in float64 where that matters, with intervals of float32.
 
-    `on_intervals` as in `crown_bounds`.
+    `on_intervals` as in `crown_bounds`. The latest one that was not cut off is remembered: a quick
+    proof, the tree after it and a certificate ask for the same.
     """
+    asked = _AskedState(fusion, tuple(regions), arithmetic, on_intervals)
+    if _latest and _latest[0][0].is_same(asked):
+        return _latest[0][1]
     network = layered(fusion, torch.float64, "cpu", arithmetic)
     bound = None if on_intervals else backward
-    return propagate(network, Supports.of(regions), bound, is_over=is_over, in_single=True)
+    with torch.no_grad():
+        state = propagate(network, Supports.of(regions), bound, is_over=is_over, in_single=True)
+    if not (on_intervals or is_over()):
+        _latest[:] = [(asked, state)]
+    return state
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _AskedState:
+    """What a state was asked for."""
+
+    fusion: Fusion
+    regions: tuple[Ball | Box, ...]
+    arithmetic: Arithmetic
+    on_intervals: bool
+
+    def is_same(self, other: _AskedState) -> bool:
+        return (
+            self.fusion is other.fusion
+            and (self.arithmetic, self.on_intervals) == (other.arithmetic, other.on_intervals)
+            and len(self.regions) == len(other.regions)
+            and all(map(_is_same_region, self.regions, other.regions))
+        )
+
+
+_latest: list[tuple[_AskedState, State]] = []
+
+
+def _is_same_region(one: Ball | Box, other: Ball | Box) -> bool:
+    if isinstance(one, Ball) and isinstance(other, Ball):
+        if (one.norm, one.eps) != (other.norm, other.eps) or one.features is not other.features:
+            return False
+        if not np.array_equal(one.center, other.center):
+            return False
+    elif type(one) is not type(other):
+        return False
+    return all(map(np.array_equal, one.box(), other.box()))
 
 
 class _Single:

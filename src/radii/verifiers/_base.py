@@ -272,6 +272,43 @@ class GridVerifier(Verifier):
         if the process is killed.
         """
 
+    def glance(
+        self, network: Network, instance: Instance, eps: float, limits: Limits
+    ) -> RadiusAnswer:
+        """A quick proof at the least value, for verifiers whose climbs are long in coming to one.
+
+        Called before there is time for a climb; by default nothing is tried.
+        """
+        return RadiusAnswer(0.0)
+
+    @final
+    def certify_least(
+        self, network: Network, instance: Instance, eps: float, limits: Limits
+    ) -> Result:
+        """As `certify`, what a glance at one value says."""
+        self._check_supported(network, instance.norm, instance.requirement)
+        started, features = time.perf_counter(), instance.features
+        answer = RadiusAnswer(0.0)
+        if features is None or not features.movable(eps):
+            answer = self.glance(network, instance, eps, limits)
+        return self._as_result(answer, eps, started)
+
+    def _as_result(self, answer: RadiusAnswer, eps: float, started: float) -> Result:
+        """The result of what began then; `eps` is that of a missing answer."""
+        is_proven = 0 < answer.lower < answer.upper and math.isfinite(answer.margin)
+        return Result(
+            verdict=Verdict.ROBUST if is_proven else answer.stopped or Verdict.UNKNOWN,
+            eps=answer.lower if is_proven else eps,
+            verifier=self.name,
+            version=self.version,
+            seconds=time.perf_counter() - started,
+            proof=Proof(answer.lower, answer.margin, self.arithmetic, answer.certificate)
+            if is_proven
+            else None,
+            witness=answer.witness,
+            message=_partial_text(answer) if is_proven else answer.message,
+        )
+
     @final
     def certify(
         self,
@@ -287,29 +324,12 @@ class GridVerifier(Verifier):
         whenever it is better than before.
         """
         self._check_supported(network, instance.norm, instance.requirement)
-        started = time.perf_counter()
-
-        def as_result(answer: RadiusAnswer) -> Result:
-            is_proven = 0 < answer.lower < answer.upper and math.isfinite(answer.margin)
-            return Result(
-                verdict=Verdict.ROBUST if is_proven else answer.stopped or Verdict.UNKNOWN,
-                eps=answer.lower if is_proven else values[-1],
-                verifier=self.name,
-                version=self.version,
-                seconds=time.perf_counter() - started,
-                proof=Proof(answer.lower, answer.margin, self.arithmetic, answer.certificate)
-                if is_proven
-                else None,
-                witness=answer.witness,
-                message=_partial_text(answer) if is_proven else answer.message,
-            )
-
-        so_far = RadiusAnswer(0.0)
+        started, so_far = time.perf_counter(), RadiusAnswer(0.0)
 
         def report(answer: RadiusAnswer) -> None:
             nonlocal so_far
             so_far = answer
-            on_progress(as_result(answer))
+            on_progress(self._as_result(answer, values[-1], started))
 
         try:
             answer = self._climb_features(network, instance, values, limits or Limits(), report)
@@ -317,7 +337,7 @@ class GridVerifier(Verifier):
             if not is_out_of_memory(error):
                 raise
             answer = replace(so_far, stopped=Verdict.MEMOUT, message="out of memory")
-        return as_result(answer)
+        return self._as_result(answer, values[-1], started)
 
     def _climb_features(
         self,

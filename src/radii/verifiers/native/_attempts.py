@@ -16,14 +16,17 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 from radii.attacks import attack_specification
 from radii.bounds import (
     OFFSET_ROUNDING,
     Fusion,
     ReluForm,
+    bound_rows,
     box_of,
-    crown_bounds,
+    crown_state,
     ends_in_last,
     fuse,
     fuse_cascades,
@@ -107,6 +110,7 @@ CERTIFYING_SHARE, LEAST_CERTIFYING_SECONDS = 4.0, 5.0
 ROOT_SLOPES_SHARE = 0.1
 """Of the time that is left, at most, for slopes of open units at the root."""
 
+UNPROVABLE = "an input of the region is closer to a violation than what the network may round"
 FORMS_KEPT = 4
 _forms: dict[tuple[str, int], ReluForm] = {}
 
@@ -118,12 +122,14 @@ Certify = Callable[[], bytes | None]
 @dataclass(frozen=True, slots=True, eq=False)
 class ProofAttempt:
     """What came of it. `frontier` is what stayed open: where to go on for a smaller region.
-    `certify` makes the certificate of a proof, if something is known to make it of."""
+    `certify` makes the certificate of a proof, if something is known to make it of. What
+    `is_unprovable` stays so, however long it is tried: rounding is in the way."""
 
     answer: Answer
     witness: Witness | None = None
     frontier: Frontier | None = None
     certify: Certify | None = None
+    is_unprovable: bool = False
 
 
 def is_piecewise_linear(network: Network, specification: Specification) -> bool:
@@ -158,13 +164,15 @@ def prove_by_units(
     attacks: bool = False,
     certifies: bool = False,
     plain: bool = False,
+    stops_at_rounding: bool = False,
 ) -> ProofAttempt:
     """Split on the signs of units; for piecewise-linear networks.
 
     `is_hopeless` is asked now and then with the part of the tree that is closed; `frontier` is what
     an attempt on a larger region left open; `attacks` looks for a counterexample before branching,
     for callers that have not attacked themselves; `certifies` keeps what a certificate needs, and
-    `plain` takes maxima one after another, as certificates do.
+    `plain` takes maxima one after another, as certificates do. `stops_at_rounding` gives up once
+    it is unprovable, for callers that go on with a smaller region.
     """
     check_bounded(network, specification)
     started = time.monotonic()
@@ -188,7 +196,8 @@ def prove_by_units(
         unknown = ProofAttempt(Answer(Verdict.UNKNOWN, message=str(error)))
         return (_attack_first(network, specification, limits) if attacks else None) or unknown
     log = _log(reduction, violations, frontier) if certifies else None
-    tree = _tree(reduction, candidates, limits, is_hopeless, frontier, device, log)
+    margins = candidates.descent.margins if stops_at_rounding else None
+    tree = _tree(reduction, candidates, limits, is_hopeless, frontier, device, log, margins)
     if branches and keeps_structure(fusion):
         tree.start_cheaply()
     tree.start()
@@ -268,6 +277,7 @@ def _tree(
     frontier: Frontier | None,
     device: str,
     log: ProofLog | None,
+    margins: Callable[[Tensor], Tensor] | None,
 ) -> Tree:
     memory_bytes = min(MULTIPLIER_MEMORY_BYTES, MULTIPLIER_MEMORY_SHARE * limits.memory_left)
     return Tree(
@@ -279,6 +289,7 @@ def _tree(
         memory_bytes=int(memory_bytes),
         begun=None if frontier is None else frontier.within(reduction),
         log=log,
+        margins=margins,
     )
 
 
@@ -291,7 +302,9 @@ def _outcome(
     if tree.is_proven:
         return ProofAttempt(Answer(Verdict.ROBUST))
     left = Frontier(tree.left, reduction.names, reduction.region, tree.log)
-    return ProofAttempt(Answer(limits.expired or Verdict.UNKNOWN), frontier=left)
+    message = UNPROVABLE if tree.is_unprovable else ""
+    answer = Answer(limits.expired or Verdict.UNKNOWN, message=message)
+    return ProofAttempt(answer, frontier=left, is_unprovable=tree.is_unprovable)
 
 
 def _attack_first(
@@ -321,6 +334,21 @@ def crown_margin(
     if not violations or not _is_large(fusion):
         return -math.inf
     return _crown_margin(fusion, specification, violations, arithmetic, on_intervals, is_over)
+
+
+def margin_at(
+    network: Network, specification: Specification, outputs: npt.NDArray[np.floating]
+) -> float:
+    """How far outputs are from a violation, in the scale of CROWN's margins, which it is no proof
+    of; 0 where those are about other values than the outputs."""
+    fusion, violations = _fused(network, specification, REAL)
+    stated = specification.requirement.violations or ()
+    if not stated or not _is_large(fusion) or len(stated) != len(violations):
+        return 0.0
+    if any(one is not other for one, other in zip(stated, violations, strict=True)):
+        return 0.0
+    values = outputs.ravel().astype(np.float64)
+    return min(float((held.matrix @ values + held.offset).max()) for held in violations)
 
 
 def crown_certificate(
@@ -362,15 +390,11 @@ def _crown_margin(
     """For every way to break the requirement its best row alone; of these the least."""
     rows = np.vstack([polyhedron.matrix for polyhedron in violations])
     offsets = np.concatenate([polyhedron.offset for polyhedron in violations])
-    bounds = crown_bounds(
-        fusion,
-        [specification.region],
-        rows,
-        arithmetic=arithmetic,
-        on_intervals=on_intervals,
-        in_single=True,
-        is_over=is_over,
+    state = crown_state(
+        fusion, [specification.region], arithmetic, is_over, on_intervals=on_intervals
     )
+    with torch.no_grad():
+        bounds = bound_rows(state, torch.from_numpy(rows)[None])
     low = bounds.low[0].numpy()
     # Twice the rounding of this sum: whoever replays a point adds the offset in float64 as well.
     least = low + offsets - OFFSET_ROUNDING * (np.abs(low) + np.abs(offsets))

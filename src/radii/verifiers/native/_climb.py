@@ -68,6 +68,9 @@ LONG_STEP = 8.0
 """From one proven value to the next, at most; margins at small values say little of large ones."""
 SHORT_OF_ZERO = 0.7
 """How much of the way to the extrapolated zero is gone: margins fall faster than a line."""
+BEYOND_ZERO = 1.1
+"""From this ratio of the next value to the extrapolated zero, it is not tried: margins fall faster
+than a line, up to the noise of bounds."""
 FAR = 2.0
 """From this ratio of a failed value to a proven one, their geometric mean is tried."""
 RISING_SHARE, ENOUGH_SHARE, WORTHWHILE_RISE = 0.5, 0.1, 0.1
@@ -77,7 +80,10 @@ go on only if the lower side can still grow by more than the last of these, as a
 
 @dataclass(slots=True)
 class Secant:
-    """Looks for the zero of a margin that falls with eps, from what it was at some values."""
+    """Looks for the zero of a margin that falls with eps, from what it was at some values.
+
+    `proven` may begin with what it is at eps 0.
+    """
 
     proven: list[tuple[float, float]] = field(default_factory=list)
     failed: list[tuple[float, float]] = field(default_factory=list)
@@ -90,7 +96,7 @@ class Secant:
 
     def guess(self) -> float | None:
         """The eps to try next; None where nothing is better than the middle."""
-        if not self.proven:
+        if not self.proven or not self.proven[-1][0]:
             return None
         eps, margin = self.proven[-1]
         if self.failed:
@@ -100,12 +106,16 @@ class Secant:
             # After two answers on one side the other end of the chord is too far off to tell.
             is_one_sided = abs(self.in_a_row) > 1
             return None if is_one_sided else eps + (above - eps) * margin / (margin - depth)
-        if len(self.proven) > 1:
-            before, larger = self.proven[-2]
-            if larger > margin:
-                step = SHORT_OF_ZERO * margin * (eps - before) / (larger - margin)
-                return min(eps + step, LONG_STEP * eps)
-        return LONG_STEP * eps
+        step = SHORT_OF_ZERO * (self.zero - eps)
+        return min(eps + step, LONG_STEP * eps)
+
+    @property
+    def zero(self) -> float:
+        """Where the line through the last two proven values is 0; inf where that says nothing."""
+        if len(self.proven) < 2:
+            return math.inf
+        (before, larger), (eps, margin) = self.proven[-2:]
+        return eps + margin * (eps - before) / (larger - margin) if larger > margin else math.inf
 
 
 Prove = Callable[[float, Frontier | None, Patience, bool], ProofAttempt]
@@ -116,6 +126,7 @@ class Climb:
     """Raises `lower` along increasing grid values; a closer witness lowers the goal.
 
     `on_progress` is called when a side has moved. `certify` makes the certificate of `lower`.
+    `frontiers` are what attempts at some eps have left open; it may begin with earlier ones.
     """
 
     def __init__(
@@ -130,8 +141,9 @@ class Climb:
         self.remaining = remaining
         self.proven = -1
         self.goal = len(values) - 1
+        self.unprovable = len(values)
         self.witness: Witness | None = None
-        self.frontiers: dict[int, Frontier] = {}
+        self.frontiers: dict[float, Frontier] = {}
         self.certify: Certify | None = None
         self.last_seconds = 0.0
         self.message = ""
@@ -146,33 +158,47 @@ class Climb:
     def is_closed(self) -> bool:
         return self.proven >= self.goal
 
+    @property
+    def highest(self) -> int:
+        """The last value that is worth trying: the goal, unless rounding is in the way."""
+        return min(self.goal, self.unprovable - 1)
+
+    @property
+    def goes_on(self) -> bool:
+        return self.proven < self.highest and self.remaining() > 0
+
     def run(self) -> None:
         """Until the goal is proven or the time is over."""
         has_quick_proof = self.proven >= 0
         if has_quick_proof and self.values[self.goal] > OUT_OF_REACH * self.lower:
+            self.frontiers.clear()  # many nodes, split for another eps
             self._between(self.goal + 1)
             return
-        while not self.is_closed and self.remaining() > 0:
-            has_others = self.proven + 1 < self.goal
-            verdict = self._try(self.goal, Patience(self.remaining() if has_others else math.inf))
-            if verdict.is_missing:
+        while self.goes_on:
+            index, has_others = self.highest, self.proven + 1 < self.highest
+            verdict = self._try(index, Patience(self.remaining() if has_others else math.inf))
+            # What is left open below an unprovable value is mostly little: no need to go far down.
+            if verdict.is_missing and index < self.unprovable:
                 if not has_quick_proof:
                     self._without_branching()
-                self._between(self.goal)
+                self._between(index)
                 return
 
     def rise(
         self,
         margin: Callable[[float], float],
         certify: Callable[[float], Certify | None] = lambda _: None,
+        at_zero: float = 0.0,
     ) -> None:
         """To the largest value with a quick proof; its margin is above 0 where there is one, and
-        `certify` tells how that is certified.
+        `certify` tells how that is certified. `at_zero` is the margin at eps 0, where it is known.
 
         Begins with the smallest value, or just above what is proven, so that what can be proven
         at all is there after one call.
         """
         secant, at_first = Secant(), self.remaining()
+        if at_zero > 0:
+            secant.proven.append((0.0, at_zero))
         failed, index = self.goal + 1, self._index(FIRST_STEP * self.lower, self.goal + 1)
         while self.proven + 1 < failed and self.remaining() > 0:
             found = margin(self.values[index])
@@ -185,11 +211,17 @@ class Climb:
             spent = 1 - self.remaining() / max(at_first, 1e-9)
             possible = self.values[failed - 1] - self.lower if failed else 0.0
             is_enough = spent > ENOUGH_SHARE and possible < WORTHWHILE_RISE * self.lower
-            if is_enough or spent > RISING_SHARE:
+            is_beyond = failed > self.goal and self._next > BEYOND_ZERO * secant.zero
+            if is_enough or is_beyond or spent > RISING_SHARE:
                 return
             guess = secant.guess()
             middle = (self.proven + failed) // 2
             index = middle if guess is None else self._index(guess, failed)
+
+    @property
+    def _next(self) -> float:
+        """The value above what is proven; inf if there is none."""
+        return self.values[self.proven + 1] if self.proven + 1 < len(self.values) else math.inf
 
     def _index(self, eps: float, failed: int) -> int:
         """The last value up to eps, among those above what is proven and below what failed."""
@@ -201,8 +233,8 @@ class Climb:
 
         When all are tried, the least that was given up gets the time that is left.
         """
-        while not self.is_closed and self.remaining() > 0:
-            failed = min(failed, self.goal + 1)
+        while self.goes_on:
+            failed = min(failed, self.highest + 1)
             gap = failed - self.proven
             if gap > 1:
                 index = self._affordable(self.proven + max(1, math.floor(HIGHEST_NEXT * gap)))
@@ -229,30 +261,33 @@ class Climb:
 
     def _without_branching(self) -> None:
         """The largest value that the root alone proves."""
-        low, high = self.proven + 1, self.goal - 1
+        low, high = self.proven + 1, self.highest - 1
         while low <= high and self.remaining() > 0:
             middle = (low + high + 1) // 2
             patience = Patience(self.remaining(), ROOT_SHARE)
             if self._try(middle, patience, branches=False) is Verdict.ROBUST:
                 low = middle + 1
             else:
-                high = min(middle - 1, self.goal)
+                high = min(middle - 1, self.highest)
 
     def _try(self, index: int, patience: Patience, *, branches: bool = True) -> Verdict:
         # Only what a value at least as large left open may be gone on from.
-        known = [other for other in self.frontiers if other >= index]
+        known = [eps for eps in self.frontiers if eps >= self.values[index]]
         frontier = self.frontiers[min(known)] if known and branches else None
         started = time.monotonic()
         attempt = self.prove(self.values[index], frontier, patience, branches)
         verdict = attempt.answer.verdict
         before = self.proven, self.witness
-        self.message = attempt.answer.message
+        if attempt.is_unprovable:
+            self.unprovable = min(self.unprovable, index)
+        if attempt.is_unprovable or self.unprovable == len(self.values):
+            self.message = attempt.answer.message  # why the goal is out of reach is not forgotten
         if verdict is Verdict.ROBUST:
             self.last_seconds = time.monotonic() - started
             if index > self.proven:
                 self.proven, self.certify = index, attempt.certify
         if branches and attempt.frontier is not None:
-            self.frontiers[index] = attempt.frontier
+            self.frontiers[self.values[index]] = attempt.frontier
         witness = attempt.witness
         if witness is not None and (
             self.witness is None or witness.distance < self.witness.distance

@@ -217,13 +217,17 @@ class UnitEnvelope:
 
 @dataclass(slots=True, eq=False)
 class BackwardPass:
-    """One backward pass: values, and what the pass forward needs for the gradient."""
+    """One backward pass: values, and what the pass forward needs for the gradient.
+
+    `rounding` is what was subtracted from the values for it, where they are proven.
+    """
 
     values: Tensor
     steps: Tensor
     slopes: Tensor
     coefficients: list[Tensor]
     losses: list[Tensor]
+    rounding: Tensor | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -289,8 +293,9 @@ class DenseLayers(Layers):
         least, steps = self.support.least(on_steps)
         values = bias + objective[:, 0] + least
         if lost is not None:
-            values = values - lost * ROUND_UP
-        return BackwardPass(values, steps, slopes, coefficients[::-1], losses[::-1])
+            lost = lost * ROUND_UP
+            values = values - lost
+        return BackwardPass(values, steps, slopes, coefficients[::-1], losses[::-1], lost)
 
     def gradients(
         self, rows: Rows, chosen: Multipliers, relaxed: UnitEnvelope, passed: BackwardPass
@@ -371,11 +376,13 @@ def direct_terms(rows: Rows, chosen: Multipliers) -> Tensor | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """Lower bounds, the steps that the relaxation is least at, and each unit's loss."""
+    """Lower bounds, the steps that the relaxation is least at, each unit's loss, and what of the
+    bounds was lost to rounding: the network's and our own."""
 
     values: Tensor
     steps: Tensor
     losses: Tensor
+    rounding: Tensor
 
 
 def evaluate(layers: Layers, rows: Rows, chosen: Multipliers) -> Evaluation:
@@ -385,7 +392,8 @@ def evaluate(layers: Layers, rows: Rows, chosen: Multipliers) -> Evaluation:
     losses = torch.cat(passed.losses, 1) if passed.losses else torch.zeros_like(rows.lower)
     # Where numbers overflow nothing is known: only what is finite passes for a bound.
     values = torch.where(passed.values.isfinite(), passed.values, -torch.inf)
-    return Evaluation(values, passed.steps, losses)
+    rounding = torch.zeros_like(values) if passed.rounding is None else passed.rounding
+    return Evaluation(values, passed.steps, losses, rounding)
 
 
 def improve(

@@ -184,8 +184,9 @@ class MappedLayers(Layers):
         least, steps = self.support.least(on_input * self.support.scale)
         values = values + least
         if lost is not None:
-            values = values - lost * ROUND_UP
-        return BackwardPass(values, steps, slopes, coefficients[::-1], losses[::-1])
+            lost = lost * ROUND_UP
+            values = values - lost
+        return BackwardPass(values, steps, slopes, coefficients[::-1], losses[::-1], lost)
 
     def gradients(
         self, rows: Rows, chosen: Multipliers, relaxed: UnitEnvelope, passed: BackwardPass

@@ -58,6 +58,9 @@ UNIT_GAIN = 0.02
 """A unit is asked for again in the next round if the last took more than this off its width."""
 IDLE_ASKED, IDLE_SHARE = 32.0, 0.02
 """A unit is idle once it was asked for so often, and moved in less than this share of the cases."""
+ROUNDING_SHARE = 0.8
+"""Of what a bound lost to rounding: a point whose margin is less than this is out of its reach.
+Splits hardly lower what is lost."""
 IDLE_FADING = 0.98
 """What earlier batches weigh against the latest: an idle unit is asked again in time."""
 
@@ -95,7 +98,9 @@ class Tree:
     `begun` are open nodes to go on with instead of the root. Multipliers are looked for on
     `device`; proofs stay on the CPU, in float64. Children start from their parents' multipliers as
     far as these fit into `memory_bytes`. The proof's margin is in the reduction's specifications.
-    What is shown goes to the `log`, if there is one.
+    What is shown goes to the `log`, if there is one. With `margins`, how far inputs (N, inputs) are
+    from a violation in real arithmetic, it stops once it `is_unprovable`: some input is so close
+    to one that rounding leaves nothing to prove.
     """
 
     def __init__(
@@ -109,8 +114,11 @@ class Tree:
         memory_bytes: int = 1 << 28,
         begun: Nodes | None = None,
         log: ProofLog | None = None,
+        margins: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
         self.log = log
+        self.margins = margins
+        self.is_unprovable = False
         self.names = reduction.units
         self.layers = reduction.layers
         self.region = reduction.region
@@ -193,7 +201,8 @@ class Tree:
     def must_stop(self) -> bool:
         """While roots are bounded nothing can be closed yet: only time makes them hopeless."""
         share = self.closed_share if self.visited else 1.0
-        return self.is_refuted or self.is_over() or self.is_hopeless(share)
+        has_ended = self.is_refuted or self.is_unprovable
+        return has_ended or self.is_over() or self.is_hopeless(share)
 
     def grow(self) -> None:
         """Branch until everything is proven, a counterexample is found, it is over or hopeless."""
@@ -324,7 +333,17 @@ class Tree:
         if shows and bool(is_open.any()):
             points = self.layers.support.inputs(found.steps[is_open])
             self.is_refuted = self.is_refuted or self.check(points)
+            lost = found.rounding[is_open]
+            self.note_rounding(points, found.values[is_open] + lost > 0, lost)
         return nodes.pick(is_open), kept[is_open]
+
+    def note_rounding(self, points: Tensor, is_near: Tensor, lost: Tensor) -> None:
+        """Whether one of the points is out of reach; only those of nodes that would be closed
+        without rounding can be."""
+        if self.margins is None or not bool(is_near.any()):
+            return
+        margins = self.margins(points[is_near])
+        self.is_unprovable |= bool((margins < ROUNDING_SHARE * lost[is_near]).any())
 
     def influential(self, nodes: Nodes) -> Tensor:
         """Where nodes lose nearly all that they lose; the bounds of other units matter little.
@@ -412,9 +431,10 @@ class Tree:
                 self.keep(leaves.id[place], row, values, chosen, nothing, values > 0)
                 continue
             self.undecided = Nodes.join(self.undecided, leaves.pick(place))
+            self.is_unprovable |= self.margins is not None
             if self.check(self.layers.support.inputs(steps)):
                 self.is_refuted = True
-            if self.is_refuted or self.is_over():
+            if self.is_refuted or self.is_unprovable or self.is_over():
                 rest = torch.arange(leaf + 1, len(leaves))
                 self.undecided = Nodes.join(self.undecided, leaves.pick(rest))
                 return

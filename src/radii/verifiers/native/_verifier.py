@@ -36,6 +36,7 @@ from radii.verifiers.native._attempts import (
     crown_certificate,
     crown_margin,
     is_piecewise_linear,
+    margin_at,
     prove_by_inputs,
     prove_by_units,
     proven_again,
@@ -56,6 +57,22 @@ QUICK_PROOF_SHARE = 0.25
 FIRST_PROOF_SHARE = 0.6
 """The same until one pass has proven something: one that is cut off proves nothing, and with
 nothing proven there is nothing else to spend the time on."""
+
+MARGINS_KEPT = 64
+_margins: dict[tuple[object, ...], float] = {}
+"""Of quick proofs, by network, instance, eps, whether on intervals, and arithmetic: what a glance
+found is not done again by the climb after it. A pass that was cut off and proved nothing is not
+kept."""
+
+NEAR_GOAL = 1.05
+_frontiers: dict[tuple[object, ...], dict[float, Frontier]] = {}
+"""What the latest climb left open, by eps. It is gone on from up to this ratio to the goal: what a
+much larger eps leaves open are many nodes, split where a smaller one needs no split."""
+
+PASS_VARIATION = 1.2
+_pass_seconds: dict[tuple[object, ...], float] = {}
+"""Wall seconds of the last whole pass of CROWN by network, and a little more: one that would be cut
+off is not begun."""
 
 SPLITTABLE_INPUTS = 12
 """Up to here, splitting inputs beats splitting units (measured on networks of 6 x 50 units)."""
@@ -172,6 +189,24 @@ class BranchAndBound(GridVerifier):
             answer = replace(answer, verdict=Verdict.UNKNOWN)
         return replace(attempt, answer=answer, witness=witness)
 
+    def glance(
+        self, network: Network, instance: Instance, eps: float, limits: Limits
+    ) -> RadiusAnswer:
+        """By CROWN alone, on networks so large that it is the first proof of a climb as well."""
+        prove = _Prover(self, network, instance, limits, first_share=1.0)
+        climb = Climb((eps,), prove, lambda: 0.0 if limits.expired else limits.remaining)
+        self._rise(climb, prove)
+        certificate = None if climb.certify is None else climb.certify()
+        return RadiusAnswer(climb.lower, stopped=limits.expired, certificate=certificate)
+
+    def _rise(self, climb: Climb, prove: _Prover) -> None:
+        """What quick proofs reach."""
+        first = Query(prove.instance, climb.values[0]).specification
+        if _branches_itself(prove.network, first) and not _splits_inputs(prove.network, first):
+            at_zero = margin_at(prove.network, first, prove.instance.outputs)
+            climb.rise(prove.margin_on_intervals, prove.certify_on_intervals, at_zero)
+            climb.rise(prove.margin, prove.certify, at_zero)
+
     def climb(
         self,
         network: Network,
@@ -181,17 +216,18 @@ class BranchAndBound(GridVerifier):
         report: Callable[[RadiusAnswer], None],
     ) -> RadiusAnswer:
         prove = _Prover(self, network, instance, limits)
+        if prove.pass_seconds > limits.remaining:  # nothing could come of it
+            return RadiusAnswer(0.0, stopped=limits.expired or Verdict.TIMEOUT)
         climb = Climb(
             values,
             prove,
             lambda: 0.0 if limits.expired else limits.remaining,
             lambda climb: report(RadiusAnswer(climb.lower, climb.witness)),
         )
-        first = Query(instance, values[0]).specification
-        if _branches_itself(network, first) and not _splits_inputs(network, first):
-            climb.rise(prove.margin_on_intervals, prove.certify_on_intervals)
-            climb.rise(prove.margin, prove.certify)
+        climb.frontiers = prove.earlier_frontiers(values[-1])
+        self._rise(climb, prove)
         climb.run()
+        prove.keep_frontiers(climb.frontiers)
         return RadiusAnswer(
             certificate=None if climb.certify is None else climb.certify(),
             lower=climb.lower,
@@ -205,7 +241,8 @@ class BranchAndBound(GridVerifier):
 class _Prover:
     """Proves the property of one instance at one eps after the other, for a climb.
 
-    `quick_proofs` are the values of eps that CROWN alone has proven.
+    `quick_proofs` are the values of eps that CROWN alone has proven; until there is one, a pass may
+    take `first_share` of the time that is left.
     """
 
     verifier: BranchAndBound
@@ -214,6 +251,7 @@ class _Prover:
     limits: Limits
     shells: Shells = field(default_factory=Shells)
     quick_proofs: list[float] = field(default_factory=list)
+    first_share: float = FIRST_PROOF_SHARE
 
     def __call__(
         self, eps: float, frontier: Frontier | None, patience: Patience, branches: bool
@@ -231,10 +269,14 @@ class _Prover:
 
     def margin(self, eps: float, *, on_intervals: bool = False) -> float:
         """The margin of a proof by CROWN alone."""
-        specification = Query(self.instance, eps).specification
         arithmetic = self.verifier.arithmetic
-        part = QUICK_PROOF_SHARE if self.quick_proofs else FIRST_PROOF_SHARE
-        share = self.limits.within(part * self.limits.remaining)
+        key = *self._key, eps, on_intervals
+        if key in _margins:
+            return self._noted(eps, _margins[key])
+        specification = Query(self.instance, eps).specification
+        part = QUICK_PROOF_SHARE if self.quick_proofs else self.first_share
+        share = self.limits.within(max(part * self.limits.remaining, self.pass_seconds))
+        started = time.monotonic()
         margin = crown_margin(
             self.network,
             specification,
@@ -242,9 +284,45 @@ class _Prover:
             on_intervals=on_intervals,
             is_over=lambda: share.expired is not None,
         )
+        is_whole = share.expired is None
+        if is_whole and not on_intervals:
+            _pass_seconds[self.network.cache_key] = PASS_VARIATION * (time.monotonic() - started)
+        if math.isfinite(margin) and (margin > 0 or is_whole):
+            _margins[key] = margin
+            while len(_margins) > MARGINS_KEPT:
+                _margins.pop(next(iter(_margins)))
+        return self._noted(eps, margin)
+
+    def _noted(self, eps: float, margin: float) -> float:
         if margin > 0:
             self.quick_proofs.append(eps)
         return margin
+
+    def earlier_frontiers(self, goal: float) -> dict[float, Frontier]:
+        """What the last climb of this instance left open near the goal, such as that of a probe."""
+        held = _frontiers.get(self._key, {})
+        return {eps: left for eps, left in held.items() if eps <= NEAR_GOAL * goal}
+
+    def keep_frontiers(self, frontiers: dict[float, Frontier]) -> None:
+        """For the next climb; those of other instances are forgotten."""
+        _frontiers.clear()
+        _frontiers[self._key] = frontiers
+
+    @property
+    def _key(self) -> tuple[object, ...]:
+        """What all that is remembered of an instance depends on."""
+        verifier = self.verifier
+        return (
+            self.network.cache_key,
+            self.instance.key,
+            verifier.arithmetic,
+            verifier.certificates,
+        )
+
+    @property
+    def pass_seconds(self) -> float:
+        """What a pass of CROWN over this network should take; 0 if there was none yet."""
+        return _pass_seconds.get(self.network.cache_key, 0.0)
 
     def certify_on_intervals(self, eps: float) -> Certify | None:
         return self.certify(eps, on_intervals=True)
@@ -296,6 +374,7 @@ class _Prover:
             frontier=frontier,
             branches=branches,
             certifies=verifier.certificates,
+            stops_at_rounding=True,
         )
 
 

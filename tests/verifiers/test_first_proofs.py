@@ -1,0 +1,212 @@
+"""Proofs that come early, and goals that rounding keeps out of reach."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from radii.balls import Box
+from radii.bounds import crown_state, fuse
+from radii.networks import Network
+from radii.queries import Grid, Instance, Query
+from radii.testing import NetworkFamily, random_instance, random_network
+from radii.verdicts import FLOAT, REAL, Verdict
+from radii.verifiers import BranchAndBound, Limits, Milp
+from radii.verifiers._base import Answer
+from radii.verifiers.native import _attempts as proving
+from radii.verifiers.native import _verifier as verifier
+from radii.verifiers.native._climb import Climb, Patience
+from radii.verifiers.native._nodes import Frontier
+from radii.witnesses import check_witness
+
+SEEDS = range(6)
+BROKEN = (0, 1, 2, 4)
+"""Seeds of inputs that hold, with a violation in reach."""
+
+
+@pytest.fixture
+def large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small networks pass for large ones, and none for one of few inputs."""
+    monkeypatch.setattr(verifier, "SPLITTABLE_INPUTS", 0)
+    monkeypatch.setattr(proving, "CROWN_FIRST_UNITS", 0)
+    monkeypatch.setattr(verifier, "_margins", {})
+    monkeypatch.setattr(verifier, "_pass_seconds", {})
+
+
+def convolutional(seed: int) -> tuple[Network, Instance, float]:
+    """A network, an input that it classifies, and the exact radius of that, from above."""
+    network = random_network(NetworkFamily.CONVOLUTIONAL, seed, units=30)
+    instance = random_instance(network, seed)
+    return network, instance, Milp().radius(network, instance, Limits(60.0)).upper
+
+
+@pytest.mark.usefixtures("large")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_glance_proves_what_crown_does_and_nothing_beyond_the_radius(seed: int) -> None:
+    network, instance, radius = convolutional(seed)
+    native = BranchAndBound()
+    for factor in (0.01, 0.3, 0.7, 1.001, 1.5):
+        eps = factor * radius
+        margin = proving.crown_margin(network, Query(instance, eps).specification, FLOAT)
+        result = native.certify_least(network, instance, eps, Limits(20.0))
+        assert (result.proof is not None) == (margin > 0)
+        assert not (margin > 0 and factor > 1)
+        if result.proof is not None:
+            assert (result.verdict, result.proof.eps) == (Verdict.ROBUST, eps)
+            assert result.proof.arithmetic == FLOAT
+    assert proving.crown_margin(network, Query(instance, 0.01 * radius).specification, FLOAT) > 0
+
+
+def test_small_networks_are_not_glanced_at() -> None:
+    network, instance, radius = convolutional(0)
+    result = BranchAndBound().certify_least(network, instance, radius / 100, Limits(20.0))
+    assert (result.verdict, result.proof) == (Verdict.UNKNOWN, None)
+
+
+@pytest.mark.usefixtures("large")
+def test_a_climb_does_not_repeat_a_glance(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, instance, radius = convolutional(1)
+    values = [radius / 100, radius / 2]
+    native = BranchAndBound()
+    assert native.certify_least(network, instance, values[0], Limits(20.0)).proof is not None
+    asked: list[float] = []
+    margin = proving.crown_margin
+
+    def counted(network: Network, specification: object, *rest: object, **more: object) -> float:
+        asked.append(specification.region.eps)  # type: ignore[attr-defined]
+        return margin(network, specification, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(verifier, "crown_margin", counted)
+    result = native.certify(network, instance, values, Limits(20.0))
+    assert result.proof is not None
+    assert result.proof.eps >= values[0]
+    assert values[0] not in asked
+    other = BranchAndBound(arithmetic=REAL)
+    assert other.certify_least(network, instance, values[0], Limits(20.0)).proof is not None
+    assert values[0] in asked
+
+
+@pytest.mark.usefixtures("large")
+def test_what_would_be_cut_off_is_not_begun() -> None:
+    network, instance, radius = convolutional(2)
+    verifier._pass_seconds[network.cache_key] = 30.0
+    result = BranchAndBound().certify(network, instance, [radius / 100], Limits(20.0))
+    assert (result.verdict, result.proof) == (Verdict.TIMEOUT, None)
+    assert result.seconds < 5
+
+
+def test_the_latest_bounds_are_those_of_what_is_asked_for() -> None:
+    network, instance, radius = convolutional(3)
+    fusion, ball = fuse(network), instance.ball(radius / 4)
+    state = crown_state(fusion, [ball])
+    assert crown_state(fusion, [instance.ball(radius / 4)]) is state
+    assert crown_state(fusion, [ball], REAL) is not state
+    state = crown_state(fusion, [ball])
+    cut_off = crown_state(fusion, [instance.ball(radius / 2)], is_over=lambda: True)
+    assert crown_state(fusion, [ball]) is state
+    wider = crown_state(fusion, [instance.ball(radius / 2)])
+    assert wider is not cut_off
+    assert crown_state(fusion, [Box(*ball.box())]) is not wider
+    points = np.random.default_rng(0).uniform(*ball.box(), (100, *ball.shape))
+    network64 = network.graph.in_dtype(torch.float64)
+    outputs = network64(torch.from_numpy(points).reshape(-1, *network.input_shape))
+    held, _ = wider.network.output.arguments(wider.values, wider.errors)
+    assert bool(((outputs >= held.low) & (outputs <= held.high)).all())
+
+
+@pytest.mark.parametrize("zero", [0.0015, 0.02, 0.133])
+@pytest.mark.parametrize("power", [1, 2, 6])
+def test_a_margin_at_zero_saves_values_that_cannot_be_proven(zero: float, power: int) -> None:
+    values, asked = list(Grid("0.001", "0.4", "0.002")), []
+
+    def margin(eps: float) -> float:
+        asked.append(eps)
+        return 3.0 * (1 - (eps / zero) ** power)
+
+    climb = Climb(values, no_proof, lambda: 60.0)
+    climb.rise(margin, at_zero=3.0)
+    assert climb.lower == max(value for value in values if value < zero)
+    saving = len(asked)
+    asked.clear()
+    Climb(values, no_proof, lambda: 60.0).rise(margin)
+    assert saving <= len(asked)
+    if zero < values[1] and power == 1:
+        assert saving == 1
+
+
+def no_proof(*_: object) -> proving.ProofAttempt:
+    return proving.ProofAttempt(Answer(Verdict.UNKNOWN))
+
+
+@pytest.mark.parametrize("reach", [0, 1, 30, 198])
+@pytest.mark.parametrize("goal", [199, 60])
+def test_a_climb_goes_on_right_below_what_is_unprovable(reach: int, goal: int) -> None:
+    """All values up to `reach` can be proven, and the next ones up to the goal by no means."""
+    values, tried = list(Grid("0.001", "0.4", "0.002"))[: goal + 1], []
+    reach = min(reach, goal)
+
+    def prove(
+        eps: float, frontier: Frontier | None, patience: Patience, branches: bool
+    ) -> proving.ProofAttempt:
+        tried.append(eps)
+        is_proven = eps <= values[reach]
+        answer = Answer(
+            Verdict.ROBUST if is_proven else Verdict.UNKNOWN, message="" if is_proven else "why"
+        )
+        return proving.ProofAttempt(answer, is_unprovable=not is_proven)
+
+    climb = Climb(values, prove, lambda: 60.0)
+    climb.run()
+    assert climb.lower == values[reach]
+    assert climb.is_closed == (reach == len(values) - 1)
+    assert climb.message == ("" if climb.is_closed else "why")
+    assert tried == values[reach:][::-1]
+
+
+@pytest.mark.parametrize("family", [NetworkFamily.DENSE, NetworkFamily.CONVOLUTIONAL])
+@pytest.mark.parametrize("seed", BROKEN)
+def test_a_goal_within_rounding_of_the_radius_costs_little(
+    family: NetworkFamily, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verifier, "SPLITTABLE_INPUTS", 0)
+    network = random_network(family, seed, units=30)
+    instance = random_instance(network, seed)
+    radius = Milp().radius(network, instance, Limits(60.0)).optimum
+    assert radius is not None
+    values = [0.5 * radius, 0.99 * radius, (1 - 1e-9) * radius]
+    tried: list[float] = []
+    attempt = proving.prove_by_units
+
+    def counted(*given: object, **more: object) -> proving.ProofAttempt:
+        tried.append(given[1].region.eps)  # type: ignore[attr-defined]
+        return attempt(*given, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(verifier, "prove_by_units", counted)
+    result = BranchAndBound().certify(network, instance, values, Limits(60.0))
+    assert result.proof is not None
+    assert result.proof.eps == 0.99 * radius
+    assert len(tried) <= 3
+    assert result.witness is None or result.witness.distance >= 0.99 * radius
+
+
+@pytest.mark.parametrize("seed", BROKEN)
+def test_what_is_called_unprovable_has_an_input_that_rounding_could_break(seed: int) -> None:
+    """Below the radius by far more than rounding nothing is; right below it everything is."""
+    network = random_network(NetworkFamily.DENSE, seed, units=30)
+    instance = random_instance(network, seed)
+    radius = Milp().radius(network, instance, Limits(60.0)).optimum
+    assert radius is not None
+    for factor, is_unprovable in ((0.999, False), (1 - 1e-9, True)):
+        query = Query(instance, factor * radius).specification
+        attempt = proving.prove_by_units(network, query, Limits(60.0), stops_at_rounding=True)
+        if attempt.witness is not None:  # rounding broke it
+            assert check_witness(network, query, attempt.witness.input) is not None
+            continue
+        assert attempt.is_unprovable == is_unprovable
+        assert (attempt.answer.verdict is Verdict.ROBUST) == (not is_unprovable)
+        if is_unprovable:
+            assert re.search("network may round", attempt.answer.message)
+            assert attempt.frontier is not None and len(attempt.frontier.nodes)
