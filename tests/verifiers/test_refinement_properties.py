@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -9,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from radii.balls import Norm
-from radii.properties import Halfspaces
-from radii.testing import NetworkFamily, random_instance, random_network
-from radii.verdicts import REAL
+from radii.balls import Features, Norm
+from radii.properties import Halfspaces, LipschitzRobustness
+from radii.queries import Query
+from radii.testing import NetworkFamily, Sketch, instance_at, random_instance, random_network
+from radii.verdicts import REAL, Verdict
+from radii.verifiers import BranchAndBound, Limits
 from radii.verifiers._jacobian import steepness
 from radii.verifiers._probabilities import (
     Cell,
@@ -94,3 +98,20 @@ def test_rates_of_an_affine_piece_are_exact() -> None:
     exact = float(slopes.flatten(1).abs().sum(1).max())
     rate = steepness(network, instance.ball(1e-9), REAL).rate
     assert rate == pytest.approx(exact, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("constant", "verdict"), [(121.0, Verdict.ROBUST), (119.0, Verdict.NOT_ROBUST)]
+)
+def test_rates_count_in_the_scales_of_features(constant: float, verdict: Verdict) -> None:
+    """A distance of 1 moves the features by 10 and by 2, and the output by 10 * 10 + 10 * 2."""
+    sketch = Sketch([1, 3])
+    value = sketch.apply("Gemm", "x", sketch.constant(np.array([[10.0], [10.0], [10.0]])))
+    network = sketch.network(value, domain=(-100.0, 100.0))
+    plain = instance_at(network, [1.0, 2.0, 3.0], property=LipschitzRobustness(constant))
+    features = Features.of(["far", "near", "staying"], [10.0, 2.0, 0.0])
+    instance = replace(plain, features=features)
+    rate = steepness(network, instance.ball(0.05), REAL).rate
+    assert rate == pytest.approx(120.0)
+    result = BranchAndBound().verify(network, Query(instance, 0.05), Limits(seconds=5))
+    assert result.verdict is verdict

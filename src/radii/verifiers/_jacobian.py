@@ -209,6 +209,8 @@ def steepness(network: Network, ball: Ball, arithmetic: Arithmetic) -> Steepness
     rising = np.maximum(np.where(goes_up, high, 0.0), np.where(goes_down, -low, 0.0))
     falling = np.maximum(np.where(goes_up, -low, 0.0), np.where(goes_down, high, 0.0))
     gains = np.maximum(np.vstack([rising, falling]), 0.0)
+    if ball.features is not None:  # a distance of 1 moves each of them by its scale
+        gains = gains * ball.features.scale
     match ball.norm:
         case Norm.LINF:
             lengths = gains.sum(axis=1)
