@@ -20,7 +20,7 @@ import numpy as np
 
 from radii_check._curves import curve_lines
 from radii_check._format import Array, Certificate, hold, need
-from radii_check._network import Affine, Network, Numbers, Unit, pushed
+from radii_check._network import CURVES, Affine, Network, Numbers, Unit, pushed
 
 EXTRA_TERMS = 4
 """Roundings that every operator is granted beyond its sum: bias, alpha, beta, a folded factor."""
@@ -46,9 +46,9 @@ class Regions:
 
     low: Array
     high: Array
-    norm: str = "box"
-    centre: Any = None
-    eps: Any = None
+    norm: str
+    centre: Array
+    eps: Array
 
     @classmethod
     def of(cls, certificate: Certificate, eps: Array, num: Numbers) -> Regions:
@@ -65,14 +65,26 @@ class Regions:
         need(low <= high, "its region is empty")
         return cls(low, high, norm, centre, num.array(eps))
 
-    def least(self, num: Numbers, at: Array, c: Array, region: Any) -> tuple[Array, Array]:
-        """The least values of rows of coefficients (inputs, rows) on inputs, and the sums of the
-        absolute values that they add up."""
-        low, high = self.low[at][:, region], self.high[at][:, region]
-        values = num.minimum(c * low, c * high).sum(0)
-        sizes = (abs(c) * num.maximum(abs(low), abs(high))).sum(0)
+    def within(self, low: Array, high: Array, num: Numbers) -> tuple[Array, Regions]:
+        """Of boxes (inputs, boxes) those that this one region reaches into, and its parts there."""
+        is_empty = np.asarray(low > high, bool).any(0)
+        if self.norm in ("l1", "l2"):
+            far = num.maximum(num.maximum(low - self.centre, self.centre - high), 0.0) / self.eps
+            length = (far if self.norm == "l1" else far * far).sum(0)
+            is_empty |= num.below(length * (1 - 4 * (len(far) + 8) * num.unit)) > 1
+        kept = np.flatnonzero(~is_empty)
+        eps = np.repeat(self.eps, len(kept))
+        return kept, Regions(low[:, kept], high[:, kept], self.norm, self.centre, eps)
+
+    def least(self, num: Numbers, held: Held, at: Array, c: Array, region: Any) -> tuple[Any, Any]:
+        """The least values of rows of coefficients (inputs, rows) on inputs, which are `held`, and
+        the sums of the absolute values that they add up."""
+        middle, radius, size = (x[at][:, region] for x in (held.centre, held.radius, held.size))
+        values = num.weighted(c, middle) - num.weighted(abs(c), radius)
+        sizes = num.weighted(abs(c), size)
         if self.norm not in ("l1", "l2"):
             return values, sizes
+        low, high = self.low[at][:, region], self.high[at][:, region]
         centre, eps, few = self.centre[at], self.eps[region], 1 + 4 * num.unit
         down, up = num.minimum(low - centre, 0.0) * few, num.maximum(high - centre, 0.0) * few
         price = self.price(*(num.below(x) for x in (c, down, up, eps)))
@@ -146,8 +158,8 @@ class Bounds:
         self.lower, self.upper = np.full(shape, -np.inf), np.full(shape, np.inf)
         self.leaf(0, regions.low, regions.high)
 
-    def forward(self, tighten: Callable[[slice, Array, Array], None]) -> None:
-        """Node by node; `tighten` is given some units and what intervals say of their arguments."""
+    def forward(self, tighten: Callable[[Unit, Array, Array], None]) -> None:
+        """Node by node; `tighten` is given one with units, and what intervals say of them."""
         for number, node in enumerate(self.network.nodes):
             if isinstance(node, Affine):
                 self.held[number] = self.affine(number, node, [self.held[i] for i in node.inputs])
@@ -219,7 +231,7 @@ class Bounds:
 
     def value_error(self, kind: str, size: Array) -> Any:
         """How far a runtime's values of a nonlinear node may be off."""
-        if kind in ("Sigmoid", "Tanh"):
+        if kind in CURVES:
             return kernel_error(kind, self.network.is_single) * self.unit
         return size * (2 * self.unit) + self.smallest if kind == "Leaky" else 0.0
 
@@ -236,15 +248,19 @@ class Bounds:
         return held.centre - held.radius - loss, held.centre + held.radius + loss
 
     def values(
-        self, number: int, node: Unit, tighten: Callable[[slice, Array, Array], None]
+        self, number: int, node: Unit, tighten: Callable[[Unit, Array, Array], None]
     ) -> tuple[Array, Array]:
         """Intervals for the values of a node that is not affine."""
-        num, (low, high) = self.num, self.argument(number, node.inputs[0])
-        if node.kind == "Relu":
-            mine = slice(node.first, node.first + len(low))
-            tighten(mine, low, high)
+        num, mine = self.num, node.units
+        low, high = self.argument(number, node.inputs[0])
+        if mine.stop > mine.start:
+            tighten(node, low, high)
             low, high = num.maximum(low, self.lower[mine]), num.minimum(high, self.upper[mine])
-            return num.maximum(low, 0.0), num.maximum(high, 0.0)
+            if node.kind == "Relu":
+                return num.maximum(low, 0.0), num.maximum(high, 0.0)
+            self.curves[number], low, high = curve_lines(node.kind, low, high, num)
+            return low, high
+        need(node.kind in ("Held", "Leaky"), f"operator {node.kind} cannot be checked here")
         if node.function is not None:
             low, high = self.low[node.read].copy(), self.high[node.read].copy()
             for unit, index, knee in node.told:
@@ -255,9 +271,6 @@ class Bounds:
             one, two, three = (node.function(point) for point in points)
             low = self.outward(num.minimum(num.minimum(one, two), three), -1)
             return low, self.outward(num.maximum(num.maximum(one, two), three), 1)
-        if node.kind != "Held":
-            need(node.kind in ("Sigmoid", "Tanh"), f"operator {node.kind} cannot be checked here")
-            self.curves[number], low, high = curve_lines(node.kind, low, high, num)
         return low, high
 
     def outward(self, x: Array, sign: int) -> Array:

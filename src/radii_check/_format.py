@@ -83,11 +83,8 @@ class Certificate:
         """Classes, levels of their probabilities, and whether these stay below them; else above."""
         stated = self.claim["requirement"]["bounds"]
         need(max(each["class"] for each in stated) < outputs > 1, "the network has other outputs")
-        ways = [(each["class"], "below" in each) for each in stated]
-        return [
-            (index, each["below" if is_below else "above"], is_below)
-            for (index, is_below), each in zip(ways, stated, strict=True)
-        ]
+        ways = [("below" if "below" in each else "above", each) for each in stated]
+        return [(each["class"], each[way], way == "below") for way, each in ways]
 
     def violations(self, outputs: int) -> list[tuple[Array, Array]]:
         """Each as a matrix and an offset: { y : matrix y + offset <= 0 }."""

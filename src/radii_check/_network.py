@@ -15,7 +15,7 @@ import numpy as np
 
 from radii_check._format import Array, CertificateError
 
-BALL_BITS = 256
+BALL_BITS, CURVES = 256, ("Sigmoid", "Tanh")
 
 
 class Numbers:
@@ -41,11 +41,15 @@ class Numbers:
         return self.each(lambda a: a, x) if self.exact else np.asarray(x, np.float64)
 
     def dot(self, a: Array, b: Array) -> Array:
-        """The product of a matrix of float64 and one of these numbers."""
-        if not self.exact:
+        """The product of two matrices."""
+        if not (self.exact and a.size and b.size):
             return np.asarray(a @ b)
         product = self.flint.arb_mat(a.tolist()) * self.flint.arb_mat(b.tolist())
         return np.array(product.tolist(), object).reshape(len(a), b.shape[1])
+
+    def weighted(self, c: Array, each: Array) -> Array:
+        """Sums over the entries: coefficients (entries, rows) times (entries, rows or 1)."""
+        return np.asarray(self.dot(each.T, c)[0] if each.shape[1] == 1 else (c * each).sum(0))
 
     def minimum(self, a: Any, b: Any) -> Array:
         return self.each(lambda x, y: x.min(y), a, b) if self.exact else np.minimum(a, b)
@@ -198,8 +202,8 @@ class Affine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
-    """A node that reads floats: "Relu", with units numbered from `first` on; "Held", which gives
-    what it reads as it is; "Sigmoid", "Tanh"; "Softmax" and "LogSoftmax", over all entries if they
+    """A node that reads floats: "Relu", "Sigmoid" and "Tanh", with units numbered from `first` on;
+    "Held", which gives what it reads as it is; "Softmax" and "LogSoftmax", over all entries if they
     are `is_whole`; and "Input". What a runtime rounds in giving a "Leaky" value counts with it.
 
     Operators with other pieces hold what they read, and give the held sum of it and of ReLU units.
@@ -215,6 +219,11 @@ class Unit:
     read: int = 0
     function: Callable[[Array], Array] | None = None
     told: tuple[tuple[int, Array, float], ...] = ()
+
+    @property
+    def units(self) -> slice:
+        count = math.prod(self.shape) if self.kind in ("Relu", *CURVES) else 0
+        return slice(self.first, self.first + count)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

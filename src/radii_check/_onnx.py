@@ -360,9 +360,9 @@ class _Reader:
 
     def unit(self, kind: str, x: int, **own: Any) -> int:
         """A node of units, or another one that reads floats."""
-        first, shape = self.units, self.shape(x)
-        self.units += math.prod(shape) if kind == "Relu" else 0
-        self.nodes.append(Unit(kind, (x,), shape, first, **own))
+        node = Unit(kind, (x,), self.shape(x), self.units, **own)
+        self.units = node.units.stop
+        self.nodes.append(node)
         return len(self.nodes) - 1
 
     def hinged(

@@ -23,63 +23,72 @@ UNDERFLOW = 2.0**-700
 """What products that underflow may change of a row: 2^40 of them, with numbers below 2^300."""
 
 
+def terms(what: Any, weights: Any, rows: Any = None) -> Array:
+    """Weights on units, or on rows of violations: these, in which row (one in each if not given),
+    and the weight."""
+    rows = np.arange(len(what)) if rows is None else rows
+    return np.stack([np.float64(what), rows, np.broadcast_to(weights, len(what))])
+
+
+NOTHING = terms([], 0.0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
-    """A linear function over one region: `terms` are (unit, coefficient) on arguments of units, and
-    `gamma` are coefficients on rows of a violation.
+class Rows:
+    """Linear functions, each over its region: `units` are terms on arguments of units, `stated` on
+    rows of violations. By columns, `lower` and `upper` bound all units, and `slopes` are those of
+    lines below open ones, in 1/255."""
 
-    `lower` and `upper` bound all units; `slopes` are of lines below open ones, in 1/255.
-    """
-
-    region: int
+    regions: Array
     lower: Array
     upper: Array
     slopes: Array
-    terms: Sequence[tuple[int, float]]
-    violation: Any = None
-    gamma: Any = ()
+    units: Array
+    stated: Array
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """All of them, one behind the other."""
+        columns = ([p.regions, p.lower, p.upper, p.slopes] for p in parts)
+        held = (np.concatenate(each, -1) for each in zip(*columns, strict=True))
+        regions, lower, upper, slopes = held
+        firsts = np.cumsum([0, *(len(p.regions) for p in parts[:-1])])
+        moves = [(p, np.array([[0], [first], [0]])) for p, first in zip(parts, firsts, strict=True)]
+        units = np.concatenate([p.units + move for p, move in moves], 1)
+        stated = np.concatenate([p.stated + move for p, move in moves], 1)
+        return cls(regions, lower, upper, slopes, units, stated)
 
 
 class Descent:
     """Rows on their way back: coefficients by node, with their places, and the sums so far. Flat
     ones have lines of slope 0 around open units."""
 
-    def __init__(self, bounds: Bounds, rows: Sequence[Row], is_flat: bool = False) -> None:
+    def __init__(self, bounds: Bounds, violations: Any, rows: Rows, is_flat: bool = False) -> None:
         self.bounds, self.num, self.steep = bounds, bounds.num, 0.0 if is_flat else 1.0
-        self.nodes, self.count, self.additions = bounds.network.nodes, len(rows), 0
+        self.nodes, self.additions, self.rows = bounds.network.nodes, 0, rows
+        self.count, first = len(rows.regions), rows.regions[0]
         self.coefficients: dict[int, tuple[Array, Array]] = {}
-        self.total, self.size, self.lost = (self.num.array(np.zeros(len(rows))) for _ in range(3))
-        self.failed = np.zeros(len(rows), bool)
-        self.regions = np.array([row.region for row in rows])
-        is_one, first = bool((self.regions == self.regions[0]).all()), self.regions[0]
-        self.region: Any = slice(first, first + 1) if is_one else self.regions
-        self.lower, self.upper, self.slopes = (
-            _stacked([getattr(row, name) for row in rows]) for name in ("lower", "upper", "slopes")
-        )
-        asked = [(unit, i, weight) for i, row in enumerate(rows) for unit, weight in row.terms]
-        columns = np.array(asked, np.float64).reshape(-1, 3).T
-        self.unit, self.row, self.weight = (
-            columns[0].astype(int),
-            columns[1].astype(int),
-            columns[2],
-        )
-        self.put_violations(rows)
+        self.total, self.size, self.lost = (self.num.array(np.zeros(self.count)) for _ in range(3))
+        self.failed, is_one = np.zeros(self.count, bool), (rows.regions == first).all()
+        self.region: Any = slice(first, first + 1) if is_one else rows.regions
+        self.put_violations(*violations)
 
-    def put_violations(self, rows: Sequence[Row]) -> None:
-        num, end, output = self.num, len(self.nodes), self.bounds.network.output
-        outputs = num.array(np.zeros((self.bounds.network.size(output), len(rows))))
-        for i, row in enumerate(rows):
-            if np.any(row.gamma):
-                (matrix, offset), gamma = row.violation, num.array(row.gamma)[:, None]
-                outputs[:, i] = num.dot(matrix.T, gamma)[:, 0]
-                self.total[i] = num.dot(offset[None], gamma)[0, 0]
-                sizes = num.dot(abs(matrix), self.bounds.reach[end][:, row.region][:, None])
-                sizes = ((sizes + abs(offset)[:, None]) * gamma).sum()
-                self.lost[i] = 4 * (len(offset) + 2) * num.unit * sizes
-        self.size = abs(self.total)
-        at = np.flatnonzero((outputs != 0).any(1))
-        if len(at):
-            self.put(end, output, at, outputs[at])
+    def put_violations(self, matrix: Array, offset: Array) -> None:
+        """Rows of violations as coefficients on outputs."""
+        num, end, (stated, row) = self.num, len(self.nodes), self.rows.stated[:2].astype(int)
+        used, place = np.unique(stated, return_inverse=True)
+        if len(used):
+            matrix, offset, gamma = matrix[used], offset[used], np.zeros((len(used), self.count))
+            gamma[place, row] = self.rows.stated[2]
+            counts, gamma = (gamma != 0).sum(0), num.array(gamma)
+            self.total = num.dot(offset[None], gamma)[0]
+            self.size = abs(self.total)
+            sizes = num.dot(abs(matrix), self.bounds.reach[end][:, self.region])
+            sizes = ((sizes + abs(offset)[:, None]) * gamma).sum(0)
+            self.lost = 4 * (counts + 2) * num.unit * sizes
+            outputs = num.dot(matrix.T, gamma)
+            at = np.flatnonzero((outputs != 0).any(1))
+            self.put(end, self.bounds.network.output, at, outputs[at])
 
     def bounds_of_rows(self) -> Array:
         """Lower bounds of the rows, as float64; -inf where nothing is known."""
@@ -98,7 +107,8 @@ class Descent:
                         places, pulled = each.pull(self.num, places, pulled)
                     self.join(source, places, pulled)
         at, c = self.settled(0)
-        values, sizes = self.bounds.regions.least(self.num, at, c, self.region)
+        held, regions = self.bounds.held[0], self.bounds.regions
+        values, sizes = regions.least(self.num, held, at, c, self.region)
         self.add(values)
         lost = self.lost + 2 * unit * ((len(at) + 8) * sizes + self.additions * self.size)
         found = self.num.below(self.total - lost * ROUND_UP - UNDERFLOW)
@@ -110,7 +120,7 @@ class Descent:
 
     def lose(self, c: Array, each: Array) -> None:
         """`each` is (entries, regions): what a coefficient of 1 on each of them may lose."""
-        self.lost = self.lost + (abs(c) * each[:, self.region]).sum(0)
+        self.lost = self.lost + self.num.weighted(abs(c), each[:, self.region])
 
     def join(self, number: int, at: Array, c: Array) -> None:
         """Coefficients on the value of a node, beside those that are there."""
@@ -124,8 +134,9 @@ class Descent:
 
     def put(self, reader: int, source: int, at: Array, c: Array) -> None:
         """Coefficients on what a node reads."""
-        self.lose(c, self.bounds.loss[reader][at])
-        self.join(source, at, c)
+        if len(at):
+            self.lose(c, self.bounds.loss[reader][at])
+            self.join(source, at, c)
 
     def settled(self, number: int) -> tuple[Array, Array]:
         """The coefficients on a node's value, as exact numbers."""
@@ -139,33 +150,38 @@ class Descent:
     def through(self, number: int, node: Unit) -> None:
         """From a node's value to what it reads."""
         at, c = self.settled(number)
-        if node.kind == "Relu":
-            at, c = self.units(number, node.first, at, c)
-        elif number in self.bounds.curves:
-            lines = (line[at][:, self.region] for line in self.bounds.curves[number])
-            below, above, least, most = lines
-            constant = c * np.where(c > 0, least, most)
-            self.add(constant.sum(0))
-            self.lost = self.lost + 2 * (len(at) + 4) * self.num.unit * abs(constant).sum(0)
-            c = c * np.where(c > 0, below, above)
-        if len(at):
-            self.put(number, node.inputs[0], at, c)
+        if node.units.stop > node.units.start:
+            at, c = self.units(number, node, at, c)
+        self.put(number, node.inputs[0], at, c)
 
-    def units(self, number: int, first: int, at: Array, c: Array) -> tuple[Array, Array]:
-        """Of ReLU units: from their outputs to their arguments, and what is asked of these."""
-        reach = self.bounds.reach[number]
-        asked = np.flatnonzero((self.unit >= first) & (self.unit < first + len(reach)))
-        unit, row = self.unit[asked] - first, self.row[asked]
-        weight = self.num.array(self.weight[asked])
+    def units(self, number: int, node: Unit, at: Array, c: Array) -> tuple[Array, Array]:
+        """From outputs of units to their arguments, and what is asked of these."""
+        mine, asked = node.units, self.rows.units
+        asked = asked[:, (asked[0] >= mine.start) & (asked[0] < mine.stop)]
+        (unit, row), weight = asked[:2].astype(int), self.num.array(asked[2])
+        unit -= mine.start
         places = np.union1d(at, unit)
-        on_outputs = np.zeros((len(places), self.count), c.dtype)
-        on_outputs[np.searchsorted(places, at)] = c
-        found = self.lines(on_outputs, first + places)
+        if not len(places):
+            return at, c
+        found, reach = np.zeros((len(places), self.count), c.dtype), self.bounds.reach[number]
+        found[np.searchsorted(places, at)] = c
+        if len(at) and node.kind == "Relu":
+            found = self.lines(found, mine.start + places)
+        elif len(at):
+            found = self.curves(found, [line[places] for line in self.bounds.curves[number]])
         spot = np.searchsorted(places, unit), row
         np.add.at(found, spot, weight)
-        sizes = (abs(weight) + abs(found[spot])) * reach[unit, self.regions[row]]
+        sizes = (abs(weight) + abs(found[spot])) * reach[unit, self.rows.regions[row]]
         np.add.at(self.lost, row, 4 * (len(unit) + 4) * self.num.unit * sizes)
         return places, found
+
+    def curves(self, c: Array, lines: Sequence[Array]) -> Array:
+        """Coefficients on the outputs of smooth units as ones on their arguments."""
+        below, above, least, most = (line[:, self.region] for line in lines)
+        constant = c * np.where(c > 0, least, most)
+        self.add(constant.sum(0))
+        self.lost = self.lost + 2 * (len(c) + 4) * self.num.unit * abs(constant).sum(0)
+        return np.asarray(c * np.where(c > 0, below, above))
 
     def lines(self, c: Array, units: Array) -> Array:
         """Coefficients on the outputs of units as ones on their arguments.
@@ -173,8 +189,8 @@ class Descent:
         On an open unit c becomes some a between 0 and c. If c > 0, c max(0, z) >= a z. If c < 0,
         c max(0, z) - a z is concave, so that it is least at an end: -a l at l, (c - a) u at u.
         """
-        num = self.num
-        lower, upper, slopes = (x[units] for x in (self.lower, self.upper, self.slopes))
+        num, rows = self.num, self.rows
+        lower, upper, slopes = (x[units] for x in (rows.lower, rows.upper, rows.slopes))
         is_open = (upper > 0) & (lower < 0)
         found = c * ((upper > 0) & (lower >= 0))
         bent = np.flatnonzero(is_open.any(1))
@@ -191,9 +207,3 @@ class Descent:
         self.add(constant)
         self.lost = self.lost + 2 * (len(bent) + 4) * num.unit * abs(constant)
         return np.asarray(found)
-
-
-def _stacked(arrays: Sequence[Array]) -> Array:
-    """As columns; one column if all are the same."""
-    is_one = all(each is arrays[0] for each in arrays)
-    return arrays[0][:, None] if is_one else np.stack(arrays, 1)

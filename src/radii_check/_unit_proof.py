@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,40 @@ import numpy as np
 from radii_check._bounds import Bounds, Regions
 from radii_check._format import Array, Rejected, hold, need
 from radii_check._network import Unit
-from radii_check._proof import Proof
-from radii_check._rows import Row
+from radii_check._proof import Proof, crown_slopes
+from radii_check._rows import NOTHING, Rows, terms
 from radii_check._trees import leaves_of
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """What is known at a node: bounds of all units, and the splits on the path to it."""
+
+    lower: Array
+    upper: Array
+    split: Array = field(default_factory=lambda: np.zeros(0, int))
+    sign: Array = field(default_factory=lambda: np.zeros(0, int))
+
+    def columns(self, count: int) -> list[Array]:
+        """Its bounds, for so many rows."""
+        return [np.broadcast_to(x[:, None], (len(x), count)) for x in (self.lower, self.upper)]
+
+    def child(self, unit: int, sign: int) -> State:
+        split, signs = np.append(self.split, unit), np.append(self.sign, sign)
+        found = State(self.lower, self.upper, split, signs)
+        found.tighten(split[-1:], signs[-1:], np.zeros(1))
+        return found
+
+    def intersect(self, known: tuple[Array, Array], part: int) -> None:
+        self.lower = np.maximum(self.lower, known[0][:, part])
+        self.upper = np.minimum(self.upper, known[1][:, part])
+
+    def tighten(self, unit: Array, side: Array, bound: Array) -> None:
+        """side * argument >= bound."""
+        below, above = side > 0, side < 0
+        self.lower, self.upper = self.lower.copy(), self.upper.copy()
+        np.maximum.at(self.lower, unit[below], bound[below])
+        np.minimum.at(self.upper, unit[above], -bound[above])
 
 
 class UnitProof(Proof):
@@ -42,7 +74,7 @@ class UnitProof(Proof):
         a, nodes, units = self.arrays, len(self.is_leaf), self.network.units
         parent, spec, is_root = a["parent"], a["spec"], a["parent"] < 0
         roots = sorted(spec[is_root].tolist())
-        hold(roots == list(range(len(self.violations))), "a violation has no root, or several")
+        hold(roots == list(range(len(self.firsts) - 1)), "a violation has no root, or several")
         hold(is_root | (spec == spec[parent]), "a node has another violation than its parent")
         ranges = {
             "split_unit": ("parent", np.where(is_root, -1, 0), units),
@@ -80,37 +112,49 @@ class UnitProof(Proof):
 
     def ground(self) -> None:
         """By intervals, an earlier part, or a row: with slopes of its own, CROWN's or flat ones."""
-        wanted = {side: np.zeros(self.lower.shape, bool) for side in (1, -1)}
+        wanted = np.zeros((2, *self.lower.shape), bool)  # a lower bound, an upper bound
 
-        def compare(mine: slice, low: Array, high: Array) -> None:
-            wanted[1][mine] = self.lower[mine] > self.num.below(low)
-            wanted[-1][mine] = -self.upper[mine] > self.num.below(-high)
+        def compare(node: Unit, low: Array, high: Array) -> None:
+            need(node.kind == "Relu", f"operator {node.kind} needs a proof by boxes")
+            mine = node.units
+            wanted[0, mine] = self.lower[mine] > self.num.below(low)
+            wanted[1, mine] = -self.upper[mine] > self.num.below(-high)
 
         self.bounds.forward(compare)
-        wanted[1][:, 1:] &= self.lower[:, 1:] > self.known[0][:, :-1]
-        wanted[-1][:, 1:] &= self.upper[:, 1:] < self.known[1][:, :-1]
+        wanted[0, :, 1:] &= self.lower[:, 1:] > self.known[0][:, :-1]
+        wanted[1, :, 1:] &= self.upper[:, 1:] < self.known[1][:, :-1]
         start, order = np.zeros(len(self.lower), int), [np.zeros(0, int)]
         for node in self.network.nodes:
             if isinstance(node, Unit) and node.kind == "Relu":  # neighbours together
                 place = np.arange(math.prod(node.shape)) % max(1, math.prod(node.shape[2:]))
                 order.append(node.first + np.argsort(place, kind="stable"))
                 start[order[-1]] = node.first
-        given, units = self.given_slopes(start), np.concatenate(order).tolist()
-        for part, (lower, upper, crown) in enumerate(self.columns(self.lower, self.upper)):
-            left = [(u, s) for s in wanted for u in units if wanted[s][u, part]]
-            short: dict[Any, float] = {}
-            for is_flat in (False, True):
-                rows = [Row(part, lower, upper, given.get((part, *p), crown), [p]) for p in left]
-                stated = np.array([lower[u] if s > 0 else -upper[u] for u, s in left])
-                over = self.evaluated(rows, is_flat) - stated
-                self.margin = min(self.margin, over[over >= 0].min(initial=math.inf))
-                pairs = [(p, -o) for p, o in zip(left, over, strict=True) if not o >= 0]
-                short, left = {p: min(o, short.get(p, o)) for p, o in pairs}, [p for p, _ in pairs]
-            for (unit, side), by in short.items():
-                what = (
-                    f"part {part} states a bound of unit {unit}, side {side:+d}, that no row shows"
-                )
-                raise Rejected(f"{what}: it fails by {by:.3g}")
+        given, units = self.given_slopes(start), np.concatenate(order)
+        for part in range(self.parts):
+            which, place = np.nonzero(wanted[:, units, part])
+            self.ground_rows(part, units[place], 1 - 2 * which, given)
+
+    def ground_rows(self, part: int, unit: Array, side: Array, given: dict[Any, Array]) -> None:
+        """Whether some row shows each of these bounds of a part."""
+        state = State(self.lower[:, part], self.upper[:, part])
+        stated = np.where(side > 0, state.lower[unit], -state.upper[unit])
+        short, crown = np.full(len(unit), math.inf), crown_slopes(state.lower, state.upper)
+
+        def rows(some: Array) -> Rows:
+            keys = zip(unit[some].tolist(), side[some].tolist(), strict=True)
+            slopes = np.stack([given.get((part, *key), crown) for key in keys], 1)
+            lower, upper = state.columns(len(some))
+            units = terms(unit[some], side[some])
+            return Rows(np.full(len(some), part), lower, upper, slopes, units, NOTHING)
+
+        for is_flat in (False, True):
+            left = np.flatnonzero(short > 0)
+            over = self.evaluated(left, rows, is_flat) - stated[left]
+            self.margin = min(self.margin, over[over >= 0].min(initial=math.inf))
+            short[left] = np.minimum(short[left], -over)
+        for i in np.flatnonzero(~(short <= 0)):
+            what = f"part {part} states a bound of unit {unit[i]}, side {side[i]:+d}"
+            raise Rejected(f"{what}, that no row shows: it fails by {short[i]:.3g}")
 
     def given_slopes(self, start: Array) -> dict[Any, Array]:
         """Slopes for (part, unit, side) that have their own; units of a layer begin at `start`."""
@@ -128,88 +172,98 @@ class UnitProof(Proof):
 
     # The tree.
 
-    def state(self, part: int, path: list[int], end: int) -> tuple[Array, Array]:
-        """Bounds of units at a node, with its ancestors' lemmas and its own before `end`."""
-        a, first = self.arrays, self.first
-        lower, upper = self.known[0][:, part].copy(), self.known[1][:, part].copy()
-        split, sign = a["split_unit"][path[1:]], a["split_sign"][path[1:]]
-        ranges = [np.arange(first[node], first[node + 1]) for node in path[:-1]]
-        used = np.concatenate([*ranges, np.arange(first[path[-1]], end)])
-        used = used[a["unit"][used] >= 0]
-        unit = np.concatenate([split, a["unit"][used]])
-        side = np.concatenate([sign, a["side"][used]])
-        bound = np.concatenate([np.zeros(len(split)), a["bound"][used].astype(np.float64)])
-        np.maximum.at(lower, unit[side > 0], bound[side > 0])
-        np.minimum.at(upper, unit[side < 0], -bound[side < 0])
-        return lower, upper
-
     def lemmas(self) -> None:
         """All lemmas in order, many at once, and whether each leaf is closed."""
-        a, used = self.arrays, {"gamma": 0, "slopes": 0, "beta": 0, "sign_beta": 0}
-        numbers: list[int] = []
-        rows: list[Row] = []
+        a, inner = self.arrays, dict[int, State]()
+        self.used = {"gamma": 0, "slopes": 0, "beta": 0, "sign_beta": 0}
+        self.signs = np.searchsorted(a["sign_lemma"], np.arange(len(a["node"]) + 1))
+        self.waiting: list[tuple[Array, Rows]] = []
+        is_next = [np.diff(a[name], prepend=-1) != 0 for name in ("node", "part", "round")]
+        starts = np.flatnonzero(np.any(is_next, axis=0))
+        rounds = np.split(np.arange(len(a["node"])), starts[1:]) if len(starts) else []
+        begun, parents = np.searchsorted(starts, self.first), a["parent"].tolist()
+        last_child = {parent: node for node, parent in enumerate(parents)}
+        root = State(self.known[0][:, 0], self.known[1][:, 0])
+        for node, parent in enumerate(parents):
+            split = a["split_unit"][node], a["split_sign"][node]
+            state = replace(root) if parent < 0 else inner[parent].child(*split)
+            for lemmas in rounds[begun[node] : begun[node + 1]]:
+                self.round(state, int(a["spec"][node]), lemmas)
+            if self.is_leaf[node]:
+                hold(self.is_closed(state, node), f"nothing closes node {node}")
+            else:
+                inner[node] = state
+                hold(len(inner) <= self.most_states, "its tree is too wide for the memory")
+            if parent >= 0 and last_child[parent] == node:
+                del inner[parent]
+        self.prove()
+        is_used = [self.used[name] == len(a[name]) for name in self.used]
+        hold(is_used, "it has multipliers that no lemma needs")
 
-        def take(name: str, count: int) -> Array:
-            used[name] += count
-            hold(used[name] <= len(a[name]), f"its {name} are too few")
-            return a[name][used[name] - count : used[name]]
+    def round(self, state: State, spec: int, lemmas: Array) -> None:
+        """Lemmas of one round, which rest on the same state; then it has what they say."""
+        a = self.arrays
+        state.intersect(self.known, a["part"][lemmas[0]])
+        for some in np.split(lemmas, range(self.at_once, len(lemmas), self.at_once)):
+            self.waiting.append((some, self.rows(state, spec, some)))
+            if sum(len(each) for each, _ in self.waiting) >= self.at_once:
+                self.prove()
+        said = lemmas[a["unit"][lemmas] >= 0]
+        state.tighten(a["unit"][said], a["side"][said], a["bound"][said].astype(np.float64))
 
-        signs = np.searchsorted(a["sign_lemma"], np.arange(len(a["node"]) + 1))
-        for node in range(len(self.is_leaf)):
-            path, begun = self.path(node), (-1, -1)
-            split, sign = a["split_unit"][path[1:]], a["split_sign"][path[1:]]
-            violation = self.violations[a["spec"][node]]
-            for lemma in range(self.first[node], self.first[node + 1]):
-                if begun != (a["part"][lemma], a["round"][lemma]):
-                    begun = a["part"][lemma], a["round"][lemma]
-                    lower, upper = self.state(begun[0], path, lemma)
-                    is_open = (lower < 0) & (upper > 0)
-                gamma, slopes = take("gamma", len(violation[1])), np.zeros(len(lower), np.uint8)
-                slopes[is_open] = take("slopes", int(is_open.sum()))
-                terms = list(
-                    zip(split, -sign * take("beta", len(split)).astype(float), strict=True)
-                )
-                if signs[lemma] < signs[lemma + 1]:
-                    more = a["sign_unit"][signs[lemma] : signs[lemma + 1]]
-                    is_known = (lower[more] >= 0) | (upper[more] <= 0)
-                    hold(is_known, f"lemma {lemma}: a sign is not known")
-                    weights = np.where(lower[more] >= 0, -1.0, 1.0) * take("sign_beta", len(more))
-                    terms += zip(more, weights, strict=True)
-                if a["unit"][lemma] >= 0:
-                    terms.append((a["unit"][lemma], float(a["side"][lemma])))
-                rows.append(Row(begun[0], lower, upper, slopes, terms, violation, gamma))
-                numbers.append(lemma)
-                if len(rows) == self.at_once:
-                    self.prove(numbers, rows)
-            hold(
-                not self.is_leaf[node] or self.is_closed(node, path), f"nothing closes node {node}"
-            )
-        self.prove(numbers, rows)
-        hold(
-            [used[name] == len(a[name]) for name in used], "it has multipliers that no lemma needs"
+    def rows(self, state: State, spec: int, lemmas: Array) -> Rows:
+        """The rows of some lemmas of one state, in order."""
+        a, count, (first, end) = self.arrays, len(lemmas), self.firsts[spec : spec + 2]
+        is_open = (state.lower < 0) & (state.upper > 0)
+        slopes = np.zeros((len(is_open), count), np.uint8)
+        slopes[is_open] = self.take("slopes", count, int(is_open.sum())).T
+        beta = self.take("beta", count, len(state.split)).astype(np.float64)
+        row, place = np.nonzero(beta)
+        signs = slice(self.signs[lemmas[0]], self.signs[lemmas[-1] + 1])
+        more = a["sign_unit"][signs]
+        is_on, weights = state.lower[more] >= 0, self.take("sign_beta", 1, len(more))[0]
+        is_known = np.all(is_on | (state.upper[more] <= 0))
+        hold(is_known, f"lemmas {lemmas[0]} to {lemmas[-1]}: a sign is not known")
+        own = np.flatnonzero(a["unit"][lemmas] >= 0)
+        units = (
+            terms(a["unit"][lemmas[own]], a["side"][lemmas[own]], own),
+            terms(state.split[place], -state.sign[place] * beta[row, place], row),
+            terms(more, np.where(is_on, -weights, weights), a["sign_lemma"][signs] - lemmas[0]),
         )
+        gamma = self.take("gamma", count, end - first)
+        row, place = np.nonzero(gamma)
+        stated, (lower, upper) = terms(first + place, gamma[row, place], row), state.columns(count)
+        return Rows(a["part"][lemmas], lower, upper, slopes, np.concatenate(units, 1), stated)
 
-    def is_closed(self, node: int, path: list[int]) -> bool:
+    def take(self, name: str, count: int, each: int) -> Array:
+        """The next multipliers: so many for each of `count` lemmas."""
+        held, first = self.arrays[name], self.used[name]
+        self.used[name] = end = first + count * each
+        hold(end <= len(held), f"its {name} are too few")
+        return held[first:end].reshape(count, each)
+
+    def is_closed(self, state: State, node: int) -> bool:
         """By a closing row, an empty unit, or a split that leaves nothing to this side."""
-        a, (lower, upper) = self.arrays, self.state(self.parts - 1, path, self.first[node + 1])
-        is_closing = a["unit"][self.first[node] : self.first[node + 1]] == -1
-        split, sign = a["split_unit"][path[1:]], a["split_sign"][path[1:]]
-        is_on, is_off = self.known[0][split, -1] >= 0, self.known[1][split, -1] <= 0
-        is_vacant = np.where(sign < 0, is_on, is_off & ~is_on)
-        return bool(is_closing.any() or is_vacant.any() or (lower > upper).any())
+        state.intersect(self.known, -1)
+        is_closing = self.arrays["unit"][self.first[node] : self.first[node + 1]] == -1
+        is_on, is_off = self.known[0][state.split, -1] >= 0, self.known[1][state.split, -1] <= 0
+        is_vacant = np.where(state.sign < 0, is_on, is_off & ~is_on)
+        return bool(is_closing.any() or is_vacant.any() or (state.lower > state.upper).any())
 
-    def prove(self, numbers: list[int], rows: list[Row]) -> None:
-        """The rows of some lemmas, which are done then."""
+    def prove(self) -> None:
+        """The rows that wait."""
+        if not self.waiting:
+            return
+        lemmas = np.concatenate([each for each, _ in self.waiting])
         unit, side, bound, node = (
-            self.arrays[name][numbers] for name in ("unit", "side", "bound", "node")
+            self.arrays[name][lemmas] for name in ("unit", "side", "bound", "node")
         )
-        values, stated = self.evaluated(rows), np.where(unit < 0, 0.0, bound.astype(np.float64))
+        values = self.bounds_of(Rows.joined([rows for _, rows in self.waiting]))
+        stated = np.where(unit < 0, 0.0, bound.astype(np.float64))
         for i in np.flatnonzero(~np.where(unit < 0, values > 0, values >= stated)):
             what = "closes it" if unit[i] < 0 else f"bounds unit {unit[i]}, side {side[i]:+d},"
-            told = (
-                f"lemma {numbers[i]} of node {node[i]} {what} by {stated[i]:.9g}, but its row gives"
-            )
-            raise Rejected(f"{told} {values[i]:.9g}: it fails by {stated[i] - values[i]:.3g}")
-        self.margin = min(self.margin, (values - stated).min(initial=math.inf))
-        numbers.clear()
-        rows.clear()
+            told = f"lemma {lemmas[i]} of node {node[i]} {what} by {stated[i]:.9g}"
+            fails = f"it fails by {stated[i] - values[i]:.3g}"
+            raise Rejected(f"{told}, but its row gives {values[i]:.9g}: {fails}")
+        self.margin = min(self.margin, (values - stated).min())
+        self.waiting.clear()

@@ -13,13 +13,13 @@ from benchmarks.soundness.certified import certified_case, is_accepted, with_eps
 from radii.attacks import MinimumNorm
 from radii.balls import Norm
 from radii.bounds import FloatErrors
-from radii.networks import Network
+from radii.networks import Network, from_torch
 from radii.properties import Become, OneToOne
 from radii.queries import Instance, Query
 from radii.testing import LinearClassifier, NetworkFamily, instance_at, random_instance
 from radii.testing import random_network as made
 from radii.verdicts import FLOAT, REAL, Verdict
-from radii.verifiers import BranchAndBound, Limits
+from radii.verifiers import BranchAndBound, Limits, Milp
 from radii.verifiers.native import _certificates, _duals
 from radii.verifiers.native._attempts import prove_by_units
 from radii.verifiers.native._candidates import Candidates
@@ -73,6 +73,43 @@ def test_a_closed_form(norm: Norm) -> None:
     certificate = proven(classifier.network, instance, 0.999 * radius)
     assert check(certificate, classifier.network.onnx_bytes).accepted
     assert not is_accepted(with_eps(certificate, 1.001 * radius), classifier.network)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("kind", [torch.nn.Tanh, torch.nn.Sigmoid])
+def test_smooth_networks(kind: type[torch.nn.Module], norm: Norm) -> None:
+    """Two layers of smooth units, of which the second one reads curves."""
+    torch.manual_seed(3)
+    layers = [torch.nn.Linear(4, 6), kind(), torch.nn.Linear(6, 6), kind(), torch.nn.Linear(6, 3)]
+    module = torch.nn.Sequential(*layers)
+    for weight in module.parameters():
+        if weight.dim() == 2:
+            torch.nn.init.normal_(weight, std=1.0 if kind is torch.nn.Tanh else 3.0)
+    network = from_torch(module, input_shape=(4,), domain=(-3, 3))
+    instance = instance_at(network, np.full(4, 0.4), norm=norm)
+    (attacked,) = MinimumNorm().attack(network, [Query(instance, 6.0)])
+    assert attacked.witness is not None
+    certificate = proven(network, instance, 0.2 * attacked.witness.distance)
+    report = check(certificate, network.onnx_bytes)
+    assert report.accepted, report.reason
+    assert not is_accepted(with_eps(certificate, attacked.witness.distance), network)
+
+
+@pytest.mark.parametrize("norm", [Norm.LINF, Norm.L1])
+@pytest.mark.parametrize("family", [NetworkFamily.DENSE, NetworkFamily.POOLING])
+def test_what_milp_proves_is_proven_by_the_tree(family: NetworkFamily, norm: Norm) -> None:
+    network = made(family, 3, inputs=6)
+    instance = random_instance(network, 3, norm=norm)
+    (attacked,) = MinimumNorm().attack(network, [Query(instance, 2.0)])
+    assert attacked.witness is not None
+    query = Query(instance, 0.9 * attacked.witness.distance)
+    proof = Milp(certificates=True).verify(network, query).proof
+    assert proof is not None
+    assert proof.certificate is not None
+    assert check(proof.certificate, network.onnx_bytes).accepted
+    unasked = Milp().verify(network, query).proof
+    assert unasked is not None
+    assert unasked.certificate is None
 
 
 @pytest.mark.parametrize("property_", [OneToOne(1), Become(1)], ids=["one-to-one", "become"])

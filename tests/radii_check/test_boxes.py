@@ -71,11 +71,17 @@ def halved(low: Array, high: Array, depth: int) -> dict[str, Any]:
 
 
 def certificate(
-    model: bytes, x: Array, eps: float, label: int, arithmetic: str, depth: int
+    model: bytes,
+    x: Array,
+    eps: float,
+    label: int,
+    arithmetic: str,
+    depth: int,
+    norm: str = "linf",
 ) -> bytes:
     claim = {
         "network": digest(model),
-        "norm": "linf",
+        "norm": norm,
         "eps": eps,
         "requirement": {"kind": "one-to-any", "label": label},
         "arithmetic": arithmetic,
@@ -113,11 +119,35 @@ def test_finer_boxes_prove_no_less_and_nothing_false(kind: str, arithmetic: str)
     assert proven[4] > 0.9 * true
 
 
+@pytest.mark.parametrize("norm", ["l1", "l2"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_balls_agree(kind: str) -> None:
+def test_parts_of_balls(kind: str, norm: str) -> None:
+    """Boxes with what lies in them of a ball: nothing false, and all that the box around it has."""
+    proven, of_the_box, true = 0, 0, 0
+    order = 1 if norm == "l1" else 2
+    grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 81)] * 2), -1).reshape(-1, 2)
+    grid = grid[np.linalg.norm(grid, order, axis=1) <= 1]
+    for seed in range(3):
+        weights, model, x, label = example(kind, seed)
+        for eps in 0.05 * 1.6 ** np.arange(7):
+            outputs = function_of(kind, weights, np.clip(x + eps * grid, -3, 3))
+            rivals = np.delete(outputs, label, axis=1).max(1)
+            is_broken = bool((outputs[:, label] <= rivals).any())
+            claimed = (model, x, float(eps), label, "float", 5)
+            is_accepted = check(certificate(*claimed, norm), model).accepted
+            assert not (is_accepted and is_broken)
+            proven, true = proven + is_accepted, true + (not is_broken)
+            of_the_box += check(certificate(*claimed), model).accepted
+    assert 0 < of_the_box <= proven
+    assert proven > 0.8 * true
+
+
+@pytest.mark.parametrize("norm", ["linf", "l1", "l2"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_balls_agree(kind: str, norm: str) -> None:
     _, model, x, label = example(kind, 1)
     for eps in (0.02, 0.1, 0.5):
-        content = certificate(model, x, eps, label, "float", 2)
+        content = certificate(model, x, eps, label, "float", 2, norm)
         float64, exact = check(content, model), check(content, model, exact=True)
         assert float64.accepted == exact.accepted
         assert float64.smallest_margin <= exact.smallest_margin + 1e-12

@@ -158,7 +158,8 @@ def my_errors(mine: checked.Network, sizes: list[Array], widening: float) -> lis
     """E of every node that radii has as a nonlinear one, too, and of the output."""
     try:
         first, *rest = (size[:, None] for size in sizes)
-        bounds = Bounds(mine, Regions(-first, first), widening, NUM)
+        region = Regions(-first, first, "box", 0 * first, np.zeros(1))
+        bounds = Bounds(mine, region, widening, NUM)
         found, given = [], iter(rest)
         for number, node in enumerate(mine.nodes):
             if isinstance(node, checked.Affine):

@@ -235,6 +235,7 @@ class Gurobi(Milp):
         branches: int = 0,
         tightening: float = 0.3,
         arithmetic: Arithmetic = FLOAT,
+        certificates: bool = False,
     ) -> None:
         self.effort = MilpOptions(
             threads=threads,
@@ -243,6 +244,7 @@ class Gurobi(Milp):
             minimise=minimise_with_gurobi,
         )
         self.arithmetic = arithmetic
+        self.certificates = certificates
 
     @property
     def version(self) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+
 from radii.balls import Norm
 from radii.networks import Network
 from radii.properties import (
@@ -11,7 +14,7 @@ from radii.properties import (
     SoftmaxRequirement,
 )
 from radii.queries import Instance, Specification
-from radii.verdicts import FLOAT, Arithmetic
+from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier
 from radii.verifiers._case import BoundedProblem
 from radii.verifiers._probabilities import decide_softmax
@@ -19,12 +22,21 @@ from radii.verifiers._programs import highs_version
 from radii.verifiers.milp._decision import decide, decide_slopes
 from radii.verifiers.milp._radius import measure
 from radii.verifiers.milp._tightening import MilpOptions
+from radii.verifiers.native._attempts import prove_by_units
+
+LEAST_CERTIFYING_SECONDS = 2.0
+"""To prove once more what took less."""
 
 
 class Milp(RadiusVerifier):
-    """Decides queries and measures exact radii in Linf and L1 by mixed-integer programming."""
+    """Decides queries and measures exact radii in Linf and L1 by mixed-integer programming.
+
+    An integer solver's word is no certificate. With `certificates`, what it has proven is proven
+    once more by the tree of `native`, which writes one: in at most the same time.
+    """
 
     name = "milp"
+    unnamed_options = frozenset({"arithmetic", "certificates"})
     norms = frozenset({Norm.LINF, Norm.L1})
     kinds = frozenset({LinearRequirement, SoftmaxRequirement, LipschitzRequirement})
     is_complete = True
@@ -36,9 +48,11 @@ class Milp(RadiusVerifier):
         branches: int = 4096,
         tightening: float = 0.3,
         arithmetic: Arithmetic = FLOAT,
+        certificates: bool = False,
     ) -> None:
         self.effort = MilpOptions(threads=threads, branches=branches, tightening=tightening)
         self.arithmetic = arithmetic
+        self.certificates = certificates
 
     @property
     def version(self) -> str:
@@ -67,7 +81,27 @@ class Milp(RadiusVerifier):
             case LipschitzRequirement():
                 case = BoundedProblem(network, specification, limits, self.arithmetic)
                 return decide_slopes(case, self.effort)
-        return self._linear(network, specification, limits)
+        started = time.monotonic()
+        answer = self._linear(network, specification, limits)
+        if not self.certificates or answer.verdict is not Verdict.ROBUST:
+            return answer
+        seconds = max(time.monotonic() - started, LEAST_CERTIFYING_SECONDS)
+        return self._certified(network, specification, limits.within(seconds), answer)
+
+    def _certified(
+        self, network: Network, specification: Specification, limits: Limits, answer: Answer
+    ) -> Answer:
+        """With a certificate, if the tree proves it too; a counterexample that it meets counts."""
+        again = prove_by_units(
+            network,
+            specification,
+            limits,
+            arithmetic=self.arithmetic,
+            certifies=True,
+            plain=True,
+        )
+        certificate = None if again.certify is None else again.certify()
+        return replace(answer, candidate=again.answer.candidate, certificate=certificate)
 
     def _linear(self, network: Network, specification: Specification, limits: Limits) -> Answer:
         return decide(BoundedProblem(network, specification, limits, self.arithmetic), self.effort)

@@ -7,13 +7,14 @@ has proven is proven once more, with more boxes and less thought.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from radii.balls import Ball, Norm
+from radii.balls import Ball, Box, Norm
 from radii.bounds import (
     LayeredNetwork,
     Supports,
@@ -49,16 +50,15 @@ Integers = npt.NDArray[np.int64]
 def box_certificate(
     network: Network, specification: Specification, arithmetic: Arithmetic, seconds: float
 ) -> bytes | None:
-    """Boxes that CROWN closes, for a region that is a box; None if it takes too long."""
-    region = specification.region
+    """Boxes that CROWN closes, each with its part of the region; None if it takes too long."""
     described = claim_of(network, specification, arithmetic)
-    if described is None or (isinstance(region, Ball) and region.norm is not Norm.LINF):
+    if described is None:
         return None
     stated = specification.requirement.violations or ()
     fusion, violations = without_softmax(fuse(network), stated, arithmetic)
     ready = layered(fusion, torch.float64, "cpu", arithmetic)
     with torch.no_grad():
-        tree = _BoxTree(ready, violations, box_of(region))
+        tree = _BoxTree(ready, violations, specification.region)
         if not tree.grow(time.monotonic() + seconds):
             return None
     claim, arrays = described
@@ -70,13 +70,14 @@ class _BoxTree:
         self,
         network: LayeredNetwork,
         violations: tuple[Halfspaces, ...],
-        box: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
+        region: Ball | Box,
     ) -> None:
         self.network = network
         self.ends = np.cumsum([len(held.offset) for held in violations])[:-1].tolist()
         self.rows = torch.from_numpy(np.vstack([held.matrix for held in violations]))
         self.offsets = torch.from_numpy(np.concatenate([held.offset for held in violations]))
-        self.low, self.high = (torch.from_numpy(side)[None] for side in box)
+        self.region = Supports.of([region])
+        self.low, self.high = (torch.from_numpy(side)[None] for side in box_of(region))
         self.nodes: list[tuple[int, int, float, int]] = [(-1, -1, 0.0, 0)]
 
     def grow(self, deadline: float) -> bool:
@@ -108,7 +109,10 @@ class _BoxTree:
 
     def bounded(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
         """Which boxes are closed, and along which input others are cut best."""
-        state = propagate(self.network, Supports(Interval(low, high)))
+        parts = replace(
+            self.region.taken(torch.zeros(len(low), dtype=torch.int64)), box=Interval(low, high)
+        )
+        state = propagate(self.network, parts)
         output = self.network.output
         arguments, loss = output.arguments(state.values, state.errors)
         rows = self.rows.expand(len(low), -1, -1)
@@ -117,7 +121,7 @@ class _BoxTree:
         least = found.values + self.offsets - CLOSING_SHARE * size
         least = torch.where(least.isfinite(), least, -torch.inf)
         best = [part.amax(1) for part in torch.tensor_split(least, self.ends, 1)]
-        is_closed = torch.stack(best).amin(0) > 0
+        is_closed = (torch.stack(best).amin(0) > 0) | self.is_beyond(low, high)
         widths = high - low
         score = found.slopes.abs().amax(1) * widths
         if low.shape[1] <= MOST_INFLUENCE_INPUTS:
@@ -125,6 +129,16 @@ class _BoxTree:
             score = torch.where(influence.amax(1, keepdim=True) > 0, influence, score)
         score = torch.where(score.amax(1, keepdim=True) > 0, score * (widths > 0), widths)
         return is_closed, score.argmax(1)
+
+    def is_beyond(self, low: Tensor, high: Tensor) -> Tensor:
+        """Which boxes a ball in L1 or L2 does not reach."""
+        centre, eps = self.region.centre, self.region.eps
+        if centre is None or eps is None:
+            return torch.zeros(len(low), dtype=torch.bool)
+        far = torch.maximum(low - centre, centre - high).clamp_min(0)
+        order = 1 if self.region.norm is Norm.L1 else 2
+        lengths: Tensor = torch.linalg.vector_norm(far, order, dim=1)
+        return lengths * (1 - CLOSING_SHARE) > eps
 
     def arrays(self) -> dict[str, npt.NDArray[np.generic]]:
         parent, axis, cut, side = zip(*self.nodes, strict=True)
