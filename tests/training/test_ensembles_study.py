@@ -69,7 +69,8 @@ def make_tiny(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(_networks, "mnist_images", lambda _: two_classes(60, 28, 7, 8))
     patch.setattr(_networks, "STEPS_OF_TRAINING", 40)
     patch.setattr(_measured, "ROWS_OF_SMALL", TINY_ROWS)
-    patch.setitem(_measured.LIMITS, StudyScale.SMALL, dict.fromkeys(_methods_of_all(), 1.0))
+    limits = {**dict.fromkeys(_methods_of_all(), 1.0), "game": 30.0}  # it decides in far less
+    patch.setitem(_measured.LIMITS, StudyScale.SMALL, limits)
     patch.setattr(_attack_counts, "SWEPT_ROWS", {28: (0.1,)})
     patch.setattr(_attack_counts, "SMALL_SWEEP", (0.1,))
     patch.setattr(_attack_counts, "COUNTS_ON_KNOWN", (2, 3))
@@ -216,6 +217,13 @@ def test_what_ran_out_of_time_is_tried_again_with_more() -> None:
     assert done.is_final(7200.0)
     assert not answer(1, "maxmilp").is_final(60.0)
     assert answer(1, "maxmilp", is_optimal=True).is_final(60.0)
+
+
+def test_an_ensemble_is_not_always_more_robust_than_one() -> None:
+    """Figure 1 is a game in which it is: a game in which it is not makes the claim depend."""
+    verdicts = [_larger.ensembles_claim(*each).verdict.value for each in
+                ((3, 0, 3), (1, 0, 3), (0, 2, 3), (0, 0, 3))]  # fmt: skip
+    assert verdicts == ["confirmed", "depends", "depends", "open"]
 
 
 def test_no_such_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,7 +41,11 @@ from radii.training.papers.global_robustness._networks import (
     thinned,
 )
 from radii.training.papers.global_robustness._proofs import attack_claim
-from radii.training.papers.global_robustness._pruned import slight_loss_verdict, strength_claim
+from radii.training.papers.global_robustness._pruned import (
+    accuracy_claim,
+    slight_loss_verdict,
+    strength_claim,
+)
 from radii.training.studies import _results
 from radii.training.studies._workers import StudyWorker
 
@@ -277,6 +281,33 @@ def test_the_strength_of_pruning(slope: float, verdict: str) -> None:
     groups = {PRUNED: NetworkGroup(PRUNED, tuple(made), 0.8)}
     found = trends({"data": groups}, (PRUNED,), ("R",), "strength")
     assert strength_claim(found).verdict.value == verdict
+
+
+def test_pruning_with_an_effect_on_one_measure_alone() -> None:
+    """R rises with the share in one data set of two: neither refuted nor confirmed."""
+    rng = np.random.default_rng(0)
+    sets = {}
+    for place, slope in (("one", 0.4), ("two", 0.0)):
+        made = []
+        for strength in (0.5, 0.75, 0.9, 0.99):
+            values = [(0.8, 0.5 + slope * strength + float(rng.normal(0, 0.02))) for _ in range(30)]
+            made += members("pruned", values, strength=strength)
+        sets[place] = {PRUNED: NetworkGroup(PRUNED, tuple(made), 0.8)}
+    claim = strength_claim(trends(sets, (PRUNED,), ("R",), "strength"))
+    assert claim.verdict is ClaimVerdict.DEPENDS and "all of those" not in claim.found
+    alone = strength_claim(trends({"one": sets["one"]}, (PRUNED,), ("R",), "strength"))
+    assert "all of those of R;" in alone.found
+
+
+def test_accuracy_at_every_severe_share() -> None:
+    """Little is lost where 0.9 is removed, much where 0.99 is."""
+    made = []
+    for strength, accuracy in ((0.5, 0.9), (0.75, 0.7), (0.9, 0.88), (0.99, 0.3)):
+        made += members("pruned", [(accuracy, 0.5)] * 3, strength=strength)
+    claim = accuracy_claim({"MNIST": {PRUNED: NetworkGroup(PRUNED, tuple(made), 0.9)}})
+    assert claim.verdict is ClaimVerdict.DEPENDS
+    assert claim.found.endswith("MNIST 0.900 (0.5), 0.880 (0.9), 0.300 (0.99)")
+    assert accuracy_claim({}).verdict is ClaimVerdict.OPEN
 
 
 def test_a_slight_loss_of_accuracy() -> None:

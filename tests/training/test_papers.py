@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from radii.errors import ExperimentError, StoreError
 from radii.training.papers._claims import claims_lines, read_claims
 from radii.training.papers._page import page_lines, write_pages
+from radii.training.papers._registry import PAPERS
 from radii.training.papers._running import run_paper
 from radii.training.papers._steps import (
     ClaimVerdict,
@@ -221,27 +223,31 @@ def test_what_is_refused(data: Path) -> None:
         run_paper(study([]), out, settings(data=data))
 
 
-def test_claims_stand_at_the_top_of_a_page_and_across_papers(tmp_path: Path) -> None:
-    claim = StudyClaim("Deep is robust", "Section 2", ClaimVerdict.REFUTED, "3 of 4 are not")
+def claiming(step: str, *claims: StudyClaim) -> PaperStudy[str]:
+    """A study of one step, which has these claims."""
 
     def make(source: str, settings: StudySettings) -> Sequence[Part]:
-        return (Paragraph("Text."), claim)
+        return (Paragraph("Text."), *claims)
 
-    study = PaperStudy(
+    return PaperStudy(
         name="distributions",
         title="T",
         paper="P",
         introduction=(),
         read=lambda data: "",
         files=lambda source: (),
-        sections=(StudySection("S", (PaperStep("one", "One", make),)),),
+        sections=(StudySection("S", (PaperStep(step, "One", make),)),),
     )
-    settings = StudySettings(StudyScale.SMALL, None, tmp_path, 1, Silent())
+
+
+def test_claims_stand_at_the_top_of_a_page_and_across_papers(tmp_path: Path) -> None:
+    claim = StudyClaim("Deep is robust", "Section 2", ClaimVerdict.REFUTED, "3 of 4 are not")
+    study = claiming("one", claim)
     for _ in range(2):  # the second time from what is kept
-        records = run_paper(study, tmp_path / "study", settings)
+        records = run_paper(study, tmp_path / "study", settings())
         lines = page_lines(study, records, StudyScale.SMALL, "figures")
         assert lines.index("## What holds") < lines.index("## S")
-        assert "| Deep is robust | Section 2 | refuted | 3 of 4 are not |" in lines
+        assert "| Deep is robust | Section 2 | refuted | 3 of 4 are not | `one` |" in lines
     across = claims_lines(read_claims([tmp_path / "study"]))
     assert "1 claims: 0 confirmed, 1 refuted, 0 depends, 0 open." in across
     assert across[-1].endswith("| 3 of 4 are not | `radii study distributions --only one` |")
@@ -249,3 +255,64 @@ def test_claims_stand_at_the_top_of_a_page_and_across_papers(tmp_path: Path) -> 
         read_claims([tmp_path / "study"] * 2)
     with pytest.raises(StoreError, match="no study"):
         read_claims([tmp_path])
+
+
+def test_claims_of_a_page_are_those_of_its_folder(tmp_path: Path) -> None:
+    """A page outlives its folder: `radii study claims` reads either."""
+    study = claiming(
+        "table-5",
+        StudyClaim("|x| is small", "Section 2", ClaimVerdict.DEPENDS, "of |A| = 3, 2; then | 4"),
+        StudyClaim("Deep is robust", "", ClaimVerdict.OPEN, "too few"),
+    )
+    folder, page = tmp_path / "study", tmp_path / "page.md"
+    records = run_paper(study, folder, settings())
+    write_pages(study, records, StudyScale.SMALL, folder, page)
+    (of_folder,), (of_page,) = read_claims([folder]), read_claims([page])
+    assert of_page.source == page.as_posix() and of_folder.source == "distributions"
+    assert dataclasses.replace(of_page, source="distributions") == of_folder
+    with pytest.raises(ExperimentError, match="twice"):
+        read_claims([folder, page])
+
+
+def test_a_page_of_parts_at_several_scales_says_so(tmp_path: Path) -> None:
+    claim = StudyClaim("Deep is robust", "Section 2", ClaimVerdict.OPEN, "too few")
+    records = run_paper(claiming("one", claim), tmp_path / "study", settings())
+    page = tmp_path / "page.md"
+    write_pages(claiming("one", claim), records, StudyScale.MACHINE, tmp_path / "study", page)
+    (found,) = read_claims([page])
+    assert found.scale == "machine, small"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda text: text.replace("radii study distributions", "radii study nothing"),
+        lambda text: text.replace("## What holds", "## What fails"),
+        lambda text: text.replace("| refuted |", "| wrong |"),
+        lambda text: text.replace("| where |", "| place |"),
+        lambda text: text.replace("Written by", "Written after"),
+    ],
+)
+def test_a_page_without_claims_is_refused(tmp_path: Path, spoil: Callable[[str], str]) -> None:
+    claim = StudyClaim("Deep is robust", "Section 2", ClaimVerdict.REFUTED, "3 of 4 are not")
+    records = run_paper(claiming("one", claim), tmp_path / "study", settings())
+    page = tmp_path / "page.md"
+    write_pages(claiming("one", claim), records, StudyScale.SMALL, tmp_path / "study", page)
+    assert read_claims([page])
+    page.write_text(spoil(page.read_text()))
+    with pytest.raises(StoreError, match=r"page\.md: no page of radii study PAPER with claims"):
+        read_claims([page])
+    with pytest.raises(StoreError, match="no page"):
+        read_claims([tmp_path / "absent.md"])
+
+
+STUDIES = Path("docs/studies")
+
+
+def test_what_holds_is_what_the_pages_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it fails: radii study claims docs/studies/PAPER.md ... --page docs/studies/claims.md"""
+    monkeypatch.chdir(Path(__file__).parents[2])
+    pages = [STUDIES / f"{paper}.md" for paper in PAPERS]
+    own = [page for page in pages if "\n## What holds\n" in page.read_text()]
+    written = (STUDIES / "claims.md").read_text().splitlines()
+    assert written == claims_lines(read_claims(own))

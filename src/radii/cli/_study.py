@@ -109,7 +109,9 @@ def _add_claims(commands: Any) -> None:
         description="Every claim of the papers, and what their studies found of it.",
         epilog=EPILOG,
     )
-    claims.add_argument("studies", nargs="+", type=Path, metavar="DIR", help="of radii study PAPER")
+    claims.add_argument(
+        "studies", nargs="+", type=Path, metavar="DIR|PAGE.md", help="of radii study PAPER"
+    )
     claims.add_argument("--page", type=Path, metavar="FILE.md", help="write the page here")
     claims.set_defaults(run=_claims)
 
@@ -119,7 +121,7 @@ def _claims(args: argparse.Namespace) -> int:
 
     papers = read_claims(args.studies)
     if args.page is None:
-        say("\n".join(claims_lines(papers)))
+        say(*claims_lines(papers))
     else:
         write_claims(papers, args.page)
         say(f"{sum(len(each.claims) for each in papers)} claims: {args.page}")

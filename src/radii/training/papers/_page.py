@@ -22,8 +22,12 @@ from radii.training.papers._tables import StudyTable
 
 CELLS = "Numbers are ours, the paper's in parentheses, with the difference where it is one."
 
-
 PAGE_FILE = "index.md"
+
+CLAIMS_HEADING = "What holds"
+CLAIM_COLUMNS = ("the paper says", "where", "radii finds", "because")
+STEP_COLUMN = "step"
+OTHER_SCALE = "This part is of scale `{}`."
 
 
 def write_pages(
@@ -68,9 +72,11 @@ def page_lines(
     findings = [part for record in records for part in record.parts if _is_finding(part)]
     if findings:
         lines += ["The short version:", "", *(f"- {part.text}" for part in findings), ""]
-    claims = [part for record in records for part in record.parts if isinstance(part, StudyClaim)]
-    if claims:
-        lines += ["## What holds", "", *claims_table("claims", claims).markdown(), ""]
+    found = [(part, record.name) for record in records for part in record.claims]
+    if found:
+        claims, steps = zip(*found, strict=True)
+        table = claims_table("claims", claims, STEP_COLUMN, [f"`{name}`" for name in steps])
+        lines += [f"## {CLAIMS_HEADING}", "", *table.markdown(), ""]
     for section in study.sections:
         lines += [f"## {section.heading}", ""]
         for step in section.steps:
@@ -79,22 +85,22 @@ def page_lines(
                 lines += ["Not made yet.", ""]
                 continue
             if by_name[step.name].scale != scale:
-                lines += [f"This part is of scale `{by_name[step.name].scale}`.", ""]
+                lines += [OTHER_SCALE.format(by_name[step.name].scale), ""]
             for part in by_name[step.name].parts:
                 if not _is_finding(part) and not isinstance(part, StudyClaim):
                     lines += [*_part_lines(part, figures), ""]
     return lines[:-1]
 
 
-def claims_table(name: str, claims: Sequence[StudyClaim], *, by: Sequence[str] = ()) -> StudyTable:
-    """A row for each claim; `by` are the commands that found it, where they are to be shown."""
-    columns = ("the paper says", "where", "radii finds", "because", *(["by"] if by else []))
-    rows = [(each.claim, each.place, each.verdict.value, each.found) for each in claims]
-    if by:
-        return StudyTable(
-            name, "", columns, tuple((*row, text) for row, text in zip(rows, by, strict=True))
-        )
-    return StudyTable(name, "", columns, tuple(rows))
+def claims_table(
+    name: str, claims: Sequence[StudyClaim], last: str, finders: Sequence[str]
+) -> StudyTable:
+    """A row for each claim; the column `last` has what found it, a step or a command."""
+    rows = tuple(
+        (each.claim, each.place, each.verdict.value, each.found, finder)
+        for each, finder in zip(claims, finders, strict=True)
+    )
+    return StudyTable(name, "", (*CLAIM_COLUMNS, last), rows)
 
 
 def _is_finding(part: Part) -> TypeGuard[Paragraph]:

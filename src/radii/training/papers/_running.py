@@ -56,6 +56,10 @@ class StepRecord:
     def tables(self) -> list[StudyTable]:
         return [part for part in self.parts if isinstance(part, StudyTable)]
 
+    @property
+    def claims(self) -> list[StudyClaim]:
+        return [part for part in self.parts if isinstance(part, StudyClaim)]
+
 
 def run_paper(
     study: PaperStudy[Any], out: Path, settings: StudySettings, only: Sequence[str] = ()

@@ -231,6 +231,12 @@ def _markdown_row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
+def markdown_cells(line: str) -> list[str]:
+    """The cells of a row that `StudyTable.markdown` wrote."""
+    inside = line.strip().removeprefix("| ").removesuffix(" |")
+    return [cell.replace(r"\|", "|") for cell in inside.split(" | ")]
+
+
 def _kept(cell: str | float | None) -> str | float | list[str] | None:
     """JSON has no infinity: it is kept as a list of its name."""
     if isinstance(cell, float) and not math.isfinite(cell):

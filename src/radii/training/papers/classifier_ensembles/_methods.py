@@ -97,9 +97,10 @@ def networks_step(data: EnsembleData, settings: StudySettings) -> list[Part]:
     rows, seen = rows_of(data, settings), set()
     lines: list[tuple[Cell, ...]] = []
     for row in rows:
-        if row.ensemble in seen:
+        built = (row.name, row.classifiers, row.side)  # whatever the points
+        if built in seen:
             continue
-        seen.add(row.ensemble)
+        seen.add(built)
         found = networks_of(data, row, settings)
         accuracies = [accuracy for _, accuracy in found]
         needed = "80 %" if is_of_signs(row.name) else "90 %"

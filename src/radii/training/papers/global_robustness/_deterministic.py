@@ -98,12 +98,12 @@ def hyper_parameters_step(source: NetworkStudies, settings: StudySettings) -> li
     )
     forms = ("", "", "", "", ".4f", ".4f")
     parts.append(StudyTable("hyper-parameters", heading, columns, tuple(rows), forms))
-    for along, claim in (
-        ("parameters", "larger networks are less robust under SGD"),
-        ("epochs", "longer training makes networks less robust under SGD"),
+    for along, words, claim in (
+        ("parameters", "the number of weights", "larger networks are less robust under SGD"),
+        ("epochs", "epochs", "longer training makes networks less robust under SGD"),
     ):
         found = trends(sets, (DETERMINISTIC, DENSE, CONVOLUTIONAL), MEASURES, along)
-        table = f"Figure 2, boxes: correlation with {along}, deterministic networks"
+        table = f"Figure 2, boxes: correlation with {words}, deterministic networks"
         parts.append(trend_table(f"hyper-parameters-{along}", table, found, "negative"))
         parts.append(_rank_claim([t for t in found if t.group == DETERMINISTIC], claim))
     return parts
@@ -128,7 +128,7 @@ def _rank_claim(found: Sequence[Trend], claim: str) -> StudyClaim:
     signs = [sign_of(each) for trend in found for each in (trend.spearman, trend.learned_spearman)]
     verdict = verdict_of_signs(signs, "negative")
     counts = ", ".join(
-        f"{signs.count(sign)} {sign}" for sign in ("negative", "positive", "neither")
+        f"{signs.count(sign)} {sign}" for sign in ("negative", "positive", "neither", "not defined")
     )
     return StudyClaim(
         claim,
