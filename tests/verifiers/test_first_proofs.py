@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from radii.balls import Box
 from radii.bounds import crown_state, fuse
 from radii.networks import Network
+from radii.properties import Anchor, Halfspaces, LinearRequirement, Property
 from radii.queries import Grid, Instance, Query
 from radii.testing import NetworkFamily, random_instance, random_network
 from radii.verdicts import FLOAT, REAL, Verdict
@@ -210,3 +212,32 @@ def test_what_is_called_unprovable_has_an_input_that_rounding_could_break(seed: 
         if is_unprovable:
             assert re.search("network may round", attempt.answer.message)
             assert attempt.frontier is not None and len(attempt.frontier.nodes)
+
+
+class Above(Property):
+    """The first output stays above a level, of which its name says nothing."""
+
+    spec = "above"
+
+    def __init__(self, level: float) -> None:
+        self.level = level
+
+    def at(self, anchor: Anchor) -> LinearRequirement:
+        row = np.zeros(len(anchor.outputs))
+        row[0] = 1.0
+        return LinearRequirement((Halfspaces(row, np.array([-self.level])),))
+
+
+@pytest.mark.usefixtures("large")
+def test_what_is_remembered_of_a_property_is_not_taken_for_another_of_its_name() -> None:
+    network = random_network(NetworkFamily.CONVOLUTIONAL, 0, units=30)
+    far, near = (
+        replace(random_instance(network, 0), property=Above(float(level)))
+        for level in random_instance(network, 0).outputs[0] - np.array([100.0, 1e-6])
+    )
+    native, eps = BranchAndBound(), 0.1
+    assert native.certify(network, far, [eps], Limits(20.0)).proof is not None
+    broken = check_witness(network, Query(near, eps).specification, near.input + 0.05)
+    other = check_witness(network, Query(near, eps).specification, near.input - 0.05)
+    assert broken is not None or other is not None
+    assert native.certify(network, near, [eps], Limits(5.0)).proof is None

@@ -310,11 +310,13 @@ class _Prover:
 
     @property
     def _key(self) -> tuple[object, ...]:
-        """What all that is remembered of an instance depends on."""
-        verifier = self.verifier
+        """What all that is remembered of an instance depends on: also what a violation is, since
+        properties of other packages may share a name."""
+        verifier, violations = self.verifier, self.instance.requirement.violations or ()
         return (
             self.network.cache_key,
             self.instance.key,
+            tuple((held.matrix.tobytes(), held.offset.tobytes()) for held in violations),
             verifier.arithmetic,
             verifier.certificates,
         )
