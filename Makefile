@@ -31,7 +31,7 @@ $(RUNS): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install $(PIP_FLAGS) torch==2.13.0
 	$(BIN)/python -m pip install $(PIP_FLAGS) -e .
 	rm -rf $(TORCH)/test $(TORCH)/bin/*[tT]est* $(TORCH)/include  # 190 MB of tests and C++ headers
-	$(BIN)/python -c "import onnxruntime, radii.api"  # leaves bytecode of what every run imports
+	$(BIN)/python -c "import onnxruntime, scipy.optimize, radii.api"  # leaves bytecode of what every run imports
 	touch $@
 
 $(READY): $(RUNS)
