@@ -51,3 +51,10 @@ def test_l2_balls_use_the_better_of_ball_and_box() -> None:
     assert linear_range(row, np.zeros(1), wide)[1][0] == pytest.approx(5.0, abs=1e-9)
     clipped = Ball(np.zeros(2), 1.0, Norm.L2, Domain(-0.1, 0.1))
     assert linear_range(row, np.zeros(1), clipped)[1][0] == pytest.approx(0.7, abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1.0, 1e170])
+def test_rows_in_l2_whose_squares_are_no_normal_numbers(size: float) -> None:
+    ball = Ball(np.zeros(2), 1.0, Norm.L2, Domain(np.array(-2.0), np.array(2.0)))
+    _, high = linear_range(csr_array(np.array([[3 * size, 4 * size]])), np.zeros(1), ball)
+    assert high[0] == pytest.approx(5 * size, rel=1e-9)

@@ -8,9 +8,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radii.bounds import UnitLines
+from radii.bounds import Maxima, PiecewiseLinear, UnitLines
 from radii.bounds._curves import Curves
-from radii.networks import Interval, Sigmoid, Tanh
+from radii.networks import Interval, Relu, Sigmoid, Tanh
 
 SIDES = st.one_of(
     st.floats(-30, 30),
@@ -61,3 +61,16 @@ def test_lines_around_curves_touch_them() -> None:
     gap = torch.tanh(z) - (lines.lower_slope * z + lines.lower_offset).flatten()
     assert gap.min() >= 0
     assert gap[z < 0].min() < 1e-3 and gap[-1] < 1e-3
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_chords_over_more_than_the_largest_number_are_none(dtype: torch.dtype) -> None:
+    """Divided by a width that is infinite they would be flat, below what units give."""
+    most = torch.tensor([[0.9 * torch.finfo(dtype).max]], dtype=dtype)
+    hinges = Relu().hinges((1,), (1,))
+    assert hinges is not None
+    lines = PiecewiseLinear.of(hinges, Interval(-most, most)).lines()
+    assert isinstance(lines, UnitLines)
+    assert bool(lines.upper_slope.isnan().all() and (lines.lower_offset == 0).all())
+    maxima = Maxima.of(torch.tensor([[0]]), Interval(-most, most)).lines()
+    assert bool(maxima.pulled(-torch.ones(1, 1, 1, dtype=dtype)).constant.isnan().all())

@@ -91,3 +91,33 @@ def test_slopes_of_leaky_units_that_share_an_argument(constant: float, verdict: 
     asked = LipschitzRobustness(constant)
     query = Query(instance_at(network, [-0.5, 0.5], property=asked), 0.1)
     assert BranchAndBound().verify(network, query, Limits(seconds=SECONDS)).verdict is verdict
+
+
+def far_units(operator: str) -> Network:
+    """Units that read -1.6e308 to 1.6e308: that is wider than the largest number."""
+    sketch = Sketch([1, 2], dtype=np.float64)
+    value = sketch.apply(operator, sketch.apply("Gemm", "x", sketch.constant(np.ones((2, 2)))))
+    weight = sketch.constant(np.array([[0.0, 1e-302], [0.0, 0.0]]))
+    bias = sketch.constant(np.array([5e5, 0.0]))
+    return sketch.network(sketch.apply("Gemm", value, weight, bias), domain=(-8e307, 8e307))
+
+
+@pytest.mark.parametrize("kind", [BranchAndBound, Milp, Enumeration])
+@pytest.mark.parametrize("operator", ["Relu", "LeakyRelu"])
+def test_chords_over_more_than_the_largest_number(kind: Kind, operator: str) -> None:
+    refuse(kind, far_units(operator), [0.0, 0.0], 7.9e307, [7e307, 7e307])
+
+
+@pytest.mark.parametrize("inputs", [2, 14], ids=["inputs are split", "units are split"])
+@pytest.mark.parametrize("kind", [BranchAndBound, Milp])
+def test_coefficients_that_underflow_on_inputs_that_are_large(kind: Kind, inputs: int) -> None:
+    """1e300 times 1e-290, and that times 1e-35; but 1e-325 is 0 in float64."""
+    sketch = Sketch([1, inputs], dtype=np.float64)
+    value = sketch.apply("Gemm", "x", sketch.constant(1e-290 * np.eye(inputs)))
+    weight = np.zeros((inputs, 2))
+    weight[0, 1] = 1e-35
+    constants = sketch.constant(weight), sketch.constant(np.array([0.7e-25, 0.0]))
+    value = sketch.apply("Gemm", sketch.apply("Relu", value), *constants)
+    network = sketch.network(value, domain=(0.0, 2e300))
+    rest = [0.5e300] * (inputs - 1)
+    refuse(kind, network, [0.5e300, *rest], 0.45e300, [0.9e300, *rest])

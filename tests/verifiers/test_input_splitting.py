@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from conftest import BUSY_SECONDS
-from radii.balls import Ball, Box, Norm
+from radii.balls import Ball, Box, Domain, Norm
 from radii.bounds import LayeredNetwork, Supports, fuse, layered, linear_bounds, propagate
 from radii.bounds._crown import output_rows
 from radii.errors import UnsupportedQuery
@@ -24,7 +24,14 @@ from radii.queries import Specification
 from radii.testing import NetworkFamily, Sketch, random_network
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 from radii.verifiers import Limits, Milp
-from radii.verifiers.native._boxes import Boxes, Statement, ViolationCuts, best_mixture, clipped
+from radii.verifiers.native._boxes import (
+    Boxes,
+    Statement,
+    ViolationCuts,
+    _supporting_plane,
+    best_mixture,
+    clipped,
+)
 from radii.verifiers.native._chain_units import CentredFunctions, least_at_violations
 from radii.verifiers.native._dense_chain import DenseChain
 from radii.verifiers.native._input_splitting import SplitOutcome, SplitResult, split_inputs
@@ -482,3 +489,14 @@ def test_many_control_networks_agree_with_the_exact_answer(tmp_path: Path) -> No
     answers = [check_control(seed, tmp_path) for seed in range(1000, 1300)]
     decided = [outcome for outcome, _ in answers if outcome is not SplitOutcome.OPEN]
     assert len(decided) >= 285
+
+
+@pytest.mark.parametrize("norm", [Norm.L1, Norm.L2])
+@pytest.mark.parametrize("centre", [1e-170, 1e-150, -1e-130, 0.01])
+def test_a_plane_around_a_ball_holds_all_of_it(norm: Norm, centre: float) -> None:
+    """Also in the direction of a point so near that the square of the way there underflows."""
+    ball = Ball(np.full(2, centre), 0.2, norm, Domain(np.array(-1.0), np.array(1.0)))
+    inside = torch.from_numpy(ball.sample(np.random.default_rng(0), 100))
+    points = torch.tensor([[0.0, 0.0], [centre, 0.0], [0.3, -0.1]], dtype=torch.float64)
+    slope, constant = _supporting_plane(ball, points)
+    assert bool((inside @ slope.t() + constant <= 0).all())

@@ -35,10 +35,12 @@ from radii.bounds._maxima import Maxima
 from radii.bounds._regions import (
     OFFSET_ROUNDING,
     ROUND_UP,
+    SMALLEST_NORMAL,
     SUM_ROUNDING,
     Supports,
     box_of,
     centre_of,
+    euclidean_lengths,
     linear_range,
 )
 from radii.bounds._relaxations import (
@@ -82,6 +84,7 @@ __all__ = [
     "FUSED_ROUNDING",
     "OFFSET_ROUNDING",
     "ROUND_UP",
+    "SMALLEST_NORMAL",
     "SUM_ROUNDING",
     "Constants",
     "FixedLines",
@@ -116,6 +119,7 @@ __all__ = [
     "crown_bounds",
     "crown_state",
     "ends_in_last",
+    "euclidean_lengths",
     "from_differences",
     "fuse",
     "fuse_cascades",

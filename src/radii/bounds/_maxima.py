@@ -40,6 +40,7 @@ class Maxima(Relaxation):
         below = torch.zeros_like(low).scatter(2, winner, 1.0)
         exceeds = (high > largest) & is_real
         width = torch.where(exceeds, high - low, 1.0)
+        width = torch.where(torch.isfinite(width), width, torch.nan)  # no chord if it overflows
         weight = torch.where(exceeds, (high - largest) / width, 0.0)
         pulled_down = torch.where(exceeds, weight * low, 0.0)
         offset = largest.squeeze(2) - pulled_down.sum(2)

@@ -24,6 +24,10 @@ Float64 = npt.NDArray[np.float64]
 SUM_ROUNDING = 2.0**-40
 """What float64 sums may be off, relative to the sum of absolute values: up to 8,192 terms."""
 
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
+"""Sums of products that underflow in float64 are off by less than this, with millions of terms: a
+coefficient that is such a sum, times the largest value that it is on, counts as rounding too."""
+
 REGION_ROWS_AT_ONCE = 256
 
 ROUND_UP = 1 + 2.0**-20
@@ -48,6 +52,13 @@ def centre_of(region: Ball | Box) -> Float64:
         return region.center.ravel()
     low, high = box_of(region)
     return np.clip(low / 2 + high / 2, low, high)
+
+
+def euclidean_lengths(rows: Float64) -> Float64:
+    """Of each row, in parts of its largest entry: squares of small numbers would underflow."""
+    largest = np.abs(rows).max(axis=-1, initial=0.0)
+    scale = np.where((largest > 0) & np.isfinite(largest), largest, 1.0)
+    return np.asarray(np.linalg.norm(rows / scale[..., None], axis=-1) * scale)
 
 
 def linear_range(matrix: csr_array, offset: Float64, region: Ball | Box) -> tuple[Float64, Float64]:
@@ -79,7 +90,7 @@ def _greatest(rows: Float64, down: Float64, up: Float64, region: Ball | Box) -> 
     if isinstance(region, Box) or region.norm is Norm.LINF:
         return np.asarray(within_box)
     if region.norm is Norm.L2:
-        by_length = np.linalg.norm(rows, axis=1) * region.eps
+        by_length = euclidean_lengths(rows) * region.eps
         return np.asarray(np.minimum(within_box, by_length))
     # L1: the budget goes to the steepest features first, each as far as the domain lets it.
     order = np.argsort(-gains, axis=1)

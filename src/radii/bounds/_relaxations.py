@@ -286,6 +286,12 @@ class _Pieces:
         )
 
 
+def _width(z: Interval) -> Tensor:
+    """No number where it overflows: divided by infinity, a chord would be flat."""
+    width = z.high - z.low
+    return torch.where(torch.isfinite(width), width, torch.nan)
+
+
 def _one_bend(pieces: _Pieces, z: Interval) -> tuple[Pencil, Pencil, Tensor, Tensor]:
     is_right, is_left = z.low >= pieces.x, z.high <= pieces.x
     is_bent = ~(is_right | is_left) & (pieces.left != pieces.right)
@@ -293,7 +299,7 @@ def _one_bend(pieces: _Pieces, z: Interval) -> tuple[Pencil, Pencil, Tensor, Ten
     straight = Pencil.fixed(slope, pieces.y - slope * pieces.x)
     at_low = pieces.y + pieces.left * (z.low - pieces.x)
     at_high = pieces.y + pieces.right * (z.high - pieces.x)
-    rise = (at_high - at_low) / torch.where(is_bent, z.high - z.low, 1.0)
+    rise = (at_high - at_low) / torch.where(is_bent, _width(z), 1.0)
     chord = Pencil.fixed(rise, at_low - rise * z.low)
     pencil = Pencil.through(pieces.x, pieces.y, pieces.left, pieces.right)
     is_convex = pieces.right > pieces.left

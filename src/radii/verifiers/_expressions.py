@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
-from radii.bounds import SUM_ROUNDING
+from radii.bounds import SMALLEST_NORMAL, SUM_ROUNDING
 
 Float64 = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -120,7 +120,7 @@ def combined(
     """The sum of `maps[i] @ values[i]`, plus the offset, in columns of at most the given sizes."""
     matrix = csr_array((len(offset), len(sizes)))
     constant = offset.copy()
-    error = SUM_ROUNDING * np.abs(offset)
+    error = SUM_ROUNDING * np.abs(offset) + SMALLEST_NORMAL + (SMALLEST_NORMAL * sizes).sum()
     for index, part in maps.items():
         value = values[index]
         matrix = matrix + part @ widened_to(value.matrix, len(sizes))

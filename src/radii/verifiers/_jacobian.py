@@ -18,6 +18,7 @@ from radii.bounds import (
     Layer,
     Stage,
     Supports,
+    euclidean_lengths,
     fuse,
     hinges_of,
     layered,
@@ -215,7 +216,7 @@ def steepness(network: Network, ball: Ball, arithmetic: Arithmetic) -> Steepness
         case Norm.LINF:
             lengths = gains.sum(axis=1)
         case Norm.L2:
-            lengths = np.linalg.norm(gains, axis=1)
+            lengths = euclidean_lengths(gains)
         case Norm.L1:
             lengths = gains.max(axis=1)
     return Steepness(_rounded_up(lengths.max()), _rounded_up(error.max()))

@@ -19,7 +19,16 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from radii.balls import Norm
-from radii.bounds import SUM_ROUNDING, Fusion, Stage, StageBounds, hinges_of, windows_of
+from radii.bounds import (
+    SMALLEST_NORMAL,
+    SUM_ROUNDING,
+    Fusion,
+    Stage,
+    StageBounds,
+    euclidean_lengths,
+    hinges_of,
+    windows_of,
+)
 from radii.networks import Hinges
 from radii.properties import Halfspaces
 from radii.verdicts import Verdict
@@ -83,11 +92,19 @@ def _proven(
     gain = y @ (polyhedron.matrix @ centre - polyhedron.bound)
     sizes = np.abs(polyhedron.matrix) @ np.abs(centre) + np.abs(polyhedron.bound)
     gain -= SUM_ROUNDING * float(y @ sizes)
-    length = np.linalg.norm(slopes.T @ y, _DUAL[norm])
-    length += SUM_ROUNDING * np.linalg.norm(np.abs(slopes).T @ y, _DUAL[norm])
-    if not (0 < gain < np.inf and 0 <= length < np.inf):  # also where either is NaN
+    length = _dual_length(slopes.T @ y, norm)
+    length += SUM_ROUNDING * _dual_length(np.abs(slopes).T @ y, norm)
+    length += SMALLEST_NORMAL * (1 + float(y.sum()))
+    if not (0 < gain < np.inf and length < np.inf):  # also where either is NaN
         return 0.0
-    return float(gain / length * (1 - SUM_ROUNDING)) if length > 0 else np.inf
+    with np.errstate(over="ignore"):
+        return float(np.float64(gain) / length * (1 - SUM_ROUNDING))
+
+
+def _dual_length(vector: Float64, norm: Norm) -> float:
+    if norm is Norm.L2:
+        return float(euclidean_lengths(vector))
+    return float(np.linalg.norm(vector, _DUAL[norm]))
 
 
 def _euclidean(

@@ -13,7 +13,7 @@ import highspy
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from radii.bounds import SUM_ROUNDING
+from radii.bounds import SMALLEST_NORMAL, SUM_ROUNDING
 from radii.processes import resident_bytes
 from radii.verdicts import Verdict
 from radii.verifiers._base import Limits
@@ -286,7 +286,8 @@ class LinearRelaxation:
         bound = offset + gains.sum() + rest.sum()
         size = abs(offset) + np.abs(gains).sum()
         size += (np.abs(cost) + self._absolute @ np.abs(y)) @ self._sizes
-        proven = float(bound - SUM_ROUNDING * size)
+        underflow = SMALLEST_NORMAL + (SMALLEST_NORMAL * self._sizes).sum()
+        proven = float(bound - SUM_ROUNDING * size - underflow)
         return -np.inf if np.isnan(proven) else proven
 
     def _stop_if_cancelled(self, event: Any) -> None:

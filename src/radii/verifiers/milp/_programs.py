@@ -107,9 +107,12 @@ def _relaxed_hinges(hinges: HingeUnits, columns: int) -> Iterator[LinearConstrai
     value = unit_rows(hinges.columns, columns)
     rest = hinges.inputs.scaled(np.full(count, -1.0), np.zeros(count)).plus(value)
     above, equal = at_least(rest, np.zeros(count)), at_most(rest, np.zeros(count))
-    active, crossing = hinges.low >= 0, (hinges.low < 0) & (hinges.high > 0)
+    with np.errstate(over="ignore"):
+        width = hinges.high - hinges.low
+    active = hinges.low >= 0
+    crossing = (hinges.low < 0) & (hinges.high > 0) & np.isfinite(width)
     yield LinearConstraints(above.matrix, above.low, np.where(active, equal.high, np.inf))
-    slope = np.divide(hinges.high, hinges.high - hinges.low, where=crossing, out=np.zeros(count))
+    slope = np.divide(hinges.high, width, where=crossing, out=np.zeros(count))
     below = at_most(hinges.inputs.scaled(-slope, np.zeros(count)).plus(value), -slope * hinges.low)
     yield LinearConstraints(below.matrix, below.low, np.where(crossing, below.high, np.inf))
 

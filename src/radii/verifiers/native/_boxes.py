@@ -190,6 +190,10 @@ DIRECTION_SLACK = 2.0**-40
 """What the rounding of a plane around a ball may be, relative to the numbers in it."""
 
 
+SHORTEST_DIRECTION = 1e-140
+"""Squares of shorter steps underflow: their length would be too small, and the slope too long."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Statement:
     """The violations as cuts: one for each row of outputs and, behind them, of the inputs.
@@ -271,6 +275,7 @@ def _supporting_plane(ball: Ball, points: Tensor) -> tuple[Tensor, Tensor]:
         slope = torch.sign(steps)
     else:
         length = torch.linalg.vector_norm(steps, dim=1, keepdim=True)
-        slope = steps / length.clamp_min(1e-300) * (1 - DIRECTION_SLACK)
+        is_known = length > SHORTEST_DIRECTION
+        slope = torch.where(is_known, steps / length, 0.0) * (1 - DIRECTION_SLACK)
     size = (slope * centre).abs().sum(1) + ball.eps
     return slope, -(slope @ centre) - ball.eps - DIRECTION_SLACK * size

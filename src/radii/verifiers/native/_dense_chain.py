@@ -22,6 +22,7 @@ from torch import Tensor
 from radii.bounds import (
     FUSED_ROUNDING,
     ROUND_UP,
+    SMALLEST_NORMAL,
     Layer,
     LayeredNetwork,
     Rounding,
@@ -204,13 +205,14 @@ class DenseChain:
         slack, drift = self.share * size, torch.zeros_like(size)
         influence = torch.zeros_like(middle)
         least, most = boxes.low, boxes.high
-        largest = size
+        largest, added = size, size.sum(1, keepdim=True)
         for number in range(self.depth):
             offset = self.offsets[number]
             centre = centre @ self.turned[number] + offset
             forms = forms @ self.turned[number]
             total = size @ self.magnitudes[number] + offset.abs()
             slack = slack @ self.magnitudes[number] + self.share * total
+            slack = slack + SMALLEST_NORMAL * (1 + added)  # of coefficients that underflow
             error = self.roundings[number].at(largest)
             drift = drift @ self.magnitudes[number] + error
             by_inputs, by_units = forms[:, : self.inputs], forms[:, self.inputs :].abs().sum(1)
@@ -241,6 +243,7 @@ class DenseChain:
                 least, most, lower, upper, rise, size, total, error, places, functions
             )
             layers.append(units)
+            added = added + (size + total).sum(1, keepdim=True)
             centre = centre * upper + rise / 2
             slack, drift = slack + self.share * size, drift * upper
             largest = torch.minimum(most.clamp_min(0), size)
@@ -324,6 +327,8 @@ class DenseChain:
             constants = constants + held @ self.offsets[number]
             held = held @ self.weights[number]
         of_input = middle.abs() + reach
+        reached = of_input.sum(1) + sum((units.size + units.total).sum(1) for units in layers)
+        lost = lost + SMALLEST_NORMAL * (1 + reached)[:, None]
         size = size + torch.bmm(held.abs(), of_input[..., None]).squeeze(2)
         return held, constants - self.share * size - lost * ROUND_UP
 

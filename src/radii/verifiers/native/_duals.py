@@ -19,11 +19,15 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from radii.bounds import ROUND_UP
+from radii.bounds import ROUND_UP, SMALLEST_NORMAL
 from radii.verifiers.native._supports import Support
 
 DUAL_ROUNDING = 2.0**-34
 """What a float64 bound may be off, relative to the sum of the absolute values it adds up."""
+
+UNIT_UNDERFLOW = SMALLEST_NORMAL * torch.finfo(torch.float32).max * 2.0**30
+"""What coefficients on units may lose in underflowing, in all: 8e-261. Units that take part have
+bounds that are numbers of float32, and there are fewer than 2^30 of them."""
 
 ADAM_STEP = 0.3
 ADAM_DECAY = 0.93
@@ -108,6 +112,11 @@ class Layers(ABC):
     def functions_of_steps(self, is_active: Tensor) -> tuple[Tensor, Tensor]:
         """Arguments and specifications as functions of steps and the constant, (K, inputs + 1),
         where every unit is either its argument or 0."""
+
+
+def underflow(support: Support) -> float:
+    """What coefficients on inputs and units may change of a function in underflowing."""
+    return UNIT_UNDERFLOW + float((SMALLEST_NORMAL * support.sizes).sum())
 
 
 @dataclass(slots=True, eq=False)
@@ -393,7 +402,7 @@ def evaluate(layers: Layers, rows: Rows, chosen: Multipliers) -> Evaluation:
     # Where numbers overflow nothing is known: only what is finite passes for a bound.
     values = torch.where(passed.values.isfinite(), passed.values, -torch.inf)
     rounding = torch.zeros_like(values) if passed.rounding is None else passed.rounding
-    return Evaluation(values, passed.steps, losses, rounding)
+    return Evaluation(values - underflow(layers.support), passed.steps, losses, rounding)
 
 
 def improve(

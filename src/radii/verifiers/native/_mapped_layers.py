@@ -29,6 +29,7 @@ from radii.verifiers.native._duals import (
     UnitEnvelope,
     direct_terms,
     spec_weights,
+    underflow,
 )
 from radii.verifiers.native._supports import Support
 
@@ -274,7 +275,7 @@ class MappedLayers(Layers):
         )
         lost = torch.cat([reach.new_zeros(0)] + [part.lost for part in parts])
         sizes = torch.cat([self.support.step_sizes, reach.new_ones(1), reach])
-        slack = lost * ROUND_UP + DUAL_ROUNDING * (rows.abs() @ sizes)
+        slack = lost * ROUND_UP + DUAL_ROUNDING * (rows.abs() @ sizes) + underflow(self.support)
         steps = rows[:, :inputs].contiguous()
         return Block(
             rows[:, inputs : inputs + 1 + before].contiguous(),

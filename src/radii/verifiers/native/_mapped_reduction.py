@@ -23,6 +23,7 @@ from radii.verifiers.native._duals import (
     Rows,
     evaluate,
     improve,
+    underflow,
 )
 from radii.verifiers.native._mapped_layers import MappedLayer, MappedLayers, MappedSpecifications
 from radii.verifiers.native._proof_log import Ground, rounded_down, stated
@@ -169,7 +170,7 @@ class _Mapped:
         specs = MappedSpecifications(
             {source: held.pulled(matrix) for source, held in output.maps.items()},
             matrix @ output.offset + offset,
-            matrix.abs() @ loss[0] + DUAL_ROUNDING * offset.abs(),
+            matrix.abs() @ loss[0] + DUAL_ROUNDING * offset.abs() + underflow(self.support),
         )
         if inputs is None:
             return specs, longest

@@ -34,6 +34,7 @@ from radii.verifiers.native._duals import (
     Rows,
     evaluate,
     improve,
+    underflow,
 )
 from radii.verifiers.native._proof_log import Ground, rounded_down, stated
 from radii.verifiers.native._supports import support_of
@@ -117,6 +118,7 @@ class _Reducer:
         self.is_over = is_over
         self.memory_left = memory_left
         self.support = support_of(region)
+        self.underflow = underflow(self.support)
         self.blocks: list[Block] = []
         self.lower = torch.zeros(0, dtype=torch.float64)
         self.upper = torch.zeros(0, dtype=torch.float64)
@@ -198,6 +200,7 @@ class _Reducer:
 
     def error_of(self, matrix: csr_array, own: Tensor) -> Tensor:
         """How far rows over the form's columns may be off: `own`, and what the columns are."""
+        own = own + self.underflow
         return own + torch.from_numpy(abs(matrix) @ self.errors.numpy())
 
     def add_stage(self, units: StageUnits) -> None:

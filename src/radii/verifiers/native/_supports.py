@@ -95,7 +95,8 @@ class _L2Support(_BallSupport):
     def least(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         weight = self._multiplier(rows)
         steps = self._steps_at(rows, weight)
-        values = ((rows + weight * steps) * steps).sum(1) - weight.squeeze(1) * self.eps**2
+        budget = weight.squeeze(1) * self.eps * self.eps
+        values = ((rows + weight * steps) * steps).sum(1) - budget
         return values, steps
 
     def _steps_at(self, rows: Tensor, weight: Tensor) -> Tensor:
