@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
+import re
+from collections.abc import Iterator
+from math import comb
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,10 @@ from radii.errors import DataError
 from radii.experiments import Settings, plan
 from radii.networks import from_torch
 from radii.store import Store
-from radii.training import parse_regime
+from radii.training import Card, parse_regime
 from radii.training.papers import _running
 from radii.training.papers._steps import ClaimVerdict, StudyClaim, StudyScale, StudySettings
-from radii.training.papers.properties import _accuracy, _augmentation, _networks
+from radii.training.papers.properties import _accuracy, _networks, _sizes
 from radii.training.papers.properties._data import (
     FASHION,
     GTSRB,
@@ -34,22 +35,33 @@ from radii.training.papers.properties._data import (
 )
 from radii.training.papers.properties._measures import CURVE_EPS, Measures, Satisfaction, Spread
 from radii.training.papers.properties._networks import (
+    ADVERSARIAL,
     ALL_TRAININGS,
     BASELINE,
     LR,
-    SIZES,
+    KeptNetwork,
     NetworkKind,
+    attempts_of,
+    is_learned,
+    kept_network,
+)
+from radii.training.papers.properties._sizes import (
+    AS_PLANNED,
+    SIZES,
     StudySizes,
+    TrainingAttempt,
 )
 from radii.training.papers.properties._study import PROPERTIES, withheld
-from radii.training.papers.properties._verdicts import CaseFinding, judged
+from radii.training.papers.properties._verdicts import CaseFinding, finding, judged, percent, points
+
+PAGE = Path(__file__).parents[2] / "docs" / "studies" / "properties.md"
 
 TINY = StudySizes(
     seeds=2,
     fashion_images={30: 30, 100: 30, 0: 10},
     epochs={FASHION: 1, GTSRB: 1},
     batch={FASHION: 16, GTSRB: 16},
-    rate=1e-2,
+    rate={FASHION: 1e-2, GTSRB: 1e-2},
     steps=1,
     proven=2,
     proof_seconds=0.05,
@@ -103,8 +115,9 @@ def study(folder: Path, out: Path, patch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="module")
 def made(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole study: every network trained, proven, attacked and sampled."""
+    """The whole study: every network trained, proven, attacked and sampled, learned or not."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_networks, "is_learned", lambda *_: True)
         return study(folder, tmp_path_factory.mktemp("study"), patch)
 
 
@@ -122,11 +135,17 @@ def laid_out(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     def accuracy(_: Measures, *about: Any) -> dict[str, tuple[Spread, Spread]]:
         return {how.name: (Spread(rng.random((2, 1))),) * 2 for how in about[-1]}
 
+    def attempts(*_: Any) -> Iterator[KeptNetwork]:
+        for attempt in TINY.attempts:
+            yield KeptNetwork(Path(), attempt, rng.random(), attempt is not AS_PLANNED)
+
+    def network(_: Measures, *about: Any) -> KeptNetwork:
+        return KeptNetwork(Path(), AS_PLANNED, rng.random(), True)
+
     with pytest.MonkeyPatch.context() as patch:
-        for measure in (satisfaction, security, accuracy):
+        for measure in (satisfaction, security, accuracy, network):
             patch.setattr(Measures, measure.__name__, measure)
-        for module in (_accuracy, _augmentation):
-            patch.setattr(module, "card_of", lambda *_: SimpleNamespace(accuracy=rng.random()))
+        patch.setattr(_accuracy, "attempts_of", attempts)
         return study(folder, tmp_path_factory.mktemp("layout"), patch)
 
 
@@ -141,8 +160,50 @@ def test_every_step_is_on_the_page_and_small_networks_settle_no_claim(laid_out: 
     assert all(line.split(" | ")[2] == "open" for line in claims)
 
 
+def layout(page: Path) -> list[str]:
+    """Headings, titles and columns of tables, and figures, in their order."""
+    lines = page.read_text().splitlines()
+    found = []
+    for place, line in enumerate(lines):
+        if line.startswith("| ---"):
+            found.append(lines[place - 1])
+        elif line.startswith(("#", "**", "![")):
+            found.append(re.sub(r"\([^)]*/([\w-]+\.png)\)", r"(\1)", line))
+    return found
+
+
+def test_the_committed_page_is_what_the_command_writes(laid_out: Path) -> None:
+    """Every heading, table and figure of one is in the other: nothing is added by hand."""
+    assert layout(laid_out / "page.md") == layout(PAGE)
+
+
+def test_prose_of_the_committed_page_is_the_commands(laid_out: Path) -> None:
+    """Paragraphs and findings begin alike, but for numbers."""
+
+    def beginnings(page: Path) -> list[str]:
+        lines = [line for line in page.read_text().splitlines() if re.match(r"[A-Za-z]|- ", line)]
+        return [" ".join(re.sub(r"[\d.,%]+", "", line).split()[:4]) for line in lines]
+
+    assert beginnings(PAGE) == beginnings(laid_out / "page.md")
+
+
+def test_the_same_claims_are_decided(laid_out: Path) -> None:
+    def claims(page: Path) -> list[str]:
+        lines = page.read_text().splitlines()
+        start = lines.index("## What holds")
+        rows = lines[start + 4 : lines.index("", start + 4)]
+        return [" | ".join(row.split(" | ")[:2]) for row in rows]
+
+    assert claims(PAGE) == claims(laid_out / "page.md")
+
+
+def test_every_figure_of_the_committed_page_is_there() -> None:
+    linked = set(re.findall(r"\(properties/([\w-]+\.png)\)", PAGE.read_text()))
+    assert linked == {path.name for path in (PAGE.parent / "properties").glob("*")}
+
+
 def test_verdicts_are_given_at_other_scales() -> None:
-    claim = judged("c", "p", {"a": CaseFinding(True, "1")})
+    claim = judged("c", "p", {"a": CaseFinding((True,), "1")})
     assert withheld([claim], StudyScale.MACHINE) == [claim]
     (small,) = withheld([claim], StudyScale.SMALL)
     assert isinstance(small, StudyClaim) and small.verdict is ClaimVerdict.OPEN
@@ -160,27 +221,27 @@ def test_networks_and_measurements_are_kept(made: Path) -> None:
 
 
 @pytest.mark.slow
-def test_whole_balls_prove_no_more_than_clipped_ones(made: Path) -> None:
-    """Of the same networks: what holds on a whole ball holds on the part that is valid."""
-    tables = {}
-    for name in ("clipped", "crossed"):
-        with (made / "tables" / f"table-1-{name}.csv").open() as stream:
-            rows = [row for row in csv.DictReader(stream) if row["of seeds"] == "mean"]
-        tables[name] = [
-            float(row[f"{title}: {how}"])
-            for row in rows
-            for title in ("Fashion-MNIST", "GTSRB")
-            for how in ("baseline", "SCR", "SR", "LR")
-        ]
-    # Two images a network: one that a time limit left undecided counts 50 points.
-    assert all(c >= w - 50 for c, w in zip(tables["clipped"], tables["crossed"], strict=True))
-    assert len(tables["clipped"]) == 24
+def test_what_is_proven_on_a_whole_ball_is_not_refuted_on_its_valid_part(made: Path) -> None:
+    """Of the same networks and images, whatever the time limit left undecided."""
+    (proofs,) = (made / "proofs").iterdir()
+    compared = 0
+    for place in proofs.glob("*-30-clipped-*-whole-*"):
+        whole = Distribution.from_store(place).by_network()
+        other = proofs / place.name.replace("-whole-", "-clipped-")
+        clipped = Distribution.from_store(other).by_network()
+        for name in whole.keys() & clipped.keys():
+            proven = whole[name].lower[np.argsort(whole[name].column("input"))]
+            refuted = clipped[name].upper[np.argsort(clipped[name].column("input"))]
+            assert ((proven == 0) | (proven < refuted)).all()
+            compared += len(proven)
+    assert compared
 
 
 def test_measures_of_two_networks(folder: Path, tmp_path: Path) -> None:
     """Proofs, attacks and samples agree with each other, and are the same when read again."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SIZES, StudyScale.SMALL, TINY)
+        patch.setattr(_networks, "is_learned", lambda *_: True)
         settings = StudySettings(StudyScale.SMALL, folder, tmp_path / "step", 1, Silent())
         measures = Measures(read_images(folder), settings)
         kind, trainings = NetworkKind(FASHION, 4), (BASELINE, LR)
@@ -228,25 +289,111 @@ def test_balls_larger_than_the_domain_are_refused() -> None:
 def test_the_papers_regimes() -> None:
     """Every training parses, at the paper's eps where it has one."""
     for how in ALL_TRAININGS:
-        regime = parse_regime(how.regime.format(steps=3))
+        regime = parse_regime(how.regime.format(eps=0.1, steps=3))
         assert regime.radius in (None, 0.1)
-    assert dataclasses.asdict(_networks.FULL)["rate"] == 1e-4
+    assert set(_sizes.FULL.rate.values()) == {1e-4}
 
 
-def test_verdicts_follow_from_cases() -> None:
-    yes, no = CaseFinding(True, "1"), CaseFinding(False, "2")
+def test_who_has_learned() -> None:
+    """The exact limit: a network right one time in five is as good with 1 % probability at most."""
+    labels = [label for label in range(10) for _ in range(25)]
+    assert not is_learned(0.1, labels) and not is_learned(0.2, labels)
+    least = next(right for right in range(251) if is_learned(right / 250, labels))
+    assert 0.2 < least / 250 < 0.3
+    tail = sum(comb(250, k) * 0.2**k * 0.8 ** (250 - k) for k in range(least, 251))
+    before = sum(comb(250, k) * 0.2**k * 0.8 ** (250 - k) for k in range(least - 1, 251))
+    assert tail < 0.01 <= before
+    # One class is half of all: a constant is right half of the time, and no network is twice.
+    assert not is_learned(1.0, [0] * 5 + [1, 2, 3, 4, 5])
+
+
+def test_a_training_is_tried_until_it_learns(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second attempt: two stages of eps, each from the weights of the one before."""
+    again = TrainingAttempt("-again", "again", (0.5, 1.0), epochs=2, rate=0.5)
+    never = TrainingAttempt("-never", "never")
+    sizes = dataclasses.replace(TINY, attempts=(AS_PLANNED, again, never))
+    monkeypatch.setitem(SIZES, StudyScale.SMALL, sizes)
+    answers = iter([False, True])
+    monkeypatch.setattr(_networks, "is_learned", lambda *_: next(answers))
+    settings = StudySettings(StudyScale.SMALL, folder, tmp_path / "step", 1, Silent())
+    about = (read_images(folder), settings, NetworkKind(FASHION, 4), ADVERSARIAL, 0)
+    taken = kept_network(*about)
+    assert taken.attempt is again and taken.has_learned
+    first, last = Card.read(taken.folder / "stage-1"), Card.read(taken.folder)
+    assert "eps=0.05" in first.settings.regime and "eps=0.1" in last.settings.regime
+    assert first.settings.epochs == last.settings.epochs == 2
+    assert last.settings.rate == pytest.approx(0.005)
+    assert {path.name for path in taken.folder.parent.iterdir()} == {
+        "fashion-4-clipped-adversarial-0",
+        "fashion-4-clipped-adversarial-0-again",
+    }
+    # If none learns, the most accurate one is kept, and says that it learned nothing.
+    monkeypatch.setattr(_networks, "is_learned", lambda *_: False)
+    best = kept_network(*about)
+    assert not best.has_learned
+    assert best.accuracy == max(each.accuracy for each in attempts_of(*about))
+
+
+def test_networks_that_learned_nothing_are_not_measured(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LR learned nothing: no number of it is known, and none of it is attacked."""
+    monkeypatch.setitem(SIZES, StudyScale.SMALL, dataclasses.replace(TINY, attempts=(AS_PLANNED,)))
+    settings = StudySettings(StudyScale.SMALL, folder, tmp_path / "step", 1, Silent())
+    measures = Measures(read_images(folder), settings)
+    kind, trainings = NetworkKind(FASHION, 4), (BASELINE, LR)
+
+    def network(_: Measures, kind: NetworkKind, how: Any, seed: int) -> KeptNetwork:
+        kept = kept_network(measures.images, settings, kind, how, seed)
+        return dataclasses.replace(kept, has_learned=how is BASELINE)
+
+    monkeypatch.setattr(Measures, "network", network)
+    proven = measures.satisfaction(kind, "CR", BallRegion.CLIPPED, trainings)
+    secure = measures.security(kind, "CR", BallRegion.CLIPPED, trainings)
+    sampled = measures.accuracy(kind, "CR", BallRegion.CLIPPED, trainings)
+    spreads = [secure["lr"], *sampled["lr"], Spread.of([each.proven for each in proven["lr"]])]
+    for spread in spreads:
+        assert len(spread.values) == 2 and np.isnan(spread.values).all()
+        assert not len(spread.known)
+    last = spreads[-1]
+    assert (last.percent, last.percent_text, last.percent_range) == (None, None, None)
+    assert np.isfinite(secure["baseline"].values).all()
+    assert np.isfinite([each.proven for each in proven["baseline"]]).all()
+
+
+def test_verdicts_follow_from_cases_and_seeds() -> None:
+    yes, no = CaseFinding((True, True), "1"), CaseFinding((False, False), "2")
+    mixed, none = CaseFinding((True, False), "3"), CaseFinding((), "4")
     assert judged("c", "p", {"a": yes, "b": yes}).verdict is ClaimVerdict.CONFIRMED
     assert judged("c", "p", {"a": no}).verdict is ClaimVerdict.REFUTED
-    mixed = judged("c", "p", {"a": yes, "b": no})
-    assert mixed.verdict is ClaimVerdict.DEPENDS and mixed.found == "a: 1 (holds); b: 2 (does not)"
+    found = judged("c", "p", {"a": yes, "b": no, "c": mixed, "d": none})
+    assert found.verdict is ClaimVerdict.DEPENDS
+    assert found.found == (
+        "a: 1 (holds); b: 2 (does not); c: 3 (holds for 1 of 2 seeds); "
+        "d: not judged, a training learned nothing"
+    )
+    assert judged("c", "p", {"a": yes, "d": none}).verdict is ClaimVerdict.CONFIRMED
+    assert judged("c", "p", {"d": none}).verdict is ClaimVerdict.OPEN
     assert judged("c", "p", {}).verdict is ClaimVerdict.OPEN
 
 
+def test_seeds_without_a_number_are_left_out() -> None:
+    own, other = np.array([0.5, np.nan, 0.1]), np.array([0.2, 0.2, np.nan])
+    assert finding(own > other, "", own, other).held == (True,)
+    assert percent(own) == "30.0 %" and percent(own[1]) == "–"
+    assert points(-own) == "−30.0 points"
+
+
 def test_spread_over_seeds() -> None:
-    spread = Spread.of([0.1, 0.2, 0.3])
-    assert spread.percent == pytest.approx(20)
+    spread = Spread.of([0.1, np.nan, 0.3])
+    assert spread.percent == pytest.approx(20) and spread.percent_text == "20.0"
     assert spread.percent_range == "10.0–30.0"
     assert Spread.of([0.5, 0.5]).percent_range == "50.0"
+    curves = Spread.of([np.array([0.2, 0.4]), np.full(2, np.nan)])
+    assert curves.mean.tolist() == curves.low.tolist() == [0.2, 0.4]
+    assert np.isnan(Spread.of([np.full(2, np.nan)]).high).all()
 
 
 def test_signs_are_ten_classes_of_grey_images(folder: Path) -> None:

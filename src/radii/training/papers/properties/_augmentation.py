@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from radii.training.papers._steps import Paragraph, Part, StudySettings
 from radii.training.papers._tables import Cell, StudyTable
 from radii.training.papers.properties._data import FASHION, TITLES, BallRegion, StudyImages
-from radii.training.papers.properties._measures import Measures
+from radii.training.papers.properties._measures import Measures, Spread
 from radii.training.papers.properties._networks import (
     ADVERSARIAL,
     ALL_TRAININGS,
@@ -16,12 +18,10 @@ from radii.training.papers.properties._networks import (
     CONSTRAINTS,
     FGSM,
     FGSM_ONCE,
-    HIDDEN_OF_ATTACKS,
     SCR,
     UNIFORM,
     UNIFORM_ONCE,
     PaperTraining,
-    card_of,
     deep_kind,
     training_images,
 )
@@ -34,7 +34,14 @@ from radii.training.papers.properties._security import (
     security_figure,
     training_lines,
 )
-from radii.training.papers.properties._verdicts import MARGIN, CaseFinding, judged, percent
+from radii.training.papers.properties._sizes import HIDDEN_OF_ATTACKS
+from radii.training.papers.properties._verdicts import (
+    MARGIN,
+    CaseFinding,
+    finding,
+    judged,
+    percent,
+)
 
 
 def figure_3(images: StudyImages, settings: StudySettings) -> list[Part]:
@@ -52,7 +59,7 @@ def figure_3(images: StudyImages, settings: StudySettings) -> list[Part]:
     return [
         Paragraph(_deep_setting(images, measures)),
         security_figure("figure-3", "Figure 3: a small and a deep network, Fashion-MNIST", panels),
-        _deep_table(images, settings, deep),
+        _deep_table(measures, deep),
         judged(
             "In a deep network augmentation is better than the baseline, and worse than all "
             "constraints and adversarial training",
@@ -83,14 +90,12 @@ def _deep_setting(images: StudyImages, measures: Measures) -> str:
     )
 
 
-def _deep_table(
-    images: StudyImages, settings: StudySettings, deep: Mapping[str, Curves]
-) -> StudyTable:
+def _deep_table(measures: Measures, deep: Mapping[str, Curves]) -> StudyTable:
     rows: list[tuple[Cell, ...]] = []
     for how in ALL_TRAININGS:
-        accuracy = card_of(images, settings, deep_kind(), how, 0).accuracy
-        cells = [f"{security_at(deep[attack], how).percent:.1f}" for attack in deep]
-        means = [f"{100 * area(deep[attack], how):.1f}" for attack in deep]
+        accuracy = measures.network(deep_kind(), how, 0).accuracy
+        cells = [security_at(deep[attack], how).percent_text for attack in deep]
+        means = [Spread(area(deep[attack], how)).percent_text for attack in deep]
         rows.append((how.title, f"{100 * accuracy:.1f}", *cells, *means))
     columns = [f"{attack} at {EPS:g}" for attack in deep] + [f"{attack}, mean" for attack in deep]
     title = "The deep network of Figure 3: accuracy and constraint security in %, clipped balls"
@@ -101,17 +106,17 @@ def _deep_case(curves: Curves) -> CaseFinding:
     base = area(curves, BASELINE)
     augmented = [area(curves, how) for how in AUGMENTATIONS]
     driven = [area(curves, how) for how in (ADVERSARIAL, *CONSTRAINTS)]
+    ends = [end(each, axis=0) for each in (augmented, driven) for end in (np.min, np.max)]
     told = (
-        f"baseline {percent(base)}, augmentation {percent(min(augmented))} to "
-        f"{percent(max(augmented))}, constraints and adversarial {percent(min(driven))} to "
-        f"{percent(max(driven))}"
+        f"baseline {percent(base)}, augmentation {percent(ends[0])} to {percent(ends[1])}, "
+        f"constraints and adversarial {percent(ends[2])} to {percent(ends[3])}"
     )
-    return CaseFinding(min(augmented) > base and max(augmented) < min(driven), told)
+    return finding((ends[0] > base) & (ends[1] < ends[2]), told, base, *ends)
 
 
 def _less(curves: Curves, how: PaperTraining, than: PaperTraining) -> CaseFinding:
     own, other = area(curves, how), area(curves, than)
-    return CaseFinding(own + MARGIN <= other, f"{percent(own)} for {percent(other)}")
+    return finding(own + MARGIN <= other, f"{percent(own)} for {percent(other)}", own, other)
 
 
 def augmentation(images: StudyImages, settings: StudySettings) -> list[Part]:
@@ -124,8 +129,8 @@ def augmentation(images: StudyImages, settings: StudySettings) -> list[Part]:
             row: list[Cell] = [TITLES[data], how.title]
             for attack in found:
                 at = security_at(found[attack], how)
-                row += [f"{at.percent:.1f}", at.percent_range]
-                row.append(f"{100 * area(found[attack], how):.1f}")
+                row += [at.percent_text, at.percent_range]
+                row.append(Spread(area(found[attack], how)).percent_text)
             rows.append(tuple(row))
         for how in AUGMENTATIONS:
             worse[f"{TITLES[data]}, {how.title}"] = _less(found["SR"], how, BASELINE)

@@ -1,7 +1,8 @@
 """The paper's three metrics of networks: proofs (CSat), attacks (CSec) and samples (CAcc).
 
 Every measurement is an experiment of its own in the study's folders `proofs`, `attacks` and
-`samples`: one that was cut off goes on, and figures share what one of them has measured.
+`samples`: one that was cut off goes on, and figures share what one of them has measured. Networks
+that learned nothing are not measured: a constant keeps every property but those of the label.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ from radii.training.papers._running import write_whole
 from radii.training.papers._steps import StudySettings
 from radii.training.papers.properties._data import BallRegion, StudyImages
 from radii.training.papers.properties._networks import (
+    KeptNetwork,
     NetworkKind,
     PaperTraining,
-    StudySizes,
     kept_folder,
+    kept_network,
     load_trained,
     one_thread,
-    sizes_of,
 )
 from radii.training.papers.properties._numbers import EPS
+from radii.training.papers.properties._sizes import StudySizes, sizes_of
 
 if TYPE_CHECKING:
     from radii.datasets import Dataset
@@ -46,7 +48,10 @@ CURVE_EPS: Float64 = np.round(np.arange(1, 31) * 0.01, 2)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """A number of each seed, or a curve of each: `values` has a row for each seed."""
+    """A number of each seed, or a curve of each: `values` has a row for each seed.
+
+    A row is NaN where the network of that seed learned nothing; what is told is of the others.
+    """
 
     values: Float64
 
@@ -55,35 +60,59 @@ class Spread:
         return cls(np.array(values, np.float64))
 
     @property
+    def known(self) -> Float64:
+        """The rows of networks that learned something."""
+        if self.values.ndim == 1:
+            return self.values[np.isfinite(self.values)]
+        return self.values[np.isfinite(self.values).any(axis=1)]
+
+    @property
     def mean(self) -> Float64:
-        return np.asarray(self.values.mean(axis=0))
+        """NaN where no network learned."""
+        return self._told(np.mean)
 
     @property
     def low(self) -> Float64:
-        return np.asarray(self.values.min(axis=0))
+        return self._told(np.min)
 
     @property
     def high(self) -> Float64:
-        return np.asarray(self.values.max(axis=0))
+        return self._told(np.max)
+
+    def _told(self, of: Callable[..., Float64]) -> Float64:
+        known = self.known
+        return np.asarray(of(known, axis=0) if len(known) else np.full(known.shape[1:], np.nan))
 
     @property
-    def percent(self) -> float:
-        """The mean of a share, in per cent."""
-        return 100 * float(self.mean)
+    def percent(self) -> float | None:
+        """The mean of a share, in per cent; None where no network learned."""
+        return 100 * float(self.mean) if len(self.known) else None
 
     @property
-    def percent_range(self) -> str:
+    def percent_text(self) -> str | None:
+        return None if self.percent is None else f"{self.percent:.1f}"
+
+    @property
+    def percent_range(self) -> str | None:
         """`1.0–3.5`, or one number where all seeds agree."""
+        if not len(self.known):
+            return None
         low, high = (f"{100 * float(end):.1f}" for end in (self.low, self.high))
         return low if low == high else f"{low}–{high}"
 
 
 @dataclass(frozen=True, slots=True)
 class Satisfaction:
-    """Shares of images for which a property is proven, and not refuted, within `EPS`."""
+    """Shares of images for which a property is proven, and not refuted, within `EPS`.
+
+    Both are NaN of a network that learned nothing.
+    """
 
     proven: float
     not_refuted: float
+
+
+UNLEARNED = Satisfaction(np.nan, np.nan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +130,19 @@ class Measures:
     def seeds(self) -> range:
         return range(self.sizes.seeds)
 
+    def seeds_of(self, kind: NetworkKind) -> range:
+        """The deep network takes most of the time, and has one seed."""
+        return range(1) if kind.is_deep else self.seeds
+
+    def network(self, kind: NetworkKind, how: PaperTraining, seed: int) -> KeptNetwork:
+        return kept_network(self.images, self.settings, kind, how, seed)
+
+    def learned(
+        self, kind: NetworkKind, trainings: Sequence[PaperTraining], seed: int
+    ) -> list[PaperTraining]:
+        """Those of the trainings whose network has learned something."""
+        return [how for how in trainings if self.network(kind, how, seed).has_learned]
+
     def satisfaction(
         self,
         kind: NetworkKind,
@@ -111,19 +153,23 @@ class Measures:
         """For each training, of each seed: what is proven of the first test images."""
         found: dict[str, list[Satisfaction]] = {how.name: [] for how in trainings}
         for seed in self.seeds:
+            learned = self.learned(kind, trainings, seed)
             place = f"{kind.name}-{property_name}-{region}-{seed}".lower()
             measured = self._measured(
                 kept_folder(self.images, self.settings, "proofs") / place,
-                self._networks(kind, trainings, seed, region),
+                self._networks(kind, learned, seed, region),
                 self._test(kind, self.sizes.proven),
                 property=SPECS[property_name],
                 eps=EPS,
                 timeout=self.sizes.proof_seconds,
                 attack=ATTACK,  # a complete verifier follows: a quick look is enough
             )
-            for name, part in measured.items():
-                share = part.robust_accuracy(EPS)
-                found[name].append(Satisfaction(share.proven, share.not_refuted))
+            for how in trainings:
+                each = UNLEARNED
+                if how.name in measured:
+                    share = measured[how.name].robust_accuracy(EPS)
+                    each = Satisfaction(share.proven, share.not_refuted)
+                found[how.name].append(each)
         return found
 
     def security(
@@ -137,16 +183,16 @@ class Measures:
 
         A counterexample that PGD found within one radius counts from its own distance on.
         """
-        seeds = self.seeds if not kind.is_deep else range(1)
         curves: dict[str, list[Float64]] = {how.name: [] for how in trainings}
         count = self.sizes.deep_attacked if kind.is_deep else self.sizes.attacked
-        for seed in seeds:
+        for seed in self.seeds_of(kind):
+            learned = self.learned(kind, trainings, seed)
             closest: dict[str, Float64] = {}
             for eps in self.sizes.attack_eps:
                 place = f"{kind.name}-{property_name}-{region}-{seed}-{eps:g}".lower()
                 measured = self._measured(
                     kept_folder(self.images, self.settings, "attacks") / place,
-                    self._networks(kind, trainings, seed, region),
+                    self._networks(kind, learned, seed, region),
                     self._test(kind, count),
                     property=SPECS[property_name],
                     eps=eps,
@@ -156,8 +202,11 @@ class Measures:
                 for name, part in measured.items():
                     own = part.upper[np.argsort(part.column("input"))]
                     closest[name] = np.minimum(closest.get(name, np.inf), own)
-            for name, distances in closest.items():
-                curves[name].append((distances > CURVE_EPS[:, None]).mean(axis=1))
+            for how in trainings:
+                curve = np.full(len(CURVE_EPS), np.nan)
+                if how.name in closest:
+                    curve = (closest[how.name] > CURVE_EPS[:, None]).mean(axis=1)
+                curves[how.name].append(curve)
         return {name: Spread.of(rows) for name, rows in curves.items()}
 
     def accuracy(
@@ -176,14 +225,15 @@ class Measures:
         for seed in self.seeds:
             place = f"{kind.name}-{property_name}-{region}-{seed}.json".lower()
             path = kept_folder(self.images, self.settings, "samples") / place
+            learned = self.learned(kind, trainings, seed)
             if not path.exists():
-                self._sample(kind, property_name, region, trainings, seed, path)
+                self._sample(kind, property_name, region, learned, seed, path)
             kept = json.loads(path.read_text(encoding="utf-8"))
+            nothing = np.full(len(self.sizes.sampled_eps), np.nan)
             for how in trainings:
-                shares = np.array(kept["shares"][how.name])  # images, eps
-                holds = np.array(kept["holds"][how.name], bool)
+                shares = np.array(kept["shares"].get(how.name, nothing[None]))  # images, eps
+                holds = np.array(kept["holds"].get(how.name, [False]), bool)
                 everywhere[how.name].append(shares.mean(axis=0))
-                nothing = np.full(shares.shape[1], np.nan)
                 where_held[how.name].append(shares[holds].mean(axis=0) if holds.any() else nothing)
         names = [how.name for how in trainings]
         return {name: (Spread.of(everywhere[name]), Spread.of(where_held[name])) for name in names}
@@ -239,6 +289,8 @@ class Measures:
         from radii.store import Store
 
         given = networks()
+        if not given:
+            return {}
         # Training for a property that is never broken leaves the baseline: it is measured once.
         first: dict[str, Network] = {}
         for network in given:

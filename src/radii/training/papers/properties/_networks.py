@@ -1,6 +1,7 @@
-"""The networks of the study: which there are, at which sizes, and how they are trained and kept.
+"""The networks of the study: which there are, how they are trained and kept, and what has learned.
 
-All lie in the folder `networks` of the study, whichever step asks for them first.
+All lie in the folder `networks` of the study, whichever step asks for them first. A training that
+learns nothing is tried again in other ways, each in a folder of its own.
 """
 
 from __future__ import annotations
@@ -11,27 +12,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from radii.training.papers._steps import StudyScale, StudySettings, digest_of
+import numpy as np
+
+from radii.distributions import clopper_pearson
+from radii.training.papers._steps import StudySettings, digest_of
 from radii.training.papers.properties._data import (
     FASHION,
-    GTSRB,
     BallRegion,
     ImageSet,
     StudyImages,
 )
 from radii.training.papers.properties._numbers import EPS
+from radii.training.papers.properties._sizes import DEEP, StudySizes, TrainingAttempt, sizes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from radii.datasets import Dataset
     from radii.networks import Network
-    from radii.training import Card
 
 
 @dataclass(frozen=True, slots=True)
 class PaperTraining:
-    """One way to train: its name in tables, and the regime, with `{steps}` of its attack.
+    """One way to train: its title in tables, and the regime, with `{eps}` and its `{steps}`.
 
     `from_baseline`: it begins with the weights of the baseline, against which FGSM points are made
     where they are made once.
@@ -44,127 +47,26 @@ class PaperTraining:
 
 
 BASELINE = PaperTraining("baseline", "baseline", "standard")
-UNIFORM = PaperTraining("uniform", "augmentation (RU)", f"augmentation-uniform:eps={EPS}")
-FGSM = PaperTraining("fgsm", "augmentation (FGSM)", f"augmentation-fgsm:eps={EPS}")
+UNIFORM = PaperTraining("uniform", "augmentation (RU)", "augmentation-uniform:eps={eps}")
+FGSM = PaperTraining("fgsm", "augmentation (FGSM)", "augmentation-fgsm:eps={eps}")
 UNIFORM_ONCE = PaperTraining(
-    "uniform-once", "augmentation (RU), once", f"augmentation-uniform:eps={EPS},made=once"
+    "uniform-once", "augmentation (RU), once", "augmentation-uniform:eps={eps},made=once"
 )
 FGSM_ONCE = PaperTraining(
     "fgsm-once",
     "augmentation (FGSM), once",
-    f"augmentation-fgsm:eps={EPS},made=once",
+    "augmentation-fgsm:eps={eps},made=once",
     from_baseline=True,
 )
-ADVERSARIAL = PaperTraining("adversarial", "adversarial", f"pgd:eps={EPS},steps={{steps}}")
-SR = PaperTraining("sr", "SR", f"sr:delta=10,eps={EPS},steps={{steps}}")
-SCR = PaperTraining("scr", "SCR", f"scr:eta=0.52,eps={EPS},steps={{steps}}")
-LR = PaperTraining("lr", "LR", f"lr:L=10,eps={EPS},steps={{steps}}")
+ADVERSARIAL = PaperTraining("adversarial", "adversarial", "pgd:eps={eps},steps={steps}")
+SR = PaperTraining("sr", "SR", "sr:delta=10,eps={eps},steps={steps}")
+SCR = PaperTraining("scr", "SCR", "scr:eta=0.52,eps={eps},steps={steps}")
+LR = PaperTraining("lr", "LR", "lr:L=10,eps={eps},steps={steps}")
 
 OF_TABLE_1 = (BASELINE, SCR, SR, LR)
 AUGMENTATIONS = (UNIFORM, FGSM, UNIFORM_ONCE, FGSM_ONCE)
 CONSTRAINTS = (SR, SCR, LR)
 ALL_TRAININGS = (BASELINE, *AUGMENTATIONS, ADVERSARIAL, *CONSTRAINTS)
-
-
-HIDDEN_OF_PROOFS, HIDDEN_OF_ATTACKS, DEEP = 30, 100, 0
-"""Hidden units of the paper's networks for Table 1, and of all others; the deep network has none of
-its own."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StudySizes:
-    """How much of the paper a scale does.
-
-    `fashion_images` are those that networks of so many hidden units are trained on, None all;
-    `steps` are those of the attack inside of training, `proof_seconds` those of the verifier an
-    image, `attack_eps` the radii of PGD; `deep_*` are of the network of 18 layers.
-    """
-
-    seeds: int
-    fashion_images: dict[int, int | None]
-    epochs: dict[str, int]
-    batch: dict[str, int]
-    rate: float
-    steps: int
-    proven: int
-    proof_seconds: float
-    attacked: int
-    attack_eps: tuple[float, ...]
-    sampled: int
-    samples: int
-    sampled_eps: tuple[float, ...]
-    deep: str
-    deep_epochs: int
-    deep_batch: int
-    deep_rate: float
-    deep_attacked: int
-
-
-SMALL = StudySizes(
-    seeds=1,
-    fashion_images={HIDDEN_OF_PROOFS: 3000, HIDDEN_OF_ATTACKS: 3000, DEEP: 1000},
-    epochs={FASHION: 4, GTSRB: 10},
-    batch={FASHION: 64, GTSRB: 32},
-    rate=1e-3,
-    steps=5,
-    proven=12,
-    proof_seconds=10.0,
-    attacked=16,
-    attack_eps=(0.1, 0.3),
-    sampled=16,
-    samples=50,
-    sampled_eps=(0.05, 0.1, 0.3),
-    deep="resnet:4/2-4/2-4-8/2-8-8-8-8-8",
-    deep_epochs=3,
-    deep_batch=32,
-    deep_rate=2e-3,
-    deep_attacked=16,
-)
-MACHINE = StudySizes(
-    seeds=1,
-    fashion_images={HIDDEN_OF_PROOFS: 20_000, HIDDEN_OF_ATTACKS: None, DEEP: 4000},
-    epochs={FASHION: 5, GTSRB: 40},
-    batch={FASHION: 128, GTSRB: 32},
-    rate=1e-3,
-    steps=5,
-    proven=24,
-    proof_seconds=10.0,
-    attacked=32,
-    attack_eps=(0.1, 0.3),
-    sampled=16,
-    samples=100,
-    sampled_eps=(0.05, 0.1, 0.2, 0.3),
-    deep="resnet:8/2-8/2-8-16/2-16-32/2-32-32-32",
-    deep_epochs=4,
-    deep_batch=64,
-    deep_rate=2e-3,
-    deep_attacked=16,
-)
-FULL = StudySizes(
-    seeds=5,
-    fashion_images={HIDDEN_OF_PROOFS: None, HIDDEN_OF_ATTACKS: None, DEEP: None},
-    epochs={FASHION: 100, GTSRB: 100},
-    batch={FASHION: 128, GTSRB: 128},
-    rate=1e-4,
-    steps=10,
-    proven=200,
-    proof_seconds=30.0,
-    attacked=200,
-    attack_eps=(0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3),
-    sampled=200,
-    samples=1000,
-    sampled_eps=(0.02, 0.05, 0.1, 0.2, 0.3),
-    deep="resnet:64-64-64-128/2-128-256/2-256-512/2-512",
-    deep_epochs=100,
-    deep_batch=128,
-    deep_rate=1e-4,
-    deep_attacked=200,
-)
-SIZES = {StudyScale.SMALL: SMALL, StudyScale.MACHINE: MACHINE, StudyScale.FULL: FULL}
-
-
-def sizes_of(settings: StudySettings) -> StudySizes:
-    return SIZES[settings.scale]
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,24 +99,58 @@ def kept_folder(images: StudyImages, settings: StudySettings, what: str) -> Path
     return settings.folder.parent / what / f"{settings.scale}-{digest}"
 
 
-def trained_folder(
-    images: StudyImages, settings: StudySettings, kind: NetworkKind, how: PaperTraining, seed: int
-) -> Path:
-    """Where a network is kept, once it is trained; now, if it is not yet."""
-    if how is BASELINE:  # is trained on no ball, so all regions share it
-        kind = NetworkKind(kind.data, kind.hidden)
-    folder = kept_folder(images, settings, "networks") / f"{kind.name}-{how.name}-{seed}"
-    if not (folder / "card.json").exists():
-        _train(images, settings, kind, how, seed, folder)
-    return folder
+@dataclass(frozen=True, slots=True)
+class KeptNetwork:
+    """A network in its folder: the attempt that made it, its accuracy, and has it learned?"""
+
+    folder: Path
+    attempt: TrainingAttempt
+    accuracy: float
+    has_learned: bool
 
 
-def card_of(
+CONFIDENCE = 0.99
+TIMES_CONSTANT = 2.0
+"""A network has learned if its accuracy is, with this confidence, above so many times that of
+always answering the most frequent class."""
+
+
+def is_learned(accuracy: float, labels: Sequence[int]) -> bool:
+    """Whether an accuracy on these labels is clearly above that of a constant."""
+    count = len(labels)
+    constant = float(np.bincount(np.asarray(labels)).max()) / count
+    low, _ = clopper_pearson(round(accuracy * count), count, CONFIDENCE, tail="lower")
+    return low > TIMES_CONSTANT * constant
+
+
+def kept_network(
     images: StudyImages, settings: StudySettings, kind: NetworkKind, how: PaperTraining, seed: int
-) -> Card:
+) -> KeptNetwork:
+    """The network of the first attempt that learned; if none did, that of the best accuracy."""
+    tried = []
+    for attempt in attempts_of(images, settings, kind, how, seed):
+        if attempt.has_learned:
+            return attempt
+        tried.append(attempt)
+    return max(tried, key=lambda network: network.accuracy)
+
+
+def attempts_of(
+    images: StudyImages, settings: StudySettings, kind: NetworkKind, how: PaperTraining, seed: int
+) -> Iterator[KeptNetwork]:
+    """The attempts at a training one by one; each is trained when it is asked for, unless kept."""
     from radii.training import Card
 
-    return Card.read(trained_folder(images, settings, kind, how, seed))
+    if how is BASELINE:  # is trained on no ball, so all regions share it
+        kind = NetworkKind(kind.data, kind.hidden)
+    kept = kept_folder(images, settings, "networks")
+    labels = images.sets[kind.data].test.labels.tolist()
+    for attempt in sizes_of(settings).attempts:
+        folder = kept / f"{kind.name}-{how.name}-{seed}{attempt.suffix}"
+        if not (folder / "card.json").exists():
+            _train(images, settings, kind, how, seed, attempt, folder)
+        accuracy = Card.read(folder).accuracy
+        yield KeptNetwork(folder, attempt, accuracy, is_learned(accuracy, labels))
 
 
 def load_trained(
@@ -232,7 +168,7 @@ def load_trained(
     domain = region.domain(eps)
     return [
         load_network(
-            trained_folder(images, settings, kind, how, seed) / "network.onnx",
+            kept_network(images, settings, kind, how, seed).folder / "network.onnx",
             domain=domain,
             name=how.name,
         )
@@ -246,30 +182,36 @@ def _train(
     kind: NetworkKind,
     how: PaperTraining,
     seed: int,
+    attempt: TrainingAttempt,
     folder: Path,
 ) -> None:
+    """One stage after the other, each from the weights of the one before it."""
     from radii.training import saved_weights, train
 
     sizes = sizes_of(settings)
     start = None
     if how.from_baseline:
-        start = saved_weights(trained_folder(images, settings, kind, BASELINE, seed))
+        start = saved_weights(kept_network(images, settings, kind, BASELINE, seed).folder)
     own = images.sets[kind.data]
-    with one_thread():
-        train(
-            sizes.deep if kind.is_deep else f"dense:{kind.hidden}-clamp",
-            training_images(own, kind, sizes),
-            test=own.test,
-            regime=how.regime.format(steps=sizes.steps),
-            domain=kind.region.domain(EPS),
-            epochs=sizes.deep_epochs if kind.is_deep else sizes.epochs[kind.data],
-            batch=sizes.deep_batch if kind.is_deep else sizes.batch[kind.data],
-            rate=sizes.deep_rate if kind.is_deep else sizes.rate,
-            eps=EPS,
-            seed=seed,
-            start=start,
-            out=folder,
-        )
+    for place, share in enumerate(attempt.stages, 1):
+        out = folder if place == len(attempt.stages) else folder / f"stage-{place}"
+        with one_thread():
+            train(
+                sizes.deep if kind.is_deep else f"dense:{kind.hidden}-clamp",
+                training_images(own, kind, sizes),
+                test=own.test,
+                regime=how.regime.format(eps=f"{share * EPS:g}", steps=sizes.steps),
+                domain=kind.region.domain(EPS),
+                epochs=attempt.epochs
+                * (sizes.deep_epochs if kind.is_deep else sizes.epochs[kind.data]),
+                batch=sizes.deep_batch if kind.is_deep else sizes.batch[kind.data],
+                rate=attempt.rate * (sizes.deep_rate if kind.is_deep else sizes.rate[kind.data]),
+                eps=EPS,
+                seed=seed,
+                start=start,
+                out=out,
+            )
+        start = saved_weights(out)
 
 
 def training_images(own: ImageSet, kind: NetworkKind, sizes: StudySizes) -> Dataset:

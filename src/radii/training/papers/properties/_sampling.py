@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from radii.plots import SeedCurve, draw_seed_curves
+from radii.results import Float64
 from radii.training.papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii.training.papers._tables import Beside, Cell, StudyTable
 from radii.training.papers.properties._data import TITLES, BallRegion, StudyImages
 from radii.training.papers.properties._measures import Measures, Spread
-from radii.training.papers.properties._networks import (
-    ALL_TRAININGS,
-    HIDDEN_OF_ATTACKS,
-    NetworkKind,
-)
+from radii.training.papers.properties._networks import ALL_TRAININGS, NetworkKind
 from radii.training.papers.properties._numbers import EPS, SAMPLED
-from radii.training.papers.properties._verdicts import CaseFinding, judged, percent
+from radii.training.papers.properties._sizes import HIDDEN_OF_ATTACKS, seeds_text
+from radii.training.papers.properties._verdicts import CaseFinding, finding, judged, percent
 
 SAMPLED_PROPERTIES = ("SR", "SCR", "LR")
 
@@ -42,7 +42,8 @@ def constraint_accuracy(images: StudyImages, settings: StudySettings) -> list[Pa
             f"{sizes.samples} uniform points of the whole ball around each of {sizes.sampled} test "
             "images, as in Definition 7. At an image that is misclassified, or whose label has a "
             "probability of 0.52 or less, SCR does not hold to begin with, and nearly no point "
-            "keeps it: so the table has both, all images and those at which the property holds."
+            "keeps it: so the table has both, all images and those at which the property holds. "
+            f"Means over {seeds_text(sizes.seeds)}."
         ),
         _table(found, place),
         StudyFigure(
@@ -66,19 +67,14 @@ def _table(found: Found, place: int) -> StudyTable:
             row: list[Cell] = [TITLES[data], how.title]
             for name in SAMPLED_PROPERTIES:
                 for spread in found[data, name, how.name]:
-                    share = float(100 * spread.mean[place])
+                    at = Spread(spread.values[:, place])
                     # "> 98 %" is no number to be held against, and is said in the claim.
                     paper = SAMPLED[name] if name == "SR" else ""
-                    none = None if np.isnan(share) else share
-                    row.append(Beside(none, paper) if paper else _text(none))
+                    row.append(Beside(at.percent, paper) if paper else at.percent_text)
             rows.append(tuple(row))
     columns = [f"{name}, {who}" for name in SAMPLED_PROPERTIES for who in ("all", "that hold")]
     title = f"Constraint accuracy (Section 3): % of uniform points of whole balls, eps = {EPS:g}"
     return StudyTable("constraint-accuracy", title, ("data", "training", *columns), tuple(rows))
-
-
-def _text(share: float | None) -> str | None:
-    return None if share is None else f"{share:.1f}"
 
 
 def _panels(found: Found, eps: tuple[float, ...]) -> dict[str, list[SeedCurve]]:
@@ -88,6 +84,7 @@ def _panels(found: Found, eps: tuple[float, ...]) -> dict[str, list[SeedCurve]]:
             SeedCurve(how.title, at, spread.mean, spread.low, spread.high)
             for how in ALL_TRAININGS
             for spread in found[data, name, how.name][:1]
+            if len(spread.known)
         ]
         for data in TITLES
         for name in SAMPLED_PROPERTIES
@@ -100,19 +97,17 @@ def _cases(found: Found, place: int) -> dict[str, CaseFinding]:
     for data in TITLES:
         for which, text in enumerate(("all images", "images that hold")):
             least = {
-                name: min(
-                    _known(found[data, name, how.name][which], place) for how in ALL_TRAININGS
-                )
+                name: _least([found[data, name, how.name][which] for how in ALL_TRAININGS], place)
                 for name in SAMPLED
             }
-            if all(np.isfinite(share) for share in least.values()):
-                told = ", ".join(f"{name} {percent(share)}" for name, share in least.items())
-                holds = least["SR"] >= ALL_BUT_ROUNDING and least["SCR"] > 0.98
-                cases[f"{TITLES[data]}, {text}"] = CaseFinding(holds, told)
+            told = ", ".join(f"{name} {percent(shares)}" for name, shares in least.items())
+            holds = (least["SR"] >= ALL_BUT_ROUNDING) & (least["SCR"] > 0.98)
+            cases[f"{TITLES[data]}, {text}"] = finding(holds, told, *least.values())
     return cases
 
 
-def _known(spread: Spread, place: int) -> float:
-    """The mean over seeds; infinite where there is no image that holds, so that it is no least."""
-    share = float(spread.mean[place])
-    return np.inf if np.isnan(share) else share
+def _least(spreads: Sequence[Spread], place: int) -> Float64:
+    """By seed, of all trainings whose share is known; NaN where none is."""
+    shares = np.array([spread.values[:, place] for spread in spreads])
+    least = np.where(np.isnan(shares), np.inf, shares).min(axis=0)
+    return np.where(np.isinf(least), np.nan, least)

@@ -61,7 +61,10 @@ def _step(
 SECTIONS: tuple[StudySection[StudyImages], ...] = (
     StudySection(
         "The networks",
-        (_step("table-3", "Table 3: accuracy", _accuracy.table_3),),
+        (
+            _step("learning", "Which networks count", _accuracy.learning),
+            _step("table-3", "Table 3: accuracy", _accuracy.table_3),
+        ),
     ),
     StudySection(
         "Constraint satisfaction",
