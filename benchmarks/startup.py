@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from benchmarks.records import Options, Record
@@ -39,32 +40,46 @@ def main(options: Options) -> None:
     rows = []
     for side in sides:
         one, two = (_many(side, jobs, options).seconds for jobs in (1, 2))
-        rows.append((side.name, one, two, one / two))
+        apart = _apart(side, options)
+        rows.append((side.name, one, two, one / two, apart, one / apart))
     show(
-        f"{MANY_INPUTS} digits on {MANY_NETWORK.name}, {MANY_SECONDS:g} s each at most",
-        ("by", "wall s, one worker", "two workers", "ratio"),
+        f"{MANY_INPUTS} digits on {MANY_NETWORK.name}, {MANY_SECONDS:g} s each at most; beside it "
+        "what the machine's two cores give: two commands at once, each half of the digits",
+        ("by", "wall s, one worker", "two workers", "ratio", "two commands", "ratio"),
         rows,
     )
 
 
 def _tiny(side: Side, place: int, options: Options) -> Record:
-    return _timed(side, NETWORK, 1, 60.0, 1, f"start {place}", options)
+    return _timed(side, NETWORK, "0:1", 60.0, 1, f"start {place}", options)
 
 
 def _many(side: Side, jobs: int, options: Options) -> Record:
     case = f"{jobs} workers"
-    return _timed(side, MANY_NETWORK, MANY_INPUTS, MANY_SECONDS, jobs, case, options)
+    return _timed(side, MANY_NETWORK, f"0:{MANY_INPUTS}", MANY_SECONDS, jobs, case, options)
+
+
+def _apart(side: Side, options: Options) -> float:
+    """Seconds until the later of two commands ends, neither of which knows of the other."""
+    half = MANY_INPUTS // 2
+
+    def one(inputs: str) -> float:
+        case = f"one of two commands: {inputs}"
+        return _timed(side, MANY_NETWORK, inputs, MANY_SECONDS, 1, case, options).seconds
+
+    with ThreadPoolExecutor(2) as pool:
+        return max(pool.map(one, (f"0:{half}", f"{half}:{MANY_INPUTS}")))
 
 
 def _timed(
-    side: Side, network: Path, inputs: int, budget: float, jobs: int, case: str, options: Options
+    side: Side, network: Path, inputs: str, budget: float, jobs: int, case: str, options: Options
 ) -> Record:
     known = options.log.find(network.name, case, side.method, budget)
     if known is not None:
         return known
     with tempfile.TemporaryDirectory() as out:
         done: Watched = radii(
-            *("run", "--network", side.checkout / network, "--data", f"digits:test[0:{inputs}]"),
+            *("run", "--network", side.checkout / network, "--data", f"digits:test[{inputs}]"),
             *("--domain", "0:1", "--grid", GRID, "--budget", f"{budget:g}"),
             *("--jobs", jobs, "--out", out, "--quiet"),
             checkout=side.checkout,
