@@ -86,6 +86,8 @@ def test_run_times_are_shares_of_inputs() -> None:
     curve = run_times(three_networks())[0]
     assert curve.seconds.tolist() == [1, 2, 8]
     assert curve.shares.tolist() == [0.25, 0.75, 1]
+    of_cpu = run_times(three_networks().labelled(cpu_seconds=3.0), time="cpu_seconds")[0]
+    assert of_cpu.seconds.tolist() == [3]
     with pytest.raises(DataError, match="how long"):
         run_times(Distribution.from_arrays([0.1], [0.2]))
 

@@ -14,9 +14,22 @@ from radii.testing import LinearClassifier, instance_at
 from radii.training.papers._steps import ClaimVerdict
 from radii.training.papers.distributions import _claims, _numbers
 from radii.training.papers.distributions._attacks import bisected
-from radii.training.papers.distributions._brackets import adversarial_shift, closed_brackets
-from radii.training.papers.distributions._ksearch import GRID_VALUES
-from radii.training.papers.distributions._trained import TRAINING_SIZES, TRAININGS
+from radii.training.papers.distributions._brackets import closed_brackets
+from radii.training.papers.distributions._gains import (
+    CertainPairs,
+    RadiusChange,
+    certain_pairs,
+    gain_claim,
+)
+from radii.training.papers.distributions._ksearch import (
+    ALL_K,
+    GRID_VALUES,
+    LEAST_INSTANCES,
+    SearchedInstance,
+    mean_interval,
+    search_claims,
+)
+from radii.training.papers.distributions._trained import TRAINING_SIZES, TRAININGS, TrainingOutcome
 
 CONFIRMED, REFUTED = ClaimVerdict.CONFIRMED, ClaimVerdict.REFUTED
 DEPENDS, OPEN = ClaimVerdict.DEPENDS, ClaimVerdict.OPEN
@@ -88,11 +101,89 @@ def test_closed_brackets() -> None:
     assert closed_brackets(part, 0.002) == 2
 
 
-def test_a_shift_is_certain_only_if_proofs_lie_above_witnesses() -> None:
-    standard = brackets([0.01, 0.01], [0.02, 0.02])
-    proven, open_ = brackets([0.03, 0.03], [0.1, 0.1]), brackets([0.0, 0.03], [0.1, math.inf])
-    assert adversarial_shift([("s", standard), ("a", proven), ("b", open_)]) == ["a"]
-    assert adversarial_shift([("s", None), ("a", proven)]) == []
+def test_a_radius_is_larger_only_if_its_proof_lies_above_the_others_witness() -> None:
+    columns = {"network": "any", "input": [0, 1, 2, 3]}
+    first = Distribution.from_arrays([0.01] * 4, [0.02] * 4, **columns)
+    lower, upper = [0.03, 0.015, 0.0, 0.03], [math.inf, 0.1, 0.009, 0.0]
+    lower[3] = 0.0  # misclassified: left out
+    second = Distribution.from_arrays(lower, upper, **columns)
+    assert certain_pairs(first, second) == CertainPairs(larger=1, smaller=1, shared=3)
+    assert certain_pairs(second, first) == CertainPairs(larger=1, smaller=1, shared=3)
+    assert certain_pairs(first, second.select([3])) == CertainPairs(0, 0, 0)
+
+
+def test_images_that_cannot_be_told_count_against_a_change() -> None:
+    """Of 8 coins 7 or more show heads with probability 9/256 = 0.035, of 8 coins 6 with 0.145."""
+    assert CertainPairs(7, 0, 8).change is RadiusChange.GAIN
+    assert CertainPairs(6, 0, 8).change is RadiusChange.UNTOLD
+    assert CertainPairs(0, 8, 8).change is RadiusChange.LOSS
+    assert CertainPairs(0, 0, 0).change is RadiusChange.UNTOLD
+
+
+def test_trainings_that_can_be_told_decide_if_they_are_half_of_all() -> None:
+    gain, loss, untold = CertainPairs(8, 0, 8), CertainPairs(0, 8, 8), CertainPairs(4, 0, 8)
+
+    def verdict(*pairs: CertainPairs) -> ClaimVerdict:
+        return gain_claim("", "", {str(place): pair for place, pair in enumerate(pairs)}).verdict
+
+    assert verdict(gain, gain) is CONFIRMED
+    assert verdict(gain, untold) is CONFIRMED
+    assert verdict(gain, untold, untold) is OPEN
+    assert verdict(gain, loss) is DEPENDS
+    assert verdict(loss, untold) is REFUTED
+    assert verdict() is OPEN
+    assert "to tell for 1" in gain_claim("", "", {"0": gain, "1": untold}).found
+
+
+def test_a_network_that_gives_one_class_has_learned_nothing() -> None:
+    is_correct = np.arange(100) < 30
+    assert TrainingOutcome(is_correct, 0.3, 10).has_learned
+    assert not TrainingOutcome(is_correct, 0.9, 10).has_learned
+    assert not TrainingOutcome(np.arange(100) < 15, 0.3, 10).has_learned
+
+
+def test_the_bootstrap_of_a_mean() -> None:
+    """Of a large sample it is the normal interval; of equal values it is that value."""
+    assert mean_interval([2.0] * 10) == (2.0, 2.0)
+    values = np.random.default_rng(1).normal(size=400)
+    low, high = mean_interval(values.tolist())
+    half = 1.96 * values.std() / 20
+    assert [low, high] == pytest.approx([values.mean() - half, values.mean() + half], abs=0.02)
+    wider = mean_interval(values.tolist(), comparisons=4)
+    assert wider[0] < low < high < wider[1]
+
+
+def searches(
+    queries: dict[int, int], *, cpu: dict[int, float] | None = None, late: int = 0, off: int = 0
+) -> list[ClaimVerdict]:
+    """Verdicts where k needs so many queries, more or fewer by one; `off` instances end at another
+    lower side for k = 1, `late` ones have a time-out there."""
+    found = {}
+    for k, count in queries.items():
+        found[k] = {
+            ("any", image): SearchedInstance(
+                count + (-1) ** image,
+                int(k == 1 and image < late),
+                (cpu or {}).get(k, 1.0) + 0.01 * (image % 2),
+                0.05 if k > 1 or image >= off else 0.03,
+            )
+            for image in range(LEAST_INSTANCES)
+        }
+    return [claim.verdict for claim in search_claims(found)]
+
+
+def test_claims_about_k() -> None:
+    rising = {1: 12, 2: 11, 4: 18, 8: 28, 16: 30}
+    growing = {k: float(k) for k in ALL_K}
+    # 12 and 18 lie above their limits of 8 and 17; 11 is the limit itself, so not told.
+    assert searches(rising, cpu=growing) == [CONFIRMED, OPEN, CONFIRMED, CONFIRMED]
+    assert searches({**rising, 2: 13}, cpu=growing)[:2] == [DEPENDS, CONFIRMED]
+    assert searches({1: 6, 2: 9, 4: 15, 8: 28, 16: 30})[:2] == [DEPENDS, REFUTED]
+    assert searches(rising, cpu={**growing, 4: 1.0})[2] is REFUTED
+    assert searches(rising, cpu=dict.fromkeys(ALL_K, 1.0))[2] is OPEN
+    assert searches(rising, off=2, late=2)[3] is DEPENDS
+    assert searches(rising, off=2, late=1)[3] is REFUTED
+    assert searches({1: 12, 2: 11}) == [OPEN] * 4
 
 
 def test_numbers_of_the_paper_fit_together() -> None:

@@ -384,11 +384,20 @@ class RunTimes:
     shares: Float64
 
 
-def run_times(distribution: Distribution, *, by: str | Sequence[str] = "network") -> list[RunTimes]:
-    """One curve for each group, over the inputs whose time is known."""
+TIMES = {
+    "seconds": "wall-clock time of an input (s)",
+    "cpu_seconds": "CPU time of an input (s)",
+}
+"""Columns that tell how long an input took, and what they are called on an axis."""
+
+
+def run_times(
+    distribution: Distribution, *, by: str | Sequence[str] = "network", time: str = "seconds"
+) -> list[RunTimes]:
+    """One curve for each group, over the inputs whose time is known; `time` is one of `TIMES`."""
     curves = []
     for group in groups_of(distribution, by):
-        seconds = group.distribution.column("seconds")
+        seconds = group.distribution.column(time)
         known = seconds[np.isfinite(seconds)]
         if known.size:
             # A time is known exactly: a distribution whose two sides are equal.
@@ -403,10 +412,14 @@ def draw_run_times(
     distribution: Distribution,
     *,
     by: str | Sequence[str] = "network",
+    time: str = "seconds",
     width: float = TEXT_WIDTH,
 ) -> Figure:
-    """Each group's share of inputs done within a wall-clock time, which is on a log scale."""
-    curves = run_times(distribution, by=by)
+    """Each group's share of inputs done within a time, which is on a log scale.
+
+    `time`: `seconds` on the wall, or `cpu_seconds`.
+    """
+    curves = run_times(distribution, by=by, time=time)
     figure, axes = new_figure(width)
     longest = max(float(curve.seconds[-1]) for curve in curves)
     end = max(1.5 * longest, 2 * SHORTEST_SECONDS)
@@ -417,7 +430,7 @@ def draw_run_times(
     axes.set_xscale("log")
     axes.set_xlim(right=end)
     axes.set_ylim(0, 1.02)
-    axes.set_xlabel("wall-clock time of an input (s)")
+    axes.set_xlabel(TIMES[time])
     axes.set_ylabel("share of inputs done")
     show_legend(figure, axes)
     return figure

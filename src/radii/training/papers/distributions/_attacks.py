@@ -38,11 +38,12 @@ if TYPE_CHECKING:
     from radii.networks import Network
     from radii.queries import Instance
 
-CLOSER = 0.01
-"""An upper side is closer than another if it is lower by more than this part."""
+RESOLUTION, CLOSER = 0.01, 0.02
+"""Bisection ends with this part of the upper side left; a side is closer than another if it is
+lower by more than the second, larger part."""
 
-ROUNDS = 7
-"""Questions to AutoAttack about one image, at most."""
+ROUNDS = 8
+"""Questions to AutoAttack about one image, at most: the first, and seven halves."""
 
 SMALL_ATTACK = (20, 100)
 """Steps, and evaluations of Square, of AutoAttack in a small study."""
@@ -92,10 +93,10 @@ def autoattack_table(results: PublicResults, settings: StudySettings) -> list[Pa
         pairs += list(zip(ours.upper, theirs.upper, strict=True))
     columns = (
         *("network", "images", "mean upper, minimum-norm", "mean upper, AutoAttack"),
-        *("minimum-norm closer", "AutoAttack closer"),
+        *("AutoAttack over minimum-norm", "minimum-norm closer", "AutoAttack closer"),
         *("CPU s an image, minimum-norm", "CPU s an image, AutoAttack"),
     )
-    forms = ("", "", ".5f", ".5f", "", "", ".1f", ".1f")
+    forms = ("", "", ".5f", ".5f", ".3f", "", "", ".1f", ".1f")
     title = "Upper sides by minimum-norm and by AutoAttack, on the same images in one run"
     is_mnist = settings.scale is StudyScale.SMALL
     where = "MNIST training" if is_mnist else "CIFAR-10 testing"
@@ -103,9 +104,9 @@ def autoattack_table(results: PublicResults, settings: StudySettings) -> list[Pa
         Paragraph(
             f"In Linf, on the first {where} images that a network classifies correctly. "
             f"AutoAttack is radii's own, {_parameters(is_mnist)}, asked at eps after eps: "
-            f"first the largest, then by bisection until {ROUNDS} questions or 1 % are left; the "
-            "largest is the same for both. A witness counts as closer if its distance is smaller "
-            "by more than 1 %."
+            f"first the largest, then by bisection until {ROUNDS} questions are asked or "
+            f"{100 * RESOLUTION:g} % are left; the largest is the same for both. A witness counts "
+            f"as closer if its distance is smaller by more than {100 * CLOSER:g} %."
         ),
         StudyTable("autoattack", title, columns, tuple(rows), forms),
         Paragraph(_short(pairs), is_finding=True),
@@ -199,7 +200,7 @@ def bisected(attack: Attack, net: Network, instances: Sequence[Instance], top: f
         going = [
             place
             for place in range(len(instances))
-            if turn == 0 or upper[place] - failed[place] > CLOSER * upper[place]
+            if turn == 0 or upper[place] - failed[place] > RESOLUTION * upper[place]
         ]
         going = [place for place in going if turn == 0 or upper[place] < math.inf]
         if not going:
@@ -236,6 +237,7 @@ def _row(title: str, ours: UpperSides, theirs: UpperSides) -> tuple[Cell, ...]:
         count,
         sum(ours.upper) / count if count else None,
         sum(theirs.upper) / count if count else None,
+        _mean_ratio(both),
         sum(_closer(a, b) for a, b in both),
         sum(_closer(b, a) for a, b in both),
         ours.cpu_seconds / count if count else None,
@@ -243,10 +245,16 @@ def _row(title: str, ours: UpperSides, theirs: UpperSides) -> tuple[Cell, ...]:
     )
 
 
+def _mean_ratio(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Of the second distance to the first, over images of which both are known."""
+    known = [b / a for a, b in pairs if 0 < a < math.inf and b < math.inf]
+    return sum(known) / len(known) if known else None
+
+
 def _short(pairs: Sequence[tuple[float, float]]) -> str:
     ours = sum(_closer(a, b) for a, b in pairs)
     theirs = sum(_closer(b, a) for a, b in pairs)
     return (
-        "By more than 1 %, `minimum-norm` gives the closer witness for "
+        f"By more than {100 * CLOSER:g} %, `minimum-norm` gives the closer witness for "
         f"{share_text(ours, len(pairs), 'images')} and bisected AutoAttack for {theirs}."
     )

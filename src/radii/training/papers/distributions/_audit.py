@@ -72,6 +72,10 @@ class AuditedRow:
     def is_refuted(self) -> bool:
         return self.outcome == _replay.REFUTED
 
+    @property
+    def is_misclassified(self) -> bool:
+        return self.outcome == "misclassified"
+
 
 @dataclass(frozen=True, slots=True)
 class AuditGroup:
