@@ -91,6 +91,17 @@ def test_quantiles_of_a_box_are_intervals(distribution: Distribution) -> None:
     assert second.quartile == second.upper_quartile == (0.2, 0.2)
 
 
+def test_boxes_of_witnesses_run_out_where_there_is_none(distribution: Distribution) -> None:
+    """A bracket with a proof and without a witness has a distance beyond every other."""
+    first, _ = box_summaries(distribution, side="upper")
+    assert (first.inputs, first.minimum, first.median) == (3, (0.2, 0.2), (0.4, 0.4))
+    assert first.high_whisker == (math.inf, math.inf)
+    (axes,) = draw_boxes(distribution, side="upper").axes
+    assert axes.get_xlim()[1] == pytest.approx(1.05 * 0.4)
+    assert all(np.isfinite(patch.get_extents().extents).all() for patch in axes.patches)
+    draw_boxes(Distribution([measured("a", 0, 0.1, math.inf, True)]), side="upper")
+
+
 def test_a_network_that_is_always_wrong_has_no_box() -> None:
     wrong = Distribution([measured("a", 0, 0.0, 0.0, False)])
     assert box_summaries(wrong) == []

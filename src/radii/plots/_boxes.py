@@ -68,7 +68,8 @@ def box_summaries(
 
     Sorted, the largest proven minimum (or median) is first. Groups by several things stay together
     by the first of them, and are sorted by the first of its summaries, such as that of the training
-    data. With `side="upper"` quantiles are of the witnesses' distances alone.
+    data. With `side="upper"` quantiles are of the witnesses' distances alone, infinite where too
+    few inputs have one.
     """
     summaries = []
     for group in groups_of(distribution, by):
@@ -76,14 +77,11 @@ def box_summaries(
         if not np.any(part.holds & ~part.is_unsolved):
             continue
         right = part.correctly_classified().solved()
-        if side == "upper":
-            right = right.labelled(lower=right.upper)
         shares = (0.0, WHISKERS[0], 0.25, 0.5, 0.75, WHISKERS[1])
-        summaries.append(
-            BoxSummary(
-                group.name, group.keys, len(right), part.unsolved, *map(right.quantile, shares)
-            )
-        )
+        quantiles = [right.quantile(share) for share in shares]
+        if side == "upper":
+            quantiles = [(witnessed, witnessed) for _, witnessed in quantiles]
+        summaries.append(BoxSummary(group.name, group.keys, len(right), part.unsolved, *quantiles))
     if sort == "none":
         return summaries
     leading: dict[Any, ValueRange] = {}
@@ -168,7 +166,7 @@ def _name_rows(
 def _draw_box(axes: Axes, place: float, summary: BoxSummary, edge: float, colour: str) -> None:
     """`edge` stands for infinity: where a quantile has no witness, the box runs out of the plot."""
     low, left, middle, right, high = (
-        (start, min(end, edge))
+        (min(start, edge), min(end, edge))
         for start, end in (
             summary.low_whisker,
             summary.quartile,
