@@ -26,12 +26,19 @@ from radii.training.papers._steps import (
     StudySettings,
 )
 from radii.training.papers._tables import Beside
-from radii.training.papers.classes import _brackets, _clusters, _numbers, _retraining
+from radii.training.papers.classes import _brackets, _clusters, _numbers, _retraining, _targets
 from radii.training.papers.classes._brackets import merged, tightened
-from radii.training.papers.classes._clusters import ClusterRow, count_modes, modes_of
+from radii.training.papers.classes._clusters import ClusterRow
 from radii.training.papers.classes._differences import differences, that_they_differ
 from radii.training.papers.classes._fairness import unfairness
 from radii.training.papers.classes._leads import class_leads, crossing_claim
+from radii.training.papers.classes._modes import (
+    count_modes,
+    dip,
+    dip_power,
+    modes_of,
+    silverman_p_value,
+)
 from radii.training.papers.classes._source import ClassSource, read_source
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "classes.md"
@@ -226,7 +233,10 @@ def test_radii_of_the_excerpt_are_those_of_its_linear_networks(
     measured: Path, excerpt: Path
 ) -> None:
     """Balls are clipped, so that radii are at least those of the closed form."""
-    found = Distribution.from_store(measured / "figure-1" / "small-test-proven")
+    stores = [f"small-test-proven-{name}" for name in _numbers.NETWORKS[:2]]
+    found = Distribution.union(
+        Distribution.from_store(measured / "figure-1" / name) for name in stores
+    )
     images = np.load(excerpt / "mnist.npz")["x_test"]
     for row in found:
         path = excerpt / "networks" / f"{row.network.removesuffix('.onnx')}.onnx"
@@ -258,6 +268,30 @@ def test_what_is_implied_tightens_brackets() -> None:
     assert found.column("witness_class").tolist() == [3, 8, 3]
 
 
+def test_a_proof_of_one_definition_against_a_witness_of_the_other_is_no_bracket() -> None:
+    """Nothing within 0.2 reaches the target, and something at 0.1 becomes it: one is wrong."""
+    columns = {"network": "n", "input": 7, "label": 9, "split": "test", "target": 3}
+    any_class = Distribution.from_arrays([0.0], [0.3], network="n", input=7, label=9, split="test")
+    targets = Distribution.from_arrays(
+        [0.2, 0.0], [0.5, 0.1], property=["one-to-one:3", "become:3"], **columns
+    )
+    with pytest.raises(DataError, match="lower <= upper"):
+        tightened(targets, any_class)
+
+
+def test_a_target_without_a_counterexample_keeps_its_proof() -> None:
+    """Attacks may find no image of the domain that becomes the target: [0.1, inf), and a box."""
+    columns = {"network": "n", "input": 7, "label": 9, "split": "test", "correct": True}
+    any_class = Distribution.from_arrays([0.1], [0.3], **columns)
+    targets = Distribution.from_arrays(
+        0.0, [0.4, np.inf], property=["one-to-one:3", "become:3"], target=3,
+        witness_class=[3, -1], **columns,
+    )  # fmt: skip
+    found = tightened(targets, any_class)
+    assert found.lower.tolist() == [0.1, 0.1] and found.upper.tolist() == [0.4, np.inf]
+    _targets._boxes(_brackets.definition_of(found, "become"))
+
+
 def test_proofs_of_some_images_join_attacks_on_all() -> None:
     columns = {"network": "n", "label": 1}
     quick = Distribution.from_arrays(
@@ -279,8 +313,62 @@ def test_modes_are_counted() -> None:
     three = np.concatenate([rng.normal(middle, 0.05, size) for middle, size in sizes])
     assert count_modes(three, 0.06) == 3 and count_modes(three, 2.0) == 1
     assert modes_of(three, 99)[0] == 3
+    two = np.concatenate([rng.normal(middle, 0.05, 40) for middle in (0.0, 0.4)])
+    assert modes_of(two, 99)[0] == 2
     assert modes_of(rng.normal(0, 1, 90), 99)[0] == 1
     assert modes_of(np.full(10, 0.3), 19)[0] == 1
+    assert modes_of(np.array([]), 19) == (1, 1.0)
+
+
+def test_equal_clusters_are_told_from_one_with_enough_images() -> None:
+    """Silverman's test alone would miss them: smoothed to one mode, they are flat on top."""
+    rng = np.random.default_rng(0)
+    three = rng.normal(0, 1, 78) + 6 * np.repeat([0, 1, 2], 26)
+    assert silverman_p_value(three, 1, 99, rng) > 0.05 and modes_of(three, 99)[0] == 3
+    assert dip_power(78) > 0.95 and dip_power(16) < 0.5
+
+
+def by_linear_programs(values: np.ndarray) -> float:
+    """The dip: for each mode, the closest function that is convex before it and concave after."""
+    from scipy.optimize import linprog
+
+    at, n = np.sort(values), len(values)
+    return min(
+        float(linprog(np.eye(n + 2)[-1], *_constraints(at, mode), bounds=[(0, 1)] * (n + 2)).fun)
+        for mode in range(n)
+    )
+
+
+def _constraints(at: np.ndarray, mode: int) -> tuple[np.ndarray, list[float]]:
+    """On a function's values at `at`, its left limit at the mode, and its distance, in this order.
+
+    It may jump at its mode alone.
+    """
+    n, unit = len(at), np.eye(len(at) + 2)
+    limit = [unit[n if place == mode else place] for place in range(n)]
+    rows, ends = [limit[mode] - unit[mode]], [0.0]
+    for place in range(n):
+        rows += [-unit[place] - unit[-1], limit[place] - unit[-1]]
+        ends += [-(place + 1) / n, place / n]
+    for place in range(n - 1):
+        rows.append(unit[place] - limit[place + 1])
+        ends.append(0.0)
+    for place in range(1, n - 1):
+        before = (limit[place] - unit[place - 1]) / (at[place] - at[place - 1])
+        after = (limit[place + 1] - unit[place]) / (at[place + 1] - at[place])
+        if place != mode:
+            rows.append(before - after if place < mode else after - before)
+            ends.append(0.0)
+    return np.array(rows), ends
+
+
+def test_the_dip_is_that_of_linear_programs() -> None:
+    rng = np.random.default_rng(0)
+    for spread in (0.0, 3.0) * 6:
+        values = rng.normal(0, 1, int(rng.integers(3, 12)))
+        values += spread * rng.integers(0, 3, len(values))
+        assert dip(values) == pytest.approx(by_linear_programs(values), abs=1e-9)
+    assert dip(np.array([0.0, 0.0, 1.0, 1.0])) == pytest.approx(0.25)  # a coin: as far as can be
 
 
 def _row(modes: tuple[int, int], ends: float = 0.5, images: int = 80) -> ClusterRow:
@@ -294,7 +382,7 @@ def _row(modes: tuple[int, int], ends: float = 0.5, images: int = 80) -> Cluster
         ([_row((3, 3))], ClaimVerdict.CONFIRMED, ClaimVerdict.REFUTED),
         ([_row((2, 2), ends=0.001)], ClaimVerdict.DEPENDS, ClaimVerdict.CONFIRMED),
         ([_row((2, 1)), _row((1, 2))], ClaimVerdict.DEPENDS, ClaimVerdict.DEPENDS),
-        ([_row((1, 1))], ClaimVerdict.REFUTED, ClaimVerdict.OPEN),
+        ([_row((1, 1))], ClaimVerdict.REFUTED, ClaimVerdict.REFUTED),
         ([_row((3, 1), images=5)], ClaimVerdict.OPEN, ClaimVerdict.OPEN),
     ],
 )

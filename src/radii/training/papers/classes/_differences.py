@@ -54,13 +54,20 @@ class Differences:
         return tuple(key for key, differs in zip(self.matrix.keys, np.diag(found), strict=True)
                      if differs)  # fmt: skip
 
+    def p_values(self, part: Part) -> list[float]:
+        """Of each tested cell, by itself."""
+        return [float(p) for p in self.matrix.p_values[self.cells(part)]]
+
     def text(self, part: Part) -> str:
-        """`31 of 45 (69 %), 20 after Holm`."""
+        """`31 of 45 (69 %), 20 after Holm`; of one pair alone `yes (p = 0.001), after Holm too`."""
         tested = self.tested(part)
         if not tested:
             return ""
-        shown = share_text(self.differ(part), tested)
-        return f"{shown}, {self.differ(part, is_adjusted=True)} after Holm"
+        plain, adjusted = self.differ(part), self.differ(part, is_adjusted=True)
+        if tested > 1:
+            return f"{share_text(plain, tested)}, {adjusted} after Holm"
+        shown = f"{'yes' if plain else 'no'} (p = {self.p_values(part)[0]:.2g})"
+        return shown if not plain else f"{shown}, after Holm {'too' if adjusted else 'no longer'}"
 
 
 def differences(distribution: Distribution, by: str, side: Side = "upper") -> Differences | None:

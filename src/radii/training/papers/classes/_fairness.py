@@ -80,7 +80,7 @@ def _p_value(part: Distribution) -> float:
 
 
 def recall_table(source: ClassSource, settings: StudySettings) -> list[Part]:
-    """Robust recall of each class at several eps, both splits, as brackets leave it."""
+    """Robust recall of each class at several eps, both splits: not refuted, and proven."""
     found = one_to_any(source, settings)
     proven = given_to_verifier(found)
     rows: list[tuple[Cell, ...]] = []
@@ -91,7 +91,10 @@ def recall_table(source: ClassSource, settings: StudySettings) -> list[Part]:
                 cells.append(_recall_text(found, proven, name, label, eps))
             rows.append(tuple(cells))
     columns = ("network", "class", *(f"at {eps:g}" for eps in RECALL_EPS))
-    title = "Robust recall: proven of images with proofs, to not refuted of all; both splits"
+    title = (
+        "Robust recall, both splits: the share of all images that no attack refutes; then how many "
+        "of the images that were given to the verifier are proven"
+    )
     at = MARKED_EPS[1]
     return [
         StudyTable("robust-recall", title, columns, tuple(rows)),
@@ -115,9 +118,9 @@ def _recall_text(
     some = (proven.network == name) & (proven.label == label)
     if not own.any():
         return ""
-    low = float((proven.lower[some] >= eps).mean()) if some.any() else 0.0
-    high = float((found.upper[own] > eps).mean())
-    return interval_text(min(low, high), high, 2)
+    stands = float((found.upper[own] > eps).mean())
+    holds = int(np.count_nonzero(proven.lower[some] >= eps))
+    return f"{stands:.2f}; {holds} of {int(some.sum())}"
 
 
 def _sentences(found: Distribution, eps: float) -> str:
@@ -184,7 +187,8 @@ def fairness_step(source: ClassSource, settings: StudySettings) -> list[Part]:
         "one. 0 is fair. Beside it the worst class's mean distance by the best's (1 is fair), and "
         "the generalised entropy of the classes' mean distances (0 is fair). `radii compare --by "
         'class --eps`, `radii gate --require "recall_spread(0.04) <= 0.2"` and the figure '
-        "`fairness` use the same spread."
+        "`fairness` use the same spread; `radii compare --by COLUMN --groups FILE.csv` takes "
+        "another column of the data, such as a sensitive attribute, in place of the class."
     )
     verdict = ClaimVerdict.OPEN
     if is_more:

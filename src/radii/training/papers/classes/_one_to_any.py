@@ -23,7 +23,6 @@ from radii.training.papers._tables import Cell, StudyTable, interval_text
 from radii.training.papers.classes._brackets import (
     cpu_minutes,
     given_to_verifier,
-    named,
     one_to_any,
     sizes_of,
 )
@@ -63,14 +62,14 @@ def whole_networks(source: ClassSource, settings: StudySettings) -> list[Part]:
     """Figure 1, and the robust accuracies that the text reads off."""
     found, sizes = one_to_any(source, settings), sizes_of(settings)
     proven = given_to_verifier(found)
+    given = ", ".join(f"{sizes.proven_of(name)} on {name}" for name in found.networks)
     text = (
-        f"Up to {sizes.attacked} images of each class and split are attacked, {sizes.proven} of "
-        f"them ({named(sizes.proven_splits)} images) given to radii's verifier, "
-        f"{sizes.seconds:g} s each, on the paper's grid {GRID} (stop excluded): {len(found)} "
+        f"Up to {sizes.attacked} images of each class and split are attacked, some of them given "
+        f"to radii's verifier ({given}), {sizes.seconds:g} s each, on the paper's grid {GRID} "
+        f"(stop excluded): {len(found)} "
         f"brackets, {len(proven)} of them with proofs. Of the others the witnessed side alone is "
         "known, an upper bound of the radius. The paper's numbers are lower bounds by oval-bab, up "
-        f"to an hour for a query. It took {cpu_minutes(found)}, with pieces of a run that was cut "
-        "off, which the page's first line leaves out."
+        f"to an hour for a query. These brackets took {cpu_minutes(found)}."
     )
     title = "Figure 1: radii of the networks, by split"
     return [
@@ -104,7 +103,10 @@ def _robust_accuracies(found: Distribution, proven: Distribution) -> list[Part]:
     columns = ["network", "split"]
     for eps in MARKED_EPS:
         columns += [f"at {eps:g}, %", f"at {eps:g}, paper %"]
-    title = "Section 4.1: robust accuracy of all images of a class like these, with 95 % confidence"
+    title = (
+        "Section 4.1: robust accuracy in per cent, from the least that is proven to the most that "
+        "is not refuted, each with its 95 % limit as a sample"
+    )
     verdict = ClaimVerdict.OPEN
     if is_within:
         verdict = ClaimVerdict.CONFIRMED if all(is_within) else ClaimVerdict.DEPENDS
@@ -118,9 +120,9 @@ def _robust_accuracies(found: Distribution, proven: Distribution) -> list[Part]:
             "Robust accuracy of mnist-net is 94.8 % at 0.012 and 40.4 % at 0.04",
             "Section 4.1",
             verdict,
-            f"{inside} of these numbers, by split, lie between what is proven and what is not "
-            f"refuted, with sampling error, which are up to {widest:.0f} points apart; on which "
-            "images they were counted is not said",
+            f"{inside} comparisons (two numbers, each with both splits) have the paper's number "
+            "between what is proven and what is not refuted, with sampling error; these limits are "
+            f"up to {widest:.0f} points apart. The paper does not say of which images it speaks.",
         ),
     ]
 
@@ -164,8 +166,8 @@ def network_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
             "Robustness distributions of the networks differ, on training and on testing images",
             "Section 4.1, Figure 8",
             that_they_differ(pairs, fewest_images(found, "network")),
-            f"of pairs of networks at hand, {matrix.text('train')} on training and "
-            f"{matrix.text('test') or 'none'} on testing images",
+            f"do the networks at hand differ? Training images: {matrix.text('train') or 'none'}; "
+            f"testing images: {matrix.text('test') or 'none'}",
         ),
         _one_split_differs(matrix, fewest_images(found, "network")),
     ]
@@ -178,6 +180,11 @@ def _one_split_differs(matrix: Differences, images: int) -> StudyClaim:
     tested = [k for k, made in zip(matrix.matrix.keys, np.diag(matrix.cells("splits")), strict=True)
               if made and k in wanted]  # fmt: skip
     agree = [wanted[key] == (key in differ) for key in tested]
+    p_values = dict(zip(matrix.matrix.keys, np.diag(matrix.matrix.p_values), strict=True))
+    shown = "; ".join(
+        f"{key}: {'differ' if key in differ else 'do not differ'} (p = {p_values[key]:.2g})"
+        for key in tested
+    )
     verdict = ClaimVerdict.OPEN
     if agree and images >= FEWEST_IMAGES:
         verdict = ClaimVerdict.CONFIRMED if all(agree) else ClaimVerdict.DEPENDS
@@ -186,7 +193,7 @@ def _one_split_differs(matrix: Differences, images: int) -> StudyClaim:
         "Training and testing images differ on mnist-net, not on mnist-net_256x4",
         "Figure 1",
         verdict,
-        f"tested on {', '.join(tested) or 'none'}; differing: {', '.join(differ) or 'none'}",
+        f"{shown or 'there is one split only'}; images of the smaller split: {images}",
     )
 
 
@@ -385,7 +392,7 @@ def networks_by_class(source: ClassSource, settings: StudySettings) -> list[Part
     shares = [each.share(p) for each in named if each is not None for p in ("train", "test")
               if each.tested(p)]  # fmt: skip
     shown = "; ".join(
-        f"class {label}: {each.text('train')}, {each.text('test') or 'none'}"
+        f"class {label}: {each.text('train') or 'none'} and {each.text('test') or 'none'}"
         for label, each in zip(CURVES_OF_CLASSES, named, strict=True)
         if each is not None
     )
@@ -400,6 +407,6 @@ def networks_by_class(source: ClassSource, settings: StudySettings) -> list[Part
             "For classes 2 and 6 the networks' distributions differ, on both splits",
             "Section 4.2, Figure 10",
             that_they_differ(shares, fewest_images(found, "class")),
-            f"of the networks at hand, on training and testing images, {shown}",
+            f"do the networks at hand differ, on training and on testing images? {shown}",
         ),
     ]

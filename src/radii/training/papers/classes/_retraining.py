@@ -53,7 +53,7 @@ class TrainingSizes:
 
 SIZES = {
     StudyScale.SMALL: TrainingSizes(2000, 3, 1, 500, 2, 1.0),
-    StudyScale.MACHINE: TrainingSizes(10_000, 8, 2, 10_000, 2, 1.0),
+    StudyScale.MACHINE: TrainingSizes(10_000, 8, 2, 10_000, 10, 1.0),
     StudyScale.FULL: TrainingSizes(60_000, 50, 5, 10_000, 100, 60.0),
 }
 

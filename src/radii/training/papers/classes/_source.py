@@ -35,9 +35,13 @@ SEED = 1
 
 @dataclass(frozen=True)
 class ClassSource:
-    """A folder with `networks`, and beside them images and public tables, where they are there."""
+    """A folder with `networks`, and beside them images and public tables, where they are there.
+
+    `names` are the networks that are asked for.
+    """
 
     folder: Path
+    names: tuple[str, ...] = NETWORKS
 
     def __post_init__(self) -> None:
         if not self.networks:
@@ -49,8 +53,12 @@ class ClassSource:
     @cached_property
     def networks(self) -> dict[str, Path]:
         """Those of the paper that are at hand, by name."""
-        paths = {name: self.folder / "networks" / f"{name}.onnx" for name in NETWORKS}
+        paths = {name: self.folder / "networks" / f"{name}.onnx" for name in self.names}
         return {name: path for name, path in paths.items() if path.is_file()}
+
+    def only(self, name: str) -> ClassSource:
+        """The same with one network."""
+        return ClassSource(self.folder, (name,))
 
     @cached_property
     def public(self) -> PublicResults | None:
