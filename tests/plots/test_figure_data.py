@@ -13,6 +13,7 @@ from radii.plots import (
     box_summaries,
     claims_of,
     class_table,
+    draw_scatter,
     ecdf_curves,
     fitted_groups,
     gap_summaries,
@@ -129,6 +130,20 @@ def test_scatter_matches_inputs_and_marks_misclassified_ones() -> None:
     assert found.second[0].tolist() == [0.4, 0.3, 0.2, 0.0]
     assert found.wrong.tolist() == [False, False, False, True]
     assert (found.coefficient, found.inputs) == (-1, 3)
+
+
+def test_a_scatter_of_witnesses_is_at_their_distances() -> None:
+    """By proofs the order of b is that of a, by witnesses the reverse; one has no witness."""
+    two = Distribution.from_arrays(
+        [0.1, 0.2, 0.3] * 2, [0.4, 0.5, math.inf, 0.6, 0.5, 0.4],
+        network=np.repeat(["a", "b"], 3), input=[0, 1, 2] * 2,
+    )  # fmt: skip
+    assert scatter_of(two, "a", "b").coefficient == 1
+    assert scatter_of(two, "a", "b", "upper").coefficient == -1
+    (axes,) = draw_scatter(two, side="upper").axes
+    (points,) = (line for line in axes.lines if line.get_marker() == "o")
+    assert np.ravel(points.get_xdata()).tolist() == pytest.approx([0.4, 0.5, 1.06 * 0.6])
+    assert np.ravel(points.get_ydata()).tolist() == [0.6, 0.5, 0.4]
 
 
 def test_a_claim_is_refuted_by_a_witness_within_it() -> None:

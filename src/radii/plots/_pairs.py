@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -33,12 +33,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+ScatterSide = Literal["lower", "upper"]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Scatter:
     """The inputs that two networks share: each network's brackets, in the same order.
 
     `wrong` marks those that at least one misclassifies, `unsolved` those for which one has no
-    answer at all, and so no point. `coefficient` is Spearman's on the proven sides of the `inputs`
+    answer at all, and so no point. `coefficient` is Spearman's on the asked sides of the `inputs`
     that both classify correctly and solve; NaN where it is not defined.
     """
 
@@ -51,7 +54,9 @@ class Scatter:
     inputs: int
 
 
-def scatter_of(distribution: Distribution, first: str, second: str) -> Scatter:
+def scatter_of(
+    distribution: Distribution, first: str, second: str, side: ScatterSide = "lower"
+) -> Scatter:
     """The brackets of two networks on the inputs that were measured on both."""
     one, two = distribution.only(network=first), distribution.only(network=second)
     places = {key: place for place, key in enumerate(_inputs(two))}
@@ -60,7 +65,7 @@ def scatter_of(distribution: Distribution, first: str, second: str) -> Scatter:
         raise DataError(f"{first} and {second} were measured on no common input")
     at_one, at_two = np.array(shared).T
     a, b = one.select(at_one), two.select(at_two)
-    correlations = spearman_matrix(Distribution.union([a, b]))
+    correlations = spearman_matrix(Distribution.union([a, b]), side)
     return Scatter(
         (first, second),
         (a.lower, a.upper),
@@ -113,47 +118,53 @@ def draw_scatter(
     distribution: Distribution,
     pairs: Sequence[tuple[str, str]] | None = None,
     *,
+    side: ScatterSide = "lower",
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """Each input as a point at its proven radii on two networks, in a panel for each pair.
 
     Lines show the brackets. Inputs that at least one network misclassifies are crosses; those that
     have no answer on one of them are not drawn but counted in the title. Without `pairs`, the most
-    and the least correlated pair are drawn.
+    and the least correlated pair are drawn. With `side="upper"` points are at the distances of the
+    closest witnesses, without lines; inputs that have none are at the edge.
     """
-    shown = list(pairs) if pairs is not None else extreme_pairs(spearman_matrix(distribution))
-    scatters = [scatter_of(distribution, *pair) for pair in shown]
+    shown = list(pairs) if pairs is not None else extreme_pairs(spearman_matrix(distribution, side))
+    scatters = [scatter_of(distribution, *pair, side) for pair in shown]
     figure, axes = new_panels(
         [_title(scatter) for scatter in scatters], width=width, panel_width=2.6, panel_height=2.5
     )
     for panel, scatter in zip(axes, scatters, strict=True):
-        _draw_points(panel, scatter)
+        _draw_points(panel, scatter, side)
     show_legend(figure, *axes)
     return figure
 
 
-def _draw_points(axes: Axes, scatter: Scatter) -> None:
+def _draw_points(axes: Axes, scatter: Scatter, side: ScatterSide) -> None:
     ends = np.concatenate([*scatter.first, *scatter.second])
     edge = 1.06 * float(ends[np.isfinite(ends)].max()) or 1.0
-    (low_x, high_x), (low_y, high_y) = scatter.first, scatter.second
+    (low_x, high_x), (low_y, high_y) = (
+        (low, np.minimum(high, edge)) for low, high in (scatter.first, scatter.second)
+    )
     right, wrong = ~scatter.wrong & ~scatter.unsolved, scatter.wrong & ~scatter.unsolved
     axes.plot([0, edge], [0, edge], color="#999999", linewidth=0.7, zorder=1)
-    bars: dict[str, Any] = {"color": COLOURS[0], "alpha": 0.35, "linewidth": 1.0, "zorder": 1.5}
-    axes.hlines(low_y[right], low_x[right], np.minimum(high_x[right], edge), **bars)
-    axes.vlines(low_x[right], low_y[right], np.minimum(high_y[right], edge), **bars)
+    if side == "lower":
+        bars: dict[str, Any] = {"color": COLOURS[0], "alpha": 0.35, "linewidth": 1.0, "zorder": 1.5}
+        axes.hlines(low_y[right], low_x[right], high_x[right], **bars)
+        axes.vlines(low_x[right], low_y[right], high_y[right], **bars)
+    x, y = (low_x, low_y) if side == "lower" else (high_x, high_y)
     if right.any():
         style: dict[str, Any] = {"color": COLOURS[0], "markersize": 3, "markeredgewidth": 0}
-        name = "correct for both"
-        axes.plot(low_x[right], low_y[right], "o", label=name, clip_on=False, **style)
+        axes.plot(x[right], y[right], "o", label="correct for both", clip_on=False, **style)
     if wrong.any():
         style = {"color": COLOURS[1], "markersize": 4}
         name = "misclassified by one or both"
-        axes.plot(low_x[wrong], low_y[wrong], "x", label=name, clip_on=False, **style)
+        axes.plot(x[wrong], y[wrong], "x", label=name, clip_on=False, **style)
     axes.set_xlim(0, edge)
     axes.set_ylim(0, edge)
     axes.set_aspect("equal")
-    axes.set_xlabel(f"$\\varepsilon$, {scatter.names[0]}")
-    axes.set_ylabel(f"$\\varepsilon$, {scatter.names[1]}")
+    what = "$\\varepsilon$" if side == "lower" else "closest witness"
+    axes.set_xlabel(f"{what}, {scatter.names[0]}")
+    axes.set_ylabel(f"{what}, {scatter.names[1]}")
     # The ticks of both axes are the same, since their limits are.
     axes.set_yticks(axes.get_xticks())
     axes.set_xlim(0, edge)
