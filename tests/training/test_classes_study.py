@@ -371,8 +371,10 @@ def test_the_dip_is_that_of_linear_programs() -> None:
     assert dip(np.array([0.0, 0.0, 1.0, 1.0])) == pytest.approx(0.25)  # a coin: as far as can be
 
 
-def _row(modes: tuple[int, int], ends: float = 0.5, images: int = 80) -> ClusterRow:
-    return ClusterRow("n", _numbers.CLUSTERED_TARGET, images, modes, (0.5, 0.5), 0.4, ends)
+def _row(
+    modes: tuple[int, int], ends: float = 0.5, images: int = 80, network: str = "mnist-net"
+) -> ClusterRow:
+    return ClusterRow(network, _numbers.CLUSTERED_TARGET, images, modes, (0.5, 0.5), 0.4, ends)
 
 
 @pytest.mark.parametrize(
@@ -382,7 +384,12 @@ def _row(modes: tuple[int, int], ends: float = 0.5, images: int = 80) -> Cluster
         ([_row((3, 3))], ClaimVerdict.CONFIRMED, ClaimVerdict.REFUTED),
         ([_row((2, 2), ends=0.001)], ClaimVerdict.DEPENDS, ClaimVerdict.CONFIRMED),
         ([_row((2, 1)), _row((1, 2))], ClaimVerdict.DEPENDS, ClaimVerdict.DEPENDS),
-        ([_row((1, 1))], ClaimVerdict.REFUTED, ClaimVerdict.REFUTED),
+        ([_row((1, 1))], ClaimVerdict.OPEN, ClaimVerdict.OPEN),
+        (
+            [_row((1, 1)), _row((1, 1), network="mnist_relu_4_1024")],
+            ClaimVerdict.REFUTED,
+            ClaimVerdict.REFUTED,
+        ),
         ([_row((3, 1), images=5)], ClaimVerdict.OPEN, ClaimVerdict.OPEN),
     ],
 )

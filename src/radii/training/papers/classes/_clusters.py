@@ -25,6 +25,7 @@ from radii.training.papers.classes._numbers import (
     SIGNIFICANCE,
     TARGETS,
 )
+from radii.training.papers.classes._published import PAPERS_PAIR
 from radii.training.papers.classes._source import ClassSource
 
 DRAWS = {StudyScale.SMALL: 99, StudyScale.MACHINE: 299, StudyScale.FULL: 999}
@@ -158,7 +159,9 @@ def _finding(found: Distribution, rows: list[ClusterRow]) -> str:
     return (
         f"What a target means decides what is measured: {100 * third:.0f} % of the closest "
         "counterexamples of `one-to-one` are taken for a third class, and the distance to *become* "
-        f"the target is {ratio:.2f} times as large (median over images and targets)."
+        f"the target is {ratio:.2f} times as large (median over images and targets). Modes of the "
+        f"distances towards class {CLUSTERED_TARGET}, where the paper sees three clusters: "
+        f"{_shown(_of_target(rows))}."
     )
 
 
@@ -183,28 +186,40 @@ def _are_enough(rows: list[ClusterRow]) -> bool:
     return bool(rows) and dip_power(min(row.images for row in rows)) >= ENOUGH_POWER
 
 
+def _not_seen(rows: list[ClusterRow]) -> ClaimVerdict:
+    """Refuted where the paper's pair of networks has one mode; one of the two alone tells less."""
+    is_whole = set(PAPERS_PAIR) <= {row.network for row in rows}
+    return ClaimVerdict.REFUTED if is_whole else ClaimVerdict.OPEN
+
+
+def _missing(rows: list[ClusterRow]) -> str:
+    """What to say where a network of the paper's pair is not at hand; empty where both are."""
+    absent = [name for name in PAPERS_PAIR if name not in {row.network for row in rows}]
+    return f" The paper's figure also has {', '.join(absent)}, not at hand." if absent else ""
+
+
 def _there_are_clusters(rows: list[ClusterRow]) -> StudyClaim:
-    """Confirmed by three modes or more, depends for two, refuted for one everywhere."""
+    """Confirmed by three modes or more, depends for two; one everywhere is `_not_seen`."""
     own = _of_target(rows)
     most = max((max(row.modes) for row in own), default=1)
     verdict = ClaimVerdict.OPEN
     if _are_enough(own):
         verdict = ClaimVerdict.CONFIRMED if most >= CLUSTERS else ClaimVerdict.DEPENDS
-        verdict = ClaimVerdict.REFUTED if most == 1 else verdict
+        verdict = _not_seen(own) if most == 1 else verdict
     return StudyClaim(
         f"Radii of class 9 towards class {CLUSTERED_TARGET} fall into three clusters",
         "Section 4.3, Figures 6b and 7b",
         verdict,
         f"modes of witnessed distances on the networks at hand (5 %): {_shown(own)}. "
-        f"{_power_text(own)}",
+        f"{_power_text(own)}{_missing(own)}",
     )
 
 
 def _are_explained(rows: list[ClusterRow]) -> StudyClaim:
     """Explained where modes go away by `become`, or distances depend on which class wins.
 
-    Refuted where there are several modes and neither is so; and where enough images have one mode
-    by both meanings, since then neither makes clusters.
+    Refuted where there are several modes and neither is so. One mode by both meanings says that
+    neither makes clusters on these networks, which is `_not_seen`.
     """
     own = _of_target(rows)
     several = [row for row in own if max(row.modes) > 1]
@@ -216,12 +231,13 @@ def _are_explained(rows: list[ClusterRow]) -> StudyClaim:
         ]
         verdict = ClaimVerdict.DEPENDS if any(explained) else ClaimVerdict.REFUTED
         verdict = ClaimVerdict.CONFIRMED if explained and all(explained) else verdict
+        verdict = verdict if several else _not_seen(own)
     ends = "; ".join(f"{row.network} p = {row.ends:.2g}" for row in own if not math.isnan(row.ends))
-    none = "" if several else ", so that neither meaning makes clusters"
+    none = "" if several else ", so that neither meaning makes clusters on these networks"
     return StudyClaim(
         "The cause of the clusters is left open; our question: is it the two meanings of a target?",
         "Section 4.3",
         verdict,
         f"modes: {_shown(own)}{none}; whether distances differ by which class wins: "
-        f"{ends or 'cannot be tested, too few end otherwise'}",
+        f"{ends or 'cannot be tested, too few end otherwise'}.{_missing(own)}",
     )

@@ -280,7 +280,7 @@ def class_points(source: ClassSource, settings: StudySettings) -> list[Part]:
             StudyFigure(
                 f"figure-4{letter}",
                 title,
-                lambda own=own, pair=pair: draw_scatter(own, [pair]),  # type: ignore[misc]
+                lambda own=own, pair=pair: draw_scatter(own, [pair], side="upper"),  # type: ignore[misc]
             )
         )
         ranks = spearman_matrix(own, "upper")

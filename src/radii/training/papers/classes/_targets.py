@@ -131,7 +131,7 @@ def target_points(source: ClassSource, settings: StudySettings) -> list[Part]:
             title = f"Figure 7{letter}, {name}: class {FROM_CLASS} towards {target} on two networks"
             figure = f"figure-7{letter}-{name}"
             parts.append(
-                StudyFigure(figure, title, lambda own=own: draw_scatter(own, [pair]))  # type: ignore[misc]
+                StudyFigure(figure, title, lambda own=own: draw_scatter(own, [pair], side="upper"))  # type: ignore[misc]
             )
             ranks = spearman_matrix(own, "upper")
             rows.append((target, name, int(ranks.inputs[0, 1]), float(ranks.coefficients[0, 1])))
