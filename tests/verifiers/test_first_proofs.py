@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from radii.balls import Box
+from radii.balls import Ball, Box
 from radii.bounds import crown_state, fuse
 from radii.networks import Network
 from radii.properties import Anchor, Halfspaces, LinearRequirement, Property
-from radii.queries import Grid, Instance, Query
+from radii.queries import Grid, Instance, Query, Specification
 from radii.testing import NetworkFamily, random_instance, random_network
 from radii.verdicts import FLOAT, REAL, Verdict
 from radii.verifiers import BranchAndBound, Limits, Milp
@@ -117,6 +118,31 @@ def test_the_latest_bounds_are_those_of_what_is_asked_for() -> None:
     outputs = network64(torch.from_numpy(points).reshape(-1, *network.input_shape))
     held, _ = wider.network.output.arguments(wider.values, wider.errors)
     assert bool(((outputs >= held.low) & (outputs <= held.high)).all())
+
+
+@pytest.mark.usefixtures("large")
+def test_a_region_whose_arrays_have_changed_is_another_one() -> None:
+    network, instance, radius = convolutional(0)
+    low, high = (np.array(side) for side in instance.ball(radius / 100).box())
+    asked = Specification(Box(low, high), instance.requirement)
+    native = BranchAndBound()
+    assert native.decide(network, asked, Limits(20.0))[0].verdict is Verdict.ROBUST
+    low[:], high[:] = instance.ball(1.1 * radius).box()
+    assert native.decide(network, asked, Limits(20.0))[0].verdict is not Verdict.ROBUST
+
+
+def test_threads_do_not_get_the_latest_bounds_of_one_another() -> None:
+    network, instance, radius = convolutional(3)
+    fusion = fuse(network)
+    balls = [instance.ball(part * radius) for part in (0.1, 0.5)]
+
+    def highest(ball: Ball) -> list[float]:
+        return [float(crown_state(fusion, [ball]).arguments[0].high[0, 0]) for _ in range(300)]
+
+    alone = [highest(ball)[0] for ball in balls]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(highest, balls * 2))
+    assert [set(each) for each in found] == [{alone[0]}, {alone[1]}] * 2
 
 
 @pytest.mark.parametrize("zero", [0.0015, 0.02, 0.133])

@@ -201,13 +201,14 @@ def crown_state(
     `on_intervals` as in `crown_bounds`. The latest one that was not cut off is remembered: a quick
     proof, the tree after it and a certificate ask for the same.
     """
-    asked = _AskedState(fusion, tuple(regions), arithmetic, on_intervals)
-    if _latest and _latest[0][0].is_same(asked):
-        return _latest[0][1]
+    asked = _AskedState(fusion, Supports.of(regions), arithmetic, on_intervals)
+    for known, state in tuple(_latest):  # as it is now: another thread may replace it
+        if known.is_same(asked):
+            return state
     network = layered(fusion, torch.float64, "cpu", arithmetic)
     bound = None if on_intervals else backward
     with torch.no_grad():
-        state = propagate(network, Supports.of(regions), bound, is_over=is_over, in_single=True)
+        state = propagate(network, asked.supports, bound, is_over=is_over, in_single=True)
     if not (on_intervals or is_over()):
         _latest[:] = [(asked, state)]
     return state
@@ -215,10 +216,11 @@ def crown_state(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _AskedState:
-    """What a state was asked for."""
+    """What a state was asked for. Its supports hold numbers of their own: arrays of a region may
+    have others by the next question."""
 
     fusion: Fusion
-    regions: tuple[Ball | Box, ...]
+    supports: Supports
     arithmetic: Arithmetic
     on_intervals: bool
 
@@ -226,23 +228,11 @@ class _AskedState:
         return (
             self.fusion is other.fusion
             and (self.arithmetic, self.on_intervals) == (other.arithmetic, other.on_intervals)
-            and len(self.regions) == len(other.regions)
-            and all(map(_is_same_region, self.regions, other.regions))
+            and self.supports.is_same(other.supports)
         )
 
 
 _latest: list[tuple[_AskedState, State]] = []
-
-
-def _is_same_region(one: Ball | Box, other: Ball | Box) -> bool:
-    if isinstance(one, Ball) and isinstance(other, Ball):
-        if (one.norm, one.eps) != (other.norm, other.eps) or one.features is not other.features:
-            return False
-        if not np.array_equal(one.center, other.center):
-            return False
-    elif type(one) is not type(other):
-        return False
-    return all(map(np.array_equal, one.box(), other.box()))
 
 
 class _Single:

@@ -153,6 +153,17 @@ class Supports:
     def __len__(self) -> int:
         return len(self.box.low)
 
+    def is_same(self, other: Supports) -> bool:
+        """The very same regions, in the same type."""
+        if self.norm is not other.norm or (self.centre is None) != (other.centre is None):
+            return False
+        return all(map(torch.equal, self._tensors, other._tensors))
+
+    @property
+    def _tensors(self) -> list[Tensor]:
+        held = (self.box.low, self.box.high, self.centre, self.eps)
+        return [each for each in held if each is not None]
+
     def outward(self, dtype: torch.dtype) -> Supports:
         """The same in another type. Centres of balls are rounded, which counts with what sums over
         them round: a share of the absolute values that are added up."""

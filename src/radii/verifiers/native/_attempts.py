@@ -112,7 +112,7 @@ ROOT_SLOPES_SHARE = 0.1
 
 UNPROVABLE = "an input of the region is closer to a violation than what the network may round"
 FORMS_KEPT = 4
-_forms: dict[tuple[str, int], ReluForm] = {}
+_forms: dict[tuple[object, ...], ReluForm] = {}
 
 
 Certify = Callable[[], bytes | None]
@@ -143,7 +143,7 @@ def is_piecewise_linear(network: Network, specification: Specification) -> bool:
 def form_of(network: Network, fusion: Fusion | None = None) -> ReluForm:
     """The ReLU form of the network, or of a fusion that is its beginning; some are remembered."""
     fusion = fuse(network) if fusion is None else fusion
-    key = network.fingerprint, len(fusion.stages)
+    key = *network.cache_key, len(fusion.stages)
     form = _forms.pop(key, None) or relu_form(fusion)
     _forms[key] = form
     while len(_forms) > FORMS_KEPT:
