@@ -67,17 +67,13 @@ class Arrays(dict[str, Array]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Certificate:
-    """`claim` as the header has it, and the arrays; both are checked as far as they can be."""
+    """`claim` as the header has it, and the arrays; both are checked as far as they can be.
+    `widening` is how many times larger than in IEEE 754 a rounding counts; 0 in real arithmetic."""
 
     claim: Mapping[str, Any]
     mode: str
     arrays: Arrays
-
-    @property
-    def widening(self) -> float:
-        """How many times larger than in IEEE 754 a rounding counts; 0 in real arithmetic."""
-        name, _, factor = str(self.claim["arithmetic"]).partition(":")
-        return 0.0 if name == "real" else float(factor or 1)
+    widening: float
 
     def bounds(self, outputs: int) -> list[tuple[int, float, bool]]:
         """Classes, levels of their probabilities, and whether these stay below them; else above."""
@@ -119,11 +115,19 @@ def read_certificate(content: bytes, memory_bytes: int = 2 << 30) -> Certificate
         mode, claim = header["proof"]["mode"], header["claim"]
         need(mode in ("units", "boxes"), "its proof is of an unknown mode")
         _check_claim(claim, arrays)
+        return Certificate(claim, mode, arrays, _widening(claim["arithmetic"]))
     except CertificateError:
         raise
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         raise CertificateError("its header does not follow the format") from None
-    return Certificate(claim, mode, arrays)
+
+
+def _widening(arithmetic: str) -> float:
+    name, colon, factor = arithmetic.partition(":")
+    widening = 0.0 if arithmetic == "real" else float(factor if colon else 1)
+    is_float = name == "float" and 1 <= widening <= MOST_WIDENING
+    need(is_float or arithmetic == "real", "its arithmetic is none that is known")
+    return widening
 
 
 def _check_claim(claim: dict[str, Any], arrays: Arrays) -> None:
@@ -139,9 +143,6 @@ def _check_claim(claim: dict[str, Any], arrays: Arrays) -> None:
     need(type(eps) in (int, float) and 0 <= eps < 1e300, "its eps is no number of 0 or more")
     scale = arrays.get("scale", np.zeros(0))
     need((scale >= 0) & (norm == "linf" or not len(scale)), "its scale is negative, or not linf")
-    name, colon, factor = claim["arithmetic"].partition(":")
-    is_float = name == "float" and 1 <= float(factor if colon else 1) <= MOST_WIDENING
-    need(is_float or claim["arithmetic"] == "real", "its arithmetic is none that is known")
     stated = claim["requirement"]
     need(stated["kind"] in CLAIMED, "it claims nothing")
     own = CLAIMED[stated["kind"]]

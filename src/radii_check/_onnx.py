@@ -179,10 +179,8 @@ class _Reader:
             axes = known[node.input[1]] if len(node.input) > 1 else node.attribute[0].ints
             is_plain = len(axes) == 1 or (min(axes) >= 0 and all(np.diff(axes) > 0))
             _known(is_plain, "Unsqueeze with axes in such an order")
-        outputs, opsets = (
-            [name for name in node.output if name],
-            [helper.make_opsetid("", self.opset)],
-        )
+        outputs = [name for name in node.output if name]
+        opsets = [helper.make_opsetid("", self.opset)]
         one = helper.make_function("one", "one", list(known), outputs, [node], opsets)
         return list(ReferenceEvaluator(one).run(None, known, {}))
 
@@ -226,10 +224,8 @@ class _Reader:
 
     def times(self, x: Any, other: Any, divides: bool = False) -> int:
         x, other = (x, other) if isinstance(x, int) or divides else (other, x)
-        is_known = (
-            isinstance(x, int) and not isinstance(other, int) and (np.all(other) or not divides)
-        )
-        _known(is_known, "Mul or Div of such values")
+        is_known = isinstance(x, int) and _is_constant(other)
+        _known(is_known and (np.all(other) or not divides), "Mul or Div of such values")
         factor = _weight(other)
         shape = np.broadcast_shapes(self.shape(x), factor.shape)
         largest = (1 / abs(factor) if divides else abs(factor)).max(initial=1.0)
@@ -387,9 +383,8 @@ class _Reader:
     def leaky(self, x: int, given: Any) -> int:
         slope, num = _weight(given), self.num
         _known([math.fsum((1.0, -s, s - 1.0)) == 0 for s in slope.ravel()], "PRelu so precise")
-        each = np.broadcast_to(slope, np.broadcast_shapes(self.shape(x), slope.shape)).reshape(
-            -1, 1
-        )
+        shape = np.broadcast_shapes(self.shape(x), slope.shape)
+        each = np.broadcast_to(slope, shape).reshape(-1, 1)
         function = lambda z: num.maximum(z, 0.0) + each * num.minimum(z, 0.0)
         return self.hinged("Leaky", x, slope, 0.0, [(0.0, 1.0 - slope)], function)
 

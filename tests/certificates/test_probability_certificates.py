@@ -121,7 +121,7 @@ def test_a_better_level_needs_a_better_proof() -> None:
 def polyhedra(bound: ProbabilityBound, arrays: dict[str, Any], outputs: int) -> list[Any]:
     word = "below" if bound.is_ceiling else "above"
     stated = {"kind": "probabilities", "bounds": [{"class": bound.index, word: bound.level}]}
-    certificate = Certificate({"requirement": stated}, "units", Arrays(arrays))
+    certificate = Certificate({"requirement": stated}, "units", Arrays(arrays), 1.0)
     return covering(certificate, outputs, Numbers())
 
 
