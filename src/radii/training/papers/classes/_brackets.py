@@ -56,7 +56,7 @@ class SampleSizes:
 
 SIZES = {
     StudyScale.SMALL: SampleSizes(5, 1, 2.0, 4, 1, 1.0),
-    StudyScale.MACHINE: SampleSizes(40, 10, 3.0, 30, 1, 1.0, {"mnist-net_256x4": 2}),
+    StudyScale.MACHINE: SampleSizes(100, 10, 3.0, 100, 1, 1.0, {"mnist-net_256x4": 2}),
     StudyScale.FULL: SampleSizes(100, 100, 7200.0, 100, 100, 7200.0),
 }
 

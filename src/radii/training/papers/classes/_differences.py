@@ -12,7 +12,7 @@ from radii.distributions import Distribution, KsMatrix, ks_matrix
 from radii.errors import InputError
 from radii.training.papers._steps import ClaimVerdict
 from radii.training.papers._tables import Beside, Cell, StudyTable, share_text
-from radii.training.papers.classes._numbers import SIGNIFICANCE
+from radii.training.papers.classes._numbers import IMAGES_OF_CLASS, SIGNIFICANCE
 
 Side = Literal["lower", "upper"]
 
@@ -111,10 +111,22 @@ def differences_table(
     return StudyTable(name, title, columns, tuple(rows))
 
 
-ONE_TEST = (
-    f"Each test is at {SIGNIFICANCE:g} by itself, as in the paper; then after Holm's correction "
-    "over its matrix. With fewer images than the paper's, fewer differences can be shown."
-)
+def of_tests(images: int) -> str:
+    """What to say of tests on so many images of each group."""
+    text = (
+        f"Each test is at {SIGNIFICANCE:g} by itself, as in the paper; then after Holm's "
+        "correction over its matrix."
+    )
+    if images < IMAGES_OF_CLASS:
+        text += " With fewer images than the paper's, fewer differences can be shown."
+    return text
+
+
+def why_counts_differ(images: int) -> str:
+    """From the paper's, of so many images of each group."""
+    fewer = ", and fewer" if images < IMAGES_OF_CLASS else ""
+    return f"another draw of images{fewer}; witnessed distances"
+
 
 FEWEST_IMAGES = 15
 """In each of two groups: with fewer, tests miss most differences, and finding none says little."""

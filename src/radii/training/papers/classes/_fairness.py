@@ -195,6 +195,12 @@ def fairness_step(source: ClassSource, settings: StudySettings) -> list[Part]:
         verdict = ClaimVerdict.CONFIRMED if all(is_more) else ClaimVerdict.DEPENDS
         verdict = verdict if any(is_more) else ClaimVerdict.REFUTED
     shown = "; ".join(f"{row[0]}: {row[1]:.3f} and {row[2]:.2f}" for row in rows)
+    weakest = "; ".join(f"{row[0]} {row[7]} and {row[8]}" for row in rows)
+    finding = (
+        "Networks that recognise all classes about equally well are unfair once inputs are "
+        f"perturbed: spread of recall, and the largest of robust recall, {shown}. Classes with the "
+        f"smallest and the largest mean distance: {weakest}."
+    )
     return [
         Paragraph(text),
         StudyTable("fairness", title, columns, tuple(rows), forms),
@@ -203,6 +209,7 @@ def fairness_step(source: ClassSource, settings: StudySettings) -> list[Part]:
             "Spread of robust recall between classes, images with proofs",
             lambda: draw_fairness(proven, eps=MARKED_EPS),
         ),
+        *([Paragraph(finding, is_finding=True)] if rows else []),
         StudyClaim(
             "Even where classes are recognised equally well, their robustness can vary strongly",
             "Abstract",

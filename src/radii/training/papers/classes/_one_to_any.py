@@ -28,18 +28,20 @@ from radii.training.papers.classes._brackets import (
 )
 from radii.training.papers.classes._differences import (
     FEWEST_IMAGES,
-    ONE_TEST,
     Differences,
     differences,
     differences_table,
     fewest_images,
+    of_tests,
     that_splits_are_alike,
     that_they_differ,
+    why_counts_differ,
 )
 from radii.training.papers.classes._numbers import (
     CLASSES,
     CURVES_OF_CLASSES,
     GRID,
+    IMAGES_OF_CLASS,
     MARKED_EPS,
     NETWORKS,
     ROBUST_ACCURACIES,
@@ -68,8 +70,10 @@ def whole_networks(source: ClassSource, settings: StudySettings) -> list[Part]:
         f"to radii's verifier ({given}), {sizes.seconds:g} s each, on the paper's grid {GRID} "
         f"(stop excluded): {len(found)} "
         f"brackets, {len(proven)} of them with proofs. Of the others the witnessed side alone is "
-        "known, an upper bound of the radius. The paper's numbers are lower bounds by oval-bab, up "
-        f"to an hour for a query. These brackets took {cpu_minutes(found)}."
+        "known, an upper bound of the radius. The paper has "
+        f"{IMAGES_OF_CLASS} images of each class and split, all with proofs: its numbers are lower "
+        "bounds by oval-bab, up to an hour for a query. These brackets took "
+        f"{cpu_minutes(found)}."
     )
     title = "Figure 1: radii of the networks, by split"
     return [
@@ -161,7 +165,7 @@ def network_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
             lambda: draw_ks_matrix(found, "network", side="upper"),
         ),
         table,
-        Paragraph(ONE_TEST),
+        Paragraph(of_tests(sizes_of(settings).attacked)),
         StudyClaim(
             "Robustness distributions of the networks differ, on training and on testing images",
             "Section 4.1, Figure 8",
@@ -335,7 +339,7 @@ def class_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
         matrices,
         SPLITS_DIFFER,
         others=others,
-        reason="another draw of images, fewer of each class, witnessed distances",
+        reason=why_counts_differ(sizes_of(settings).attacked),
     )
     shares = [each.share(p) for each in known.values() for p in ("train", "test") if each.tested(p)]
     shown = "; ".join(
@@ -349,7 +353,7 @@ def class_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
             lambda: draw_ks_matrix(found, "class", side="upper"),
         ),
         table,
-        Paragraph(ONE_TEST),
+        Paragraph(of_tests(sizes_of(settings).attacked)),
         StudyClaim(
             "Classes of the same network have significantly different robustness distributions",
             "Section 4.2, Figure 9",
@@ -372,7 +376,7 @@ def _splits_mostly_alike(matrices: dict[str, Differences], images: int) -> Study
         "Section 4.2, Figure 9",
         that_splits_are_alike(matrices, images),
         f"classes that differ: {shown or 'there are no testing images'}; "
-        "one of twenty is expected by chance, and fewer images show fewer differences",
+        "one of twenty is expected by chance",
     )
 
 

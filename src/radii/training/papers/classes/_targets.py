@@ -31,17 +31,19 @@ from radii.training.papers.classes._brackets import (
     targeted,
 )
 from radii.training.papers.classes._differences import (
-    ONE_TEST,
     Differences,
     differences,
     differences_table,
     fewest_images,
+    of_tests,
     that_splits_are_alike,
     that_they_differ,
+    why_counts_differ,
 )
 from radii.training.papers.classes._numbers import (
     CURVES_OF_TARGETS,
     FROM_CLASS,
+    IMAGES_OF_CLASS,
     NETWORKS,
     POINTS_OF_TARGETS,
     TARGETS,
@@ -63,7 +65,8 @@ def target_boxes(source: ClassSource, settings: StudySettings) -> list[Part]:
         "target: `one-to-one` (the target's output reaches the label's) and `become` (it beats "
         "all). A proof of one-to-any holds for every target, one of `one-to-one` for `become`; a "
         f"counterexample of `become` breaks `one-to-one`. That makes {len(found)} brackets, "
-        f"{len(given_to_verifier(found))} with proofs of their own, in {cpu_minutes(found)}."
+        f"{len(given_to_verifier(found))} with proofs of their own, in {cpu_minutes(found)}. The "
+        f"paper has {IMAGES_OF_CLASS} images of each split, all with proofs."
     )
     parts: list[Part] = [Paragraph(text)]
     for name in DEFINITIONS:
@@ -165,12 +168,12 @@ def target_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
                 matrices,
                 TARGETS_DIFFER,
                 others=others,
-                reason="another draw of images, and fewer; witnessed distances",
+                reason=why_counts_differ(sizes_of(settings).targeted),
             ),
         ]
     text = (
-        f"{ONE_TEST} Targets of the same images are not independent samples, as the test takes "
-        "them to be; the paper's matrices share that."
+        f"{of_tests(sizes_of(settings).targeted)} Targets of the same images are not independent "
+        "samples, as the test takes them to be; the paper's matrices share that."
     )
     images = fewest_images(definition_of(found, "become"), "target")
     return [
