@@ -22,7 +22,7 @@ from radii.verifiers._base import Answer
 from radii.verifiers.native import _attempts as proving
 from radii.verifiers.native import _verifier as verifier
 from radii.verifiers.native._climb import Climb, Patience
-from radii.verifiers.native._nodes import Frontier
+from radii.verifiers.native._nodes import Frontier, Nodes
 from radii.witnesses import check_witness
 
 SEEDS = range(6)
@@ -192,6 +192,30 @@ def test_a_climb_goes_on_right_below_what_is_unprovable(reach: int, goal: int) -
     assert climb.is_closed == (reach == len(values) - 1)
     assert climb.message == ("" if climb.is_closed else "why")
     assert tried == values[reach:][::-1]
+
+
+@pytest.mark.parametrize("closed_share", [0.0, 0.5])
+def test_a_goal_of_which_a_probe_closed_nothing_is_not_tried_first(closed_share: float) -> None:
+    """The root alone proves up to a fifth of the values, branching up to a quarter."""
+    network = random_network(NetworkFamily.DENSE, 0, units=20)
+    ball = random_instance(network, 0).ball(0.1)
+    roots = Nodes.roots(-torch.ones(1), torch.ones(1), 1, 1)
+    left = Frontier(roots, torch.arange(1), ball, closed_share=closed_share)
+    values, tried = list(Grid("0.001", "0.2", "0.002")), []
+
+    def prove(
+        eps: float, frontier: Frontier | None, patience: Patience, branches: bool
+    ) -> proving.ProofAttempt:
+        tried.append((eps, branches))
+        is_proven = eps <= values[25 if branches else 20]
+        return proving.ProofAttempt(Answer(Verdict.ROBUST if is_proven else Verdict.UNKNOWN))
+
+    climb = Climb(values, prove, lambda: 60.0)
+    climb.frontiers = {values[-1]: left}
+    climb.run()
+    assert climb.lower == values[25]
+    assert ((values[-1], True) in tried) == (closed_share > 0)
+    assert tried[0] == ((values[49], False) if closed_share == 0 else (values[-1], True))
 
 
 @pytest.mark.parametrize("family", [NetworkFamily.DENSE, NetworkFamily.CONVOLUTIONAL])

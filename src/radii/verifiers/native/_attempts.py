@@ -301,7 +301,7 @@ def _outcome(
         return ProofAttempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
     if tree.is_proven:
         return ProofAttempt(Answer(Verdict.ROBUST))
-    left = Frontier(tree.left, reduction.names, reduction.region, tree.log)
+    left = Frontier(tree.left, reduction.names, reduction.region, tree.log, tree.closed_share)
     message = UNPROVABLE if tree.is_unprovable else ""
     answer = Answer(limits.expired or Verdict.UNKNOWN, message=message)
     return ProofAttempt(answer, frontier=left, is_unprovable=tree.is_unprovable)

@@ -201,13 +201,15 @@ class Frontier:
     """Open nodes, the names of the units that their tensors are about, the region, and the log.
 
     What is closed, and the bounds in open nodes, are statements about the network itself, in the
-    arithmetic of the proof: they hold on every part of the region.
+    arithmetic of the proof: they hold on every part of the region. `closed_share` is the part of
+    the tree that is closed.
     """
 
     nodes: Nodes
     names: Tensor
     region: Ball | Box
     log: ProofLog | None = None
+    closed_share: float = 0.0
 
     def within(self, reduction: Reduction) -> Nodes:
         """The open nodes over a smaller region.
