@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -10,11 +11,15 @@ import numpy as np
 import pytest
 import torch
 
+from radii.attacks import get
 from radii.balls import Ball, Box
 from radii.bounds import crown_state, fuse
+from radii.execution import Case, Inline, Toolbox, drive
+from radii.experiments import BudgetAgenda
 from radii.networks import Network
 from radii.properties import Anchor, Halfspaces, LinearRequirement, Property
 from radii.queries import Grid, Instance, Query, Specification
+from radii.search import Native
 from radii.testing import NetworkFamily, random_instance, random_network
 from radii.verdicts import FLOAT, REAL, Verdict
 from radii.verifiers import BranchAndBound, Limits, Milp
@@ -93,12 +98,50 @@ def test_a_climb_does_not_repeat_a_glance(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.usefixtures("large")
-def test_what_would_be_cut_off_is_not_begun() -> None:
+def test_where_crown_would_be_cut_off_intervals_and_earlier_proofs_still_count(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     network, instance, radius = convolutional(2)
+    native, values = BranchAndBound(), [radius / 8, radius / 4]
+
+    def margin(*asked: object, on_intervals: bool = False, **_: object) -> float:
+        """Intervals prove the first value, CROWN the second."""
+        assert isinstance(asked[1], Specification)
+        assert isinstance(asked[1].region, Ball)
+        return radius / (7 if on_intervals else 3) - asked[1].region.eps
+
+    monkeypatch.setattr(verifier, "crown_margin", margin)
     verifier._pass_seconds[network.cache_key] = 30.0
-    result = BranchAndBound().certify(network, instance, [radius / 100], Limits(20.0))
-    assert (result.verdict, result.proof) == (Verdict.TIMEOUT, None)
-    assert result.seconds < 5
+    short = native.certify(network, instance, values, Limits(20.0))
+    assert short.proof is not None
+    assert short.proof.eps == values[0]
+    assert short.ran_out_of_time
+    verifier._pass_seconds.clear()
+    assert native.certify_least(network, instance, values[1], Limits(20.0)).proof is not None
+    verifier._pass_seconds[network.cache_key] = 30.0
+    again = native.certify(network, instance, values, Limits(20.0))
+    assert again.proof is not None
+    assert again.proof.eps == values[1]
+
+
+@pytest.mark.usefixtures("large")
+def test_a_budget_asks_again_where_a_climb_had_no_time_to_begin() -> None:
+    network = random_network(NetworkFamily.CONVOLUTIONAL, 2, units=30)
+    instance, grid = random_instance(network, 2), Grid("0.001", "0.2", "0.004")
+    verifier._pass_seconds[network.cache_key] = 2.0  # as of a larger eps, or of a busy moment
+    toolbox = Toolbox({network.fingerprint: network}, get("pgd:steps=5"), BranchAndBound(), 0, grid)
+    case = Case(instance, Native(grid), 0)
+    with Inline(toolbox) as executor:
+        drive(
+            [case],
+            executor,
+            timeout=60.0,
+            budget=math.inf,
+            on_results=lambda _: None,
+            on_finished=lambda _: None,
+            agenda=BudgetAgenda(20.0),
+        )
+    assert case.search.bracket.lower > 0.1
 
 
 def test_the_latest_bounds_are_those_of_what_is_asked_for() -> None:

@@ -28,7 +28,7 @@ from radii.bounds._crown import (
     propagate,
     stage_bounds,
 )
-from radii.bounds._float_errors import FloatErrors, unprovable
+from radii.bounds._float_errors import LOST_TO_UNDERFLOW, FloatErrors, unprovable
 from radii.bounds._intervals import interval_bounds
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, input_influence
 from radii.bounds._maxima import Maxima
@@ -82,6 +82,7 @@ from radii.networks import (
 __all__ = [
     "BOUND_EXTRA_TERMS",
     "FUSED_ROUNDING",
+    "LOST_TO_UNDERFLOW",
     "OFFSET_ROUNDING",
     "ROUND_UP",
     "SMALLEST_NORMAL",

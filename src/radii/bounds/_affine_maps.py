@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from radii.bounds._cascades import HeldValues, WindowComparison
-from radii.bounds._float_errors import FloatErrors
+from radii.bounds._float_errors import LOST_TO_UNDERFLOW, FloatErrors
 from radii.bounds._relu_form import Fusion, Stage
 from radii.networks import (
     BOUND_EXTRA_TERMS,
@@ -60,8 +60,8 @@ FUSED_ROUNDING = 2.0**-40
 
 def slack(size: Tensor, terms: int) -> Tensor:
     """How far sums over fused maps may be off, given the sum of absolute values they add up."""
-    numbers = torch.finfo(size.dtype)
-    return size * (numbers.eps * (terms + BOUND_EXTRA_TERMS) + FUSED_ROUNDING) + numbers.tiny
+    rounding = torch.finfo(size.dtype).eps * (terms + BOUND_EXTRA_TERMS) + FUSED_ROUNDING
+    return size * rounding + LOST_TO_UNDERFLOW[size.dtype]
 
 
 def underflow(values: Interval) -> Tensor:
@@ -248,7 +248,7 @@ def layered(
 
     `arithmetic` is that of the network which bounds are to hold for.
     """
-    errors = FloatErrors(fusion.graph, fusion.number, arithmetic)
+    errors = FloatErrors(fusion.graph, fusion.number, arithmetic, dtype)
     depth = len(fusion.stages) + 1
     layers = tuple(
         _layer(

@@ -88,13 +88,27 @@ def unprovable(graph: Graph, arithmetic: Arithmetic) -> str | None:
     )
 
 
+LARGEST_BOUNDED = {torch.float32: 2.0**60, torch.float64: 2.0**300}
+"""By the type that bounds are computed in: nothing is proven where a number on the way may be
+larger. Numbers that underflow are then too small to matter, wherever they are."""
+
+LOST_TO_UNDERFLOW = {torch.float32: 2.0**-50, torch.float64: 2.0**-700}
+"""What a sum may lose by coefficients that underflow on the way: fewer than 2^40 of them, each off
+by half of the smallest subnormal number (2^-149, 2^-1074), on values up to `LARGEST_BOUNDED`."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FloatErrors:
-    """The errors of one graph's operators in one arithmetic; the graph's constants are float64."""
+    """The errors of one graph's operators in one arithmetic; the graph's constants are float64.
+
+    `bounding` is the type of the bounds that they are for: it has no numbers below its smallest
+    one, so that maps, and products of them, lose those whatever the arithmetic is.
+    """
 
     graph: Graph
     number: NumberType
     arithmetic: Arithmetic
+    bounding: torch.dtype = torch.float64
 
     def __post_init__(self) -> None:
         reason = unprovable(self.graph, self.arithmetic)
@@ -108,9 +122,10 @@ class FloatErrors:
 
     @property
     def smallest(self) -> float:
-        """The largest absolute error of one operation whose result underflows."""
-        is_float, widening = self.arithmetic.is_float, self.arithmetic.widening
-        return self.number.smallest * widening if is_float else 0.0
+        """The largest absolute error of one operation whose result underflows, in the network's
+        own type or in that of the bounds."""
+        own = self.number.smallest * self.arithmetic.widening if self.arithmetic.is_float else 0.0
+        return max(own, torch.finfo(self.bounding).tiny)
 
     def of_arguments(
         self,
@@ -182,11 +197,10 @@ class FloatErrors:
         if not operator.is_exact:
             terms = operator.terms(sizes, size) + OPERATOR_EXTRA_TERMS
             gain *= _largest_factor(operator) * operator.gain
-            if self.smallest:
-                # The operator's own constants too: a factor that underflows may meet a mean.
-                met = _flat(peak).amax(1).reshape(largest.shape)
-                own = (terms * self.smallest * gain) * met
-                error = own.expand_as(size) if error is None else error + own
+            # The operator's own constants too: a factor that underflows may meet a mean.
+            met = _flat(peak).amax(1).reshape(largest.shape)
+            own = (terms * self.smallest * gain) * met
+            error = own.expand_as(size) if error is None else error + own
             size = size * (1 + OWN_ROUNDING)
             roundings, summed = roundings + terms, summed + terms
         narrowing += max(held.narrowing for held in inputs)
@@ -229,7 +243,8 @@ class FloatErrors:
     @property
     def _largest(self) -> float:
         """The number that nothing may reach."""
-        return self.number.largest if self.arithmetic.is_float else torch.inf
+        largest = LARGEST_BOUNDED[self.bounding]
+        return min(largest, self.number.largest) if self.arithmetic.is_float else largest
 
     def _leaf(self, node: int, size: Tensor, error: Tensor | None) -> _NodeErrors:
         """The value of a nonlinear node, or the input: factors that follow may come first."""

@@ -230,8 +230,26 @@ class PiecewiseLinear(Relaxation):
     def of(cls, hinges: Hinges, arguments: Interval) -> PiecewiseLinear:
         pieces = _Pieces.of(hinges, arguments)
         lower, upper, choices, is_bent = _one_bend(pieces, arguments)
-        one_bend = cls(lower, upper, choices, is_bent)
-        return one_bend if len(hinges.knee) < 2 else _with_both(one_bend, hinges, arguments)
+        found = cls(lower, upper, choices, is_bent)
+        if len(hinges.knee) > 1:
+            found = _with_both(found, hinges, arguments)
+        return found._apart(_is_exact(hinges, arguments), arguments)
+
+    def _apart(self, is_exact: Tensor, z: Interval) -> PiecewiseLinear:
+        """Lines moved outward by what slopes and offsets that underflow lose over the arguments;
+        those that are exact are not, chords excepted."""
+        numbers = torch.finfo(z.low.dtype)
+        reach = torch.where(torch.isfinite(z.magnitude), z.magnitude, 0.0)
+        lost = 2 * numbers.tiny * (1 + reach)
+        below, above = (
+            torch.where(is_exact & ~(self.is_bent & (pencil.slope_span == 0)), 0.0, lost)
+            for pencil in (self.lower, self.upper)
+        )
+        return replace(
+            self,
+            lower=replace(self.lower, offset=self.lower.offset - below),
+            upper=replace(self.upper, offset=self.upper.offset + above),
+        )
 
     @property
     def start(self) -> Tensor:
@@ -284,6 +302,15 @@ class _Pieces:
             torch.where(is_high, end, first.x),
             torch.where(is_high, end, first.y),
         )
+
+
+def _is_exact(hinges: Hinges, z: Interval) -> Tensor:
+    """Units whose pieces have slopes 0 and 1 and meet at 0, as a ReLU's: nothing is rounded."""
+    slopes = (hinges.slope, hinges.slope + hinges.change.sum(0))
+    is_exact = (hinges.offset == 0) & (hinges.knee == 0).all(0)
+    for slope in slopes:
+        is_exact &= (slope == 0) | (slope == 1)
+    return torch.as_tensor(is_exact, device=z.low.device).expand_as(z.low)
 
 
 def _width(z: Interval) -> Tensor:

@@ -157,7 +157,7 @@ def show_size(size: int) -> str:
 
 def check_room(limit: int | None) -> None:
     """An InputError if this process, with all it needs loaded, is beyond the limit already."""
-    held = resident_bytes()
+    held = None if limit is None else resident_bytes()
     if limit is not None and held is not None and held >= limit:
         raise InputError(
             f"memory {show_size(limit)} is less than the {show_size(held)} that a process holds "

@@ -77,7 +77,7 @@ def is_cut_short(question: Question, result: Result, seconds: float) -> bool:
     is_decided = not verdict.is_missing and question.kind is not QuestionKind.RADIUS
     if is_decided or verdict in (Verdict.MEMOUT, Verdict.ERROR):
         return False
-    return result.seconds >= SPENT_SHARE * allowed
+    return result.ran_out_of_time or result.seconds >= SPENT_SHARE * allowed
 
 
 @lru_cache(maxsize=4)

@@ -19,15 +19,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from radii.bounds import ROUND_UP, SMALLEST_NORMAL
+from radii.bounds import LOST_TO_UNDERFLOW, ROUND_UP, SMALLEST_NORMAL
 from radii.verifiers.native._supports import Support
 
 DUAL_ROUNDING = 2.0**-34
 """What a float64 bound may be off, relative to the sum of the absolute values it adds up."""
-
-UNIT_UNDERFLOW = SMALLEST_NORMAL * torch.finfo(torch.float32).max * 2.0**30
-"""What coefficients on units may lose in underflowing, in all: 8e-261. Units that take part have
-bounds that are numbers of float32, and there are fewer than 2^30 of them."""
 
 ADAM_STEP = 0.3
 ADAM_DECAY = 0.93
@@ -116,7 +112,8 @@ class Layers(ABC):
 
 def underflow(support: Support) -> float:
     """What coefficients on inputs and units may change of a function in underflowing."""
-    return UNIT_UNDERFLOW + float((SMALLEST_NORMAL * support.sizes).sum())
+    lost = LOST_TO_UNDERFLOW[torch.float64]  # also between the maps of one layer
+    return lost + float((SMALLEST_NORMAL * support.sizes).sum())
 
 
 @dataclass(slots=True, eq=False)

@@ -216,8 +216,9 @@ class BranchAndBound(GridVerifier):
         report: Callable[[RadiusAnswer], None],
     ) -> RadiusAnswer:
         prove = _Prover(self, network, instance, limits)
-        if prove.pass_seconds > limits.remaining:  # nothing could come of it
-            return RadiusAnswer(0.0, stopped=limits.expired or Verdict.TIMEOUT)
+        is_short = prove.pass_seconds > limits.remaining
+        if is_short:  # a pass of CROWN, with which all proofs but the quickest begin, is cut off
+            prove = replace(prove, begins_passes=False)
         climb = Climb(
             values,
             prove,
@@ -226,13 +227,15 @@ class BranchAndBound(GridVerifier):
         )
         climb.frontiers = prove.earlier_frontiers(values[-1])
         self._rise(climb, prove)
-        climb.run()
+        if not is_short:
+            climb.run()
         prove.keep_frontiers(climb.frontiers)
+        gave_up = Verdict.TIMEOUT if is_short else Verdict.UNKNOWN
         return RadiusAnswer(
             certificate=None if climb.certify is None else climb.certify(),
             lower=climb.lower,
             witness=climb.witness,
-            stopped=None if climb.is_closed else limits.expired or Verdict.UNKNOWN,
+            stopped=None if climb.is_closed else limits.expired or gave_up,
             message="" if climb.is_closed else climb.message,
         )
 
@@ -242,7 +245,8 @@ class _Prover:
     """Proves the property of one instance at one eps after the other, for a climb.
 
     `quick_proofs` are the values of eps that CROWN alone has proven; until there is one, a pass may
-    take `first_share` of the time that is left.
+    take `first_share` of the time that is left. Without `begins_passes`, intervals and what is
+    remembered are all that quick proofs are made of.
     """
 
     verifier: BranchAndBound
@@ -252,6 +256,7 @@ class _Prover:
     shells: Shells = field(default_factory=Shells)
     quick_proofs: list[float] = field(default_factory=list)
     first_share: float = FIRST_PROOF_SHARE
+    begins_passes: bool = True
 
     def __call__(
         self, eps: float, frontier: Frontier | None, patience: Patience, branches: bool
@@ -273,6 +278,8 @@ class _Prover:
         key = *self._key, eps, on_intervals
         if key in _margins:
             return self._noted(eps, _margins[key])
+        if not (on_intervals or self.begins_passes):
+            return -math.inf
         specification = Query(self.instance, eps).specification
         part = QUICK_PROOF_SHARE if self.quick_proofs else self.first_share
         share = self.limits.within(max(part * self.limits.remaining, self.pass_seconds))
