@@ -84,6 +84,23 @@ def test_the_one_convolutional_network_that_gains() -> None:
     assert _claims.convolutional_claim([], []).verdict is OPEN
 
 
+def test_means_that_training_changes() -> None:
+    """The paper: all but those of one network; a mean is changed if it is on both splits."""
+    said = {_claims.UNCHANGED: (0.2, 0.01), "a": (0.01, 0.02)}
+    assert _claims.means_claim(said).verdict is CONFIRMED
+    assert _claims.means_claim({**said, "b": (0.01, 0.06)}).verdict is DEPENDS
+    assert _claims.means_claim({_claims.UNCHANGED: (0.01, 0.01)}).verdict is REFUTED
+    assert _claims.means_claim({}).verdict is OPEN
+
+
+def test_what_verification_costs() -> None:
+    assert _claims.cost_claim({"a": 1.5, "b": 9.0}).found.endswith(
+        "2 networks, 1.5 to 9.0 times as long"
+    )
+    assert _claims.cost_claim({"a": 1.5, "b": 0.5}).verdict is DEPENDS
+    assert _claims.cost_claim({}).verdict is OPEN
+
+
 def test_bisection_with_an_attack_of_one_eps_finds_the_radius() -> None:
     classifier = LinearClassifier.random(3, dtype=np.float32)
     points = np.random.default_rng(3).normal(size=(2, 5))

@@ -25,6 +25,7 @@ from radii.training.papers._steps import (
     Part,
     StudyClaim,
     StudyFigure,
+    StudyFile,
     StudyScale,
     StudySection,
     StudySettings,
@@ -250,7 +251,8 @@ def test_claims_stand_at_the_top_of_a_page_and_across_papers(tmp_path: Path) -> 
         assert "| Deep is robust | Section 2 | refuted | 3 of 4 are not | `one` |" in lines
     across = claims_lines(read_claims([tmp_path / "study"]))
     assert "1 claims: 0 confirmed, 1 refuted, 0 depends, 0 open." in across
-    assert across[-1].endswith("| 3 of 4 are not | `radii study distributions --only one` |")
+    command = "`radii study distributions --scale small --only one`"
+    assert across[-1].endswith(f"| 3 of 4 are not | {command} |")
     with pytest.raises(ExperimentError, match="twice"):
         read_claims([tmp_path / "study"] * 2)
     with pytest.raises(StoreError, match="no study"):
@@ -304,6 +306,24 @@ def test_a_page_without_claims_is_refused(tmp_path: Path, spoil: Callable[[str],
         read_claims([page])
     with pytest.raises(StoreError, match="no page"):
         read_claims([tmp_path / "absent.md"])
+
+
+def test_a_file_of_a_step_is_kept_beside_the_page(tmp_path: Path) -> None:
+    def make(source: str, given: StudySettings) -> Sequence[Part]:
+        given.folder.mkdir(parents=True, exist_ok=True)
+        (given.folder / "rows.csv").write_text("a,b\n1,2\n")
+        return [StudyFile("rows.csv", "All rows")]
+
+    filed = dataclasses.replace(
+        claiming("one"), sections=(StudySection("S", (PaperStep("one", "One", make),)),)
+    )
+    page = tmp_path / "docs" / "filed.md"
+    for _ in range(2):  # the second time from what is kept
+        records = run_paper(filed, tmp_path / "out", settings())
+        own = write_pages(filed, records, StudyScale.SMALL, tmp_path / "out", page)
+        assert "All rows: [rows.csv](tables/rows.csv)." in own.read_text()
+        assert "All rows: [rows.csv](filed/rows.csv)." in page.read_text()
+        assert (tmp_path / "docs" / "filed" / "rows.csv").read_text() == "a,b\n1,2\n"
 
 
 STUDIES = Path("docs/studies")

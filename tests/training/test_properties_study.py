@@ -25,11 +25,12 @@ from radii.store import Store
 from radii.training import Card, parse_regime
 from radii.training.papers import _running
 from radii.training.papers._steps import ClaimVerdict, StudyClaim, StudyScale, StudySettings
-from radii.training.papers.properties import _accuracy, _networks, _sizes
+from radii.training.papers.properties import _accuracy, _networks, _sampling, _sizes
 from radii.training.papers.properties._data import (
     FASHION,
     GTSRB,
     SIGNS,
+    TITLES,
     BallRegion,
     read_images,
 )
@@ -374,9 +375,31 @@ def test_verdicts_follow_from_cases_and_seeds() -> None:
         "a: 1 (holds); b: 2 (does not); c: 3 (holds for 1 of 2 seeds); "
         "d: not judged, a training learned nothing"
     )
+    full = CaseFinding((), "100 % for 100 %", "no room")
+    assert judged("c", "p", {"a": yes, "e": full}).found == (
+        "a: 1; e: 100 % for 100 % (not judged: no room)"
+    )
     assert judged("c", "p", {"a": yes, "d": none}).verdict is ClaimVerdict.CONFIRMED
     assert judged("c", "p", {"d": none}).verdict is ClaimVerdict.OPEN
     assert judged("c", "p", {}).verdict is ClaimVerdict.OPEN
+
+
+def test_constraint_accuracy_is_judged_by_training() -> None:
+    def verdict(scr: float, one: float | None = None) -> ClaimVerdict:
+        found: _sampling.Found = {}
+        for data in TITLES:
+            for how in ALL_TRAININGS:
+                value = scr if one is None or how is not ALL_TRAININGS[0] else one
+                for name, share in (("SR", 1.0), ("SCR", value)):
+                    spread = Spread(np.array([[share], [share]]))
+                    found[data, name, how.name] = (spread, spread)
+        return _sampling._claim(found, 0).verdict
+
+    assert verdict(0.99) is ClaimVerdict.CONFIRMED
+    assert verdict(0.9) is ClaimVerdict.REFUTED
+    assert verdict(0.99, one=0.9) is ClaimVerdict.DEPENDS
+    assert verdict(0.99, one=np.nan) is ClaimVerdict.CONFIRMED
+    assert verdict(np.nan) is ClaimVerdict.OPEN
 
 
 def test_seeds_without_a_number_are_left_out() -> None:

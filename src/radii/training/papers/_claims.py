@@ -70,7 +70,7 @@ def read_claims(studies: Sequence[Path]) -> list[ClaimsOfPaper]:
 def _of_folder(folder: Path) -> ClaimsOfPaper:
     paper, scale, records = read_kept(folder)
     pairs = [
-        (claim, _command(paper, record.name))
+        (claim, _command(paper, record.name, record.scale))
         for record in _in_papers_order(paper, records)
         for claim in record.claims
     ]
@@ -86,8 +86,9 @@ def _in_papers_order(paper: str, records: Sequence[StepRecord]) -> list[StepReco
     return sorted(records, key=lambda record: places.get(record.name, len(places)))
 
 
-def _command(paper: str, step: str) -> str:
-    return f"`radii study {paper} --only {step}`" if step else f"`radii study {paper}`"
+def _command(paper: str, step: str, scale: str) -> str:
+    only = f" --only {step}" if step else ""
+    return f"`radii study {paper} --scale {scale}{only}`"
 
 
 def _of_page(page: Path) -> ClaimsOfPaper:
@@ -107,7 +108,7 @@ def _of_page(page: Path) -> ClaimsOfPaper:
         raise StoreError(f"{page}: no page of radii study PAPER with claims is here")
     other = re.escape(OTHER_SCALE).replace(r"\{\}", r"(\w+)")
     scales = {command[2], *re.findall(rf"^{other}$", text, re.MULTILINE)}
-    commands = tuple(_command(command[1], row[4].strip("`")) for row in rows)
+    commands = tuple(_command(command[1], row[4].strip("`"), command[2]) for row in rows)
     return ClaimsOfPaper(
         command[1], ", ".join(sorted(scales)), heads[1], claims, commands, page.as_posix()
     )

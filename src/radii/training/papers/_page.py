@@ -9,18 +9,23 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from radii.errors import StoreError
-from radii.training.papers._running import FIGURES, StepRecord, write_whole
+from radii.training.papers._running import FIGURES, TABLES, StepRecord, write_whole
 from radii.training.papers._steps import (
     PaperStudy,
     Paragraph,
     Part,
     StudyClaim,
     StudyFigure,
+    StudyFile,
     StudyScale,
 )
 from radii.training.papers._tables import StudyTable
 
 CELLS = "Numbers are ours, the paper's in parentheses, with the difference where it is one."
+LAST_CALL = (
+    "The time above is that of the last call of each step: one that was cut off and went on took "
+    "longer in all, and its text says how long."
+)
 
 PAGE_FILE = "index.md"
 
@@ -37,19 +42,23 @@ def write_pages(
     out: Path,
     page: Path | None = None,
 ) -> Path:
-    """Write the page of a study's folder; the same as `page`, its figures in a folder beside it.
+    """Write the page of a study's folder; the same as `page`, its figures and files in a folder
+    beside it.
 
     That folder has the page's name without its suffix. Gives the path of the first.
     """
     own = out / PAGE_FILE
-    write_whole(own, "\n".join(page_lines(study, records, scale, FIGURES)) + "\n")
+    write_whole(own, "\n".join(page_lines(study, records, scale, FIGURES, TABLES)) + "\n")
     if page is not None:
         beside = page.with_suffix("")
-        write_whole(page, "\n".join(page_lines(study, records, scale, beside.name)) + "\n")
+        lines = page_lines(study, records, scale, beside.name, beside.name)
+        write_whole(page, "\n".join(lines) + "\n")
         for record in records:
             for part in record.parts:
                 if isinstance(part, StudyFigure):
                     _copy(out / FIGURES / f"{part.name}.png", beside / f"{part.name}.png")
+                if isinstance(part, StudyFile):
+                    _copy(out / TABLES / part.name, beside / part.name)
     return own
 
 
@@ -62,9 +71,13 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def page_lines(
-    study: PaperStudy[Any], records: Sequence[StepRecord], scale: StudyScale, figures: str
+    study: PaperStudy[Any],
+    records: Sequence[StepRecord],
+    scale: StudyScale,
+    figures: str,
+    files: str = TABLES,
 ) -> list[str]:
-    """The whole page in Markdown; `figures` is the folder of figures as the page links to it."""
+    """The whole page in Markdown; `figures` and `files` are folders as the page links to them."""
     by_name = {record.name: record for record in records}
     lines = [f"# {study.title}", "", *_first_lines(study, records, scale)]
     for paragraph in study.introduction:
@@ -88,7 +101,7 @@ def page_lines(
                 lines += [OTHER_SCALE.format(by_name[step.name].scale), ""]
             for part in by_name[step.name].parts:
                 if not _is_finding(part) and not isinstance(part, StudyClaim):
-                    lines += [*_part_lines(part, figures), ""]
+                    lines += [*_part_lines(part, figures, files), ""]
     return lines[:-1]
 
 
@@ -126,7 +139,7 @@ def _first_lines(
         "",
         f"The paper: {study.paper}.",
         f"{CELLS} {agreeing} of {compared} numbers agree as far as the paper prints digits; each "
-        "table says why others do not.",
+        f"table says why others do not. {LAST_CALL}",
         "",
     ]
 
@@ -154,10 +167,12 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _part_lines(part: Part, figures: str) -> list[str]:
+def _part_lines(part: Part, figures: str, files: str) -> list[str]:
     if isinstance(part, StudyTable):
         return [f"**{part.title}**", "", *part.markdown()]
     if isinstance(part, StudyFigure):
         return [f"![{part.title}]({figures}/{part.name}.png)", "", f"*{part.title}*"]
+    if isinstance(part, StudyFile):
+        return [f"{part.title}: [{part.name}]({files}/{part.name})."]
     assert isinstance(part, Paragraph)
     return [part.text]

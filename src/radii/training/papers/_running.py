@@ -27,6 +27,7 @@ from radii.training.papers._steps import (
     Part,
     StudyClaim,
     StudyFigure,
+    StudyFile,
     StudyScale,
     StudySettings,
     digest_of,
@@ -115,6 +116,10 @@ def _make(
 ) -> StepRecord:
     began, cpu_began = time.perf_counter(), _cpu_seconds()
     parts = tuple(_written(part, out) for part in step.make(source, settings))
+    for part in parts:
+        if isinstance(part, StudyFile):
+            text = (settings.folder / part.name).read_text(encoding="utf-8")
+            write_whole(out / TABLES / part.name, text)
     seconds, cpu_seconds = time.perf_counter() - began, _cpu_seconds() - cpu_began
     day = date.today().isoformat()
     made = StepRecord(step.name, parts, seconds, cpu_seconds, day, key["scale"])
@@ -205,6 +210,8 @@ def _part_record(part: Part) -> dict[str, Any]:
         return {"table": part.record()}
     if isinstance(part, StudyFigure):
         return {"figure": {"name": part.name, "title": part.title}}
+    if isinstance(part, StudyFile):
+        return {"file": {"name": part.name, "title": part.title}}
     if isinstance(part, StudyClaim):
         return {"claim": dataclasses.asdict(part)}
     return {"text": part.text, "is_finding": part.is_finding}
@@ -215,6 +222,8 @@ def _part_from(record: dict[str, Any]) -> Part:
         return StudyTable.from_record(record["table"])
     if "figure" in record:
         return StudyFigure(record["figure"]["name"], record["figure"]["title"])
+    if "file" in record:
+        return StudyFile(record["file"]["name"], record["file"]["title"])
     if "claim" in record:
         claim = record["claim"]
         verdict = ClaimVerdict(claim["verdict"])

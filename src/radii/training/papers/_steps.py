@@ -52,6 +52,15 @@ class StudyFigure:
     draw: Callable[[], Figure] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StudyFile:
+    """A file that the step wrote into its own folder under this name: kept beside the page, which
+    links to it with `title`."""
+
+    name: str
+    title: str
+
+
 class ClaimVerdict(StrEnum):
     """What became of a claim. OPEN: this run cannot tell, and `found` says what it would take."""
 
@@ -75,7 +84,7 @@ class StudyClaim:
     found: str
 
 
-Part = Paragraph | StudyTable | StudyFigure | StudyClaim
+Part = Paragraph | StudyTable | StudyFigure | StudyFile | StudyClaim
 
 
 class StudyProgress(Protocol):

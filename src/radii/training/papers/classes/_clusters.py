@@ -239,5 +239,5 @@ def _are_explained(rows: list[ClusterRow]) -> StudyClaim:
         "Section 4.3",
         verdict,
         f"modes: {_shown(own)}{none}; whether distances differ by which class wins: "
-        f"{ends or 'cannot be tested, too few end otherwise'}.{_missing(own)}",
+        f"{ends or 'cannot be tested, too few end with the target itself'}.{_missing(own)}",
     )

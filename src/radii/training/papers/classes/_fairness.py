@@ -99,7 +99,10 @@ def recall_table(source: ClassSource, settings: StudySettings) -> list[Part]:
     return [
         StudyTable("robust-recall", title, columns, tuple(rows)),
         StudyFigure(
-            "classes", "Classes by network: proven median radius", lambda: draw_classes(proven)
+            "classes",
+            "Classes by network: proven median radius, the lower of the middle two where their "
+            "number is even (the table of Figure 2 has their mean)",
+            lambda: draw_classes(proven),
         ),
         StudyFigure(
             "closest",

@@ -122,7 +122,9 @@ def _last(rows: list[tuple[Cell, ...]]) -> StudyClaim:
         recalls = [float(TABLE_1[str(label), name][1]) for label in CLASSES]
         printed = TABLE_1["all", name][1]
         ours = next(row[3] for row in rows if row[:2] == (name, "all"))
-        text = f"{name}: {printed}, while its classes' recalls mean {np.mean(recalls):.3f}"
+        text = (
+            f"{name}: {printed}, while the mean of its classes' recalls is {np.mean(recalls):.3f}"
+        )
         text += f" ({min(recalls):.3f} to {max(recalls):.3f})"
         differs = isinstance(ours, Beside) and ours.agrees is False
         found.append(

@@ -112,7 +112,7 @@ def retraining(source: ClassSource, settings: StudySettings) -> list[Part]:
             f"Gain of robust recall at {EPS:g} by balanced training, by class",
             lambda: _draw(found),
         ),
-        _claim(trained, found),
+        _claim(trained, found, sizes.proven),
     ]
 
 
@@ -237,8 +237,11 @@ def _draw(found: Distribution) -> Figure:
     return draw_class_gains(found, first, second, EPS)
 
 
-def _claim(trained: list[Trained], found: Distribution) -> StudyClaim:
-    """Confirmed where the worst class gains with every seed, refuted where it does with none."""
+def _claim(trained: list[Trained], found: Distribution, images: int) -> StudyClaim:
+    """Confirmed where the worst class gains with every seed, refuted where it does with none.
+
+    `images` of each class have brackets.
+    """
     plain, balanced = ([each for each in trained if each.name == name] for name in TRAININGS)
     gains = [after.least - before.least for before, after in zip(plain, balanced, strict=True)]
     verdict = ClaimVerdict.CONFIRMED if min(gains) > 0 else ClaimVerdict.DEPENDS
@@ -258,5 +261,6 @@ def _claim(trained: list[Trained], found: Distribution) -> StudyClaim:
         f"worst class's recall under PGD {worst[0]:.3f} to {worst[1]:.3f}, spread {spread[0]:.3f} "
         f"to {spread[1]:.3f}, accuracy {accuracy[0]:.4f} to {accuracy[1]:.4f} (means of "
         f"{len(gains)} seeds; the worst class gains {min(gains):+.3f} to {max(gains):+.3f}); "
-        f"spread of robust recall by brackets: {proven}",
+        f"spread of robust recall by brackets of {images} images a class, too few to tell: "
+        f"{proven}",
     )

@@ -102,7 +102,8 @@ def consistency_step(_: EnsembleData, __: StudySettings) -> list[Part]:
             "Table 4",
             ClaimVerdict.REFUTED if found else ClaimVerdict.CONFIRMED,
             f"row {rows} contradicts attacks of the paper itself, unless the networks differ "
-            f"under one name; {len(few)} more rest on fewer attacks than classifiers"
+            f"under one name; {len(few)} more {'rests' if len(few) == 1 else 'rest'} on fewer "
+            "attacks than classifiers"
             + (f" (row {', '.join(str(row.number) for row in few)})" if few else ""),
         ),
     ]

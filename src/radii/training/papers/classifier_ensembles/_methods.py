@@ -259,7 +259,8 @@ def answers_step(data: EnsembleData, settings: StudySettings) -> list[Part]:
         StudyTable("answers", f"The methods on {len(rows)} rows", columns, tuple(lines), forms),
         Paragraph(
             f"{wrong} claims of robustness are contradicted by a replayed attack of radii. "
-            f"UA and BDA only attack: they decide nothing. Measuring all took {minutes:.0f} min, "
+            "UA and BDA only attack: they decide nothing. A value of 0 is attained by doing "
+            f"nothing, and so by every method. Measuring all took {minutes:.0f} min, "
             f"{cpu_minutes:.0f} of the CPU, perhaps in several calls of which the first lines of "
             "this page count the last. Limits are of the wall: on a machine that has other work a "
             "method gets less of the CPU than its limit says."

@@ -48,7 +48,7 @@ ROUNDS = 8
 SMALL_ATTACK = (20, 100)
 """Steps, and evaluations of Square, of AutoAttack in a small study."""
 
-IMAGES = {StudyScale.SMALL: 2, StudyScale.MACHINE: 2, StudyScale.FULL: 50}
+IMAGES = {StudyScale.SMALL: 2, StudyScale.MACHINE: 5, StudyScale.FULL: 50}
 
 OTHER_CIFAR = {
     "resnet_2b": ((0.4914, 0.4822, 0.4465), (0.2471, 0.2435, 0.2616)),

@@ -10,7 +10,14 @@ from pathlib import Path
 from radii.distributions import Distribution
 from radii.errors import InputError, StoreError
 from radii.plots import draw_claims
-from radii.training.papers._steps import Paragraph, Part, StudyFigure, StudyScale, StudySettings
+from radii.training.papers._steps import (
+    Paragraph,
+    Part,
+    StudyFigure,
+    StudyFile,
+    StudyScale,
+    StudySettings,
+)
 from radii.training.papers._tables import Cell, StudyTable, share_text
 from radii.training.papers.distributions import _replay
 from radii.training.papers.distributions._audit import AuditedRow, run_audit, table_file
@@ -67,6 +74,7 @@ def audit_step(results: PublicResults, settings: StudySettings) -> list[Part]:
             lambda row: f"{row.network.training}, {SPLIT_NAMES[row.split]}",
         ),
         Paragraph(_files_text()),
+        StudyFile(REFUTED_CSV, "All refuted rows, for the paper's authors"),
         Paragraph(_short(rows), is_finding=True),
         proof_claim(sum(row.is_refuted for row in rows), len(rows)),
     ]
@@ -127,7 +135,8 @@ def _claims_figure(rows: Sequence[AuditedRow]) -> StudyFigure:
         ]
     )
     title = (
-        "The audit: claimed radii against the closest witnesses; below the line they are refuted"
+        "The audit: claimed radii against the closest witnesses; below the line they are refuted. "
+        "Images that are misclassified as they are have no witness, and are left out"
     )
     return StudyFigure(
         "audit-claims",
@@ -196,7 +205,8 @@ def _published_time(row: AuditedRow) -> float:
 def _files_text() -> str:
     return (
         f"`audit/{AUDIT_CSV}` has every attacked row, `audit/{REFUTED_CSV}` the refuted ones: the "
-        "file and row in which it is published, claimed eps, distance and class of the witness, "
+        "file and row in which it is published (counted from 1 below the header), claimed eps, "
+        "distance and class of the witness, "
         "and by how much that class leads (`margin`). `audit/*/witnesses` holds the witnesses, and "
         f"`python audit/{REPLAY_SCRIPT} audit NETWORKS` replays them with numpy and onnxruntime "
         "alone."

@@ -104,7 +104,8 @@ def sound_brackets(results: PublicResults, settings: StudySettings) -> list[Part
         StudyFigure(
             "sound-brackets",
             "Radii of the networks at hand, by radii and as published, of the same images; boxes "
-            "are paler between what is proven and what is witnessed",
+            "are paler between what is proven and what is witnessed, and black where the median "
+            "can lie",
             lambda: draw_boxes(_beside(results, right), by=("network", "training")),
         ),
         Paragraph(_short(results, right), is_finding=True),

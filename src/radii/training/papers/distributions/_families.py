@@ -150,13 +150,12 @@ def family_fits(results: PublicResults, settings: StudySettings) -> list[Part]:
         Paragraph(_short_answer(sections), is_finding=True),
     ]
     if joined is not None:
-        title = "Three families over the twelve networks on testing images, with the best by AIC"
-        drawn = simulations[0]
+        title = "Four families over the twelve networks on testing images, with the best by AIC"
         parts.append(
             StudyFigure(
                 "families",
                 title,
-                lambda: draw_fits(joined, families=SHIFTED, simulations=drawn),
+                lambda: draw_fits(joined, families=tuple(FAMILIES), simulations=0),
             )
         )
     return [

@@ -232,10 +232,9 @@ def split_tests(results: PublicResults, _: StudySettings) -> list[Part]:
             "The paper finds no significant difference for any network. Its test "
             f"(Kolmogorov-Smirnov on proven sides) gives p below {SIGNIFICANCE:g} for {counts[0]} "
             f"of {len(rows)} networks, a permutation test on brackets for {counts[1]}, and after "
-            f"Holm's correction for as many tests for {counts[2]}. That no difference is found is "
-            "not that there is none: with 100 images a side these tests see only large ones, and "
-            "means are larger on training images for "
-            f"{larger} of {len(rows)} networks. "
+            f"Holm's correction for as many tests for {counts[2]}. To find no difference is "
+            "not to show that there is none: with 100 images a side these tests see only large "
+            f"ones, and means are larger on training images for {larger} of {len(rows)} networks. "
             f"Left out, since their testing rows are of training images: {left_out}."
         ),
         StudyTable("splits", "Training against testing images", columns, rows, forms),

@@ -70,7 +70,7 @@ def _doubts(results: PublicResults) -> StudyTable:
         (files[name], _shortened(note)) for name, notes in results.notes.items() for note in notes
     )
     return StudyTable(
-        "doubts", "What about the files cannot be taken at its word", ("file", "what"), rows
+        "doubts", "What in the files cannot be taken at face value", ("file", "what"), rows
     )
 
 

@@ -19,6 +19,7 @@ from radii.training.papers._steps import (
 )
 from radii.training.papers._tables import (
     EVERY_ROW,
+    UNEXPLAINED,
     Beside,
     Cell,
     StudyTable,
@@ -186,7 +187,8 @@ def critical_terminations(results: PublicResults, _: StudySettings) -> list[Part
         (
             "critical terminations",
             Beside(count, critical),
-            f"{wide} brackets leave out two values of the grid or more",
+            f"{UNEXPLAINED}; counted where two values of the grid or more are left out, there are "
+            f"{wide}",
         ),
     )
     columns = ("of the twelve networks, both splits", "number", "reason of a difference")

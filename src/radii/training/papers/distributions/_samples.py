@@ -62,10 +62,10 @@ def _size_texts(answered: Sequence[int]) -> list[Paragraph]:
             is_finding=True,
         ),
         Paragraph(
-            "The second sample is called 400 images. The file lists the rows of the last column "
-            "but one, and of those only the column before it has an answer: the others are "
-            "dropped without being counted, and an image whose search did not end is no random "
-            "one."
+            "The second sample is called 400 images. The file lists as many rows as the column "
+            "`rows of the 400` says, and only `answered, 400` of them have an answer: the others "
+            "are dropped without being counted, and images whose search did not end are no random "
+            "part of all."
         ),
     ]
 

@@ -20,6 +20,7 @@ from radii.training.papers._tables import (
     interval_text,
     reasons_of,
 )
+from radii.training.papers.distributions._claims import means_claim
 from radii.training.papers.distributions._numbers import (
     CONVENTIONAL,
     INSTANCES,
@@ -72,13 +73,22 @@ def statistics_row(
     return cells
 
 
+def _medians(results: PublicResults, network: PublishedNetwork) -> list[float | None]:
+    """Of the proven sides of either split; the paper prints none."""
+    parts = [results.part(network, split) for split in SPLITS]
+    return [None if part is None else float(np.median(part.lower)) for part in parts]
+
+
+MEDIANS = tuple(f"median, {split}" for split in SPLITS)
+
+
 def conventional_table(results: PublicResults, _: StudySettings) -> list[Part]:
     """Table 5."""
     rows = []
     for network in NETWORKS_OF_SECTION_4:
         cells = statistics_row(results, network, CONVENTIONAL[(network.architecture,)])
         reason = reasons_of(network.title, cells, REASONS_5)
-        rows.append((network.title, *cells.values(), reason))
+        rows.append((network.title, *cells.values(), *_medians(results, network), reason))
     totals = {split: _rows_in_all(results, split, is_dropped=False) for split in SPLITS}
     answered = {split: _rows_in_all(results, split, is_dropped=True) for split in SPLITS}
     counts = "; ".join(
@@ -86,11 +96,16 @@ def conventional_table(results: PublicResults, _: StudySettings) -> list[Part]:
         f"{answered[split]} have an answer"
         for split in SPLITS
     )
-    columns = ("network", *cells, "reason of a difference")
+    columns = ("network", *cells, *MEDIANS, "reason of a difference")
+    forms = ("",) * (len(columns) - 3) + (".3f", ".3f", "")
     return [
         Paragraph(f"Rows of the twelve networks on images 0 to {PAPER_IMAGES - 1}: {counts}."),
         StudyTable(
-            "table-5", "Table 5: twelve conventionally trained MNIST networks", columns, tuple(rows)
+            "table-5",
+            "Table 5: twelve conventionally trained MNIST networks",
+            columns,
+            tuple(rows),
+            forms,
         ),
         Paragraph(f"Its two columns of accuracy are left out: {WHOLE_SETS}."),
     ]
@@ -124,16 +139,17 @@ def trained_table(
         for offset, split in enumerate(SPLITS):
             cells[f"{ERRORS}, {split}"] = _errors(results, network, split, paper[6 + offset])
         reason = reasons_of(network.title, cells, reasons)
-        changes = [_change(results, network, split) for split in SPLITS]
-        rows.append((network.title, *cells.values(), *changes, reason))
+        extra = [*_medians(results, network), *_changes(results, network)]
+        rows.append((network.title, *cells.values(), *extra, reason))
     columns = (
         "network",
         *cells,
+        *MEDIANS,
         "p of the mean, train",
         "p of the mean, test",
         "reason of a difference",
     )
-    forms = ("",) * (len(columns) - 3) + (".3f", ".3f", "")
+    forms = ("",) * (len(columns) - 5) + (".4f", ".4f", ".3f", ".3f", "")
     title = f"Table {number}: {dataset} networks under several trainings"
     return [StudyTable(f"table-{number}", title, columns, tuple(rows), forms)]
 
@@ -165,9 +181,24 @@ def _change(results: PublicResults, network: PublishedNetwork, split: Split) -> 
     return float(ttest_ind(*values, equal_var=False).pvalue)
 
 
+def _changes(results: PublicResults, network: PublishedNetwork) -> list[float | None]:
+    return [_change(results, network, split) for split in SPLITS]
+
+
+def _mean_changes(results: PublicResults) -> dict[str, tuple[float, float]]:
+    """Of convolutional MNIST networks under adversarial training, on either split."""
+    found = {}
+    for network in networks_of("MNIST", convolutional=True):
+        first, second = _changes(results, network)
+        if first is not None and second is not None:
+            found[network.title] = (first, second)
+    return found
+
+
 def mnist_table(results: PublicResults, _: StudySettings) -> list[Part]:
     """Table 8."""
     parts = trained_table(results, "MNIST", 8, REASONS_8)
+    parts.append(means_claim(_mean_changes(results)))
     if results.relabelled:
         names = " and ".join(results.relabelled)
         parts.append(

@@ -24,8 +24,9 @@ from radii.training.papers.distributions._public import PublicResults, read_publ
 INTRODUCTION = (
     "The paper measures robustness distributions of 44 networks, and published its brackets. Here "
     "its tables and figures are made again from these files, beside its own numbers; then every "
-    "lower bound that can be attacked is, and the question of which distribution radii follow is "
-    "asked properly. Radii of the tables are the paper's: claimed, not proven by radii.",
+    "lower bound of a network at hand is attacked, and it is asked by a test of the right level "
+    "which distribution radii follow. Radii of the tables are the paper's: claimed, not proven by "
+    "radii.",
     "Of Tables 1 and 4 and Figure 1 (k-binary search with k = 1, 4, 8 and 16) no data are public: "
     "they are measured anew. Not here: Tables 20 to 22 (settings of training: inputs, no results).",
 )

@@ -7,6 +7,7 @@ import numpy as np
 from radii.distributions import Distribution
 from radii.training.papers._steps import Paragraph, Part, StudySettings
 from radii.training.papers._tables import EVERY_ROW, Beside, Cell, StudyTable, reasons_of
+from radii.training.papers.distributions._claims import cost_claim
 from radii.training.papers.distributions._numbers import (
     CONVENTIONAL_HOURS,
     RUNNING_TIME_TOTALS,
@@ -176,7 +177,24 @@ def gtsrb_times(results: PublicResults, _: StudySettings) -> list[Part]:
             "nearly all (Table 13); totals of Tables 11 and 12 are not the sums of their rows.",
             is_finding=True,
         ),
+        cost_claim(_cost_ratios(results)),
     ]
+
+
+def _cost_ratios(results: PublicResults) -> dict[str, float]:
+    """Mean seconds of a fully connected network's rows by those under standard training."""
+    networks = networks_of("MNIST", "CIFAR-10", "GTSRB", convolutional=False)
+    means = {}
+    for network in networks:
+        part = results.part(network, None, images=None, is_dropped=False)
+        if part is not None:
+            means[network] = float(np.nanmean(part.column("seconds")))
+    bases = {n.architecture: mean for n, mean in means.items() if n.training == "Standard"}
+    return {
+        n.title: mean / bases[n.architecture]
+        for n, mean in means.items()
+        if n.training != "Standard" and n.architecture in bases
+    }
 
 
 def _totals_table() -> StudyTable:

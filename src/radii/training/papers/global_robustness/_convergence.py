@@ -163,8 +163,8 @@ def _samples_claim() -> StudyClaim:
         "an error of 5 % needs just above 700 samples",
         "Section 4.1",
         ClaimVerdict.CONFIRMED if holds else ClaimVerdict.REFUTED,
-        f"{hoeffding} by equation 4 at 95 %, which the paper does not say; exact limits of a share "
-        f"need {exact}",
+        f"{hoeffding} by equation 4 at a confidence of 95 %, which the paper does not name; exact "
+        f"limits of a share need {exact}",
     )
 
 

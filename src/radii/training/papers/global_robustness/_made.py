@@ -50,7 +50,7 @@ def grids_step(source: NetworkStudies, settings: StudySettings) -> list[Part]:
                if (r.kind, r.family, r.images) == (kind, family, None)]  # fmt: skip
         rows.append((place, SETS[name], f"{kind}, {family}", Beside(size, counted), len(own)))
         if counted and size < int(counted):
-            too_few.append(f"{place} has {size} for {counted}")
+            too_few.append(f"{place} lists {size} combinations for {counted} networks")
     columns = ("grid", "data", "networks", "combinations (the paper's networks)", "made here")
     table = StudyTable("grids", "Appendix B: the grids", columns, tuple(rows))
     claim = StudyClaim(

@@ -95,8 +95,8 @@ def attack_claim(members: Sequence[StudyMember]) -> StudyClaim:
     else:
         verdict = ClaimVerdict.DEPENDS
     found = (
-        f"over {len(members)} networks it leaves {unbroken:.3f} of the images, of which "
-        f"{unbroken - most:.3f} are broken after all, {most - least:.3f} open and {least:.3f} "
-        "proven"
+        f"over {len(members)} networks it leaves {unbroken:.3f} of all images unbroken: "
+        f"{least:.3f} are proven, {unbroken - most:.3f} are broken by a stronger search, and "
+        f"{most - least:.3f} stay open (shares of all images)"
     )
     return StudyClaim(claim, place, verdict, found)

@@ -62,9 +62,9 @@ def table_3(images: StudyImages, settings: StudySettings) -> list[Part]:
         Paragraph(
             f"Why numbers differ: fewer epochs at a larger rate than the paper's on Fashion-MNIST, "
             f"and of traffic signs {len(images.sets[GTSRB].train):,} images of 32x32 pixels, "
-            "enlarged, where the paper has 12,660. Augmentation made once and FGSM made in each "
-            "batch have no numbers of the paper's own where it does not say which it did: its "
-            "numbers stand beside points that are made in each batch."
+            "enlarged, where the paper has 12,660. The paper does not say whether it makes the "
+            "points of augmentation once or in each batch: its numbers stand beside networks whose "
+            "points are made in each batch."
         ),
         judged(
             "Of all trainings, adversarial training costs the most accuracy",

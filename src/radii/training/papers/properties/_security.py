@@ -221,8 +221,13 @@ def _best_case(curves: Curves) -> CaseFinding:
     told = ", ".join(f"{how.title} {percent(areas[how])}" for how in ranked[:3])
     others = np.max([np.nan_to_num(areas[how]) for how in NEITHER_BEST], axis=0)
     first, second = areas[ADVERSARIAL], areas[LR]
+    if np.all(abs(first - second) < TIE):
+        told += " (the first two tie)"
     return finding((first > second) & (second > others), told, first, second)
 
+
+TIE = 1e-9
+"""Shares that differ by less are equal."""
 
 NEITHER_BEST = tuple(how for how in ALL_TRAININGS if how not in (ADVERSARIAL, LR))
 

@@ -17,7 +17,7 @@ MARGIN = 0.01
 RULE = (
     "How claims are judged: each by a rule on its numbers, in each of its cases (such as a data "
     "set) and for each seed on its own. Confirmed: it holds in all of them; refuted: in none; else "
-    "it depends."
+    "it depends. A case in which a training has no room to change anything is not judged."
 )
 
 
@@ -26,10 +26,12 @@ class CaseFinding:
     """What one case, such as a data set, says of a claim.
 
     `held`: does it hold, for each seed whose networks all learned something. `numbers` are means.
+    `why_not` says why a case cannot be judged although all learned something.
     """
 
     held: tuple[bool, ...]
     numbers: str
+    why_not: str = ""
 
 
 def finding(holds: npt.ArrayLike, numbers: str, *needed: Float64) -> CaseFinding:
@@ -53,6 +55,8 @@ def judged(claim: str, place: str, cases: Mapping[str, CaseFinding]) -> StudyCla
 
 
 def _told(case: CaseFinding, verdict: ClaimVerdict) -> str:
+    if not case.held and case.why_not:
+        return f"{case.numbers} (not judged: {case.why_not})"
     if not case.held:
         return "not judged, a training learned nothing"
     if verdict is not ClaimVerdict.DEPENDS:
