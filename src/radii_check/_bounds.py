@@ -150,7 +150,7 @@ class Bounds:
         self.network, self.regions, self.num, self.widening = network, regions, num, widening
         self.unit = num.array(float(kind.eps) / 2 * widening)[()]
         self.smallest = num.array(float(kind.tiny))[()] * widening
-        self.largest = min(LARGEST, 0.99 * float(kind.max)) if widening else LARGEST
+        self.largest = min(LARGEST, 0.99 * float(kind.max))  # also of numbers: clips end there
         self.readers = Counter(source for node in network.nodes for source in node.inputs)
         self.held, self.curves = dict[int, Held](), dict[int, Any]()
         self.low, self.high, self.loss, self.reach = (dict[int, Array]() for _ in range(4))
@@ -174,7 +174,8 @@ class Bounds:
         low, high, num = low - error, high + error, self.num
         centre, size = low / 2 + high / 2, num.maximum(abs(low), abs(high))
         radius = num.maximum(high - centre, centre - low) * (1 + 4 * num.unit)
-        held = Held(centre, radius, size, error + 0.0 * size, num.maximum(size, 1.0))
+        peak, steps = num.maximum(size, 1.0), self.readers[number]  # coefficients are added up here
+        held = Held(centre, radius, size, error + 0.0 * size, peak, steps=steps)
         self.low[number], self.high[number], self.held[number] = low, high, self.safe(held)
 
     def affine(self, number: int, node: Affine, inputs: Sequence[Held]) -> Held:
@@ -265,8 +266,9 @@ class Bounds:
             low, high = self.low[node.read].copy(), self.high[node.read].copy()
             for unit, index, knee in node.told:
                 mine = slice(unit, unit + len(index))
-                np.maximum.at(low, index, self.outward(self.lower[mine] + knee, -1))
-                np.minimum.at(high, index, self.outward(self.upper[mine] + knee, 1))
+                below, above = (num.array(x[mine]) + knee for x in (self.lower, self.upper))
+                np.maximum.at(low, index, self.outward(below, -1))
+                np.minimum.at(high, index, self.outward(above, 1))
             points = low, high, num.minimum(num.maximum(low, 0.0), high)
             one, two, three = (node.function(point) for point in points)
             low = self.outward(num.minimum(num.minimum(one, two), three), -1)
@@ -275,7 +277,7 @@ class Bounds:
 
     def outward(self, x: Array, sign: int) -> Array:
         """Down or up by some units in the last place."""
-        return np.asarray(x + sign * 8 * self.num.unit * abs(x))
+        return x if self.num.exact else np.asarray(x + sign * 8 * self.num.unit * abs(x))
 
 
 def kernel_error(kind: str, is_single: bool) -> float:

@@ -23,7 +23,9 @@ class BoxProof(Proof):
         is_root = a["parent"] < 0
         hold(is_root.sum() == 1, "there is not one root")
         hold(is_root | ((a["axis"] >= 0) & (a["axis"] < inputs)), "a split is of no input")
-        whole = Regions.of(self.certificate, np.array([claim.get("eps", 0.0)]), self.num)
+        whole = Regions.of(
+            self.certificate, np.array([claim.get("eps", 0.0)], np.float64), self.num
+        )
         at_once = max(1, min(MOST_BOXES, self.most_regions))
         for first in range(0, len(leaves), at_once):
             some = leaves[first : first + at_once]

@@ -97,6 +97,7 @@ class Certificate:
             return list(zip(*parts, strict=True))
         if kind == "become":
             rows = np.delete(units - units[target], target, axis=0)
+            need(len(rows), "the network has one output only")
             return [(rows, np.zeros(len(rows)))]
         rivals = range(outputs) if kind == "one-to-any" else [target]
         return [(units[own][None] - units[r], np.zeros(1)) for r in rivals if r != own]
@@ -133,6 +134,7 @@ def _widening(arithmetic: str) -> float:
 def _check_claim(claim: dict[str, Any], arrays: Arrays) -> None:
     """What is wrong with a claim, whatever the network. What is not checked may not stand in it."""
     need(claim.keys() <= CLAIM, "its claim says more than this checker knows")
+    need(type(claim["network"]) is str, "it names no network")
     shape, norm, eps = arrays["low"].shape, claim["norm"], claim.get("eps", 0.0)
     given = [arrays[name] for name in ("low", "high", "input", "scale") if name in arrays]
     need([g.shape == shape and g.ndim == 1 for g in given], "its inputs differ in size")
@@ -140,7 +142,7 @@ def _check_claim(claim: dict[str, Any], arrays: Arrays) -> None:
     has_ball = ["input" in arrays, "eps" in claim]
     need(norm == "box" or has_ball, "it has no input or no eps")
     need(norm != "box" or np.logical_not(has_ball), "its claim says more than this checker knows")
-    need(type(eps) in (int, float) and 0 <= eps < 1e300, "its eps is no number of 0 or more")
+    need(type(eps) in (int, float) and 0 <= eps == float(eps) < 1e300, "its eps is none")
     scale = arrays.get("scale", np.zeros(0))
     need((scale >= 0) & (norm == "linf" or not len(scale)), "its scale is negative, or not linf")
     stated = claim["requirement"]

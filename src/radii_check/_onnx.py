@@ -25,6 +25,7 @@ from onnx.reference import ReferenceEvaluator
 
 from radii_check._format import Array, CertificateError, need
 from radii_check._network import Affine, Chain, Network, Numbers, Scale, Unit, Window, gathered
+from radii_check._refused import DEFAULT_DOMAINS, check_constants, check_plain, check_run, known
 
 MOVES = "Concat Expand Flatten Gather Pad Reshape Slice Split Squeeze Transpose Unsqueeze".split()
 ROUNDED_ONCE = """Abs Add Cast Ceil Clip Constant ConstantOfShape Div EyeLike Floor GatherElements
@@ -36,13 +37,11 @@ OTHER_CONSTANTS = """And CumSum Equal Erf Exp Gemm Greater GreaterOrEqual Less L
     ReduceSumSquare Sigmoid Sum Tanh Trilu Xor""".split()
 """Further operators by which constants may be computed. Of others, such as QuantizeLinear, Unique
 and LRN, onnx's implementation does not give what runtimes give."""
-MAKERS, MOST_ENTRIES = ("ConstantOfShape", "Expand", "Tile"), 2**24
-"""Operators that make large values of small ones, and how large they may be."""
 REFUSED = ("Random", "Bernoulli", "Multinomial", "Range", "If", "Loop", "Scan")
 SUMS = ("Add", "Mul", "Sub", "Sum")
 """Operators of which any input may be a value; of others it is the first one, and no other but
 what a Gemm adds."""
-DEFAULT_DOMAINS, OLDEST_OPSET = ("", "ai.onnx"), 8
+OLDEST_OPSET = 8
 
 Attributes = dict[str, Any]
 
@@ -52,31 +51,13 @@ def read_network(content: bytes, num: Numbers) -> tuple[str, Network]:
     try:
         model = onnx.load_model_from_string(content)
         digest = hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
-        _check_plain(model)
+        check_plain(model)
         return digest, _Reader(inline_local_functions(model), num).network()
     except (CertificateError, MemoryError):
         raise
     except Exception as error:  # whatever a damaged file makes onnx or numpy raise
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise CertificateError(f"the network cannot be read: {first}") from None
-
-
-def _check_plain(model: onnx.ModelProto) -> None:
-    """Files that are read in more than one way, or from elsewhere, are not read at all."""
-    opsets = [each for each in model.opset_import if each.domain in DEFAULT_DOMAINS]
-    need(len(opsets) == 1, "the network names no opset, or several")
-    own = [function for function in model.functions if function.domain in DEFAULT_DOMAINS]
-    need(not own, "the network has functions named as operators of ONNX")
-    graph = model.graph
-    bodies = [graph.node, *(function.node for function in model.functions)]
-    attributes = [each for nodes in bodies for node in nodes for each in node.attribute]
-    tensors = [*graph.initializer, *(each.t for each in attributes)]
-    is_here = [each.data_location != TensorProto.EXTERNAL for each in tensors]
-    need(is_here, "the network keeps weights in another file")
-    made = [name for node in graph.node for name in node.output if name]
-    names = Counter([*made, *(tensor.name for tensor in graph.initializer)])
-    names.update({value.name for value in graph.input} - {t.name for t in graph.initializer})
-    need(max(names.values()) == 1, "the network has two values of one name")
 
 
 class _Reader:
@@ -135,15 +116,17 @@ class _Reader:
 
     def read(self, node: onnx.NodeProto) -> None:
         """The values of one ONNX node."""
-        kind, results = node.op_type, list[Any]()
+        kind, results, named = node.op_type, list[Any](), [name for name in node.output if name]
         names = [n for n in dict.fromkeys(node.input) if isinstance(self.values.get(n), int)]
-        _known(node.domain in DEFAULT_DOMAINS and not kind.startswith(REFUSED), kind)
+        known(node.domain in DEFAULT_DOMAINS and not kind.startswith(REFUSED), kind)
         attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
         need(len(attributes) == len(node.attribute), f"{kind} has one attribute twice")
         if not names or kind in ("Shape", "Size"):
-            _known(kind in MOVES + ROUNDED_ONCE + OTHER_CONSTANTS, f"{kind} of constants")
+            known(kind in MOVES + ROUNDED_ONCE + OTHER_CONSTANTS, f"{kind} of constants")
             results = self.run(node, {n: np.zeros(self.shape(self.values[n])) for n in names})
-            _known([isinstance(each, np.ndarray | np.generic) for each in results], kind)
+            known([isinstance(each, np.ndarray | np.generic) for each in results], kind)
+            first = self.values[node.input[0]] if node.input else None
+            check_constants(node, results, first, len(self.shape(first)))
             is_float = any(np.asarray(result).dtype.kind == "f" for result in results)
             if is_float and kind not in MOVES + ROUNDED_ONCE:
                 self.rounded = self.rounded or f"{node.name or node.output[0]} ({kind})"
@@ -153,11 +136,13 @@ class _Reader:
             args = [self.values[name] if name else None for name in node.input]
             places = {place for place, arg in enumerate(args) if isinstance(arg, int)}
             is_plain = kind in SUMS or places == {0} or (kind == "Gemm" and places == {0, 2})
-            _known(kind in READERS and is_plain, kind if is_plain else f"{kind} of such values")
+            known(kind in READERS and is_plain, kind if is_plain else f"{kind} of such values")
             is_trained = kind == "BatchNormalization" and any(node.output[1:])
-            _known(not is_trained, "BatchNormalization in training")
+            known(not is_trained, "BatchNormalization in training")
             results = [READERS[kind](self, args, attributes)]
-        self.values.update(zip(node.output, results, strict=False))
+        outputs = node.output if isinstance(results[0], int) and kind not in MOVES else named
+        self.values.update(zip(outputs, results, strict=False))
+        self.values.pop("", None)
 
     def shape(self, value: Any) -> tuple[int, ...]:
         return self.nodes[value].shape if isinstance(value, int) else np.shape(value)
@@ -165,20 +150,7 @@ class _Reader:
     def run(self, node: onnx.NodeProto, feeds: dict[str, Array]) -> list[Any]:
         """The node's outputs, by onnx's reference implementation."""
         known = {name: self.values[name] for name in node.input if name not in ("", *feeds)} | feeds
-        if node.op_type in MAKERS:
-            largest = known[node.input[0]].size * np.prod(np.float64(known[node.input[-1]]) + 1)
-            _known(largest < MOST_ENTRIES, f"{node.op_type} of values that large")
-        # Where onnx's implementation is known not to follow its specification.
-        if node.op_type == "Slice" and len(node.input) > 4:
-            _known(known[node.input[4]] > 0, "Slice with a negative step")
-        if node.op_type == "Pad":
-            given = [each.ints for each in node.attribute if each.name == "pads"]
-            pads = known[node.input[1]] if len(node.input) > 1 else given[0]
-            _known(min(pads, default=0) >= 0, "Pad that cuts off")
-        if node.op_type == "Unsqueeze":
-            axes = known[node.input[1]] if len(node.input) > 1 else node.attribute[0].ints
-            is_plain = len(axes) == 1 or (min(axes) >= 0 and all(np.diff(axes) > 0))
-            _known(is_plain, "Unsqueeze with axes in such an order")
+        check_run(node, known)
         outputs = [name for name in node.output if name]
         opsets = [helper.make_opsetid("", self.opset)]
         one = helper.make_function("one", "one", list(known), outputs, [node], opsets)
@@ -191,14 +163,14 @@ class _Reader:
         found = [self.run(node, zeros | {name: held}) for name, held in numbers.items()]
         results = []
         for place, base in enumerate(self.run(node, zeros)):
-            _known(np.isfinite(base), f"{node.op_type} of constants that are NaN or infinite")
+            known(np.isfinite(base), f"{node.op_type} of constants that are NaN or infinite")
             index = [np.where(f[place] == base, 0, f[place]).astype(int) - 1 for f in found]
             maps = [gathered(at, z.size) for at, z in zip(index, zeros.values(), strict=True)]
             results.append(self.affine([self.values[n] for n in names], maps, base.shape, base))
         return results
 
     def affine(self, inputs: Any, maps: Any, shape: Any, offset: Any = 0.0, **own: Any) -> int:
-        _known(np.greater(shape, 0), "that gives nothing")
+        known(np.greater(shape, 0), "that gives nothing")
         flat = np.broadcast_to(np.asarray(offset), shape).ravel()
         self.nodes.append(Affine(tuple(inputs), tuple(maps), tuple(shape), flat, **own))
         return len(self.nodes) - 1
@@ -225,7 +197,7 @@ class _Reader:
     def times(self, x: Any, other: Any, divides: bool = False) -> int:
         x, other = (x, other) if isinstance(x, int) or divides else (other, x)
         is_known = isinstance(x, int) and _is_constant(other)
-        _known(is_known and (np.all(other) or not divides), "Mul or Div of such values")
+        known(is_known and (np.all(other) or not divides), "Mul or Div of such values")
         factor = _weight(other)
         shape = np.broadcast_shapes(self.shape(x), factor.shape)
         largest = (1 / abs(factor) if divides else abs(factor)).max(initial=1.0)
@@ -235,14 +207,14 @@ class _Reader:
 
     def batch_norm(self, args: list[Any], a: Attributes) -> int:
         """(x - mean) / root * factor + offset, with one number of each for each channel."""
-        _known(not a.get("training_mode", 0) and a.get("spatial", 1), "BatchNormalization so set")
+        known(not a.get("training_mode", 0) and a.get("spatial", 1), "BatchNormalization so set")
         shape, num = self.shape(args[0]), self.num
         along = (-1, *(1,) * (len(shape) - 2))
         constants = (np.broadcast_to(_weight(arg).reshape(along), shape) for arg in args[1:5])
         factor, offset, mean, variance = (num.array(each.ravel()) for each in constants)
         root = np.sqrt(variance + float(np.float32(a.get("epsilon", 1e-5))))
         scale = factor / root
-        _known(np.isfinite(num.below(scale)), "BatchNormalization of no variance")
+        known(np.isfinite(num.below(scale)), "BatchNormalization of no variance")
         reach = (num.maximum(abs(factor), 1.0) * num.maximum(1 / root, 1.0)).max(initial=1.0)
         own = {"gain": reach + (abs(offset) + abs(mean) * reach).max(initial=0.0)}
         own["added"] = abs(offset) + abs(mean * scale)
@@ -254,7 +226,7 @@ class _Reader:
     def product(self, x: Any, weight: Any, gain: float = 1.0, scale: float = 1.0) -> int:
         """x @ weight, times a number."""
         is_known = isinstance(x, int) and np.ndim(weight) == 2
-        _known(is_known, "MatMul or Gemm but of a value and a constant matrix")
+        known(is_known, "MatMul or Gemm but of a value and a constant matrix")
         weight, (*rows, _) = _weight(weight), self.shape(x)
         window = Window(weight.T[:, :, None], np.zeros((1, 1), int), 1, math.prod(rows))
         shape = (*rows, weight.shape[1])
@@ -263,7 +235,7 @@ class _Reader:
         return self.affine([x], [maps], shape, **own)
 
     def gemm(self, args: list[Any], a: Attributes) -> int:
-        _known(not a.get("transA"), "Gemm with transA")
+        known(not a.get("transA"), "Gemm with transA")
         alpha, beta = (float(np.float32(a.get(name, 1.0))) for name in ("alpha", "beta"))
         gain = max(max(abs(f), 1 / abs(f) if f else math.inf) for f in (alpha, beta))
         result = self.product(args[0], args[1].T if a.get("transB") else args[1], gain, alpha)
@@ -274,7 +246,7 @@ class _Reader:
         node, row = self.nodes[result], _weight(args[2]) * beta
         assert isinstance(node, Affine)
         is_exact = beta == 1 or not self.has_doubles  # products of two float32
-        _known(is_exact, "Gemm with beta in float64")
+        known(is_exact, "Gemm with beta in float64")
         if row.shape[:-1] not in ((), (1,)):
             return self.plus(result, row)
         offset = np.broadcast_to(row, node.shape).ravel()
@@ -285,13 +257,13 @@ class _Reader:
         """The entries (places, taps) of one channel in each window, -1 in the padding; and the
         places along each axis. By a convolution of numbers with each weight alone."""
         sizes, taps = self.shape(x)[2:], math.prod(kernel)
-        _known(not a.get("ceil_mode", 0), "of a pool with ceil_mode")
+        known(not a.get("ceil_mode", 0), "of a pool with ceil_mode")
         is_same = a.get("auto_pad", b"").startswith(b"SAME")
         is_agreed = not is_same or max(a.get("dilations", [1])) == 1
-        _known(is_agreed, "with dilations and auto_pad, on which runtimes do not agree,")
+        known(is_agreed, "with dilations and auto_pad, on which runtimes do not agree,")
         rows = zip(sizes, kernel, a.get("strides", [1] * len(sizes)), strict=True)
         is_near = [not is_same or (-(-n // s) - 1) * s + k - n >= -1 for n, k, s in rows]
-        _known(is_near, "with auto_pad and strides far above its kernel, on which they do not,")
+        known(is_near, "with auto_pad and strides far above its kernel, on which they do not,")
         given = {n: a[n] for n in ("auto_pad", "dilations", "pads", "strides") if n in a}
         node = helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=kernel, **given)
         image = 1.0 + np.arange(math.prod(sizes)).reshape(1, 1, *sizes)
@@ -316,7 +288,7 @@ class _Reader:
         batch, channels, *sizes = self.shape(x)
         index, spots = self.windows(x, a.get("kernel_shape", sizes), a)
         taps, inside = index.shape[1], (index >= 0).sum(1)
-        _known(inside, "AveragePool with a window in the padding")
+        known(inside, "AveragePool with a window in the padding")
         counts = np.full(len(index), taps) if a.get("count_include_pad", 0) else inside
         sums = Window(np.ones((1, 1, taps)), index, math.prod(sizes), batch * channels)
         maps = [(sums, Scale(np.tile(counts, sums.outer).astype(float), divides=True))]
@@ -341,11 +313,11 @@ class _Reader:
         return self.affine([x], [(*gathered(numbers, size), sums, mean)], result, **own)
 
     def dropout(self, args: list[Any]) -> int:
-        _known(len(args) < 3 or args[2] is None or not np.any(args[2]), "Dropout in training mode")
+        known(len(args) < 3 or args[2] is None or not np.any(args[2]), "Dropout in training mode")
         return int(args[0])
 
     def cast(self, x: int, to: int) -> int:
-        _known(to in (TensorProto.FLOAT, TensorProto.DOUBLE), "Cast to other types than floats")
+        known(to in (TensorProto.FLOAT, TensorProto.DOUBLE), "Cast to other types than floats")
         if to == TensorProto.FLOAT and self.has_doubles:
             self.is_single = True
             return self.affine([x], [()], self.shape(x), terms=1)
@@ -382,7 +354,7 @@ class _Reader:
 
     def leaky(self, x: int, given: Any) -> int:
         slope, num = _weight(given), self.num
-        _known([math.fsum((1.0, -s, s - 1.0)) == 0 for s in slope.ravel()], "PRelu so precise")
+        known([math.fsum((1.0, -s, s - 1.0)) == 0 for s in slope.ravel()], "PRelu so precise")
         shape = np.broadcast_shapes(self.shape(x), slope.shape)
         each = np.broadcast_to(slope, shape).reshape(-1, 1)
         function = lambda z: num.maximum(z, 0.0) + each * num.minimum(z, 0.0)
@@ -395,7 +367,7 @@ class _Reader:
         largest = [float(np.finfo(each).max) for each in types]
         low = -math.inf if given[0] is None or ends[0] <= -largest[0] else ends[0]
         high = math.inf if given[1] is None or ends[1] >= largest[1] else ends[1]
-        _known(low < math.inf and high > -math.inf, "Clip with such bounds")
+        known(low < math.inf and high > -math.inf, "Clip with such bounds")
         low, slope, num = min(low, high), float(low == -math.inf < high), self.num  # high wins
         bends = [(k, c) for k, c in ((low, 1.0), (high, -1.0)) if math.isfinite(k) and low < high]
         function = lambda z: num.minimum(num.maximum(z, low), high)
@@ -405,7 +377,7 @@ class _Reader:
         """A chain m += max(0, z - m) over the entries of each window."""
         batch, channels, *sizes = self.shape(x)
         index, spots = self.windows(x, a.get("kernel_shape", sizes), a)
-        _known((index >= 0).any(1), "MaxPool with a window in the padding")
+        known((index >= 0).any(1), "MaxPool with a window in the padding")
         image, none = np.arange(batch * channels)[:, None, None], math.prod(self.shape(x))
         places = np.where(index >= 0, image * math.prod(sizes) + index, none)
         columns = np.sort(places.reshape(-1, index.shape[1]), axis=1).T
@@ -462,10 +434,6 @@ READERS: dict[str, Callable[[_Reader, list[Any], Attributes], int]] = {
 
 def _is_constant(value: Any) -> bool:
     return not isinstance(value, int)
-
-
-def _known(condition: Any, what: str) -> None:
-    need(condition, f"operator {what} is not known to this checker")
 
 
 def _weight(value: Any) -> Array:

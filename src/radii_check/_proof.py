@@ -36,7 +36,7 @@ class Proof:
         row, region = 64 * (network.units + 2 * max(sizes) + self.firsts[-1]), 128 * sum(sizes)
         self.at_once = max(1, min(MOST_ROWS, memory // (4 * row)))
         self.most_regions = memory // (2 * region)
-        self.most_states = memory // (64 * (network.units + 1))
+        self.most_states = memory // (64 * (network.units + 16))
 
     def evaluated(
         self, numbers: Array, rows: Callable[[Array], Rows], is_flat: bool = False

@@ -87,7 +87,7 @@ class Descent:
             sizes = ((sizes + abs(offset)[:, None]) * gamma).sum(0)
             self.lost = 4 * (counts + 2) * num.unit * sizes
             outputs = num.dot(matrix.T, gamma)
-            at = np.flatnonzero((outputs != 0).any(1))
+            at = np.flatnonzero(~(outputs == 0).all(1))  # of balls: all but those that are 0
             self.put(end, self.bounds.network.output, at, outputs[at])
 
     def bounds_of_rows(self) -> Array:

@@ -134,7 +134,7 @@ class UnitProof(Proof):
             which, place = np.nonzero(wanted[:, units, part])
             self.ground_rows(part, units[place], 1 - 2 * which, given)
 
-    def ground_rows(self, part: int, unit: Array, side: Array, given: dict[Any, Array]) -> None:
+    def ground_rows(self, part: int, unit: Array, side: Array, given: Any) -> None:
         """Whether some row shows each of these bounds of a part."""
         state = State(self.lower[:, part], self.upper[:, part])
         stated = np.where(side > 0, state.lower[unit], -state.upper[unit])
@@ -142,7 +142,8 @@ class UnitProof(Proof):
 
         def rows(some: Array) -> Rows:
             keys = zip(unit[some].tolist(), side[some].tolist(), strict=True)
-            slopes = np.stack([given.get((part, *key), crown) for key in keys], 1)
+            found = (given(part, *key) for key in keys)
+            slopes = np.stack([crown if own is None else own for own in found], 1)
             lower, upper = state.columns(len(some))
             units = terms(unit[some], side[some])
             return Rows(np.full(len(some), part), lower, upper, slopes, units, NOTHING)
@@ -156,19 +157,26 @@ class UnitProof(Proof):
             what = f"part {part} states a bound of unit {unit[i]}, side {side[i]:+d}"
             raise Rejected(f"{what}, that no row shows: it fails by {short[i]:.3g}")
 
-    def given_slopes(self, start: Array) -> dict[Any, Array]:
-        """Slopes for (part, unit, side) that have their own; units of a layer begin at `start`."""
+    def given_slopes(self, start: Array) -> Any:
+        """Gives the slopes of a (part, unit, side) that has its own; layers begin at `start`."""
         part, unit, side = (self.arrays[f"ground_{name}"] for name in ("part", "unit", "side"))
         slopes, is_open = self.arrays["ground_slopes"], (self.lower < 0) & (self.upper > 0)
         counts = np.vstack([np.zeros((1, self.parts), int), np.cumsum(is_open, 0)])
         ends = np.cumsum([0, *counts[start[unit], part]])
         hold(slopes.shape == (ends[-1],), "its ground lemmas have other numbers of slopes")
-        found = {}
-        for i, key in enumerate(zip(part.tolist(), unit.tolist(), side.tolist(), strict=True)):
-            found[key] = np.zeros(len(start), np.uint8)
-            before = is_open[: start[key[1]], key[0]]
-            found[key][: len(before)][before] = slopes[ends[i] : ends[i + 1]]
-        return found
+        keys = (part.astype(np.int64) * len(start) + unit) * 3 + side
+        order = np.argsort(keys)
+
+        def given(part: int, unit: int, side: int) -> Array | None:
+            key = (part * len(start) + unit) * 3 + side
+            place = np.searchsorted(keys, key, sorter=order)
+            if place == len(keys) or keys[i := order[place]] != key:
+                return None
+            found, before = np.zeros(len(start), np.uint8), is_open[: start[unit], part]
+            found[: len(before)][before] = slopes[ends[i] : ends[i + 1]]
+            return found
+
+        return given
 
     # The tree.
 
@@ -181,10 +189,11 @@ class UnitProof(Proof):
         is_next = [np.diff(a[name], prepend=-1) != 0 for name in ("node", "part", "round")]
         starts = np.flatnonzero(np.any(is_next, axis=0))
         rounds = np.split(np.arange(len(a["node"])), starts[1:]) if len(starts) else []
-        begun, parents = np.searchsorted(starts, self.first), a["parent"].tolist()
-        last_child = {parent: node for node, parent in enumerate(parents)}
+        begun, parents = np.searchsorted(starts, self.first), a["parent"]
+        last_child = np.zeros(len(parents) + 1, np.int32)
+        np.maximum.at(last_child, parents, np.arange(len(parents), dtype=np.int32))
         root = State(self.known[0][:, 0], self.known[1][:, 0])
-        for node, parent in enumerate(parents):
+        for node, parent in enumerate(map(int, parents)):
             split = a["split_unit"][node], a["split_sign"][node]
             state = replace(root) if parent < 0 else inner[parent].child(*split)
             for lemmas in rounds[begun[node] : begun[node + 1]]:

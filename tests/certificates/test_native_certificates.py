@@ -23,7 +23,6 @@ from radii.verifiers import BranchAndBound, Limits, Milp
 from radii.verifiers.native import _certificates, _duals
 from radii.verifiers.native._attempts import prove_by_units
 from radii.verifiers.native._candidates import Candidates
-from radii.verifiers.native._proof_log import ProofLog
 from radii.verifiers.native._tree import Tree
 from radii_check import check
 
@@ -152,7 +151,7 @@ def slope_of_the_wrong_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_duals.UnitEnvelope, "lowered", wrong)
 
 
-def forgotten_bias(monkeypatch: pytest.MonkeyPatch) -> None:
+def raised_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     right = _duals.DenseLayers.backward
 
     def wrong(self: Any, *args: Any, **options: Any) -> Any:
@@ -163,20 +162,7 @@ def forgotten_bias(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_duals.DenseLayers, "backward", wrong)
 
 
-def unit_off_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bounds of one unit are stated for the next; to prove too much, they are raised as well."""
-    forgotten_bias(monkeypatch)
-    right = ProofLog.keep
-
-    def wrong(self: Any, node: Any, rows: Any, *args: Any) -> None:
-        if rows.unit is not None:
-            rows.unit = (rows.unit + 1) % rows.lower.shape[1]
-        right(self, node, rows, *args)
-
-    monkeypatch.setattr(ProofLog, "keep", wrong)
-
-
-def forgotten_child(monkeypatch: pytest.MonkeyPatch) -> None:
+def forgotten_children(monkeypatch: pytest.MonkeyPatch) -> None:
     right = Tree.children
 
     def wrong(self: Any, nodes: Any) -> Any:
@@ -189,9 +175,8 @@ def forgotten_child(monkeypatch: pytest.MonkeyPatch) -> None:
 WRONG: list[Callable[[pytest.MonkeyPatch], None]] = [
     upper_line_too_low,
     slope_of_the_wrong_sign,
-    forgotten_bias,
-    unit_off_by_one,
-    forgotten_child,
+    raised_bounds,
+    forgotten_children,
 ]
 
 

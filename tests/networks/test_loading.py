@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 import torch
 from onnx import TensorProto, helper
 
 from radii.balls import Domain
-from radii.errors import DataError, SpecificationError
+from radii.errors import DataError, NetworkError, SpecificationError
 from radii.networks import Network, load_network
 from radii.testing import Sketch
 
@@ -107,6 +108,39 @@ def test_functions_of_the_model_are_inlined(tmp_path: Path) -> None:
     model = helper.make_model(graph, opset_imports=opsets, functions=[function], ir_version=8)
     network = load(model, tmp_path)
     assert network(torch.tensor([[-1.0, 2.0]])).tolist() == [[1.0, 0.0]]
+
+
+def _with_function(domain: str, given: dict[str, Any]) -> onnx.ModelProto:
+    """One call of a LeakyRelu whose slope is 2 unless another one is given."""
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(domain, 1)]
+    body = helper.make_node("LeakyRelu", ["a"], ["b"])
+    body.attribute.add(name="alpha", type=onnx.AttributeProto.FLOAT, ref_attr_name="alpha")
+    defaults = [helper.make_attribute("alpha", 2.0)]
+    function = helper.make_function(
+        *(domain, "Gelu", ["a"], ["b"], [body], opsets[:1]), attribute_protos=defaults
+    )
+    info = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 2]) for n in "xy"]
+    node = helper.make_node("Gelu", ["x"], ["y"], domain=domain, **given)
+    graph = helper.make_graph([node], "g", info[:1], info[1:])
+    return helper.make_model(graph, opset_imports=opsets, functions=[function], ir_version=9)
+
+
+@pytest.mark.parametrize(("given", "slope"), [({}, 2.0), ({"alpha": 0.5}, 0.5)])
+def test_attributes_that_a_call_leaves_out_are_the_functions_own(
+    given: dict[str, Any], slope: float, tmp_path: Path
+) -> None:
+    model = _with_function("mine", given)
+    x = np.array([[-1.0, 2.0]], np.float32)
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    network = load(model, tmp_path)
+    assert network.replay(x).tolist() == expected.tolist() == [[-slope, 2.0]]
+    assert network(torch.from_numpy(x)).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("domain", ["com.microsoft", "ai.onnx.ml"])
+def test_functions_that_a_runtime_has_itself_are_refused(domain: str, tmp_path: Path) -> None:
+    with pytest.raises(NetworkError, match="operators of their own"):
+        load(_with_function(domain, {}), tmp_path)
 
 
 def test_unused_nodes_and_weights_do_not_matter(tmp_path: Path) -> None:

@@ -41,6 +41,14 @@ REFUSED: dict[str, tuple[list[int], int, Callable[[Sketch], str], str]] = {
         *(VECTOR, 10, lambda s: s.apply("Clip", "x", min=np.inf)),
         "Clip that gives nothing finite",
     ),
+    "Cast of constants to float16": (
+        *(VECTOR, 17, lambda s: added(s, "Cast", np.array([1 + 2**-11 + 2**-40]), to=10)),
+        "Cast of constants to floats of few bits",
+    ),
+    "Constant of two values": (
+        *(VECTOR, 17, lambda s: added(s, "Constant", value_float=1.0, value_int=2)),
+        "Constant of several values",
+    ),
     "Slice backwards without an end": (
         VECTOR,
         17,

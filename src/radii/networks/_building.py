@@ -338,6 +338,8 @@ def constant_outputs(
     holds_graphs = any(a.HasField("g") or a.graphs for a in node.attribute)
     if node.op_type in _RANDOM or holds_graphs or not onnx.defs.has(node.op_type):
         raise UnsupportedOperator(node.op_type, node_title(node), network)
+    if node.op_type == "Constant" and len(node.attribute) != 1:
+        raise UnsupportedOperator("Constant of several values", node_title(node), network)
     stored = constant_value(node, network)
     if stored is not None:
         return [stored]
@@ -352,9 +354,16 @@ def constant_outputs(
             f"{str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__}"
         ) from None
     found = [np.asarray(value) for value in computed]
+    if node.op_type == "Cast" and not all(_is_common(value.dtype) for value in found):
+        what = "Cast of constants to floats of few bits, which runtimes round twice,"
+        raise UnsupportedOperator(what, node_title(node), network)
     if node.op_type not in _DETERMINED or node.op_type == "Slice":
         _compare_with_runtime(node, feeds, found, opset, network)
     return found
+
+
+def _is_common(dtype: np.dtype[np.generic]) -> bool:
+    return dtype.kind in "iub" or dtype in (np.float32, np.float64)
 
 
 def _compare_with_runtime(

@@ -182,8 +182,31 @@ def parse_model(content: bytes, name: str, directory: Path | None = None) -> onn
     if model.functions:
         from onnx.inliner import inline_local_functions
 
+        _give_defaults(model, name)
         model = inline_local_functions(model)
     return with_older_versions(model, name)
+
+
+RUNTIME_DOMAINS = ("ai.onnx", "com.", "org.pytorch.aten")
+"""Of operators that ONNX Runtime has itself, and takes instead of a model's function."""
+
+
+def _give_defaults(model: onnx.ModelProto, name: str) -> None:
+    """Attributes that calls of functions leave out, which onnx's inliner forgets."""
+    functions = {(each.domain, each.name): each for each in model.functions}
+    for domain, kind in functions:
+        if not domain or domain.startswith(RUNTIME_DOMAINS):
+            raise NetworkError(
+                f"{name}: has a function '{kind}' in the domain '{domain}', of which runtimes have "
+                "operators of their own; export it without functions"
+            )
+    bodies = [model.graph.node, *(each.node for each in model.functions)]
+    for node in (node for nodes in bodies for node in nodes):
+        called = functions.get((node.domain, node.op_type))
+        if called is not None:
+            given = {each.name for each in node.attribute}
+            left_out = [each for each in called.attribute_proto if each.name not in given]
+            node.attribute.extend(left_out)
 
 
 @dataclass(frozen=True, slots=True)
