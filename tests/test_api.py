@@ -62,6 +62,7 @@ def measure(name: str) -> None:
 """
 
 
+@pytest.mark.slow
 def test_type_checkers_know_the_settings(tmp_path: Path) -> None:
     mypy = pytest.importorskip("mypy.api", reason="mypy is not installed")
     script = tmp_path / "script.py"

@@ -194,6 +194,7 @@ def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
+@pytest.mark.slow
 def test_nodes_join_and_die(machines: Machines, network: Network, instance: Instance) -> None:
     """A task is lost with its node: it runs again elsewhere, and is reported once."""
     with workers_of(machines, network) as executor:

@@ -394,7 +394,7 @@ def test_other_instances_are_unaffected(
 ) -> None:
     behaviour, verdict, _ = MISBEHAVING[kind]
     tool = fake(tmp_path, behaviour)
-    few = {"timeout": 5, "grid": "0.05:0.5:0.04"} if kind == "hangs" else {}  # each takes it
+    few = {"timeout": 5, "grid": "0.09:0.5:0.09"} if kind == "hangs" else {}  # each takes it
     plan = prepare(experiment(linear_file, points_file, tool=tool, **few))
     if kind == "hoards":
         from radii.processes import resident_bytes
