@@ -137,6 +137,43 @@ def test_attributes_that_a_call_leaves_out_are_the_functions_own(
     assert network(torch.from_numpy(x)).tolist() == expected.tolist()
 
 
+def _leaky(name: str, default: float | None, overload: str = "") -> onnx.FunctionProto:
+    body = helper.make_node("LeakyRelu", ["a"], ["b"])
+    body.attribute.add(name="alpha", type=onnx.AttributeProto.FLOAT, ref_attr_name="alpha")
+    made = helper.make_function(
+        *("mine", name, ["a"], ["b"], [body], [helper.make_opsetid("", 17)]),
+        attributes=["alpha"] if default is None else [],
+        attribute_protos=[] if default is None else [helper.make_attribute("alpha", default)],
+    )
+    made.overload = overload
+    return made
+
+
+def _calling(functions: list[onnx.FunctionProto], overload: str = "") -> onnx.ModelProto:
+    info = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [1, 2]) for n in "xy"]
+    node = helper.make_node(functions[0].name, ["x"], ["y"], domain="mine")
+    node.overload = overload
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("mine", 1)]
+    graph = helper.make_graph([node], "g", info[:1], info[1:])
+    return helper.make_model(graph, opset_imports=opsets, functions=functions, ir_version=10)
+
+
+def test_each_overload_of_a_function_has_defaults_of_its_own(tmp_path: Path) -> None:
+    model = _calling([_leaky("S", 0.5, "one"), _leaky("S", 0.25, "two")], overload="one")
+    x = np.array([[-1.0, 2.0]], np.float32)
+    (expected,) = onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"x": x})
+    assert load(model, tmp_path).replay(x).tolist() == expected.tolist() == [[-0.5, 2.0]]
+
+
+def test_a_call_that_leaves_out_what_has_no_default_is_refused(tmp_path: Path) -> None:
+    """It may reach a default of a function that is called inside, which onnx's inliner forgets."""
+    inner, outer = _leaky("G", 0.5), _leaky("F", None)
+    outer.node[0].op_type, outer.node[0].domain = "G", "mine"
+    outer.opset_import.append(helper.make_opsetid("mine", 1))
+    with pytest.raises(NetworkError, match="without all of its attributes"):
+        load(_calling([outer, inner]), tmp_path)
+
+
 @pytest.mark.parametrize("domain", ["com.microsoft", "ai.onnx.ml"])
 def test_functions_that_a_runtime_has_itself_are_refused(domain: str, tmp_path: Path) -> None:
     with pytest.raises(NetworkError, match="operators of their own"):

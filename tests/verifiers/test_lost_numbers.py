@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from radii.balls import Box
-from radii.bounds import _affine_maps, crown_bounds
-from radii.networks import Network
+from radii.balls import Box, Norm
+from radii.bounds import _affine_maps, crown_bounds, interval_bounds
+from radii.networks import Interval, Network
 from radii.queries import Query
 from radii.testing import Sketch, instance_at
 from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
@@ -127,3 +127,58 @@ def test_bounds_in_float32_through_maps_in_a_row(
     bounds = crown_bounds(network, [box], dtype=torch.float32, arithmetic=arithmetic)
     (reached,) = network.replay(np.full((1, *network.input_shape), 0.8))[0]
     assert float(bounds.high[0, 0]) >= reached * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("arithmetic", [FLOAT, REAL], ids=["float", "real"])
+def test_slopes_times_weights_that_underflow(arithmetic: Arithmetic) -> None:
+    """Inputs up to 2^290, a weight of 2^-486 and a slope of 2^-590, then large weights: all that
+    the runtime computes is a normal number."""
+    sketch, most, scale = Sketch([1, 2], dtype=np.float64), 2.0**290, 2.0**-786
+    value = sketch.apply("MatMul", "x", sketch.constant(-(2.0**-486) * np.eye(2)))
+    value = sketch.apply("PRelu", value, sketch.constant(np.full(2, 2.0**-590)))
+    for number, exponent in enumerate((150, 280, 280)):
+        factor, scale = 2.0**exponent, scale * 2.0**exponent
+        weight = sketch.constant((factor if number else -factor) * np.eye(2))
+        value = sketch.apply("MatMul", value, weight)
+        if not number:
+            value = sketch.apply("Add", value, sketch.constant(np.full(2, -0.5 * scale)))
+        value = sketch.apply("Relu", value)
+    weights = np.stack([np.zeros(2), np.full(2, 1 / (2 * scale))], 1)
+    outputs = sketch.apply("Gemm", value, sketch.constant(weights), sketch.constant([0.1, 0.0]))
+    network = sketch.network(outputs, domain=(0.0, most))
+    instance = instance_at(network, np.full(2, 0.5 * most), label=0)
+    query = Query(instance, 0.2 * most)
+    point = np.full(network.input_shape, 0.65 * most)
+    assert check_witness(network, query.specification, point) is not None
+    verdict = Enumeration(arithmetic=arithmetic).verify(network, query, Limits(2.0)).verdict
+    assert verdict is not Verdict.ROBUST
+
+
+@pytest.mark.parametrize(
+    ("dtype", "exponent", "weight"),
+    [(torch.float32, 59, 2.0**-68), (torch.float32, 59, 2.0**-77), (torch.float64, 299, 2.0**-726)],
+)
+def test_balls_in_l2_where_the_price_of_a_length_would_underflow(
+    dtype: torch.dtype, exponent: int, weight: float
+) -> None:
+    most, kind = 2.0**exponent, np.float32 if dtype == torch.float32 else np.float64
+    sketch = Sketch([1, 4], dtype=kind)
+    matrix = np.stack([np.full(4, weight), np.zeros(4)], 1).astype(kind)
+    network = sketch.network(
+        sketch.apply("MatMul", "x", sketch.constant(matrix)), domain=(0.0, most)
+    )
+    instance = instance_at(network, np.full(4, 0.5 * most), label=0, norm=Norm.L2)
+    bounds = crown_bounds(network, [instance.ball(0.4 * most)], dtype=dtype)
+    ends = [2 * weight * most * (1 + sign * 0.4) for sign in (-1, 1)]  # steps of 0.2 in each input
+    assert 0.9 * ends[0] < float(bounds.low[0, 0]) <= ends[0]
+    assert ends[1] <= float(bounds.high[0, 0]) < 1.1 * ends[1]
+
+
+def test_intervals_in_float32_of_weights_that_it_does_not_have() -> None:
+    sketch, value = Sketch([1, 4], dtype=np.float64), "x"
+    for weight in (1e37 * np.eye(4), 1e-46 * np.eye(4), np.full((4, 1), 1e9)):
+        value = sketch.apply("MatMul", value, sketch.constant(weight))
+    inputs = Interval(torch.full((1, 4), 0.2), torch.full((1, 4), 0.8))
+    last = interval_bounds(sketch.network(value).graph, inputs)[-1]
+    assert 0.79 < float(last.low) <= 0.8
+    assert 3.2 <= float(last.high) < 3.21

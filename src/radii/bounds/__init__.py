@@ -42,6 +42,7 @@ from radii.bounds._regions import (
     centre_of,
     euclidean_lengths,
     linear_range,
+    scale_of_small,
 )
 from radii.bounds._relaxations import (
     Constants,
@@ -135,6 +136,7 @@ __all__ = [
     "prepared",
     "propagate",
     "relu_form",
+    "scale_of_small",
     "softmax_error",
     "softmax_ratio",
     "stage_bounds",

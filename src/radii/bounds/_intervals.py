@@ -15,11 +15,12 @@ def interval_bounds(
     """For every node an interval that holds its value for every input between the given bounds.
 
     `inputs` is a batch of boxes (B, *input shape), float32 or float64, on any device; results have
-    its type. The enclosure is of the network in real arithmetic. `known` holds intervals that
-    are already proven for some nodes; they are intersected with the propagated ones.
+    its type, rounded outward from float64. The enclosure is of the network in real arithmetic.
+    `known` holds intervals that are already proven for some nodes; they are intersected with the
+    propagated ones.
     """
-    known = known or {}
-    exact = graph.in_dtype(inputs.low.dtype)
+    known, dtype = known or {}, inputs.low.dtype
+    inputs, exact = inputs.outward(torch.float64), graph.in_dtype(torch.float64)
     shape = (inputs.low.shape[0], *graph.nodes[0].shape)
     bounds: list[Interval] = []
     with torch.no_grad():
@@ -29,6 +30,6 @@ def interval_bounds(
             else:
                 held = node.operator.enclosure(*(bounds[i] for i in node.inputs))
             if index in known:
-                held = held.intersected(known[index])
+                held = held.intersected(known[index].outward(torch.float64))
             bounds.append(held)
-    return bounds
+    return [held.outward(dtype) for held in bounds]

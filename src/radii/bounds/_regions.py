@@ -227,10 +227,21 @@ def _by_budget(
     return -total, total + (rows.abs() * reach).sum(2), steps
 
 
+def scale_of_small(rows: Tensor) -> Tensor:
+    """Powers of two that rows (..., n) are divided by, so that none is far below 1: the price of a
+    length would underflow, and what is least at another price is no bound."""
+    largest = rows.detach().abs().amax(-1, keepdim=True)
+    is_small = (largest > 0) & (largest < 1)
+    exponent = torch.frexp(largest).exponent.to(rows.dtype) - 1
+    return torch.where(is_small, torch.exp2(exponent), 1.0)
+
+
 def _by_length(
     rows: Tensor, down: Tensor, up: Tensor, eps: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
     """L2: with a price on the squared length, each input has a parabola of its own."""
+    scale = scale_of_small(rows)
+    rows = rows / scale
 
     def steps_at(price: Tensor) -> Tensor:
         free = -rows / (2 * price).clamp_min(torch.finfo(rows.dtype).tiny)
@@ -248,4 +259,5 @@ def _by_length(
     linear, square = rows * steps, high * steps * steps
     budget = (high * eps * eps).squeeze(2)
     size = (linear.abs() + square).sum(2) + budget
-    return (linear + square).sum(2) - budget, size, steps
+    scale = scale.squeeze(2)
+    return ((linear + square).sum(2) - budget) * scale, size * scale, steps

@@ -193,8 +193,8 @@ RUNTIME_DOMAINS = ("ai.onnx", "com.", "org.pytorch.aten")
 
 def _give_defaults(model: onnx.ModelProto, name: str) -> None:
     """Attributes that calls of functions leave out, which onnx's inliner forgets."""
-    functions = {(each.domain, each.name): each for each in model.functions}
-    for domain, kind in functions:
+    functions = {(each.domain, each.name, each.overload): each for each in model.functions}
+    for domain, kind, _ in functions:
         if not domain or domain.startswith(RUNTIME_DOMAINS):
             raise NetworkError(
                 f"{name}: has a function '{kind}' in the domain '{domain}', of which runtimes have "
@@ -202,11 +202,16 @@ def _give_defaults(model: onnx.ModelProto, name: str) -> None:
             )
     bodies = [model.graph.node, *(each.node for each in model.functions)]
     for node in (node for nodes in bodies for node in nodes):
-        called = functions.get((node.domain, node.op_type))
-        if called is not None:
-            given = {each.name for each in node.attribute}
-            left_out = [each for each in called.attribute_proto if each.name not in given]
-            node.attribute.extend(left_out)
+        called = functions.get((node.domain, node.op_type, node.overload))
+        if called is None:
+            continue
+        given = {each.name for each in node.attribute}
+        if not set(called.attribute) <= given:
+            raise NetworkError(
+                f"{name}: calls its function '{called.name}' without all of its attributes; "
+                "export it without functions"
+            )
+        node.attribute.extend(each for each in called.attribute_proto if each.name not in given)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from scipy.sparse import csr_array, vstack
 
-from radii.bounds import SMALLEST_NORMAL, SUM_ROUNDING
+from radii.bounds import LOST_TO_UNDERFLOW, SMALLEST_NORMAL, SUM_ROUNDING
 
 Float64 = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+
+UNDERFLOW = LOST_TO_UNDERFLOW[torch.float64]
 
 
 def widened_to(matrix: csr_array, columns: int) -> csr_array:
@@ -70,7 +73,9 @@ class Affine:
     def scaled(self, factors: Float64, offset: Float64) -> Affine:
         """Each row times its factor, plus a constant. A factor of 0 leaves no error behind."""
         matrix = times_rows(self.matrix, factors)
-        return Affine(matrix, self.offset * factors + offset, self.error * np.abs(factors))
+        is_exact = (factors == 0) | (np.abs(factors) == 1)
+        error = self.error * np.abs(factors) + np.where(is_exact, 0.0, UNDERFLOW)
+        return Affine(matrix, self.offset * factors + offset, error)
 
     def widened(self, by: Float64 | None) -> Affine:
         """The same rows for values that may be so much farther off."""

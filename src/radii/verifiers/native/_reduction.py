@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from radii.balls import Ball, Box
-from radii.bounds import FloatErrors, ReluForm, Stage, StageUnits, box_of
+from radii.bounds import LOST_TO_UNDERFLOW, FloatErrors, ReluForm, Stage, StageUnits, box_of
 from radii.networks import Interval, Operator
 from radii.properties import Halfspaces
 from radii.verdicts import FLOAT, Arithmetic
@@ -209,7 +209,10 @@ class _Reducer:
         for number, reads in zip(units.layers, units.reads, strict=True):
             own = torch.stack([error[torch.from_numpy(read)] for read in reads]).sum(0)
             self.add(self.form.layers[number], own)
-        passed = torch.from_numpy(units.share) * error[torch.from_numpy(units.passed)]
+        share = torch.from_numpy(units.share)
+        lost = LOST_TO_UNDERFLOW[torch.float64]
+        passed = share * error[torch.from_numpy(units.passed)]
+        passed = passed + torch.where((share == 0) | (share.abs() == 1), 0.0, lost)
         reach = torch.from_numpy(abs(units.value) @ self.reach.numpy()) + passed
         within = Interval(-reach[None], reach[None])
         computed = self.rounding.of_values(units.stage.operator, within, within)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from radii.balls import Ball, Box, Norm
-from radii.bounds import box_of
+from radii.bounds import box_of, scale_of_small
 
 BALL_BISECTIONS = 24
 """Halvings of the multiplier of an L2 ball; any multiplier is sound, so this is precision only."""
@@ -93,11 +93,13 @@ class _L2Support(_BallSupport):
     """By a multiplier for the length: each input then has a parabola of its own."""
 
     def least(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        scale = scale_of_small(rows)
+        rows = rows / scale
         weight = self._multiplier(rows)
         steps = self._steps_at(rows, weight)
         budget = weight.squeeze(1) * self.eps * self.eps
         values = ((rows + weight * steps) * steps).sum(1) - budget
-        return values, steps
+        return values * scale.squeeze(1), steps
 
     def _steps_at(self, rows: Tensor, weight: Tensor) -> Tensor:
         free = -rows / (2 * weight).clamp_min(torch.finfo(rows.dtype).tiny)
