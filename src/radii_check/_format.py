@@ -142,7 +142,7 @@ def _check_claim(claim: dict[str, Any], arrays: Arrays) -> None:
     has_ball = ["input" in arrays, "eps" in claim]
     need(norm == "box" or has_ball, "it has no input or no eps")
     need(norm != "box" or np.logical_not(has_ball), "its claim says more than this checker knows")
-    need(type(eps) in (int, float) and 0 <= eps == float(eps) < 1e300, "its eps is none")
+    need(type(eps) in (int, float) and 0 <= eps == float(eps) < 1e300, "its eps is no number")
     scale = arrays.get("scale", np.zeros(0))
     need((scale >= 0) & (norm == "linf" or not len(scale)), "its scale is negative, or not linf")
     stated = claim["requirement"]
