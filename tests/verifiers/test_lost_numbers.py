@@ -182,3 +182,21 @@ def test_intervals_in_float32_of_weights_that_it_does_not_have() -> None:
     last = interval_bounds(sketch.network(value).graph, inputs)[-1]
     assert 0.79 < float(last.low) <= 0.8
     assert 3.2 <= float(last.high) < 3.21
+
+
+@pytest.mark.parametrize("kind", [BranchAndBound, Milp, Enumeration])
+def test_real_numbers_that_a_clip_at_the_largest_float_ends(
+    kind: type[BranchAndBound | Milp | Enumeration],
+) -> None:
+    """x0 and x1 times 1e40, clipped at the largest float: without the end, x0 would be larger."""
+    sketch, value = Sketch([1, 2]), "x"
+    for factors in ([1e30, 1.0], [1e10, 1.0]):
+        value = sketch.apply("Mul", value, sketch.constant(np.array(factors, np.float32)))
+    largest = sketch.constant(np.array(np.finfo(np.float32).max, np.float32))
+    value = sketch.apply("Clip", value, "", largest)
+    value = sketch.apply("Mul", value, sketch.constant(np.array([1e-38, 1.0], np.float32)))
+    network = sketch.network(value, domain=(0.0, 60.0))
+    instance = instance_at(network, np.array([1.0, 50.0]), label=0)
+    verifier = kind(arithmetic=REAL)
+    result = verifier.verify(network, Query(instance, 0.01), Limits(2.0))
+    assert result.verdict is not Verdict.ROBUST

@@ -242,9 +242,9 @@ class FloatErrors:
 
     @property
     def _largest(self) -> float:
-        """The number that nothing may reach."""
-        largest = LARGEST_BOUNDED[self.bounding]
-        return min(largest, self.number.largest) if self.arithmetic.is_float else largest
+        """The number that nothing may reach, also in real arithmetic: exporters write the largest
+        float where they mean that a Clip is open, and it is read so."""
+        return min(LARGEST_BOUNDED[self.bounding], self.number.largest)
 
     def _leaf(self, node: int, size: Tensor, error: Tensor | None) -> _NodeErrors:
         """The value of a nonlinear node, or the input: factors that follow may come first."""
