@@ -1,7 +1,8 @@
 """radii-check CERTIFICATE... --network NET.onnx [--network ANOTHER.onnx]
 
-Each certificate is checked on the network that it is about. Exits with 0 if all are accepted, with
-1 if one is rejected, and with 2 for what is no certificate, or one of another network.
+Each certificate is checked on the network that it is about. Exits with 0 if all are accepted; else
+with 1 if one is refused, as it does not show its claim; else with 2: a file is not a certificate,
+is about another network, or this checker does not know what it would have to read.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any
 import onnx
 
 from radii_check._check import check
-from radii_check._format import read_certificate
+from radii_check._format import Unreadable, read_certificate
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,7 +34,8 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if arguments is None:
         _limit_memory(given.memory << 20)
-    return max(_checked(path, given) for path in given.certificates)
+    codes = {_checked(path, given) for path in given.certificates}
+    return next(code for code in (1, 2, 0) if code in codes)
 
 
 def _limit_memory(more: int) -> None:
@@ -54,23 +56,28 @@ def _loaded(network: str) -> tuple[str, bytes]:
 
 def _checked(path: Path, given: Any) -> int:
     """The exit code for one certificate, once its result is printed."""
-    result: dict[str, Any] = {"certificate": str(path), "accepted": False}
+    result: dict[str, Any] = {"certificate": str(path), "accepted": False, "outcome": "unusable"}
     try:
         content, memory = path.read_bytes(), given.memory << 20
-        named = read_certificate(content, memory).claim["network"]
         models = dict(map(_loaded, given.network))
-        model = models.get(named, next(iter(models.values())))
+        model = models.get(_named(content, memory), next(iter(models.values())))
         report = check(content, model, exact=given.exact, memory_bytes=memory)
-        result |= dataclasses.asdict(report)
-        code, word = (0, "accepted") if report.accepted else (1, "rejected")
+        result |= dataclasses.asdict(report) | {"accepted": report.accepted}
         if not math.isfinite(report.smallest_margin):
             result["smallest_margin"] = None
     except Exception as error:  # one sentence, whatever it is
-        first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        result["reason"], code, word = first, 2, "not checked"
+        result["reason"] = next(iter(str(error).strip().splitlines()), type(error).__name__)
     told = result["reason"] or "{nodes} nodes, {lemmas} lemmas, {seconds:.2f} s".format(**result)
-    print(json.dumps(result) if given.json else f"{path}: {word}: {told}")
-    return code
+    print(json.dumps(result) if given.json else f"{path}: {result['outcome']}: {told}")
+    return {"accepted": 0, "refused": 1}.get(result["outcome"], 2)
+
+
+def _named(content: bytes, memory: int) -> str:
+    """The network that a certificate is about; empty where this checker cannot read that."""
+    try:
+        return str(read_certificate(content, memory).claim["network"])
+    except Unreadable:
+        return ""
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from radii_check._curves import curve_lines
-from radii_check._format import Array, Certificate, hold, need
+from radii_check._format import Array, Certificate, hold, need, readable
 from radii_check._network import CURVES, Affine, Network, Numbers, Unit, pushed
 
 EXTRA_TERMS = 4
@@ -145,7 +145,7 @@ class Bounds:
     def __init__(self, network: Network, regions: Regions, widening: float, num: Numbers) -> None:
         why = "which every runtime may round differently: nothing is proven for floating point"
         is_plain = not (widening and network.rounded)
-        hold(is_plain, f"the network computes constants by its node {network.rounded}, {why}")
+        readable(is_plain, f"the network computes constants by its node {network.rounded}, {why}")
         kind = np.finfo(np.float32 if network.is_single else np.float64)
         self.network, self.regions, self.num, self.widening = network, regions, num, widening
         self.unit = num.array(float(kind.eps) / 2 * widening)[()]
@@ -261,7 +261,7 @@ class Bounds:
                 return num.maximum(low, 0.0), num.maximum(high, 0.0)
             self.curves[number], low, high = curve_lines(node.kind, low, high, num)
             return low, high
-        need(node.kind in ("Held", "Leaky"), f"operator {node.kind} cannot be checked here")
+        readable(node.kind in ("Held", "Leaky"), f"operator {node.kind} cannot be checked here")
         if node.function is not None:
             low, high = self.low[node.read].copy(), self.high[node.read].copy()
             for unit, index, knee in node.told:

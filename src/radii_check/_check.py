@@ -6,21 +6,29 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from radii_check._box_proof import BoxProof
-from radii_check._format import Rejected, need, read_certificate
+from radii_check._format import Certificate, Rejected, Unreadable, need, read_certificate
 from radii_check._network import Numbers
 from radii_check._onnx import read_network
 from radii_check._unit_proof import UnitProof
 
+Outcome = Literal["accepted", "refused", "unreadable"]
+
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What came of a check. `seconds` are of processor time; `smallest_margin` is the least that a
-    row gave beyond what is stated, or a closing row beyond 0; `reason` says why it was rejected."""
+    """The outcome of a check, and why it is not "accepted".
+
+    "refused": the certificate does not show its claim. "unreadable": this checker cannot tell, as
+    it does not know an operator, an opset or the format's version, or needs more memory; that says
+    nothing against the claim, which is empty if it could not be read either. `seconds` are of
+    processor time; `smallest_margin` is the least that a row gave beyond what is stated, or a
+    closing row beyond 0.
+    """
 
     claim: Mapping[str, Any]
     arithmetic: str
@@ -28,8 +36,13 @@ class CheckReport:
     lemmas: int
     seconds: float
     smallest_margin: float
-    accepted: bool
+    outcome: Outcome
     reason: str
+
+    @property
+    def accepted(self) -> bool:
+        """The claim is shown."""
+        return self.outcome == "accepted"
 
 
 def check(
@@ -40,19 +53,31 @@ def check(
     `exact` computes in balls, which needs python-flint. A CertificateError is raised for what is no
     certificate, or one of another network.
     """
-    started, num, reason = time.process_time(), Numbers(exact), ""
-    read = read_certificate(certificate, memory_bytes)
-    digest, network = read_network(model, num)
-    need(digest == read.claim["network"], f"it is about another network: {digest} is this one")
-    need(network.size(0) == len(read.arrays["low"]), "its input is of another size")
-    margin, kind = math.inf, UnitProof if read.mode == "units" else BoxProof
+    started, margin, read = time.process_time(), math.inf, None
+    outcome: Outcome = "accepted"
+    reason = ""
     try:
-        with np.errstate(all="ignore"):
-            proof = kind(read, network, num, memory_bytes)
-            proof.run()
-            margin = float(proof.margin)
+        num = Numbers(exact)
+        read = read_certificate(certificate, memory_bytes)
+        margin = _margin(read, model, num, memory_bytes)
     except Rejected as error:
-        reason = str(error)
-    nodes, lemmas = (len(read.arrays.get(name, ())) for name in ("parent", "node"))
-    found = (time.process_time() - started, margin, not reason, reason)
-    return CheckReport(read.claim, str(read.claim["arithmetic"]), nodes, lemmas, *found)
+        outcome, reason = "refused", str(error)
+    except Unreadable as error:
+        outcome, reason = "unreadable", str(error)
+    except MemoryError:
+        outcome, reason = "unreadable", "its check needs more memory than it may have"
+    claim, arrays = ({}, {}) if read is None else (read.claim, read.arrays)
+    nodes, lemmas = (len(arrays.get(name, ())) for name in ("parent", "node"))
+    found = (time.process_time() - started, margin, outcome, reason)
+    return CheckReport(claim, str(claim.get("arithmetic", "")), nodes, lemmas, *found)
+
+
+def _margin(read: Certificate, model: bytes, num: Numbers, memory: int) -> float:
+    """Go through the proof; a Rejected says where it fails."""
+    _, network = read_network(model, num, read.claim["network"])
+    need(network.size(0) == len(read.arrays["low"]), "its input is of another size")
+    kind = UnitProof if read.mode == "units" else BoxProof
+    with np.errstate(all="ignore"):
+        proof = kind(read, network, num, memory)
+        proof.run()
+        return float(proof.margin)

@@ -39,7 +39,12 @@ TYPES = {
 
 
 class CertificateError(ValueError):
-    """Not a certificate, not one of this network, or a network that cannot be checked."""
+    """Not a certificate, or not one of this network."""
+
+
+class Unreadable(CertificateError):
+    """This checker cannot tell whether the claim is shown: it does not know an operator, an opset
+    or a version of the format, or it would need more memory than it may take."""
 
 
 class Rejected(Exception):
@@ -50,6 +55,11 @@ def need(condition: Any, reason: str, error: type[Exception] = CertificateError)
     """What must hold of the input, all of it if it is an array."""
     if condition is not True and not np.all(condition):
         raise error(reason)
+
+
+def readable(condition: Any, reason: str) -> None:
+    """What must hold for this checker to go through a proof, whether or not that is valid."""
+    need(condition, reason, Unreadable)
 
 
 def hold(condition: Any, reason: str) -> None:
@@ -107,9 +117,11 @@ def read_certificate(content: bytes, memory_bytes: int = 2 << 30) -> Certificate
     """The certificate in these bytes; a CertificateError says in one sentence why there is none."""
     need(content[:8] == MAGIC and len(content) >= 16, "it does not begin as a certificate does")
     version, length = struct.unpack_from("<II", content, 8)
-    need(version == VERSION, f"it has version {version}, this checker reads version {VERSION}")
-    fits = length <= min(MOST_HEADER_BYTES, memory_bytes // 64) and 16 + length <= len(content)
-    need(fits, "its header is too long, or it is truncated")
+    need(version > 0, "it has no version")
+    readable(version == VERSION, f"it has version {version}, this checker reads version {VERSION}")
+    is_whole = length <= MOST_HEADER_BYTES and 16 + length <= len(content)
+    need(is_whole, "its header is too long, or it is truncated")
+    readable(length <= memory_bytes // 64, f"its header of {length} bytes takes too much memory")
     try:
         header = json.loads(content[16 : 16 + length].decode(), parse_constant=_count)
         arrays = _arrays(header["arrays"], content[16 + length :], memory_bytes)
@@ -173,7 +185,8 @@ def _arrays(listed: list[Any], packed: bytes, memory_bytes: int) -> Arrays:
     need(is_flat, "an array has other axes")
     need(len({name for name, _, _ in specs}) == len(specs), "two of its arrays have one name")
     sizes = [math.prod(shape) * np.dtype(dtype).itemsize for _, dtype, shape in specs]
-    need(sum(sizes) <= memory_bytes // 4, f"its arrays take {sum(sizes)} bytes: too much memory")
+    is_small = sum(sizes) <= memory_bytes // 4
+    readable(is_small, f"its arrays take {sum(sizes)} bytes: too much memory")
     unpacking, arrays, end = zlib.decompressobj(), Arrays(), 0
     try:
         data = unpacking.decompress(packed, sum(sizes) + 1)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from radii_check._format import Array, CertificateError
+from radii_check._format import Array, Unreadable
 
 BALL_BITS, CURVES = 256, ("Sigmoid", "Tanh")
 
@@ -28,7 +28,7 @@ class Numbers:
             try:
                 import flint
             except ImportError:
-                raise CertificateError("the exact check needs python-flint") from None
+                raise Unreadable("the exact check needs python-flint") from None
             flint.ctx.prec, self.flint = BALL_BITS, flint
 
     def each(self, function: Any, *arrays: Any) -> Array:

@@ -23,7 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.inliner import inline_local_functions
 from onnx.reference import ReferenceEvaluator
 
-from radii_check._format import Array, CertificateError, need
+from radii_check._format import Array, CertificateError, Unreadable, need, readable
 from radii_check._network import Affine, Chain, Network, Numbers, Scale, Unit, Window, gathered
 from radii_check._refused import DEFAULT_DOMAINS, check_constants, check_plain, check_run, known
 
@@ -46,18 +46,20 @@ OLDEST_OPSET = 8
 Attributes = dict[str, Any]
 
 
-def read_network(content: bytes, num: Numbers) -> tuple[str, Network]:
-    """The SHA-256 of the model, as certificates name it, and the network."""
+def read_network(content: bytes, num: Numbers, named: str = "") -> tuple[str, Network]:
+    """The SHA-256 of the model, as certificates name it, and the network; a CertificateError if it
+    is not the one that is `named`."""
     try:
         model = onnx.load_model_from_string(content)
         digest = hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
+        need(named in ("", digest), f"it is about another network: {digest} is this one")
         check_plain(model)
         return digest, _Reader(inline_local_functions(model), num).network()
     except (CertificateError, MemoryError):
         raise
     except Exception as error:  # whatever a damaged file makes onnx or numpy raise
         first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise CertificateError(f"the network cannot be read: {first}") from None
+        raise Unreadable(f"the network cannot be read: {first}") from None
 
 
 class _Reader:
@@ -67,7 +69,7 @@ class _Reader:
         self.num, self.graph = num, model.graph
         self.opset = next(o.version for o in model.opset_import if o.domain in DEFAULT_DOMAINS)
         known = OLDEST_OPSET <= self.opset <= onnx.defs.onnx_opset_version()
-        need(known, f"the network uses opset {self.opset}, which this checker does not know")
+        readable(known, f"the network uses opset {self.opset}, which this checker does not know")
         stored = model.graph.initializer
         self.values: dict[str, Any] = {t.name: numpy_helper.to_array(t) for t in stored}
         (given,) = (value for value in model.graph.input if value.name not in self.values)
@@ -75,7 +77,9 @@ class _Reader:
         first, *sizes = (d.dim_value for d in kind.shape.dim)
         shape = (max(1, first) if sizes else first, *sizes)  # a symbolic batch is one of 1
         is_float = kind.elem_type in (TensorProto.FLOAT, TensorProto.DOUBLE)
-        need(is_float and min(shape) > 0, "the network's input is no float, or has no fixed shape")
+        readable(
+            is_float and min(shape) > 0, "the network's input is no float, or has no fixed shape"
+        )
         self.has_doubles = kind.elem_type == TensorProto.DOUBLE
         self.is_single, self.rounded, self.units = not self.has_doubles, "", 0
         self.nodes: list[Affine | Unit] = [Unit("Input", (), shape)]
@@ -85,7 +89,7 @@ class _Reader:
         for proto in self.sorted_nodes(output.name):
             self.read(proto)
         last = self.values[output.name]
-        need(isinstance(last, int), "the network's output does not depend on its input")
+        readable(isinstance(last, int), "the network's output does not depend on its input")
         readers = Counter([last, *(source for node in self.nodes for source in node.inputs)])
         for number, node in enumerate(self.nodes):  # a row that is added to a product is its bias
             before = self.nodes[node.inputs[0]] if node.inputs else node
@@ -110,7 +114,7 @@ class _Reader:
                 done[stack.pop()] = None
                 continue
             begun.add(stack[-1])
-            need(not begun & set(waiting), "the network's graph runs in a circle")
+            readable(not begun & set(waiting), "the network's graph runs in a circle")
             stack.extend(waiting)
         return [self.graph.node[number] for number in done]
 
@@ -120,7 +124,7 @@ class _Reader:
         names = [n for n in dict.fromkeys(node.input) if isinstance(self.values.get(n), int)]
         known(node.domain in DEFAULT_DOMAINS and not kind.startswith(REFUSED), kind)
         attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-        need(len(attributes) == len(node.attribute), f"{kind} has one attribute twice")
+        readable(len(attributes) == len(node.attribute), f"{kind} has one attribute twice")
         if not names or kind in ("Shape", "Size"):
             known(kind in MOVES + ROUNDED_ONCE + OTHER_CONSTANTS, f"{kind} of constants")
             results = self.run(node, {n: np.zeros(self.shape(self.values[n])) for n in names})
@@ -439,7 +443,7 @@ def _is_constant(value: Any) -> bool:
 def _weight(value: Any) -> Array:
     """A constant that takes part in arithmetic."""
     held = np.asarray(value, np.float64)
-    need(np.isfinite(held), "a weight of the network is not a finite number")
+    readable(np.isfinite(held), "a weight of the network is not a finite number")
     return held
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from radii_check._format import need
+from radii_check._format import readable
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
 RUNTIME_DOMAINS = ("ai.onnx", "com.", "org.pytorch.aten")
@@ -20,33 +20,33 @@ MAKERS, MOST_ENTRIES = ("ConstantOfShape", "Expand", "Tile"), 2**24
 
 
 def known(condition: Any, what: str) -> None:
-    need(condition, f"operator {what} is not known to this checker")
+    readable(condition, f"operator {what} is not known to this checker")
 
 
 def check_plain(model: onnx.ModelProto) -> None:
     """Files that are read in more than one way, or from elsewhere, are not read at all."""
     opsets = [each for each in model.opset_import if each.domain in DEFAULT_DOMAINS]
-    need(len(opsets) == 1, "the network names no opset, or several")
+    readable(len(opsets) == 1, "the network names no opset, or several")
     is_own = [
         not function.domain.startswith(RUNTIME_DOMAINS) and function.domain != ""
         for function in model.functions
     ]
-    need(is_own, "the network has functions named as operators of ONNX or of a runtime")
+    readable(is_own, "the network has functions named as operators of ONNX or of a runtime")
     has_defaults = [len(function.attribute_proto) for function in model.functions]
-    need(not any(has_defaults), "a function of the network has attributes that may be left out")
+    readable(not any(has_defaults), "a function of the network has attributes that may be left out")
     graph = model.graph
-    need(not graph.sparse_initializer, "the network has sparse weights")
+    readable(not graph.sparse_initializer, "the network has sparse weights")
     bodies = [graph.node, *(function.node for function in model.functions)]
     attributes = [each for nodes in bodies for node in nodes for each in node.attribute]
     constants = [node for nodes in bodies for node in nodes if node.op_type == "Constant"]
-    need([len(node.attribute) == 1 for node in constants], "a constant has several values")
+    readable([len(node.attribute) == 1 for node in constants], "a constant has several values")
     tensors = [*graph.initializer, *(each.t for each in attributes)]
     is_here = [each.data_location != TensorProto.EXTERNAL for each in tensors]
-    need(is_here, "the network keeps weights in another file")
+    readable(is_here, "the network keeps weights in another file")
     made = [name for node in graph.node for name in node.output if name]
     names = Counter([*made, *(tensor.name for tensor in graph.initializer)])
     names.update({value.name for value in graph.input} - {t.name for t in graph.initializer})
-    need(max(names.values()) == 1, "the network has two values of one name")
+    readable(max(names.values()) == 1, "the network has two values of one name")
 
 
 def check_run(node: onnx.NodeProto, given: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from radii_check._bounds import Bounds, Regions
-from radii_check._format import Array, Rejected, hold, need
+from radii_check._format import Array, Rejected, hold, need, readable
 from radii_check._network import Unit
 from radii_check._proof import Proof, crown_slopes
 from radii_check._rows import NOTHING, Rows, terms
@@ -55,7 +55,7 @@ class UnitProof(Proof):
         self.parts = len(eps)
         fits = a["lower"].shape == a["upper"].shape == (self.parts, units) and self.parts > 0
         need(fits, f"its bounds are not those of {self.parts} parts and {units} units")
-        need(self.parts <= self.most_regions, "its parts do not fit into the memory")
+        readable(self.parts <= self.most_regions, "its parts do not fit into the memory")
         if self.certificate.claim["norm"] != "box":
             hold(eps >= self.certificate.claim["eps"], "a part has a smaller eps than the claim")
             hold(np.diff(eps) <= 0, "a part has a larger eps than the one before it")
@@ -202,7 +202,7 @@ class UnitProof(Proof):
                 hold(self.is_closed(state, node), f"nothing closes node {node}")
             else:
                 inner[node] = state
-                hold(len(inner) <= self.most_states, "its tree is too wide for the memory")
+                readable(len(inner) <= self.most_states, "its tree is too wide for the memory")
             if parent >= 0 and last_child[parent] == node:
                 del inner[parent]
         self.prove()

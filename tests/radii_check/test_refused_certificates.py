@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from handmade import dense_model, digest
 from tiny import certificate, proven
 
-from radii_check import CertificateError, check
+from radii_check import CertificateError, Unreadable, check
 from radii_check.__main__ import main
 
 TINY, CLAIM, ARRAYS = proven(1)
@@ -49,7 +50,6 @@ FIRST, SECOND = children()
 NO_CERTIFICATE = {
     "empty": (b"", "does not begin"),
     "another file": (TINY.model, "does not begin"),
-    "another version": (GOOD[:8] + struct.pack("<I", 2) + GOOD[12:], "version 2"),
     "a huge header": (GOOD[:12] + b"\xff\xff\xff\x7f" + GOOD[16:], "header is too long"),
     "truncated in its header": (GOOD[:60], "truncated"),
     "truncated": (GOOD[:-9], "shorter or longer|decompressed"),
@@ -92,6 +92,8 @@ NO_CERTIFICATE = {
     "another network": (claiming(network="0" * 64), "another network"),
 }
 
+NEWER = GOOD[:8] + struct.pack("<I", 2) + GOOD[12:]
+
 REJECTED = {
     "a smaller eps of a part": (changed(eps=[CLAIM["eps"] / 2]), "smaller eps than the claim"),
     "a cycle": (put("parent", FIRST, FIRST), "before its parent"),
@@ -126,11 +128,46 @@ def test_no_certificate(what: str) -> None:
     assert len(str(error.value).splitlines()) == 1
 
 
+# What this checker cannot tell.
+
+
+def relabelled(named: str, node_type: str) -> bytes:
+    """The network with another operator in place of its ReLUs."""
+    model = onnx.load_model_from_string(TINY.model)
+    for node in model.graph.node:
+        node.op_type = node_type if node.op_type == named else node.op_type
+    return bytes(model.SerializeToString(deterministic=True))
+
+
+def test_what_is_not_known_is_unreadable() -> None:
+    """An operator, an opset, a version of the format, or too little memory."""
+    erf = relabelled("Relu", "Erf")
+    newer_opset = onnx.load_model_from_string(TINY.model)
+    newer_opset.opset_import[0].version = 99
+    opset = newer_opset.SerializeToString(deterministic=True)
+    every = {
+        "operator Erf is not known": (claiming(network=digest(erf)), erf, 2 << 30),
+        "opset 99": (claiming(network=digest(opset)), opset, 2 << 30),
+        "version 2": (NEWER, TINY.model, 2 << 30),
+        "takes too much memory": (GOOD, TINY.model, 1 << 12),
+    }
+    for told, (content, model, memory) in every.items():
+        report = check(content, model, memory_bytes=memory)
+        assert (report.outcome, report.accepted) == ("unreadable", False)
+        assert told in report.reason and len(report.reason.splitlines()) == 1
+
+
+def test_another_network_is_no_certificate_of_this_one_whether_readable_or_not() -> None:
+    with pytest.raises(CertificateError, match="about another network") as error:
+        check(GOOD, relabelled("Relu", "Erf"))
+    assert not isinstance(error.value, Unreadable)
+
+
 @pytest.mark.parametrize("what", REJECTED)
 def test_rejected(what: str) -> None:
     content, told = REJECTED[what]
     report = check(content, TINY.model)
-    assert not report.accepted
+    assert report.outcome == "refused"
     assert told in report.reason
     assert len(report.reason.splitlines()) == 1
 
@@ -206,11 +243,11 @@ def test_huge_counts_take_no_memory() -> None:
         text = json.dumps(header).encode()
         content = b"RADIICRT" + struct.pack("<II", 1, len(text)) + text + bomb
         tracemalloc.start()
-        with pytest.raises(CertificateError):
-            check(content, TINY.model, memory_bytes=64 << 20)
+        report = check(content, TINY.model, memory_bytes=64 << 20)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 48 << 20
+        assert report.outcome == "unreadable" and "too much memory" in report.reason
 
 
 # The command.
@@ -222,6 +259,7 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "good.cert").write_bytes(GOOD)
     (tmp_path / "bad.cert").write_bytes(put("gamma", 0, 0.0))
     (tmp_path / "no.cert").write_bytes(b"no")
+    (tmp_path / "newer.cert").write_bytes(NEWER)
     return tmp_path
 
 
@@ -237,8 +275,12 @@ def test_exit_codes(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, told = run("good.cert", "bad.cert")
     assert code == 1
     assert "good.cert: accepted" in told
-    assert "bad.cert: rejected: lemma 0" in told
-    assert run("good.cert", "bad.cert", "no.cert")[0] == 2
+    assert "bad.cert: refused: lemma 0" in told
+    assert run("good.cert", "bad.cert", "no.cert", "newer.cert")[0] == 1
+    assert run("good.cert", "no.cert")[0] == 2
+    code, told = run("good.cert", "newer.cert")
+    assert code == 2
+    assert "newer.cert: unreadable: it has version 2, this checker reads version 1" in told
     assert run("missing.cert")[0] == 2
     assert run("good.cert", network="missing.onnx")[0] == 2
     assert run("good.cert", network="no.cert")[0] == 2
@@ -257,9 +299,12 @@ def test_several_networks(files: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = [str(files / name) for name in ("good.cert", "bad.cert", "no.cert")]
-    assert main([*names, "--network", str(files / "net.onnx"), "--json"]) == 2
-    good, bad, no = map(json.loads, capsys.readouterr().out.splitlines())
+    names = [str(files / f"{name}.cert") for name in ("good", "bad", "no", "newer")]
+    assert main([*names, "--network", str(files / "net.onnx"), "--json"]) == 1
+    every = good, bad, no, newer = [*map(json.loads, capsys.readouterr().out.splitlines())]
+    assert [one["outcome"] for one in every] == ["accepted", "refused", "unusable", "unreadable"]
+    assert [one["accepted"] for one in every] == [True, False, False, False]
+    assert "version 2" in newer["reason"]
     assert good["accepted"]
     assert good["claim"]["eps"] == CLAIM["eps"]
     assert good["arithmetic"] == "real"

@@ -53,7 +53,7 @@ and knows other kinds of claims and proofs."""
 
 def test_it_stays_small() -> None:
     sizes = {path.name: code_lines(path) for path in SOURCE.rglob("*.py")}
-    assert sum(sizes.values()) <= 1700, sizes
+    assert sum(sizes.values()) <= 1800, sizes
     assert max(sizes.values()) <= 400, sizes
     core = {name: len((SOURCE / f"{name}.py").read_text().splitlines()) for name in CORE}
     assert sum(core.values()) <= 900, core
