@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from radii.balls import Ball, Box, Domain, Norm
+from radii.balls import Ball, Box, Domain, Features, Norm
 from radii.errors import SpecificationError
 
 UNIT = Domain(np.float64(0), np.float64(1))
@@ -51,6 +51,16 @@ def test_projection_keeps_a_point_that_is_inside() -> None:
 def test_projection_into_a_ball_finer_than_float32_ends_at_the_centre() -> None:
     ball = Ball(np.full(2, 0.5), 1e-12, Norm.LINF, UNIT)
     assert np.array_equal(ball.project(np.array([0.9, 0.1]), np.float32), [0.5, 0.5])
+
+
+def test_a_coarse_value_does_not_shrink_the_others() -> None:
+    """Half a unit in the last place of 40 in float32 is as far as its feature may move."""
+    features = Features.of(["a", "b"], [1e-6, 1.0])
+    domain = Domain(np.array([0.0, -10.0]), np.array([100.0, 10.0]))
+    ball = Ball(np.array([40.0, 0.5]), 1.93, Norm.LINF, domain, features)
+    inside = ball.project(np.array([41.0, 2.43]), np.float32)
+    assert ball.contains(inside)
+    assert inside.tolist() == [40.0, np.nextafter(np.float32(2.43), np.float32(0))]
 
 
 def test_lengths() -> None:

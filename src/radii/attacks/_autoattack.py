@@ -10,6 +10,7 @@ between the logit of the label and that of the class, and what follows is what t
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import ClassVar
@@ -138,9 +139,9 @@ def _closest(batch: Batch, points: Tensor, owners: Tensor, depths: Tensor) -> Fo
     if len(broken) == 0:
         return {}
     points, owners = points[broken], owners[broken]
-    points = batch.shrunk_by(
-        points, owners, lambda tried: batch.objective.least_depths(tried, owners)
-    )
+    least_depths = functools.partial(batch.objective.least_depths, owners=owners)
+    points = batch.shrunk_by(points, owners, least_depths)
+    points = batch.trimmed_by(points, owners, least_depths)
     lengths = batch.geometry.lengths(points - batch.centers[owners])
     found: Found = {}
     for row in lengths.argsort(descending=True).tolist():

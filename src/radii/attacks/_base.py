@@ -177,9 +177,10 @@ class Attack(Plugin, ABC):
         ]
         candidates: list[Sequence[Array]] = [(query.instance.input,) for query in queries]
         if open_places:
-            found = self.run(network, [queries[place] for place in open_places], seed)
+            asked = [queries[place] for place in open_places]
+            found = with_discrete(network, asked, self.run(network, asked, seed), seed)
             for place, points in zip(open_places, found, strict=True):
-                candidates[place] = with_discrete(network, queries[place], points)
+                candidates[place] = points
         share = (time.perf_counter() - started) / max(1, len(queries))
         return [
             self._replayed(network, query, points, share)

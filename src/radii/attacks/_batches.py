@@ -111,20 +111,47 @@ class Batch:
     ) -> Tensor:
         """The same by any depths of points, which are 0 or below where a point is broken."""
         centers = self.centers[owners]
-        intact = torch.zeros(len(points), dtype=points.dtype)
-        broken = torch.ones_like(intact)
-        for _ in range(SEGMENT_HALVINGS):
-            middle = (intact + broken) / 2
-            tried = centers + middle[:, None] * (points - centers)
-            is_broken = depths(tried) <= 0
-            broken = torch.where(is_broken, middle, broken)
-            intact = torch.where(is_broken, intact, middle)
-        return centers + broken[:, None] * (points - centers)
+        offsets = points - centers
+
+        def along(parts: Tensor) -> Tensor:
+            return centers + parts[:, None] * offsets
+
+        return _closest_along(along, depths, points.new_ones(len(points)))
+
+    def trimmed_by(
+        self, points: Tensor, owners: Tensor, depths: Callable[[Tensor], Tensor]
+    ) -> Tensor:
+        """Broken points whose largest moves are cut to one length, the others left as they are.
+
+        What a point owes to features with little room is kept where it is all that is needed.
+        """
+        centers = self.centers[owners]
+        offsets = points - centers
+        lengths = self.geometry.lengths(offsets)[:, None]
+
+        def along(parts: Tensor) -> Tensor:
+            reach = self.geometry.units((parts[:, None] * lengths).expand_as(offsets))
+            return centers + torch.clamp(offsets, -reach, reach)
+
+        return _closest_along(along, depths, points.new_ones(len(points)))
 
     def points(self, rows: Tensor) -> list[np.ndarray]:
         """Rows as arrays of the network's input shape."""
         shape = self.queries[0].instance.input.shape
         return [row.reshape(shape) for row in rows.numpy()]
+
+
+def _closest_along(
+    along: Callable[[Tensor], Tensor], depths: Callable[[Tensor], Tensor], broken: Tensor
+) -> Tensor:
+    """Broken points of paths that begin intact at 0; `broken` are places where they are broken."""
+    intact = torch.zeros_like(broken)
+    for _ in range(SEGMENT_HALVINGS):
+        middle = (intact + broken) / 2
+        is_broken = depths(along(middle)) <= 0
+        broken = torch.where(is_broken, middle, broken)
+        intact = torch.where(is_broken, intact, middle)
+    return along(broken)
 
 
 def batches(network: Network, queries: Sequence[Query], *, rows: int) -> list[Batch]:
@@ -154,7 +181,8 @@ def _kind(instance: Instance) -> tuple[str, ...]:
     if instance.features is None:
         return kind
     # In L1 and L2 it is the room that keeps features where they are, and every input has its own.
-    alone = () if instance.norm is Norm.LINF else (instance.key,)
+    is_shared = instance.norm is Norm.LINF or bool((instance.features.scale > 0).all())
+    alone = () if is_shared else (instance.key,)
     return (*kind, instance.features.key(), *alone)
 
 

@@ -1,7 +1,8 @@
 """Candidates where features are whole numbers or categories, which gradients alone do not reach.
 
 Points descend within each combination of categories that is in reach; whole numbers are read as
-rounded and moved as they are, so that a gradient may add up to the next number.
+rounded and moved as they are, so that a gradient may add up to the next number. From the best of
+them a random walk among valid points goes on, which asks for distances as well.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from radii.attacks._batches import batches
+from radii.attacks._batches import Batch, batches
+from radii.attacks._random_walks import TOGETHER, RandomWalk
 from radii.balls import Ball, Box, Features
 from radii.networks import Network
 from radii.queries import Query
@@ -21,21 +23,49 @@ from radii.verdicts import Array
 DISCRETE_STEPS = 24
 FIRST_STEP, LAST_STEP = 0.5, 0.05
 """Lengths of a step, as parts of the region's width."""
+WALK_STEPS = 30
+"""Rounds of the random walk at the end."""
 DISCRETE_REPLAYS = 16
 """Points that are replayed, the closest first."""
 
 
-def with_discrete(network: Network, query: Query, points: Sequence[Array]) -> Sequence[Array]:
-    """The candidates, and others whose whole numbers and categories are valid."""
+def with_discrete(
+    network: Network, queries: Sequence[Query], candidates: Sequence[Sequence[Array]], seed: int
+) -> list[Sequence[Array]]:
+    """Each query's candidates, and others whose whole numbers and categories are valid."""
+    found = list(candidates)
+    places = [place for place, query in enumerate(queries) if _is_discrete(query)]
+    for place in places:
+        found[place] = _with_valid(network, queries[place], found[place])
+    if not places:
+        return found
+    for batch in batches(network, [queries[place] for place in places], rows=TOGETHER):
+        members = [places[member] for member in batch.members]
+        for place, closest in zip(
+            members, _walked(batch, [found[m] for m in members], seed), strict=True
+        ):
+            ball = queries[place].instance.ball(queries[place].eps)
+            found[place] = sorted(
+                [*found[place], *closest],
+                key=lambda point: ball.distance(ball.project(point.reshape(ball.shape))),
+            )[:DISCRETE_REPLAYS]
+    return found
+
+
+def _is_discrete(query: Query) -> bool:
+    features = query.instance.features
+    return features is not None and features.is_discrete
+
+
+def _with_valid(network: Network, query: Query, points: Sequence[Array]) -> list[Array]:
+    """The points, those of a descent, and all of them with whole numbers rounded outward."""
     ball = query.instance.ball(query.eps)
     features = ball.features
-    if features is None or not features.is_discrete:
-        return points
-    pieces = ball.pieces() or [Box(*ball.box())]
-    found = [*points, *_descents(network, query, features, pieces)]
-    found += [_rounded_outward(ball, features, point) for point in found]
-    found.sort(key=lambda point: ball.distance(ball.project(point.reshape(ball.shape))))
-    return found[:DISCRETE_REPLAYS]
+    assert features is not None
+    found = list(points)
+    if network.has_gradient:
+        found += _descents(network, query, features, ball.pieces() or [Box(*ball.box())])
+    return found + [_rounded_outward(ball, features, point) for point in found]
 
 
 def _rounded_outward(ball: Ball, features: Features, point: Array) -> Array:
@@ -45,6 +75,24 @@ def _rounded_outward(ball: Ball, features: Features, point: Array) -> Array:
     whole = np.sign(offset) * np.ceil(np.abs(offset))
     moved = center + np.where(features.is_whole, whole, offset)
     return moved.reshape(ball.shape)
+
+
+def _walked(batch: Batch, starts: Sequence[Sequence[Array]], seed: int) -> list[list[Array]]:
+    """The closest point of each query that a walk finds which begins at the best of its starts."""
+    walk = RandomWalk(batch, seed)
+    width, dtype = batch.centers.shape[1], batch.centers.dtype
+    walk.begin_at(
+        [
+            torch.from_numpy(np.reshape([np.ravel(point) for point in points], (-1, width))).to(
+                dtype
+            )
+            for points in starts
+        ]
+    )
+    for _ in range(WALK_STEPS):
+        walk.step()
+    points = batch.points(walk.best)
+    return [[point] if found else [] for point, found in zip(points, walk.is_found, strict=True)]
 
 
 def _descents(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -91,8 +92,8 @@ def _closest(
     """Of each query's rows that break their task the closest, after drawing them to the input."""
     broken = (depths <= 0).nonzero()[:, 0]
     tasks = tasks[broken]
-    points = batch.shrunk(points[broken], tasks)
-    owners = batch.owners[tasks]
+    owners, own_depths = batch.owners[tasks], functools.partial(batch.objective.depths, tasks=tasks)
+    points = batch.trimmed_by(batch.shrunk(points[broken], tasks), owners, own_depths)
     lengths = batch.geometry.lengths(points - batch.centers[owners])
     arrays = batch.points(points)
     found: dict[int, Sequence[Array]] = {}

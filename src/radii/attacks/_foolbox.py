@@ -10,6 +10,7 @@ import random
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -76,11 +77,12 @@ class FoolboxAttack(Attack):
     def _candidates(self, network: Network, query: Query) -> Sequence[Array]:
         foolbox, instance = _foolbox(), query.instance
         attack = self._attack(instance.norm)
-        module, label = _classifier(network, query)
-        model = foolbox.PyTorchModel(module, bounds=_bounds(instance), device="cpu")
-        inputs = torch.from_numpy(np.array(instance.input))[None]
+        cube = _UnitCube.of(network, instance)
+        module, label = _classifier(network, cube, query)
+        model = foolbox.PyTorchModel(module, bounds=(0, 1), device="cpu")
+        inputs = cube.inside(torch.from_numpy(np.array(instance.input))[None])
         minimises = isinstance(attack, foolbox.attacks.base.MinimizationAttack)
-        epsilons = None if minimises else query.eps
+        epsilons = None if minimises else query.eps / cube.length
         try:
             _, clipped, _ = attack(model, inputs, torch.tensor([label]), epsilons=epsilons)
         except Exception as error:
@@ -88,7 +90,7 @@ class FoolboxAttack(Attack):
             if any(part in reason for part in NOTHING_FOUND):
                 return ()
             raise UnsupportedQuery(f"attack '{self.name}' failed: {reason}") from error
-        return (clipped[0].detach().numpy(),)
+        return (cube.outside(clipped[0].detach()).numpy(),)
 
     def _norms(self) -> frozenset[Norm]:
         foolbox = _foolbox()
@@ -119,23 +121,60 @@ class FoolboxAttack(Attack):
             raise SpecificationError(f"attack '{self.name}' cannot be made: {reason}") from None
 
 
-class _Classifier(torch.nn.Module):
-    """The network itself, as a module."""
+@dataclass(frozen=True, slots=True, eq=False)
+class _UnitCube:
+    """The domain as a part of the unit cube, which is all that foolbox knows of features.
 
-    def __init__(self, network: Network) -> None:
+    A side of the cube is `length` units of distance, and `widths` of the features themselves: 0
+    where they stay.
+    """
+
+    low: Tensor
+    high: Tensor
+    widths: Tensor
+    length: float
+
+    @classmethod
+    def of(cls, network: Network, instance: Instance) -> _UnitCube:
+        # The input's own values, rounded to the network's precision, must not be beyond the bounds.
+        own = instance.input.astype(np.float64)
+        least, most = instance.domain.box(own.shape)
+        least, most = np.minimum(least, own), np.maximum(most, own)
+        scale = np.ones(own.shape)
+        if instance.features is not None:
+            scale = instance.features.scale.reshape(own.shape)
+        moves = scale > 0
+        length = float(np.max((most - least)[moves] / scale[moves], initial=0.0)) or 1.0
+        sides = np.stack([np.where(moves, least, own), most, scale * length])
+        low, high, widths = torch.from_numpy(sides).to(network.torch_dtype)
+        return cls(low, high, widths, length)
+
+    def inside(self, inputs: Tensor) -> Tensor:
+        """Inputs as points of the cube."""
+        return (inputs - self.low) / self.widths.where(self.widths > 0, 1.0)
+
+    def outside(self, points: Tensor) -> Tensor:
+        """Points of the cube as inputs, drawn into the domain."""
+        return torch.clamp(self.low + points * self.widths, self.low, self.high)
+
+
+class _Classifier(torch.nn.Module):
+    """The network itself, as a module on points of the cube."""
+
+    def __init__(self, network: Network, cube: _UnitCube) -> None:
         super().__init__()
-        self._network = network
+        self._network, self._cube = network, cube
         self.eval()
 
     def forward(self, x: Tensor) -> Tensor:
-        return self._network(x.to(self._network.torch_dtype))
+        return self._network(self._cube.outside(x.to(self._network.torch_dtype)))
 
 
 class _HoldsOrBroken(_Classifier):
     """Two outputs: how far the requirement is from being broken, and 0."""
 
-    def __init__(self, network: Network, violations: Sequence[Halfspaces]) -> None:
-        super().__init__(network)
+    def __init__(self, network: Network, cube: _UnitCube, violations: Sequence[Halfspaces]) -> None:
+        super().__init__(network, cube)
         self._polyhedra = [
             tuple(torch.from_numpy(part).to(network.torch_dtype) for part in (p.matrix, p.offset))
             for p in violations
@@ -148,16 +187,6 @@ class _HoldsOrBroken(_Classifier):
         return torch.stack([margin, torch.zeros_like(margin)], dim=1)
 
 
-def _bounds(instance: Instance) -> tuple[float, float]:
-    """Foolbox knows one pair of bounds for all features; the replay clips to the domain itself.
-
-    The input's own values, rounded to the network's precision, must not be beyond them.
-    """
-    low = min(float(instance.domain.low.min()), float(instance.input.min()))
-    high = max(float(instance.domain.high.max()), float(instance.input.max()))
-    return low, high
-
-
 def _reason(error: Exception) -> str:
     """An error in one line; of an assertion without words, the line that failed."""
     text = " ".join(str(error).split())
@@ -167,15 +196,15 @@ def _reason(error: Exception) -> str:
     return text
 
 
-def _classifier(network: Network, query: Query) -> tuple[_Classifier, int]:
+def _classifier(network: Network, cube: _UnitCube, query: Query) -> tuple[_Classifier, int]:
     """What foolbox shall fool, and the class that it shall leave."""
     instance = query.instance
     if isinstance(instance.property, OneToAny):
-        return _Classifier(network), instance.label
+        return _Classifier(network, cube), instance.label
     violations = instance.requirement.violations
     if not violations:
         raise UnsupportedQuery(f"property '{instance.property.spec}' cannot be broken")
-    return _HoldsOrBroken(network, violations), 0
+    return _HoldsOrBroken(network, cube, violations), 0
 
 
 @contextlib.contextmanager

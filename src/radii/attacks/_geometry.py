@@ -51,6 +51,15 @@ class DomainRows:
 class Geometry(ABC):
     """What an attack needs to know about a norm."""
 
+    def units(self, values: Tensor) -> Tensor:
+        """Multiples of the features' scales in the features' own units."""
+        return values
+
+    def outward(self, directions: Tensor) -> Tensor:
+        """Points of the unit sphere in these directions, which are multiples of the scales."""
+        offsets = self.units(directions)
+        return offsets / (self.lengths(offsets)[:, None] + SMALLEST_DIVISOR)
+
     @abstractmethod
     def lengths(self, offsets: Tensor) -> Tensor:
         """The norm of each row."""
@@ -69,7 +78,7 @@ class Geometry(ABC):
 
     @abstractmethod
     def project(self, points: Tensor, centers: Tensor, radii: Tensor, room: DomainRows) -> Tensor:
-        """The closest points, as the crow flies, within `radii` of `centers` and the domain."""
+        """Points next to these within `radii` of `centers` and the domain."""
 
     @abstractmethod
     def nearest(
@@ -193,19 +202,23 @@ class _L1(Geometry):
     def project(self, points: Tensor, centers: Tensor, radii: Tensor, room: DomainRows) -> Tensor:
         """Soft thresholding of the clipped offset; the threshold by Newton's method.
 
-        What is left beyond the radius is convex in the threshold, so that it never overshoots.
+        It is a part of the room that a feature has within the ball, so that features with a narrow
+        domain keep their moves beside those with a wide one. What is left beyond the radius is
+        convex in the threshold, so that it never overshoots.
         """
         offsets = room.clip(points) - centers
         sizes = offsets.abs()
+        widths = torch.minimum(room.high - room.low, radii[:, None])
+        widths = widths / (widths.amax(dim=1, keepdim=True) + SMALLEST_DIVISOR)
         thresholds = torch.zeros_like(radii)
         for _ in range(PROJECTION_STEPS):
-            kept = (sizes - thresholds[:, None]).clamp(min=0.0)
+            kept = (sizes - thresholds[:, None] * widths).clamp(min=0.0)
             excess = kept.sum(dim=1) - radii
             if bool((excess <= 1e-6 * radii).all()):
                 break
-            count = (kept > 0).sum(dim=1).clamp(min=1)
+            count = (widths * (kept > 0)).sum(dim=1) + SMALLEST_DIVISOR
             thresholds = thresholds + excess.clamp(min=0.0) / count
-        kept = (sizes - thresholds[:, None]).clamp(min=0.0)
+        kept = (sizes - thresholds[:, None] * widths).clamp(min=0.0)
         return centers + kept * offsets.sign()
 
     def nearest(
@@ -251,6 +264,9 @@ class _ScaledLinf(_Linf):
 
     def __init__(self, scale: Tensor) -> None:
         self.scale = scale
+
+    def units(self, values: Tensor) -> Tensor:
+        return values * self.scale
 
     def lengths(self, offsets: Tensor) -> Tensor:
         return super().lengths(offsets / self.scale.clamp(min=SMALLEST_DIVISOR))

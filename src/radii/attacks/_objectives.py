@@ -49,7 +49,8 @@ never cross it."""
 def joint_steps(rows: Tensor, slopes: Tensor) -> Tensor:
     """For each point the shortest step, in L2, with rows + slopes @ step below 0; at least nearly.
 
-    `rows` is (points, rows), -inf where a point has fewer; `slopes` is (points, rows, features).
+    Slopes and steps are those per unit of each feature's scale. `rows` is (points, rows), -inf
+    where a point has fewer; `slopes` is (points, rows, features).
     """
     is_row = rows.isfinite()
     size = rows.abs().masked_fill(~is_row, 0.0).amax(dim=1, keepdim=True)
@@ -306,11 +307,16 @@ class Objective:
         wanted = {*self._guides.features, *self._exact.features}
         features = self._features(leaves, tasks, body, wanted)
         rows = self._guides.rows(features, tasks)
-        slopes = [
+        found = [
             torch.autograd.grad(row.sum(), leaves, retain_graph=True)[0] for row in rows.unbind(1)
         ]
-        steps = joint_steps(rows.detach(), torch.nan_to_num(torch.stack(slopes, dim=1)))
-        return self._exact.largest(features, tasks).detach(), steps
+        slopes = torch.nan_to_num(torch.stack(found, dim=1))
+        steps = joint_steps(rows.detach(), self._units(slopes))
+        return self._exact.largest(features, tasks).detach(), self._units(steps)
+
+    def _units(self, values: Tensor) -> Tensor:
+        """Multiples of the features' scales in the features' own units; for slopes the reverse."""
+        return values if self._origins is None else self._origins.geometry.units(values)
 
     def _gradients(
         self, points: Tensor, tasks: Tensor, body: Graph

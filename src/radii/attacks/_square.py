@@ -62,19 +62,23 @@ def _projected(batch: Batch, owners: Tensor, points: Tensor) -> Tensor:
 def _windows(batch: Batch, owner: int, seed: int) -> _LinfWindows | _L2Windows:
     query = batch.queries[owner]
     kind = _LinfWindows if query.instance.norm is Norm.LINF else _L2Windows
-    return kind(batch.centers[owner], float(batch.radii[owner]), query, seed)
+    radius, center = float(batch.radii[owner]), batch.centers[owner]
+    reach = batch.geometry.units(torch.full_like(center, radius))
+    return kind(center, radius, reach, query, seed)
 
 
 class _Image:
-    """A flat row of features as channels, rows and columns."""
+    """A flat row of features as channels, rows and columns; each may move by its `reach` alone."""
 
-    def __init__(self, center: Tensor, radius: float, query: Query, seed: int) -> None:
+    def __init__(
+        self, center: Tensor, radius: float, reach: Tensor, query: Query, seed: int
+    ) -> None:
         axes = tuple(size for size in query.instance.input.shape if size > 1)
         self._axes, self._channel = axes, axes.index(min(axes)) if len(axes) == 3 else None
         if len(axes) not in (2, 3):
             self._axes = (1, center.numel())
         self.radius = radius
-        self.center = self.folded(center)
+        self.center, self.reach = self.folded(center), self.folded(reach)
         self.channels, self.height, self.width = self.center.shape
         digest = hashlib.sha256(f"{query.instance.key}:{seed}:square".encode()).digest()
         self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:8]) >> 1)
@@ -114,13 +118,13 @@ class _LinfWindows(_Image):
     def first(self) -> Tensor:
         """Vertical stripes."""
         stripes = self.signs(self.channels, 1, self.width)
-        return self.flat(self.center + self.radius * stripes)
+        return self.flat(self.center + self.reach * stripes)
 
     def changed(self, point: Tensor, share: float) -> Tensor:
         """One window, one sign for each channel."""
         image = self.folded(point).clone()
         rows, columns = self.place(self.window(share, least=1))
-        moves = self.radius * self.signs(self.channels, 1, 1)
+        moves = self.reach[:, rows, columns] * self.signs(self.channels, 1, 1)
         image[:, rows, columns] = self.center[:, rows, columns] + moves
         return self.flat(image)
 

@@ -117,12 +117,10 @@ class Ball:
         the direction). The result is `contain`ed, provided that the centre is exact in `dtype`.
         """
         kind = np.dtype(dtype)
-        low, high = self.domain.box(self.shape)
+        # A value that rounds to beyond the ball's own box must not shrink all others with it.
+        is_box = self.norm is Norm.LINF or self.features is not None
+        low, high = self.box() if is_box else self.domain.box(self.shape)
         x = np.clip(np.asarray(point, dtype=np.float64), low, high)
-        if self.features is not None:
-            x = np.clip(x, *self.box())
-        elif self.norm is Norm.LINF:
-            x = np.clip(x, self.center - self.eps, self.center + self.eps)
         length = self.distance(x)
         if length > self.eps:
             x = self.center + (x - self.center) * (self.eps / length)
@@ -135,12 +133,12 @@ class Ball:
             shrink = min(1.0, max(FIRST_SHRINK, 2 * shrink))
 
     def _valid(self, point: Float64) -> Float64:
-        """The point with whole numbers and categories where features ask for them."""
+        """The point, or points, with whole numbers and categories where features ask for them."""
         if self.features is None or not self.features.is_discrete:
             return point
         low, high = self.box()
-        flat = self.features.rounded(point.ravel(), low.ravel(), high.ravel())
-        return flat.reshape(self.shape)
+        rows = point.reshape(-1, self.center.size)
+        return self.features.rounded(rows, low.ravel(), high.ravel()).reshape(point.shape)
 
     def sample(self, rng: np.random.Generator, count: int) -> Float64:
         """`count` points of the ball: uniform in it before clipping to the domain."""
@@ -159,7 +157,4 @@ class Ball:
         if self.features is not None:
             steps *= self.features.scale
         points = self.center + self.eps * steps.reshape(count, *self.shape)
-        points = np.clip(points, *self.domain.box(self.shape))
-        if self.features is not None and self.features.is_discrete:
-            return np.stack([self._valid(point) for point in points])
-        return points
+        return self._valid(np.clip(points, *self.domain.box(self.shape)))

@@ -101,13 +101,13 @@ class Features:
                 low[list(places)] = high[list(places)] = center[list(places)]
 
     def rounded(self, point: Float64, low: Float64, high: Float64) -> Float64:
-        """The valid point next to a flat one, within a box made by `hull`."""
+        """The valid point next to a flat one, or to each row, within a box made by `hull`."""
         x = np.array(point)
         whole = self.is_whole
-        x[whole] = np.clip(np.round(x[whole]), low[whole], high[whole])
+        x[..., whole] = np.clip(np.round(x[..., whole]), low[whole], high[whole])
         for places in map(list, self.groups.values()):
-            largest = np.where(high[places] >= 1, x[places], -np.inf).argmax()
-            x[places] = np.arange(len(places)) == largest
+            largest = np.where(high[places] >= 1, x[..., places], -np.inf).argmax(axis=-1)
+            x[..., places] = np.arange(len(places)) == largest[..., None]
         return x
 
     def domain(self, otherwise: Domain | None) -> Domain:

@@ -166,6 +166,8 @@ def check_robustness(
     settings = _settings(eps, options)
     at = settings.grid[0]
     requirement = _requirement(at, at_least, confidence, among, len(data))
+    if not experiments.DataTerms.of(out).is_salted:
+        data = data.unsalted()
     sample = data if confidence is None else data.shuffled(settings.seed)
     plan = experiments.plan((network,), sample, settings, layout=layout, data=data.title)
     if len(plan.instances) != len(data):

@@ -31,6 +31,7 @@ from radii.testing._networks import (
     random_instance,
     random_network,
 )
+from radii.testing._sampling import TABLES, loses_to_sampling, sampling_wins
 from radii.verdicts import Result, Verdict
 
 HIDDEN_UNITS = 10
@@ -98,6 +99,27 @@ class AttackConformance:
         ]
         for query, result in zip(queries, self.make().attack(network, queries), strict=True):
             _check(network, query, result)
+
+    @pytest.mark.parametrize("norm", list(Norm))
+    @pytest.mark.parametrize("table", TABLES)
+    def test_it_does_not_lose_to_uniform_sampling(self, table: str, norm: Norm) -> None:
+        """Of as many points, whatever the scales of the features are."""
+        if norm not in self.make().norms:
+            pytest.skip(f"does not search {norm.value}")
+        if TABLES[table].categories and norm is not self.norm():
+            pytest.skip("one norm is enough for categories, which take the longest")
+        network = TABLES[table].network(seed=0)
+        wins, decided = sampling_wins(self.make(), network, TABLES[table].queries(network, norm, 0))
+        assert not loses_to_sampling(wins, decided), f"sampling is closer at {wins} of {decided}"
+
+    @pytest.mark.parametrize("table", TABLES)
+    def test_it_does_not_lose_to_uniform_sampling_of_steps(self, table: str) -> None:
+        """The same on a function that is constant in pieces, as that of a forest is."""
+        network, norm = TABLES[table].network(seed=0, has_steps=True), max(self.make().norms)
+        if self.make().gradient_refusal(network) is not None:
+            pytest.skip("needs gradients")
+        wins, decided = sampling_wins(self.make(), network, TABLES[table].queries(network, norm, 0))
+        assert not loses_to_sampling(wins, decided), f"sampling is closer at {wins} of {decided}"
 
     def test_each_query_gets_its_own_answer(self) -> None:
         network = random_network(NetworkFamily.DENSE, 2, units=HIDDEN_UNITS)
