@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+import pickle
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from radii.balls import Domain, Norm
 from radii.errors import SpecificationError
 from radii.properties import OneToAny, OneToOne, Property
-from radii.queries import Grid, Instance, Query
+from radii.queries import Grid, Instance, Query, Shard
 
 UNIT = Domain(np.float64(0), np.float64(1))
 
@@ -59,6 +61,16 @@ def test_fractions_are_exact() -> None:
         "0:1:nan",
         "0:inf:1",
         "0:1:1e-9",
+        "0.1,0.1",
+        "0.2,0.1,0.3",
+        "-0.1,0.1",
+        "0.1,,0.2",
+        "0.1,inf",
+        "log:0:1:5",
+        "log:0.1:1:1",
+        "log:0.1:1:x",
+        "log:0.1:1:10000000",
+        "log:1:1.0000001:50",
     ],
 )
 def test_bad_grids_get_one_sentence(text: str) -> None:
@@ -67,7 +79,44 @@ def test_bad_grids_get_one_sentence(text: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-@given(st.floats(0, 0.5), st.sampled_from(["0.001:0.4:0.002", "0:0.4:1/255", "0.1:0.35:0.1"]))
+@pytest.mark.parametrize(
+    ("text", "values", "told"),
+    [
+        ("0.001,0.01,0.1", (0.001, 0.01, 0.1), "0.001,0.01,0.1"),
+        (" 0.01, 8/255 ", (0.01, 8 / 255), "0.01,8/255"),
+        ("0.1,0.2,0.3", (0.1, 0.2, 0.3), "0.1:0.4:0.1"),  # in even steps: one text
+        ("log:0.001:0.1:3", (0.001, 0.01, 0.1), "log:0.001:0.1:3"),
+        ("log:1/255:1/16:4", (1 / 255, 0.00986885, 0.0248355, 1 / 16), "log:1/255:0.0625:4"),
+    ],
+)
+def test_lists_and_equal_ratios(text: str, values: tuple[float, ...], told: str) -> None:
+    grid = Grid.parse(text)
+    assert (grid.values, str(grid)) == (values, told)
+    again = pickle.loads(pickle.dumps(grid))
+    assert grid == again == Grid.parse(told) and hash(grid) == hash(again)
+    assert Grid.of_values(values) == grid
+
+
+def test_equal_ratios_are_equal() -> None:
+    grid = Grid.log(0.001, 0.1, 20)
+    np.testing.assert_allclose(grid.values, np.geomspace(0.001, 0.1, 20), rtol=5e-6)
+    assert len(set(grid.values)) == 20
+
+
+def test_equal_values_are_equal_grids() -> None:
+    assert Grid.parse("0.2,0.4,0.6") == Grid(0.2, 0.8, 0.2) == Grid.of_values(["1/5", 0.4, 0.6])
+    assert Grid.of_values([0.1]) == Grid.of_one(0.1)
+    assert Grid.of_values([0]).values == (0,)
+    assert Grid.parse("0.1,0.2") != Grid.parse("0.1,0.3") and Grid(0, 1, 0.5) != "0:1:0.5"
+    assert Grid.parse("0.1,0.3,0.35").finest_step == 0.05
+
+
+@given(
+    st.floats(0, 0.5),
+    st.sampled_from(
+        ["0.001:0.4:0.002", "0:0.4:1/255", "0.1:0.35:0.1", "0.01,0.2,0.25", "log:0.001:0.4:30"]
+    ),
+)
 def test_count_below_is_what_counting_gives(eps: float, text: str) -> None:
     grid = Grid.parse(text)
     for value in (eps, *grid.values[:5]):
@@ -112,3 +161,38 @@ def test_a_query_speaks_about_its_ball() -> None:
     specification = Query(instance(), 0.1).specification
     assert specification.contains(np.array([0.34, 0.41]))
     assert not specification.contains(np.array([0.36, 0.41]))
+
+
+@given(st.integers(1, 40), st.data())
+def test_a_shard_is_its_text(count: int, data: st.DataObject) -> None:
+    numbers = data.draw(st.sets(st.integers(1, count), min_size=1))
+    shard = Shard(tuple(numbers), count)
+    assert Shard.parse(str(shard)) == shard
+    assert shard.is_whole == (len(numbers) == count)
+    assert {place % count + 1 for place in range(3 * count) if place in shard} == numbers
+
+
+def test_shards_are_written_in_few_words() -> None:
+    assert str(Shard((3,), 20)) == "3/20"
+    assert str(Shard((9, 1, 2, 3, 2), 20)) == "1-3,9/20"
+    assert Shard.parse(" 1-3, 9 / 20 ").numbers == (1, 2, 3, 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0/20", "shard 0 of 20 does not exist: they are numbered from 1 to 20"),
+        ("21/20", "shard 21 of 20 does not exist"),
+        ("1/0", "0 shards must be 1 to 10,000"),
+        ("1/999999999", "must be 1 to 10,000"),
+        ("1-99999999999/5", "shard 6 of 5 does not exist"),
+        ("3-1/5", "shard none of 5 does not exist"),
+        *(
+            (text, "is not a part of a number, such as 3/20")
+            for text in ("3", "", "/", "a/b", "1.5/2", "-1/2", "1/-2")
+        ),
+    ],
+)
+def test_what_is_not_a_shard_is_refused(text: str, words: str) -> None:
+    with pytest.raises(SpecificationError, match=re.escape(words)):
+        Shard.parse(text)

@@ -10,6 +10,7 @@
     │   ├── TrainingError       a training that diverges, or contradicts its directory
     │   ├── StoreError          a store that cannot be read, written or understood
     │   ├── UnsupportedQuery    a verifier or attack that cannot decide what it is asked
+    │   ├── BrokenTool          a verifier or attack that fails whatever it is asked
     │   └── MissingExtra        an optional package is needed; names the extra that installs it
     └── SoundnessError          two proven facts contradict each other: a bug, never ignored
 
@@ -69,6 +70,10 @@ class StoreError(InputError):
 
 class UnsupportedQuery(InputError):
     """A verifier or attack was asked something it cannot decide."""
+
+
+class BrokenTool(InputError):
+    """A verifier or an attack that failed on all that a run asked it first."""
 
 
 class MissingExtra(InputError):

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from enum import Enum, StrEnum
 from functools import cache
 from hashlib import sha256
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 from radii.errors import SpecificationError
@@ -46,6 +47,42 @@ class PluginGroup(StrEnum):
         return {"SEARCHES": "search", "PROPERTIES": "property", "DATASETS": "data set"}.get(
             self.name, self.name.lower().removesuffix("s")
         )
+
+
+class _Scout(pickle.Pickler):
+    """Pickles to nowhere, and notes which classes and functions no other process can import."""
+
+    def __init__(self) -> None:
+        super().__init__(self)
+        self.names: dict[str, None] = {}
+
+    def write(self, data: object) -> None:
+        """The file that this pickler writes to."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if not isinstance(value, type | FunctionType):
+            return NotImplemented
+        if value.__module__ != "__main__" and "<" not in value.__qualname__:
+            return NotImplemented
+        self.names[value.__name__] = None
+        return str, ()
+
+
+def sending_obstacle(*parts: object) -> str | None:
+    """Why these objects cannot travel to other processes, in words; None if they can.
+
+    A process that receives them imports the modules of their classes and functions. It does not run
+    the script that started it, so what that defines stays there.
+    """
+    scout = _Scout()
+    try:
+        scout.dump(parts)
+    except (TypeError, AttributeError, pickle.PicklingError) as error:
+        return f"they cannot be pickled ({error})"
+    if not scout.names:
+        return None
+    verb = "is" if len(scout.names) == 1 else "are"
+    return f"{' and '.join(scout.names)} {verb} defined in a script, a notebook or a function"
 
 
 class Plugin:

@@ -7,6 +7,7 @@ Evidence is what moves a bracket, never the verdict's name: a `Proof` raises the
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -16,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import SpecificationError
+from radii.processes import Ending
 
 Array = npt.NDArray[np.floating]
 
@@ -39,6 +41,30 @@ class Verdict(StrEnum):
     def is_missing(self) -> bool:
         """No statement about the query was made."""
         return self not in (Verdict.ROBUST, Verdict.NOT_ROBUST)
+
+    @classmethod
+    def of(cls, ending: Ending) -> Verdict:
+        """What a query that ended like that is called where nothing was proven or witnessed."""
+        return _MISSING_VERDICTS[ending]
+
+    @property
+    def ending(self) -> Ending:
+        """How a query ended of which nothing else is known than that."""
+        if not self.is_missing:
+            return Ending.ANSWERED
+        return next(e for e in Ending if e is not Ending.ANSWERED and Verdict.of(e) is self)
+
+
+_MISSING_VERDICTS = {
+    Ending.ANSWERED: Verdict.UNKNOWN,
+    Ending.GAVE_UP: Verdict.UNKNOWN,
+    Ending.TIME_LIMIT: Verdict.TIMEOUT,
+    Ending.CPU_LIMIT: Verdict.TIMEOUT,
+    Ending.MEMORY_LIMIT: Verdict.MEMOUT,
+    Ending.CANCELLED: Verdict.CANCELLED,
+    Ending.FAILED: Verdict.ERROR,
+    Ending.LOST: Verdict.ERROR,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,6 +148,8 @@ class ProofStatus(StrEnum):
     """Its certificate was refused."""
     BELIEVED = "believed"
     """The word of whoever gave it: there is no certificate."""
+    UNREADABLE = "unreadable"
+    """The word of whoever gave it: there is a certificate, and the checker cannot read it."""
     UNCHECKED = "unchecked"
     """A certificate that nobody has checked."""
     CHECKED = "checked"
@@ -132,25 +160,48 @@ STATUSES = tuple(ProofStatus)
 """In order of strength."""
 
 
+class CheckOutcome(StrEnum):
+    """How a check of a certificate ends."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    """The certificate does not show the claim that a store makes by it."""
+    UNREADABLE = "unreadable"
+    """The checker cannot tell: it does not know an operator, an opset or the format's version, or
+    needs more memory. That says nothing against the claim."""
+
+
+STATUS_AFTER = {
+    CheckOutcome.ACCEPTED: ProofStatus.CHECKED,
+    CheckOutcome.REFUSED: ProofStatus.FAILED,
+    CheckOutcome.UNREADABLE: ProofStatus.UNREADABLE,
+}
+"""What a proof rests on once its certificate was checked."""
+
+
 @dataclass(frozen=True, slots=True)
 class CertificateCheck:
     """What a checker said of a certificate, and of the claim that a store makes by it.
 
     `checker` is a name and a version, `numbers` what it calculated in (float64 or exact), and
-    `checked_at` a time in UTC. `reason` says why the certificate was refused; it is empty if it was
-    accepted. `margin` is the smallest by which a step holds; it is None, as counts are, where the
+    `checked_at` a time in UTC. `reason` says why the certificate was not accepted; it is empty if
+    it was. `margin` is the smallest by which a step holds; it is None, as counts are, where the
     checker did not come so far.
     """
 
     checker: str
     checked_at: str
-    is_accepted: bool
+    outcome: CheckOutcome
     reason: str = ""
     numbers: str = "float64"
     nodes: int | None = None
     lemmas: int | None = None
     margin: float | None = None
     seconds: float = 0.0
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.outcome is CheckOutcome.ACCEPTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,16 +239,19 @@ class Proof:
             return ProofStatus.BELIEVED if self.certificate is None else ProofStatus.UNCHECKED
         if self.kept.check is None:
             return ProofStatus.UNCHECKED
-        return ProofStatus.CHECKED if self.kept.check.is_accepted else ProofStatus.FAILED
+        return STATUS_AFTER[self.kept.check.outcome]
 
 
-TIME_LIMIT_ENDINGS = ("its time limit", "its CPU limit")
-"""How the message ends of a result that would have gone on if it had had more time."""
+_NUMBERS = re.compile(r"0x[0-9a-f]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
     """One query's outcome: who answered, what, on which evidence, in how many wall seconds.
+
+    `ending` is how the query ended. A missing answer has that of its verdict unless it is given; a
+    proof or a witness may have any: a search for the radius that was stopped at its time limit
+    keeps what it had proven by then. `message` is for people to read, and nothing depends on it.
 
     `cpu_seconds` counts all processes that worked on it, None where nobody measured it.
     `added_seconds` is what the query added to the wall time of its instance, whose queries may run
@@ -216,8 +270,13 @@ class Result:
     cpu_seconds: float | None = None
     added_seconds: float | None = None
     allowed_seconds: float | None = None
+    ending: Ending = Ending.ANSWERED
 
     def __post_init__(self) -> None:
+        if self.verdict.is_missing and self.ending is Ending.ANSWERED:
+            object.__setattr__(self, "ending", self.verdict.ending)
+        if self.verdict.is_missing and self.verdict is not Verdict.of(self.ending):
+            raise ValueError(f"a query that ended with '{self.ending}' is not {self.verdict}")
         if self.verdict is Verdict.ROBUST and (self.proof is None or self.proof.eps < self.eps):
             raise ValueError(f"ROBUST at eps {self.eps} needs a proof that reaches it")
         if self.verdict is Verdict.NOT_ROBUST and (
@@ -231,10 +290,30 @@ class Result:
         return f"{self.verifier} {self.version}".strip()
 
     @property
+    def is_partial(self) -> bool:
+        """It proved something, and something kept it from proving all that it was asked for."""
+        return not self.verdict.is_missing and self.ending is not Ending.ANSWERED
+
+    @property
     def ran_out_of_time(self) -> bool:
-        """It found nothing in its time, or proved less than was asked for and says so."""
-        is_partial = self.proof is not None and self.message.endswith(TIME_LIMIT_ENDINGS)
-        return self.verdict is Verdict.TIMEOUT or is_partial
+        """With more time it would have gone on; what it had proven or witnessed is kept."""
+        return self.ending in (Ending.TIME_LIMIT, Ending.CPU_LIMIT)
+
+    @property
+    def ran_out_of_memory(self) -> bool:
+        """The same of memory."""
+        return self.ending is Ending.MEMORY_LIMIT
+
+    @property
+    def remark(self) -> str:
+        """What there is to say beside the verdict and its evidence."""
+        left_open = f"larger values were left open: {self.ending}" if self.is_partial else ""
+        return "; ".join(filter(None, (left_open, self.message)))
+
+    @property
+    def message_kind(self) -> str:
+        """The same for messages that differ only in numbers, such as addresses and lines."""
+        return _NUMBERS.sub("#", self.message)
 
     @property
     def own_seconds(self) -> float:
@@ -274,11 +353,12 @@ class Measurement:
     wall time in which at least one of its queries ran, `cpu_seconds` the processor time of all of
     them, None where nobody measured it. `missing` counts the proofs that were left without an
     answer, aside from those that were cancelled or asked again; `timeouts` and `memouts` count
-    every one. Both `missing` and `timeouts` count a search for the radius whose time ended before
-    it was through, if nothing was proven up to its eps or asked again since. Of the proof of the
+    every one. All three count a search for the radius that was stopped at a limit before it was
+    through, if nothing was proven up to its eps or asked again since. Of the proof of the
     lower side, `arithmetic` is what it speaks of, `proof` what it rests on, `checked_by` the name
     and version of who has checked its certificate, and `certificate` the hash of that; they are
-    None where there is none.
+    None where there is none. `classes` is the number of the network's outputs, None where that is
+    not known.
     """
 
     network: str
@@ -302,6 +382,7 @@ class Measurement:
     proof: ProofStatus | None = None
     checked_by: str | None = None
     certificate: str | None = None
+    classes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from radii.execution import Inline, LocalWorkers, Task, Toolbox
 from radii.execution._local import _with_partial_result
 from radii.experiments import select
 from radii.networks import Network, load_network
+from radii.processes import Ending
 from radii.queries import Grid, Instance, Query
 from radii.search import QuestionKind
 from radii.testing._simulated import (
@@ -124,13 +125,12 @@ def test_a_hang_is_killed_at_its_limit(network: Network, instance: Instance) -> 
         (
             False,
             Verdict.ROBUST,
-            "the proof at eps 0.04 is kept; what went on after it was stopped: "
-            "it overran its time limit",
+            "the proof at eps 0.04 is kept; after that it overran its time limit",
         ),
         (
             True,
             Verdict.ERROR,
-            "the worker process died (signal 9); the proof at eps 0.04 is kept",
+            "the proof at eps 0.04 is kept; after that the worker process died (signal 9)",
         ),
     ],
 )
@@ -152,34 +152,34 @@ def test_what_was_proven_before_a_kill_counts(
 
 
 def test_a_message_of_a_kill_says_what_is_kept() -> None:
-    """ "killed" alone beside a ROBUST would read as if the proof was in doubt."""
-    killed = Result(Verdict.TIMEOUT, 0.2, "v", "1", 3.0, message="killed: it overran")
+    """Beside a ROBUST it would otherwise read as if the proof was in doubt."""
+    killed = Result(Verdict.TIMEOUT, 0.2, "v", "1", 3.0, message="it overran")
     witness = Witness(np.zeros(2), 0.11, 1, np.zeros(2), "onnxruntime")
     proven = Result(Verdict.ROBUST, 0.04, "v", "1", 1.0, proof=Proof(0.04, 0.0), message="so far")
     cases = [
         (
             proven,
             Verdict.ROBUST,
-            "the proof at eps 0.04 is kept; what went on after it was stopped: it overran",
+            "the proof at eps 0.04 is kept; after that it overran",
         ),
         (
             replace(proven, witness=witness),
             Verdict.ROBUST,
             "the proof at eps 0.04 and the witness at distance 0.11 are kept; "
-            "what went on after it was stopped: it overran",
+            "after that it overran",
         ),
         (
             Result(Verdict.UNKNOWN, 0.2, "v", "1", 1.0, witness=witness),
             Verdict.TIMEOUT,
-            "killed: it overran; the witness at distance 0.11 is kept",
+            "it overran; the witness at distance 0.11 is kept",
         ),
-        (Result(Verdict.UNKNOWN, 0.2, "v", "1", 1.0), Verdict.TIMEOUT, "killed: it overran"),
+        (Result(Verdict.UNKNOWN, 0.2, "v", "1", 1.0), Verdict.TIMEOUT, "it overran"),
     ]
     for found, verdict, message in cases:
         result = _with_partial_result(found, killed)
         assert (result.verdict, result.seconds) == (verdict, 3.0)
         assert result.message == message
-        assert result.verdict is not Verdict.ROBUST or "killed" not in result.message
+        assert result.ending is Ending.TIME_LIMIT
 
 
 def test_what_was_proven_before_torch_ran_out_of_memory_counts(
@@ -195,7 +195,7 @@ def test_what_was_proven_before_torch_ran_out_of_memory_counts(
     result = Stumbling(Milp()).certify(network, instance, values)
     assert result.proof is not None
     assert (result.verdict, result.proof.eps) == (Verdict.ROBUST, 0.04)
-    assert result.message == "out of memory"
+    assert (result.message, result.ending) == ("out of memory", Ending.MEMORY_LIMIT)
 
 
 def test_a_climb_tells_how_far_it_has_come(network: Network, instance: Instance) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -27,13 +28,43 @@ from radii.processes import (
     spare_children,
     watch,
 )
+from radii.processes._child import Call
 from radii.processes._usage import Usage, Watch
 from radii.verdicts import Verdict
 from radii.verifiers import Limits
 
 
-def test_endings_are_named_as_verdicts() -> None:
-    assert all(Verdict(ending).is_missing for ending in Ending)
+def test_every_ending_has_its_verdict_and_every_missing_verdict_an_ending() -> None:
+    assert all(Verdict.of(ending).is_missing for ending in Ending)
+    assert all(Verdict.of(verdict.ending) is verdict for verdict in Verdict if verdict.is_missing)
+
+
+@pytest.mark.parametrize(
+    ("printed", "ending"),
+    [
+        ("MemoryError", Ending.MEMORY_LIMIT),
+        (
+            "RuntimeError: [enforce fail] DefaultCPUAllocator: can't allocate memory: you tried",
+            Ending.MEMORY_LIMIT,
+        ),
+        ("torch.cuda.OutOfMemoryError: CUDA", Ending.MEMORY_LIMIT),
+        ("  what():  std::bad_alloc", Ending.MEMORY_LIMIT),
+        ("GurobiError: Out of memory", Ending.MEMORY_LIMIT),
+        ("ValueError: no such layer", Ending.FAILED),
+        ("", Ending.FAILED),
+    ],
+)
+def test_a_program_that_dies_says_whether_it_was_of_memory(
+    tmp_path: Path, printed: str, ending: Ending
+) -> None:
+    dying = [sys.executable, "-c", f"import sys; print({printed!r}); sys.exit(1)"]
+    ended = run_program(dying, tmp_path, Limits(60.0))
+    assert (ended.missing, ended.ending) == (None, ending)
+
+
+def test_the_name_of_the_directory_is_not_in_what_a_program_printed(tmp_path: Path) -> None:
+    ended = run_program(["ls", str(tmp_path / "none.onnx")], tmp_path, Limits(60.0))
+    assert str(tmp_path) not in ended.last_line and "none.onnx" in ended.last_line
 
 
 def test_the_time_of_a_request_begins_when_the_child_is_ready() -> None:
@@ -42,6 +73,41 @@ def test_the_time_of_a_request_begins_when_the_child_is_ready() -> None:
         child.ask(("3 + 4",), Allowance(1.0))
         assert next_event(child) == Message(MessageKind.VALUE, 7)
         assert not child.is_busy
+    finally:
+        child.kill()
+
+
+def test_it_imports_from_where_this_process_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a module beside a script that is run from another folder."""
+    (tmp_path / "beside_a_script.py").write_text("def double(x):\n    return 2 * x\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    double = import_module("beside_a_script").double
+    child = Child.start(Call(double, (21,)), START)
+    try:
+        assert next_event(child) == Message(MessageKind.VALUE, 42)
+    finally:
+        child.kill()
+
+
+def test_a_module_that_starts_workers_on_import_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each worker would import it and start others; without a limit, until nothing else runs."""
+    (tmp_path / "without_guard.py").write_text(
+        "import sys\nfrom radii.processes import Allowance, ProcessPool, Request\n"
+        "def answer(*_): return 42\n"
+        "def make(): return answer\n"
+        "if 'radii.processes._worker' in sys.argv[0].replace('/', '.'):\n"
+        "    with ProcessPool(make, jobs=1) as pool:\n"
+        "        list(pool.answers([Request(())]))\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    child = Child.start(Call(import_module("without_guard").answer, ()), START)
+    try:
+        assert isinstance(next_event(child), StoppedCall)
+        assert child.last_words.endswith("put that part of it under `if __name__ == '__main__':`")
     finally:
         child.kill()
 
@@ -80,7 +146,7 @@ def test_what_a_child_reports_comes_before_its_end() -> None:
         assert next_event(child) == Message(MessageKind.PARTIAL, "half")
         stopped = next_event(child)
         assert isinstance(stopped, StoppedCall)
-        assert stopped.ending is Ending.TIMEOUT and not stopped.has_died
+        assert stopped.ending is Ending.TIME_LIMIT and not stopped.has_died
         assert stopped.seconds >= 1.0
         assert child.is_dead
     finally:
@@ -164,11 +230,11 @@ def test_importing_registers_nothing() -> None:
 @pytest.mark.parametrize(
     ("allowance", "usage", "ending"),
     [
-        (Allowance(memory_bytes=10), Usage(11, 0.0), Ending.MEMOUT),
+        (Allowance(memory_bytes=10), Usage(11, 0.0), Ending.MEMORY_LIMIT),
         (Allowance(memory_bytes=10), Usage(10, 0.0), None),
-        (Allowance(cpu_seconds=1.0), Usage(0, 6.1), Ending.TIMEOUT),
+        (Allowance(cpu_seconds=1.0), Usage(0, 6.1), Ending.CPU_LIMIT),
         (Allowance(cpu_seconds=1.0), Usage(0, 5.9), None),
-        (Allowance(0.0), Usage(99, 99.0), Ending.TIMEOUT),
+        (Allowance(0.0), Usage(99, 99.0), Ending.TIME_LIMIT),
         (Allowance(), Usage(99, 99.0), None),
     ],
 )
@@ -192,8 +258,8 @@ def test_a_watch_that_has_nothing_to_measure_waits_for_its_end() -> None:
 def test_a_program_at_its_cpu_limit(tmp_path: Path) -> None:
     burning = [sys.executable, "-c", "while True: pass"]
     ended = run_program(burning, tmp_path, Limits(60.0, cpu_seconds=0.5))
-    assert ended.missing is Ending.TIMEOUT
-    assert ended.peculiarity == "killed: it overran its CPU limit"
+    assert ended.missing is Ending.CPU_LIMIT
+    assert ended.peculiarity == "it overran its CPU limit"
 
 
 class TestSpareChildren:

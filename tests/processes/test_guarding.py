@@ -28,7 +28,7 @@ def test_faults_keep_their_words() -> None:
 def test_a_dead_process_is_an_error() -> None:
     stopped = call_guarded(os._exit, 7)
     assert isinstance(stopped, StoppedCall)
-    assert stopped.ending is Ending.ERROR
+    assert stopped.ending is Ending.FAILED
     assert "exit code 7" in stopped.message
 
 
@@ -37,7 +37,7 @@ def test_a_hang_ends_at_its_limit(seconds: float) -> None:
     until = time.monotonic() + seconds
     stopped = call_guarded(time.sleep, 3600, until=until)
     assert isinstance(stopped, StoppedCall)
-    assert stopped.ending is Ending.TIMEOUT
+    assert stopped.ending is Ending.TIME_LIMIT
     assert 0 <= time.monotonic() - until < BUSY_SECONDS
 
 
@@ -46,4 +46,4 @@ def test_hoarding_ends_at_the_memory_limit() -> None:
     hoard = f"[{block} for _ in iter(int, 1)]"  # without end
     stopped = call_guarded(eval, hoard, memory_bytes=300 * 2**20, until=time.monotonic() + 60)
     assert isinstance(stopped, StoppedCall)
-    assert stopped.ending is Ending.MEMOUT
+    assert stopped.ending is Ending.MEMORY_LIMIT

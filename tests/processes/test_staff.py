@@ -29,16 +29,16 @@ def test_answers_limits_and_deaths() -> None:
         answers = list(pool.answers(requests))
         assert [request for request, _ in answers] == requests
         assert answers[0][1] == 7
-        assert answers[1][1].ending is Ending.ERROR
+        assert answers[1][1].ending is Ending.FAILED
         assert "ZeroDivisionError" in answers[1][1].message
-        assert answers[2][1] == StoppedCall(Ending.ERROR, "the process died (exit code 7)")
+        assert answers[2][1] == StoppedCall(Ending.FAILED, "the process died (exit code 7)")
         assert answers[3][1] == 11
         process = request("__import__('os').getpid()")
         first, again = (answer for _, answer in pool.answers([process, process]))
         assert first == again  # the same process: nothing is loaded twice
         started = time.monotonic()
         ((_, stopped),) = pool.answers([request("__import__('time').sleep(60)", seconds=0.2)])
-        assert stopped.ending is Ending.TIMEOUT
+        assert stopped.ending is Ending.TIME_LIMIT
         assert time.monotonic() - started < BUSY_SECONDS
 
 
@@ -61,8 +61,6 @@ def test_a_request_whose_process_is_killed_is_tried_once_more(tmp_path: Path) ->
         expression = f"(lambda n: {killed} if n {condition} else n)({tried.format(str(place))})"
         with ProcessPool(partial, eval, jobs=1) as pool:
             ((_, answer),) = pool.answers([request(expression)])
-        expected = (
-            StoppedCall(Ending.ERROR, "the process died (signal 9)") if last is None else last
-        )
+        expected = StoppedCall(Ending.LOST, "the process died (signal 9)") if last is None else last
         assert answer == expected
         assert len(list(place.iterdir())) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from radii.balls import Box, Norm
 from radii.bounds import fuse, relu_form
 from radii.errors import SpecificationError
 from radii.networks import Network
+from radii.processes import Ending
 from radii.properties import Halfspaces, LinearRequirement, OneToOne
 from radii.queries import Grid, Query, Specification
 from radii.testing import (
@@ -32,7 +34,7 @@ from radii.verifiers.native import _verifier as verifier
 from radii.verifiers.native._climb import Climb, Patience
 from radii.verifiers.native._duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.native._nodes import Frontier, Nodes, StoredMultipliers
-from radii.verifiers.native._reduction import PossibleOverflow, reduce
+from radii.verifiers.native._reduction import PossibleOverflow, Reduction, reduce
 from radii.verifiers.native._splits import best_splits
 from radii.verifiers.native._tree import Idleness, Tree
 from radii.verifiers.native._trial_time import TrialTime
@@ -345,6 +347,48 @@ def test_a_time_limit_still_leaves_a_proven_radius() -> None:
     upper = math.inf if result.witness is None else result.witness.distance
     is_open = any(result.proof.eps < value < upper for value in values)
     assert result.ran_out_of_time == is_open
+
+
+@pytest.mark.parametrize("fits", [0.0, 0.01])
+def test_a_climb_that_memory_stopped_says_so(monkeypatch: pytest.MonkeyPatch, fits: float) -> None:
+    """Also beside a smaller value that did fit: larger ones are worth another try with more."""
+    network = random_network(NetworkFamily.CONVOLUTIONAL, 3, units=200)
+    instance = random_instance(network, 3)
+    values = [0.005 * step for step in range(1, 60)]
+
+    def reduced(*args: Any) -> Reduction:
+        if args[2].region.eps > fits:
+            raise MemoryError("a layer of 200 units does not fit")
+        return _reduced(*args)
+
+    _reduced = proving._reduced
+    monkeypatch.setattr(proving, "_reduced", reduced)
+    result = BranchAndBound().certify(network, instance, values, Limits(60.0))
+    assert result.ending is Ending.MEMORY_LIMIT and result.ran_out_of_memory
+    assert "does not fit" in result.message
+    if fits:
+        assert result.proof is not None and result.proof.eps <= fits
+        assert (result.verdict, result.is_partial) == (Verdict.ROBUST, True)
+    else:
+        assert (result.verdict, result.proof) == (Verdict.MEMOUT, None)
+
+
+@pytest.mark.parametrize("verifier", [BranchAndBound(), Milp(), Enumeration()])
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")]
+)
+def test_a_query_for_which_there_is_no_memory(
+    monkeypatch: pytest.MonkeyPatch, verifier: Verifier, error: Exception
+) -> None:
+    """torch says so with a RuntimeError."""
+
+    def fail(*_: object) -> Answer:
+        raise error
+
+    network = random_network(NetworkFamily.DENSE, 1, units=5)
+    monkeypatch.setattr(type(verifier), "run", fail)
+    result = verifier.verify(network, Query(random_instance(network, 1), 0.01))
+    assert (result.verdict, result.ending) == (Verdict.MEMOUT, Ending.MEMORY_LIMIT)
 
 
 @pytest.mark.parametrize("zero", [0.0005, 0.0015, 0.02, 0.133, 0.39, 1.0])

@@ -20,13 +20,13 @@ from radii.errors import SpecificationError
 from radii.execution import Task, Toolbox
 from radii.experiments import Experiment, prepare
 from radii.networks import Network, Relu
-from radii.processes import Allowance, Message, MessageKind
+from radii.processes import Allowance, Ending, Message, MessageKind
 from radii.processes._usage import Usage, Watch
 from radii.queries import Instance, Query
 from radii.search import QuestionKind
 from radii.store import Store
 from radii.testing import NetworkFamily, VerifierConformance, random_instance, random_network
-from radii.testing._simulated import Cooperating, Crashing, Deaf, Hanging, Lying, Raising
+from radii.testing._simulated import Cooperating, Crashing, Deaf, Hanging, Lying, Raising, Slow
 from radii.verdicts import Verdict
 from radii.verifiers import Answer, BranchAndBound, Limits, Milp, Portfolio, Verifier
 from radii.verifiers._portfolio import PortfolioMember, member_for
@@ -68,6 +68,16 @@ def test_who_can_tell_answers(
         result = portfolio.verify(network, Query(instance, eps), Limits(300))
         assert result.verdict is verdict
         assert (result.verifier, result.version) == ("milp", Milp().version)
+
+
+def test_a_member_that_failed_is_named_beside_the_answer_of_another(
+    network: Network, instance: Instance
+) -> None:
+    """Else nobody would see that the race has one runner only."""
+    waiting = Slow(Milp(), seconds=1.0)
+    result = Portfolio([Raising(), waiting]).verify(network, Query(instance, 0.001), Limits(300))
+    assert (result.verdict, result.verifier) == (Verdict.ROBUST, "slow")
+    assert result.message == "raising: ZeroDivisionError: a bug in a verifier"
 
 
 @pytest.mark.slow
@@ -112,7 +122,7 @@ def test_the_processor_time_of_members_counts(network: Network, instance: Instan
     toolbox = Toolbox({network.fingerprint: network}, None, portfolio)
     task = Task(0, network.fingerprint, QuestionKind.PROVE, (Query(instance, 0.1),), 300.0, 0.5)
     (result,) = toolbox.answer(task)
-    assert result.verdict is Verdict.TIMEOUT
+    assert (result.verdict, result.ending) == (Verdict.TIMEOUT, Ending.CPU_LIMIT)
     assert "processor time" in result.message
     assert result.cpu_seconds is not None and result.cpu_seconds >= 0.5
 

@@ -82,7 +82,7 @@ MISBEHAVING = {
     "talks garbage": (
         "    if strange:\n        answer = '\\x00(((' + 'garbage' * 9\n",
         Verdict.ERROR,
-        "none of VNN-COMP",
+        "not one of VNN-COMP",
     ),
     "hoards": (
         "    if strange:\n"
@@ -106,6 +106,11 @@ MISBEHAVING = {
         "    if strange:\n        answer = 'sat\\n((X_0 0.5))'\n",
         Verdict.UNKNOWN,
         "does not replay",
+    ),
+    "has no memory": (
+        "    if strange:\n        raise MemoryError\n",
+        Verdict.MEMOUT,
+        "it printed: MemoryError",
     ),
     "writes nothing": (
         "    if strange:\n        sys.exit(0)\n",

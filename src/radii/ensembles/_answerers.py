@@ -12,7 +12,7 @@ from radii.ensembles._proofs import JointResult, decide_jointly
 from radii.ensembles._value import JointQuestion
 from radii.errors import RadiiError
 from radii.networks import Network
-from radii.processes import Ending, ProcessPool, Request, StoppedCall
+from radii.processes import Ending, ProcessPool, Request, StoppedCall, is_out_of_memory
 from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers import Limits, Verifier
 
@@ -53,7 +53,8 @@ class InlineAnswerer:
         except RadiiError:
             raise
         except Exception as error:  # a missing answer, as from a worker that died
-            stopped = StoppedCall(Ending.ERROR, f"{type(error).__name__}: {error}")
+            ending = Ending.MEMORY_LIMIT if is_out_of_memory(error) else Ending.FAILED
+            stopped = StoppedCall(ending, f"{type(error).__name__}: {error}")
             return _missing(question, stopped, self.verifier)
 
     def __enter__(self) -> Self:
@@ -85,7 +86,7 @@ def _missing(question: JointQuestion, stopped: StoppedCall, verifier: Verifier) 
     return JointResult(
         question.classifiers,
         question.eps,
-        Verdict(stopped.ending),
+        Verdict.of(stopped.ending),
         verifier.name,
         verifier.version,
         question.seconds,

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from radii.processes import family_seconds, is_out_of_memory
+from radii.processes import Ending, family_seconds, is_out_of_memory
 from radii.queries import Grid, Query
 from radii.search import QuestionKind
 from radii.verdicts import Result, Verdict
@@ -218,7 +218,14 @@ def _joined(attacked: Result, proven: Result) -> Result:
     found = proven if proven.proof is not None else attacked
     if found.proof is None and attacked.witness is None and closest is not None:
         found = replace(attacked, verdict=Verdict.NOT_ROBUST, witness=closest)
-    return replace(found, witness=closest, seconds=seconds, cpu_seconds=cpu_seconds, message="")
+    return replace(
+        found,
+        witness=closest,
+        seconds=seconds,
+        cpu_seconds=cpu_seconds,
+        message="",
+        ending=found.verdict.ending,
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -252,7 +259,7 @@ class SealedToolbox:
 def missing_results(
     tools: Toolbox | SealedToolbox,
     task: Task,
-    verdict: Verdict,
+    ending: Ending,
     seconds: float,
     message: str,
     cpu_seconds: float | None = None,
@@ -263,13 +270,14 @@ def missing_results(
     cpu_share = None if cpu_seconds is None else cpu_seconds / count
     return [
         Result(
-            verdict,
+            Verdict.of(ending),
             query.eps,
             name,
             version,
             seconds / count,
             message=message,
             cpu_seconds=cpu_share,
+            ending=ending,
         )
         for query in task.queries
     ]
@@ -355,19 +363,19 @@ class Inline(Executor):
             with _one_thread():
                 return task, self._toolbox.answer(task, is_cancelled, self._on_progress)
         except Exception as error:
-            verdict, message = _missing(error)
+            ending, message = _missing(error)
         seconds, cpu = time.perf_counter() - started, family_seconds() - cpu_started
-        return task, missing_results(self._toolbox, task, verdict, seconds, message, cpu)
+        return task, missing_results(self._toolbox, task, ending, seconds, message, cpu)
 
     def close(self) -> None:
         self._tasks.clear()
 
 
-def _missing(error: Exception) -> tuple[Verdict, str]:
+def _missing(error: Exception) -> tuple[Ending, str]:
     """What an exception leaves of an answer."""
     if is_out_of_memory(error):
-        return Verdict.MEMOUT, "out of memory"
-    return Verdict.ERROR, f"{type(error).__name__}: {error}"
+        return Ending.MEMORY_LIMIT, "out of memory"
+    return Ending.FAILED, f"{type(error).__name__}: {error}"
 
 
 @contextmanager

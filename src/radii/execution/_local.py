@@ -19,6 +19,7 @@ from radii.processes import (
     WORK_GRACE_SECONDS,
     Allowance,
     Child,
+    Ending,
     Line,
     Message,
     MessageKind,
@@ -27,9 +28,6 @@ from radii.processes import (
     watch,
 )
 from radii.verdicts import Result, Verdict
-
-KILLED = "killed: "
-"""How the reason of a kill begins."""
 
 KEPT_SHARE = 0.25
 """A worker that still holds more than this part of what its limit leaves for tasks is replaced:
@@ -117,7 +115,7 @@ class LocalWorkers(Executor):
         self._busy.remove(worker)
         self._idle.append(worker)
         task, message = worker.current_task, "cancelled before it began"
-        return task, missing_results(self._tools, task, Verdict.CANCELLED, 0.0, message, 0.0)
+        return task, missing_results(self._tools, task, Ending.CANCELLED, 0.0, message, 0.0)
 
     def _start_again(self, worker: _Worker) -> tuple[Task, list[Result]] | None:
         """Give the task of a worker that never was ready to another one, but not for ever."""
@@ -138,15 +136,16 @@ class LocalWorkers(Executor):
         One whose worker died is asked again, so it has no verdict of its own.
         """
         self._busy.remove(worker)
-        verdict, message = Verdict(stopped.ending), stopped.message
+        message = stopped.message
         if stopped.has_died:
             message = f"the worker process died ({worker.child.reason_of_death})"
         task, used = worker.current_task, (stopped.seconds, message, stopped.cpu_seconds)
-        missing = missing_results(self._tools, task, verdict, *used)
+        missing = missing_results(self._tools, task, stopped.ending, *used)
         known = zip(worker.partial_results, missing, strict=False)
         kept = [_with_partial_result(result, instead) for result, instead in known]
         results = [*kept, *missing[len(kept) :]]
         if stopped.has_died:
+            verdict = Verdict.of(stopped.ending)
             results = [replace(result, verdict=verdict) for result in results]
         return task, results
 
@@ -168,24 +167,17 @@ def _serve_tasks(tools: SealedToolbox) -> Callable[[Line, Task], list[Result]]:
 
 def _with_partial_result(partial: Result, missing: Result) -> Result:
     """What was found, and why there is not more; its verdict only where there was a proof."""
+    kept, is_proven = _kept_text(partial), partial.proof is not None
+    message = f"{missing.message}; {kept}" if kept else missing.message
     return replace(
         partial,
-        verdict=partial.verdict if partial.proof is not None else missing.verdict,
+        verdict=partial.verdict if is_proven else missing.verdict,
         seconds=missing.seconds,
         cpu_seconds=missing.cpu_seconds,
-        message=_stopped_text(missing.message, partial),
+        # Where there is a proof, that comes first: nobody shall read that it was killed itself.
+        message=f"{kept}; after that {missing.message}" if is_proven else message,
+        ending=missing.ending,
     )
-
-
-def _stopped_text(reason: str, partial: Result) -> str:
-    """Why a task was stopped, and what of it counts all the same.
-
-    Where there is a proof, that comes first: nobody shall read that the proof itself was killed.
-    """
-    kept = _kept_text(partial)
-    if partial.proof is not None and reason.startswith(KILLED):
-        return f"{kept}; what went on after it was stopped: {reason.removeprefix(KILLED)}"
-    return f"{reason}; {kept}" if kept else reason
 
 
 def _kept_text(partial: Result) -> str:

@@ -32,8 +32,8 @@ from radii.execution._cluster import (
     load_ray,
 )
 from radii.execution._local import LocalWorkers
-from radii.processes import START_SECONDS, WORK_GRACE_SECONDS
-from radii.verdicts import Result, Verdict
+from radii.processes import START_SECONDS, WORK_GRACE_SECONDS, Ending, speaks_of_memory
+from radii.verdicts import Result
 
 CANCEL_SECONDS = 1.6
 """After a cancellation, until a seat that has not answered is given up and killed: a worker process
@@ -98,7 +98,7 @@ class RayWorkers(Executor):
         with self._changing:
             for job in [job for job in self._queue if job.task.number == task.number]:
                 self._queue.remove(job)
-                self._give_up(job, Verdict.CANCELLED, "cancelled before it began")
+                self._give_up(job, Ending.CANCELLED, "cancelled before it began")
             for seat in self._seats:
                 if seat.job is not None and seat.job.task.number == task.number:
                     seat.cancel(seat.job)
@@ -234,10 +234,11 @@ class RayWorkers(Executor):
             return
         job.losses += 1
         if job.is_cancelled:
-            self._give_up(job, Verdict.CANCELLED, "killed: it was cancelled and went on")
+            self._give_up(job, Ending.CANCELLED, "it went on after it was cancelled")
         elif job.losses >= TASK_LOSSES:
             message = f"lost {job.losses} times with what it ran on, at last: {_cause(reason)}"
-            self._give_up(job, Verdict.ERROR, message)
+            ending = Ending.MEMORY_LIMIT if speaks_of_memory(reason) else Ending.LOST
+            self._give_up(job, ending, message)
         else:
             job.began_at = None
             self._queue.appendleft(job)
@@ -254,9 +255,9 @@ class RayWorkers(Executor):
                 f"{KEPT_MESSAGE}, run again"
             )
 
-    def _give_up(self, job: _SeatedTask, verdict: Verdict, message: str) -> None:
+    def _give_up(self, job: _SeatedTask, ending: Ending, message: str) -> None:
         seconds = 0.0 if job.began_at is None else time.monotonic() - job.began_at
-        results = missing_results(self._tools, job.task, verdict, seconds, message)
+        results = missing_results(self._tools, job.task, ending, seconds, message)
         self._ended.append((job.task, results))
 
     def _kill(self, seat: _RemoteSeat) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from radii.execution._base import Executor, Task
+from radii.processes import Ending
 from radii.queries import Instance, Query
 from radii.search import Question, QuestionKind, Search
 from radii.verdicts import Result, Verdict
@@ -198,7 +199,7 @@ class _Running:
         if result.verdict is not Verdict.CANCELLED or self.is_cancelled:
             return result
         message = f"it stopped as if it had been cancelled; {result.message}".rstrip("; ")
-        return replace(result, verdict=Verdict.ERROR, message=message)
+        return replace(result, verdict=Verdict.ERROR, ending=Ending.FAILED, message=message)
 
 
 class _Drive:

@@ -44,6 +44,7 @@ _HOMES = {
         "parse_size",
         "resident_bytes",
         "show_size",
+        "speaks_of_memory",
         "usable_cores",
         "usable_workers",
     ),
@@ -82,6 +83,7 @@ __all__ = [
     "run_program",
     "show_size",
     "spare_children",
+    "speaks_of_memory",
     "take_lock",
     "usable_cores",
     "usable_workers",
@@ -120,6 +122,7 @@ if TYPE_CHECKING:
         parse_size,
         resident_bytes,
         show_size,
+        speaks_of_memory,
         usable_cores,
         usable_workers,
     )

@@ -28,7 +28,16 @@ from typing import IO, Any
 
 from radii.errors import ExperimentError
 from radii.processes._locks import has_workers
-from radii.processes._usage import Allowance, Ending, Usage, Watch, descendant_pids, is_alive
+from radii.processes._usage import (
+    QUOTED_CHARACTERS,
+    Allowance,
+    Ending,
+    Usage,
+    Watch,
+    descendant_pids,
+    is_alive,
+    speaks_of_memory,
+)
 
 WORK_GRACE_SECONDS = 0.8
 """How long after its limit work may take to stop by itself before its process is killed: with the
@@ -126,6 +135,11 @@ class _Spare:
     @classmethod
     def start(cls, environment: Mapping[str, str], modules: Sequence[str] = ()) -> _Spare:
         """A process that imports these modules before it looks for its job."""
+        if _unready:
+            raise ExperimentError(
+                "a module that worker processes import starts worker processes itself, on import: "
+                "put that part of it under `if __name__ == '__main__':`"
+            )
         if not has_workers():
             raise ExperimentError(
                 "worker processes need Linux or macOS: leave out --jobs, or use WSL on Windows"
@@ -154,6 +168,20 @@ class _Spare:
 
 _spares: list[_Spare] = []
 """Those of this process that have no job yet."""
+
+_unready: list[int] = []
+"""The id of this process while it is a child that imports what its job needs, and must not start
+children of its own: they would import the same, and start others."""
+
+
+@contextmanager
+def becoming_ready() -> Iterator[None]:
+    """Around what a child does before its job: whatever starts a process there is refused."""
+    _unready.append(os.getpid())
+    try:
+        yield
+    finally:
+        _unready.clear()
 
 
 @contextmanager
@@ -231,6 +259,7 @@ class Child:
         child = cls(spare.process, spare.connection, spare.stderr, allowance, is_counting)
         child.is_ready = child.is_busy = isinstance(job, Call)
         _living_children().add(child)
+        child._send(sys.path)  # it imports what this process can
         child._send(job)
         return child
 
@@ -299,13 +328,15 @@ class Child:
             return None
         ending, message = overrun
         if self.is_cancelled and time.monotonic() >= self.watch.end:
-            ending, message = Ending.CANCELLED, "killed: it was cancelled and went on"
+            ending, message = Ending.CANCELLED, "it went on after it was cancelled"
         return self._stopped(ending, message)
 
     def _died(self) -> StoppedCall:
         time.sleep(DYING_SECONDS)  # so that the exit code is its own and not that of our kill
-        stopped = self._stopped(Ending.ERROR, "", has_died=True)
-        ending = Ending.MEMOUT if "MemoryError" in self.last_words else Ending.ERROR
+        stopped = self._stopped(Ending.FAILED, "", has_died=True)
+        ending = Ending.LOST if self.exit_code == -signal.SIGKILL else Ending.FAILED
+        if speaks_of_memory(self.last_words):
+            ending = Ending.MEMORY_LIMIT
         message = f"the process died ({self.reason_of_death})"
         return StoppedCall(ending, message, True, stopped.seconds, stopped.cpu_seconds)
 
@@ -326,8 +357,9 @@ class Child:
 
     @property
     def reason_of_death(self) -> str:
-        code = self.exit_code
-        return f"signal {-code}" if code < 0 else f"exit code {code}"
+        code, words = self.exit_code, self.last_words[:QUOTED_CHARACTERS]
+        reason = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return f"{reason}; it printed: {words}" if words else reason
 
     def kill(self, orphan_seconds: float = ORPHAN_SECONDS) -> None:
         """End the processes, keep the exit code and the last line of the standard error."""

@@ -64,7 +64,7 @@ def _value(event: Message | StoppedCall) -> Any:
     if event.kind is MessageKind.INPUT_ERROR:
         raise InputError(event.value)
     return (
-        event.value if event.kind is MessageKind.VALUE else StoppedCall(Ending.ERROR, event.value)
+        event.value if event.kind is MessageKind.VALUE else StoppedCall(Ending.FAILED, event.value)
     )
 
 

@@ -18,16 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from radii.processes._usage import POLL_SECONDS, Ending
+from radii.processes._usage import POLL_SECONDS, QUOTED_CHARACTERS, Ending, speaks_of_memory
 
 OUTPUT_TAIL_BYTES = 1 << 16
 """The end of a program's output that is kept: enough for a traceback."""
 
 END_SECONDS = 3.0
 """How long the supervisor may take to end the program, once told to or at a limit."""
-
-QUOTED_CHARACTERS = 200
-"""Characters of a program's last line that a message quotes."""
 
 
 class ProgramLimits(Protocol):
@@ -58,13 +55,21 @@ class ProgramLimits(Protocol):
 class ProgramEnd:
     """How a program ended: `missing` is None if by itself, with exit code `code`.
 
-    `output` is the end of what it printed; `peculiarity` says in words what was not as it should.
+    `output` is the end of what it printed, without the name of the directory where it ran;
+    `peculiarity` says in words what was not as it should.
     """
 
     missing: Ending | None
     code: int
     output: str
     peculiarity: str
+
+    @property
+    def ending(self) -> Ending:
+        """Why it gives no answer; ANSWERED if it ended as it should."""
+        if self.missing is None and self.code:
+            return Ending.MEMORY_LIMIT if speaks_of_memory(self.last_line) else Ending.FAILED
+        return self.missing or Ending.ANSWERED
 
     @property
     def last_line(self) -> str:
@@ -107,9 +112,9 @@ def run_program(
         supervisor.stdin.write(json.dumps(job).encode() + b"\n")
         supervisor.stdin.flush()
         _wait(supervisor.stdin, supervisor.stdout, limits)
-        return _program_end(supervisor.stdout, command[0])
+        return _program_end(supervisor.stdout, command[0], directory)
     except BrokenPipeError:
-        return _program_end(supervisor.stdout, command[0])
+        return _program_end(supervisor.stdout, command[0], directory)
     finally:
         _close(supervisor)
 
@@ -129,14 +134,15 @@ def _wait(stdin: IO[bytes], stdout: IO[bytes], limits: ProgramLimits) -> None:
             return
 
 
-def _program_end(stdout: IO[bytes], program: str) -> ProgramEnd:
+def _program_end(stdout: IO[bytes], program: str, directory: Path) -> ProgramEnd:
     line = stdout.readline() if select.select([stdout], [], [], 0)[0] else b""
     if not line.endswith(b"\n"):
-        return ProgramEnd(Ending.ERROR, 0, "", "its supervisor died")
+        return ProgramEnd(Ending.FAILED, 0, "", "its supervisor died")
     report: dict[str, Any] = json.loads(line)
-    code, output = int(report["code"]), str(report["output"])
+    # The name of a scratch directory is another one each time: the same failure reads the same.
+    code, output = int(report["code"]), str(report["output"]).replace(f"{directory}/", "")
     if not report["is_started"]:
-        return ProgramEnd(Ending.ERROR, code, output, f"{program} cannot be started: {output}")
+        return ProgramEnd(Ending.FAILED, code, output, f"{program} cannot be started: {output}")
     if report["ending"] is not None:
         return ProgramEnd(Ending(report["ending"]), code, output, str(report["message"]))
     return ProgramEnd(None, code, output, _exit_words(code))

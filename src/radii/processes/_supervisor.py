@@ -70,6 +70,8 @@ def supervise(job: ProgramJob) -> dict[str, Any]:
         )
     except OSError as error:
         reason = str(error.strerror or error)
+        if isinstance(error, FileNotFoundError) and os.path.isfile(job["command"][0]):  # noqa: PTH113
+            reason = "the interpreter that its first line names does not exist"
         return {"is_started": False, "ending": None, "code": 0, "output": reason}
     output = OutputTail(job["kept_bytes"])
     try:
@@ -104,7 +106,7 @@ def watch_program(
             return overrun
         ready, _, _ = select.select(sources, [], [], min(watch.pause, 3600.0))
         if 0 in ready and not os.read(0, 4096):
-            return Ending.CANCELLED, "killed: it was cancelled"
+            return Ending.CANCELLED, "it was cancelled"
         if woken in ready:
             os.read(woken, 4096)
         if process.stdout.fileno() in ready and not output.read(process.stdout.fileno()):

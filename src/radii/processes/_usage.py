@@ -165,8 +165,18 @@ def check_room(limit: int | None) -> None:
         )
 
 
-OUT_OF_MEMORY = ("can't allocate memory", "out of memory", "std::bad_alloc")
-"""Parts of the messages of torch and of C++ libraries."""
+QUOTED_CHARACTERS = 200
+"""Characters of a program's last line that a message quotes."""
+
+OUT_OF_MEMORY = (
+    "memoryerror",
+    "can't allocate memory",
+    "cannot allocate memory",
+    "out of memory",
+    "outofmemory",
+    "std::bad_alloc",
+)
+"""Parts of the messages of Python, torch, C++ libraries and Java, in small letters."""
 
 POLL_SECONDS = 0.05
 """Between two looks at what processes use, and whether they were cancelled."""
@@ -259,17 +269,31 @@ def _listed_descendants(pid: int) -> list[int]:
 
 def is_out_of_memory(error: Exception) -> bool:
     """Whether that is what it means; torch says so in words, with a RuntimeError."""
-    words = f"{type(error).__name__}: {error}"
-    return isinstance(error, MemoryError) or any(part in words for part in OUT_OF_MEMORY)
+    is_stated = speaks_of_memory(f"{type(error).__name__}: {error}")
+    return isinstance(error, MemoryError) or is_stated
+
+
+def speaks_of_memory(line: str) -> bool:
+    """Whether the last line that a program printed says that it ran out of memory."""
+    return any(part in line.lower() for part in OUT_OF_MEMORY)
 
 
 class Ending(StrEnum):
-    """Why work ended without a value. Each is named as the verdict that it amounts to."""
+    """How a piece of work ended: with an answer, without one, or stopped by something."""
 
-    TIMEOUT = "TIMEOUT"
-    MEMOUT = "MEMOUT"
-    CANCELLED = "CANCELLED"
-    ERROR = "ERROR"
+    ANSWERED = "answered"
+    """With all that it was asked for."""
+    GAVE_UP = "gave up"
+    """By itself, with nothing left to try."""
+    TIME_LIMIT = "time limit"
+    CPU_LIMIT = "CPU limit"
+    MEMORY_LIMIT = "memory limit"
+    CANCELLED = "cancelled"
+    """Nobody needed it any more."""
+    FAILED = "failed"
+    """It crashed, could not be started, or gave no answer that can be read."""
+    LOST = "lost"
+    """Somebody else killed its process, or the machine that it ran on is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +369,7 @@ class Watch:
             self._next_look = now + max(POLL_SECONDS, WATCH_SHARE * (time.monotonic() - now))
             most = self.allowance.memory_bytes
             if most is not None and usage.memory_bytes > most:
-                return Ending.MEMOUT, "killed: it overran its memory limit"
+                return Ending.MEMORY_LIMIT, "it overran its memory limit"
             if self.cpu_seconds > self.allowance.cpu_seconds:
-                return Ending.TIMEOUT, "killed: it overran its CPU limit"
-        return (Ending.TIMEOUT, "killed: it overran its time limit") if is_over else None
+                return Ending.CPU_LIMIT, "it overran its CPU limit"
+        return (Ending.TIME_LIMIT, "it overran its time limit") if is_over else None

@@ -1,9 +1,10 @@
 """The process behind `radii.processes._child`, `python -m radii.processes._worker FD PARENT ...`.
 
 Started by `Child`, never by hand. It is a process of its own, not a fork or a re-import of the
-caller's main module, so it works from any script or notebook. Its first message is its job: a call,
-or a service to give until the other end closes. Modules that are named behind its parent's id are
-imported before: a process that is started ahead of its job has them then.
+caller's main module, so it works from any script or notebook. The first messages say where to
+import from, and its job: a call, or a service to give until the other end closes. Modules that are
+named behind its parent's id are imported before: a process that is started ahead of its job has
+them then.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from radii.errors import InputError
-from radii.processes._child import Call, Message, MessageKind, Order, Service
+from radii.processes._child import Call, Message, MessageKind, Order, Service, becoming_ready
+from radii.processes._usage import is_out_of_memory
 
 PR_SET_PDEATHSIG = 1
 """prctl's option: which signal to get when the parent dies."""
@@ -33,7 +35,9 @@ def main() -> None:
             import_module(module)
     connection = Connection(int(sys.argv[1]))
     try:
-        job: Call | Service = connection.recv()
+        sys.path[:] = connection.recv()  # so that its imports find what the caller's do
+        with becoming_ready():
+            job: Call | Service = connection.recv()
         if isinstance(job, Call):
             connection.send(_outcome(job.function, job.arguments))
         else:
@@ -80,7 +84,8 @@ class Line:
 
 
 def _serve(service: Service, connection: Connection) -> None:
-    handle = service.make(*service.arguments)
+    with becoming_ready():
+        handle = service.make(*service.arguments)
     line = Line(connection)
     first = (line,) if service.has_line else ()
     connection.send(Message(MessageKind.READY))
@@ -94,9 +99,9 @@ def _outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Messag
         return Message(MessageKind.VALUE, function(*arguments))
     except InputError as error:
         return Message(MessageKind.INPUT_ERROR, str(error))
-    except MemoryError:  # the process dies of it, and its parent reads that
-        raise
     except Exception as error:
+        if is_out_of_memory(error):  # the process dies of it, and its parent reads that
+            raise
         return Message(MessageKind.ERROR, f"{type(error).__name__}: {error}")
 
 

@@ -75,7 +75,7 @@ def is_cut_short(question: Question, result: Result, seconds: float) -> bool:
     if allowed is None or allowed >= seconds:
         return False
     is_decided = not verdict.is_missing and question.kind is not QuestionKind.RADIUS
-    if is_decided or verdict in (Verdict.MEMOUT, Verdict.ERROR):
+    if is_decided or result.ran_out_of_memory or verdict is Verdict.ERROR:
         return False
     return result.ran_out_of_time or result.seconds >= SPENT_SHARE * allowed
 

@@ -8,14 +8,14 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, final
+from typing import ClassVar, Self, final
 
 from radii.balls import Ball, Norm
 from radii.bounds import unprovable
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.plugins import Plugin
-from radii.processes import cpu_seconds, is_out_of_memory, resident_bytes
+from radii.processes import Ending, cpu_seconds, is_out_of_memory, resident_bytes
 from radii.properties import LinearRequirement, Requirement
 from radii.queries import Instance, Query, Specification
 from radii.verdicts import REAL, Arithmetic, Array, Proof, Result, Verdict, Witness
@@ -77,6 +77,12 @@ class Limits:
             return Verdict.TIMEOUT
         return Verdict.MEMOUT if self.is_out_of_memory else None
 
+    def ending(self, verdict: Verdict) -> Ending:
+        """How work under these limits has ended, by the verdict that it came to."""
+        if verdict is Verdict.TIMEOUT and self.cpu_started + self.cpu_seconds <= _cpu_used():
+            return Ending.CPU_LIMIT
+        return verdict.ending
+
     def within(self, seconds: float) -> Limits:
         """The same limits for a part of the work that may take `seconds` from now."""
         return replace(self, seconds=min(seconds, self.remaining), started=time.monotonic())
@@ -88,10 +94,7 @@ class Answer:
 
     A candidate may come with any verdict: it is replayed, and counts if it is a counterexample.
     `answered_by` is the name and version of who answered, and `arithmetic` that of its proof, where
-        weakest = min(spoken, key=lambda one: one.strength)
-        return missing or replace(
-            answer, margin=min(margins), arithmetic=weakest, certificate=None
-        )
+    these are not the verifier's own. `ending` says what its verdict does not: which limit it was.
     """
 
     verdict: Verdict
@@ -101,6 +104,12 @@ class Answer:
     answered_by: tuple[str, str] | None = None
     arithmetic: Arithmetic | None = None
     certificate: bytes | None = None
+    ending: Ending | None = None
+
+    @classmethod
+    def stopped(cls, ending: Ending, message: str = "") -> Self:
+        """A missing answer."""
+        return cls(Verdict.of(ending), message=message, ending=ending)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,6 +197,7 @@ class Verifier(Plugin, ABC):
             proof=proof,
             witness=witness,
             message=answer.message,
+            ending=answer.ending or limits.ending(answer.verdict),
         )
 
     @final
@@ -200,29 +210,39 @@ class Verifier(Plugin, ABC):
         self._check_supported(network, norm, specification.requirement)
         try:
             answer = self._over_categories(network, specification, limits)
-        except MemoryError:
-            answer = Answer(Verdict.MEMOUT, message="out of memory")
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            answer = Answer.stopped(Ending.MEMORY_LIMIT, "out of memory")
         witness = check_witness(network, specification, answer.candidate)
         if witness is not None:
             message = answer.message
             if answer.verdict is Verdict.ROBUST:
                 message = f"{self.name} claimed ROBUST beside a counterexample; not believed"
-            answer = replace(
-                answer, verdict=Verdict.NOT_ROBUST, margin=0.0, message=message, certificate=None
+            found = Answer(
+                Verdict.NOT_ROBUST,
+                answer.candidate,
+                message=message,
+                answered_by=answer.answered_by,
+                arithmetic=answer.arithmetic,
             )
-            return answer, witness
-        if answer.verdict is Verdict.NOT_ROBUST:
-            message = "its counterexample does not replay on ONNX Runtime"
-            answer = replace(answer, verdict=Verdict.UNKNOWN, candidate=None, message=message)
-        elif answer.verdict is Verdict.ROBUST and not math.isfinite(answer.margin):
-            message = f"{self.name} claimed ROBUST by a margin of {answer.margin}; not believed"
-            answer = replace(answer, verdict=Verdict.UNKNOWN, margin=0.0, message=message)
-        elif answer.verdict is Verdict.ROBUST and (
-            answer.arithmetic is not None and answer.arithmetic.strength < self.arithmetic.strength
-        ):
-            message = f"its proof holds {answer.arithmetic.scope}, not {self.arithmetic.scope}"
-            answer = replace(answer, verdict=Verdict.UNKNOWN, margin=0.0, message=message)
+            return found, witness
+        if reason := self._disbelieved(answer):
+            return Answer(Verdict.UNKNOWN, message=reason, answered_by=answer.answered_by), None
         return answer, None
+
+    def _disbelieved(self, answer: Answer) -> str | None:
+        """Why an answer without a replayed witness does not count; None if it does."""
+        if answer.verdict is Verdict.NOT_ROBUST:
+            return "its counterexample does not replay on ONNX Runtime"
+        if answer.verdict is not Verdict.ROBUST:
+            return None
+        if not math.isfinite(answer.margin):
+            return f"{self.name} claimed ROBUST by a margin of {answer.margin}; not believed"
+        spoken = answer.arithmetic or self.arithmetic
+        if spoken.strength < self.arithmetic.strength:
+            return f"its proof holds {spoken.scope}, not {self.arithmetic.scope}"
+        return None
 
     def _over_categories(
         self, network: Network, specification: Specification, limits: Limits
@@ -291,13 +311,17 @@ class GridVerifier(Verifier):
         answer = RadiusAnswer(0.0)
         if features is None or not features.movable(eps):
             answer = self.glance(network, instance, eps, limits)
-        return self._as_result(answer, eps, started)
+        return self._as_result(answer, eps, started, limits)
 
-    def _as_result(self, answer: RadiusAnswer, eps: float, started: float) -> Result:
+    def _as_result(
+        self, answer: RadiusAnswer, eps: float, started: float, limits: Limits
+    ) -> Result:
         """The result of what began then; `eps` is that of a missing answer."""
         is_proven = 0 < answer.lower < answer.upper and math.isfinite(answer.margin)
+        stopped = answer.stopped or Verdict.UNKNOWN
+        is_whole = is_proven and answer.stopped is None
         return Result(
-            verdict=Verdict.ROBUST if is_proven else answer.stopped or Verdict.UNKNOWN,
+            verdict=Verdict.ROBUST if is_proven else stopped,
             eps=answer.lower if is_proven else eps,
             verifier=self.name,
             version=self.version,
@@ -306,7 +330,8 @@ class GridVerifier(Verifier):
             if is_proven
             else None,
             witness=answer.witness,
-            message=_partial_text(answer) if is_proven else answer.message,
+            message=answer.message,
+            ending=Ending.ANSWERED if is_whole else limits.ending(stopped),
         )
 
     @final
@@ -324,20 +349,21 @@ class GridVerifier(Verifier):
         whenever it is better than before.
         """
         self._check_supported(network, instance.norm, instance.requirement)
+        limits = limits or Limits()
         started, so_far = time.perf_counter(), RadiusAnswer(0.0)
 
         def report(answer: RadiusAnswer) -> None:
             nonlocal so_far
             so_far = answer
-            on_progress(self._as_result(answer, values[-1], started))
+            on_progress(self._as_result(answer, values[-1], started, limits))
 
         try:
-            answer = self._climb_features(network, instance, values, limits or Limits(), report)
+            answer = self._climb_features(network, instance, values, limits, report)
         except Exception as error:
             if not is_out_of_memory(error):
                 raise
             answer = replace(so_far, stopped=Verdict.MEMOUT, message="out of memory")
-        return self._as_result(answer, values[-1], started)
+        return self._as_result(answer, values[-1], started, limits)
 
     def _climb_features(
         self,
@@ -370,15 +396,6 @@ class GridVerifier(Verifier):
                 best, high = replace(best, stopped=answer.verdict, message=answer.message), middle
             report(best)
         return best
-
-
-def _partial_text(answer: RadiusAnswer) -> str:
-    """What is said beside a proof: also that there might be a larger one; `ran_out_of_time`."""
-    if answer.stopped is not Verdict.TIMEOUT:
-        return answer.message
-    return "; ".join(
-        filter(None, (answer.message, "larger values were left open at its time limit"))
-    )
 
 
 class RadiusVerifier(Verifier):
@@ -417,7 +434,9 @@ class RadiusVerifier(Verifier):
         if instance.holds:
             try:
                 answer = self.measure(network, instance, limits or Limits(), upper)
-            except MemoryError:
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
                 answer = RadiusAnswer(0.0, stopped=Verdict.MEMOUT, message="out of memory")
         else:
             point = Specification(instance.ball(0.0), instance.requirement)

@@ -209,6 +209,8 @@ class _ShellAttempt:
                 return Answer(Verdict.NOT_ROBUST, answer.candidate)
             if answer.verdict in (Verdict.MEMOUT, Verdict.ERROR, Verdict.CANCELLED):
                 return Answer(answer.verdict, message=answer.message)
+            if outer <= shells.proven * THINNEST_RATIO and answer.verdict is Verdict.TIMEOUT:
+                return Answer(Verdict.TIMEOUT)
             if outer <= shells.proven * THINNEST_RATIO:
                 message = f"outputs come within tolerance of the bound at distance {outer:.4g}"
                 return Answer(Verdict.UNKNOWN, message=message)

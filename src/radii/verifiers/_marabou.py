@@ -26,7 +26,7 @@ from radii.balls import Norm
 from radii.bounds import ReluForm, box_of, centre_of, fuse, relu_form
 from radii.errors import MissingExtra
 from radii.networks import Network
-from radii.processes import ProgramEnd, run_program
+from radii.processes import Ending, ProgramEnd, run_program
 from radii.properties import Halfspaces, LinearRequirement, Requirement
 from radii.queries import Specification
 from radii.verdicts import Verdict
@@ -192,10 +192,9 @@ def _combined_answer(
     }
     if len(proven) == count:
         return Answer(Verdict.ROBUST, margin=margin)
-    if ended.missing is not None or ended.code != 0:
+    if ended.ending is not Ending.ANSWERED:
         quote = f"; it printed: {ended.last_line}" if ended.last_line else ""
-        verdict = Verdict(ended.missing or Verdict.ERROR)
-        return Answer(verdict, message=f"Marabou: {ended.peculiarity}{quote}")
+        return Answer.stopped(ended.ending, f"Marabou: {ended.peculiarity}{quote}")
     verdicts = [answer.verdict for answer in answers]
     for verdict in (Verdict.TIMEOUT, Verdict.CANCELLED, Verdict.ERROR):
         if verdict in verdicts:

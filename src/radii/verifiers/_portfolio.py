@@ -20,6 +20,7 @@ from radii.processes import (
     START_SECONDS,
     Allowance,
     Child,
+    Ending,
     Line,
     Message,
     MessageKind,
@@ -154,7 +155,7 @@ class PortfolioMember:
         message = event.message
         if event.has_died:
             message = f"its process died ({self.child.reason_of_death})"
-        return Answer(Verdict(event.ending), message=message)
+        return Answer.stopped(event.ending, message)
 
 
 MemberAnswer = tuple[PortfolioMember, Answer]
@@ -212,14 +213,16 @@ def _race(members: Sequence[PortfolioMember], limits: Limits) -> Answer:
             if not all(member.child.is_ready for member in running):  # loading does not count
                 cpu_started += used
             elif used > limits.cpu_seconds:
-                return Answer(Verdict.TIMEOUT, message="its members used up the processor time")
+                return Answer.stopped(Ending.CPU_LIMIT, "its members used up the processor time")
         answers = list(_answers(running, MEMBER_POLL_SECONDS))
         missing += [(member, answer) for member, answer in answers if answer.verdict.is_missing]
         counting = [(member, answer) for member, answer in answers if not answer.verdict.is_missing]
         if counting:
             member, answer = max(counting, key=lambda pair: pair[1].verdict is Verdict.ROBUST)
             arithmetic = member.verifier.arithmetic
-            first = replace(answer, answered_by=member.name, arithmetic=arithmetic)
+            failed = [each for each in missing if each[1].verdict is Verdict.ERROR]
+            message = "; ".join(filter(None, (answer.message, _words(failed))))
+            first = replace(answer, answered_by=member.name, arithmetic=arithmetic, message=message)
             return _contradiction(first, counting) or first
     return _no_answer(missing)
 
@@ -234,15 +237,30 @@ def _contradiction(answer: Answer, others: Sequence[MemberAnswer]) -> Answer | N
     return None
 
 
+ORDER_OF_MISSING = (
+    Ending.TIME_LIMIT,
+    Ending.CPU_LIMIT,
+    Ending.MEMORY_LIMIT,
+    Ending.GAVE_UP,
+    Ending.FAILED,
+    Ending.LOST,
+    Ending.CANCELLED,
+)
+"""Of several members without an answer, whose ending is that of the portfolio."""
+
+
 def _no_answer(missing: Sequence[MemberAnswer]) -> Answer:
     """No member could tell: a time-out if any met one, and what each said."""
-    verdicts = [answer.verdict for _, answer in missing]
-    order = (Verdict.TIMEOUT, Verdict.MEMOUT, Verdict.UNKNOWN, Verdict.ERROR, Verdict.CANCELLED)
-    words = "; ".join(
+    endings = [answer.ending or answer.verdict.ending for _, answer in missing]
+    return Answer.stopped(min(endings, key=ORDER_OF_MISSING.index), _words(missing))
+
+
+def _words(missing: Sequence[MemberAnswer]) -> str:
+    """What each of these members said."""
+    return "; ".join(
         f"{member.verifier.name}: {answer.message or answer.verdict.value}"
         for member, answer in missing
     )
-    return Answer(min(verdicts, key=order.index), message=words)
 
 
 def _stop(members: Sequence[PortfolioMember]) -> list[MemberAnswer]:

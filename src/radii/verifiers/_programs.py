@@ -250,6 +250,8 @@ class LinearRelaxation:
         """
         self._solver.setOptionValue("objective_bound", cutoff - self._offset + CUTOFF_MARGIN)
         status = run_highs(self._solver, self.limits)
+        if status == Status.kMemoryLimit:
+            raise MemoryError("a linear program does not fit")
         if status == Status.kInfeasible:
             return Minimum(np.inf if self._proves_infeasible() else -np.inf)
         solution = self._solver.getSolution()

@@ -25,7 +25,7 @@ import numpy as np
 from radii.balls import Box, Norm
 from radii.errors import SpecificationError
 from radii.networks import Network
-from radii.processes import ProgramEnd, run_program
+from radii.processes import Ending, ProgramEnd, run_program
 from radii.properties import LinearRequirement, Requirement
 from radii.queries import Specification
 from radii.verdicts import Verdict
@@ -160,7 +160,7 @@ class VnnComp(Verifier):
         ended = None
         for command in self.tool.commands(values):
             if ended is not None and ended.peculiarity:  # the preparation failed
-                return Answer(Verdict.ERROR, message=_words(self.tool, ended))
+                return _failed(self.tool, ended)
             ended = run_program(
                 command,
                 place,
@@ -169,7 +169,7 @@ class VnnComp(Verifier):
                 scratch=place,
             )
             if ended.missing is not None:
-                return Answer(Verdict(ended.missing), message=_words(self.tool, ended))
+                return _failed(self.tool, ended)
         assert ended is not None
         return read_answer(self.tool, out, ended)
 
@@ -180,22 +180,27 @@ def read_answer(tool: Tool, out: Path, ended: ProgramEnd) -> Answer:
         with out.open("rb") as file:
             content = file.read(LARGEST_ANSWER)
     except OSError:
-        words = _words(tool, ended, "it wrote no result")
-        return Answer(Verdict.ERROR, message=words)
+        return _failed(tool, ended, "it wrote no result")
     try:
         verification = parse_verification(content.decode(errors="replace"))
     except (SpecificationError, RecursionError) as error:
-        words = f"its answer is none of VNN-COMP: {str(error) or 'too deeply nested'}"
-        return Answer(Verdict.ERROR, message=_words(tool, ended, words))
+        words = f"its result is not one of VNN-COMP's: {str(error) or 'too deeply nested'}"
+        return _failed(tool, ended, words)
     verdict = VNNCOMP_STATUS_MAP[verification.outcome]
     if verdict is Verdict.NOT_ROBUST and verification.inputs is None:
         words = f"{tool.name}: it says {verification.outcome.value} but gives no counterexample"
         return Answer(Verdict.UNKNOWN, message=words)
     if verdict is Verdict.ROBUST and ended.code != 0:
-        words = _words(tool, ended, f"it says {verification.outcome.value}, which is not believed")
-        return Answer(Verdict.ERROR, message=words)
-    message = _words(tool, ended) if verdict is Verdict.ERROR else ""
-    return Answer(verdict, verification.inputs, message=message)
+        return _failed(tool, ended, f"it says {verification.outcome.value}, which is not believed")
+    if verdict is Verdict.ERROR:
+        return _failed(tool, ended, f"it says {verification.outcome.value}")
+    return Answer(verdict, verification.inputs)
+
+
+def _failed(tool: Tool, ended: ProgramEnd, what: str = "") -> Answer:
+    """A missing answer: what went wrong, and why it did as far as the program says so."""
+    ending = Ending.FAILED if ended.ending is Ending.ANSWERED else ended.ending
+    return Answer.stopped(ending, _words(tool, ended, what))
 
 
 def _widened(specification: Specification) -> Specification:
@@ -217,7 +222,7 @@ def _words(tool: Tool, ended: ProgramEnd, what: str = "") -> str:
     """One sentence: the tool, what went wrong, and its last words."""
     parts = [part for part in (what, ended.peculiarity) if part]
     quote = f"; it printed: {ended.last_line}" if ended.last_line and ended.missing is None else ""
-    return f"{tool.name}: {', '.join(parts) or 'it says error'}{quote}"
+    return f"{tool.name}: {', '.join(parts)}{quote}"
 
 
 PLACEHOLDERS = ("{onnx}", "{vnnlib}", "{out}", "{timeout}")
@@ -273,6 +278,8 @@ class Tool:
     def missing(self) -> str | None:
         """Why the tool cannot be run here; None if it can, as far as one sees from outside."""
         for words in self._runs:
+            if shutil.which(words[0]) is None and Path(words[0]).is_file():
+                return f"'{words[0]}' is not executable: chmod +x makes it so"
             if shutil.which(words[0]) is None:
                 return f"'{words[0]}' is not a program that can be run here"
         if self.own is not None and not self.own.exists():
@@ -358,13 +365,19 @@ def _split(text: str) -> tuple[tuple[tuple[str, str], ...], tuple[str, ...]]:
         environment.append((name, value))
     if not words:
         raise SpecificationError(f"tool '{text}' names no program")
-    return tuple(environment), tuple(_absolute(word) for word in words)
+    return tuple(environment), (_absolute(words[0]), *map(_absolute_file, words[1:]))
 
 
 def _absolute(word: str) -> str:
     """The tool runs in a folder of its own, so paths must not depend on where radii runs."""
     path = Path(word).expanduser()
     return str(path.absolute()) if "/" in word and path.exists() else word
+
+
+def _absolute_file(word: str) -> str:
+    """The same of an argument: the name of a script in this folder needs no slash."""
+    path = Path(word).expanduser()
+    return str(path.absolute()) if path.suffix and path.is_file() else _absolute(word)
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:

@@ -42,6 +42,16 @@ PROMISING_SHARE = 0.1
 goal is tried again. Probes at goals that were reached later had closed 0.2 to 1, others 0."""
 
 
+STOPPED_ORDER = (
+    Verdict.MEMOUT,
+    Verdict.TIMEOUT,
+    Verdict.ERROR,
+    Verdict.CANCELLED,
+    Verdict.UNKNOWN,
+)
+"""Of several attempts that left values open, which says most about why."""
+
+
 @dataclass(slots=True)
 class Patience:
     """Says when an attempt will not end in time.
@@ -151,6 +161,7 @@ class Climb:
         self.certify: Certify | None = None
         self.last_seconds = 0.0
         self.message = ""
+        self.left_open: dict[int, Verdict] = {}
         self.tell = on_progress
 
     @property
@@ -161,6 +172,14 @@ class Climb:
     @property
     def is_closed(self) -> bool:
         return self.proven >= self.goal
+
+    @property
+    def stopped(self) -> Verdict | None:
+        """What kept attempts from deciding values that are open: a limit or a failure rather than
+        that they gave up. None if nothing was tried."""
+        open_values = range(self.proven + 1, self.goal + 1)
+        verdicts = {self.left_open[index] for index in open_values if index in self.left_open}
+        return min(verdicts, key=STOPPED_ORDER.index, default=None)
 
     @property
     def highest(self) -> int:
@@ -289,6 +308,8 @@ class Climb:
             self.unprovable = min(self.unprovable, index)
         if attempt.is_unprovable or self.unprovable == len(self.values):
             self.message = attempt.answer.message  # why the goal is out of reach is not forgotten
+        if verdict is Verdict.MEMOUT or (verdict.is_missing and branches):
+            self.left_open[index] = verdict
         if verdict is Verdict.ROBUST:
             self.last_seconds = time.monotonic() - started
             if index > self.proven:

@@ -230,7 +230,7 @@ class BranchAndBound(GridVerifier):
         if not is_short:
             climb.run()
         prove.keep_frontiers(climb.frontiers)
-        gave_up = Verdict.TIMEOUT if is_short else Verdict.UNKNOWN
+        gave_up = Verdict.TIMEOUT if is_short else climb.stopped or Verdict.UNKNOWN
         return RadiusAnswer(
             certificate=None if climb.certify is None else climb.certify(),
             lower=climb.lower,
