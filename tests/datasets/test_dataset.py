@@ -70,8 +70,11 @@ class TestFromArrays:
             (np.zeros((2, 3)), [0, np.inf], "label inf of image 1 is not an integer"),
             (np.zeros((2, 3)), [0, 1e300], "not an integer"),
             (np.zeros((2, 3)), [0, -1], "label -1 of image 1 is negative"),
-            (np.zeros((2, 3)), ["a", "b"], "not integers"),
-            (np.zeros((2, 3)), np.eye(2), "one number for each image"),
+            (np.zeros((2, 3)), [0, 12.5], "amounts .regression. are not supported yet"),
+            (np.zeros((2, 3)), [b"a", b"b"], "not integers"),
+            (np.zeros((2, 3)), [None, "b"], "not integers"),
+            (np.zeros((2, 3)), np.eye(2), "one number for each image; give labels.argmax"),
+            (np.zeros((2, 3)), np.full((2, 2), 0.5), "one number for each image$"),
             (np.zeros((0, 3)), [], "empty"),
             (np.zeros((2, 0)), [0, 1], "empty"),
             (np.zeros(3), [0, 1, 2], "one row for each image"),
@@ -201,12 +204,33 @@ class TestDraws:
             assert drawn.indices.tolist() == sorted(np.concatenate(first).tolist())
         check_consistent(drawn, whole)
 
-    def test_the_order_of_a_seed_never_changes(self) -> None:
+    @pytest.mark.parametrize("is_salted", [True, False])
+    def test_the_order_of_a_seed_never_changes(self, is_salted: bool) -> None:
         # Computed once from PCG64's raw stream, which numpy keeps stable; a change here would
         # silently change every published experiment that names a seed.
-        drawn = numbered([0] * 1000).random(5, seed=1).indices.tolist()
-        raw = np.random.PCG64(1).random_raw(1000).tolist()
+        whole = numbered([0] * 1000)
+        drawn = (whole if is_salted else whole.unsalted()).random(5, seed=1).indices.tolist()
+        entropy: Any = [int.from_bytes(b"radii"), 1] if is_salted else 1
+        raw = np.random.PCG64(entropy).random_raw(1000).tolist()
         assert drawn == sorted(sorted(range(1000), key=raw.__getitem__)[:5])
+
+    @pytest.mark.parametrize(
+        "made", ["random", "uniform", "standard_normal", "standard_exponential", "permutation"]
+    )
+    @pytest.mark.parametrize("seed", [0, 1, 42])
+    def test_data_that_were_made_from_the_seed_are_not_sorted(self, made: str, seed: int) -> None:
+        """The order of a draw must not depend on values that a user's generator gave."""
+        rng, count = np.random.default_rng(seed), 4000
+        values = rng.permutation(count) if made == "permutation" else getattr(rng, made)(size=count)
+        whole = numbered([0] * count)
+        order = whole.shuffled(seed).indices
+        ranks = values.argsort().argsort()
+        correlation = np.corrcoef(np.arange(count), ranks[order])[0, 1]
+        assert abs(correlation) < 4.5 / count**0.5
+        half = ranks[whole.random(count // 8, seed).indices] / count
+        assert abs(half.mean() - 0.5) < 4.5 * (1 / 12 / len(half)) ** 0.5
+        if made == "random":  # what this is about: as it once was
+            assert (np.diff(values[whole.unsalted().shuffled(seed).indices]) >= 0).mean() > 0.99
 
     def test_seeds_differ(self) -> None:
         whole = numbered([0] * 100)

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from radii.balls import Norm
 from radii.datasets import from_arrays, load_spec
 from radii.errors import DataError, NetworkError, SpecificationError
-from radii.experiments import select
+from radii.experiments import Settings, plan, select
 from radii.networks import Network, load_network
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "jair"
@@ -100,6 +100,17 @@ class TestShapes:
         data = from_arrays(images(1, *given), [0], name="cifar10")
         with pytest.raises(DataError, match=f"^linear.onnx: {said}$"):
             select(network, data, property="one-to-any", norm=Norm.LINF)
+
+    def test_a_layout_says_nothing_about_flat_rows(self) -> None:
+        network, data = linear(weights(3, 60), (3, 4, 5)), from_arrays(images(2, 60), [0, 1])
+        select(network, data, property="one-to-any", norm=Norm.LINF)
+        with pytest.raises(DataError, match=r"layout 'hwc' .* rows of 60 values: reshape them"):
+            select(network, data, property="one-to-any", norm=Norm.LINF, layout="hwc")
+
+    def test_an_input_is_selected_once(self) -> None:
+        network, data = linear(weights(3, 60), (60,)), from_arrays(images(2, 60), [0, 1])
+        with pytest.raises(DataError, match="input 1 is selected twice"):
+            plan([network], data.take([1, 0, 1]), Settings())
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     def test_the_type_is_the_networks(self, dtype: Any) -> None:

@@ -48,7 +48,14 @@ def convert(
         images = np.tensordot(images, LUMA, axes=(1, 0))[:, None].astype(np.float32)
     if side is not None and images.shape[2:] != (side, side):
         images = _resized(images, side)
-    return Dataset(Stack(images), labels, name=data.name, split=data.split, classes=names)
+    return Dataset(
+        Stack(images),
+        labels,
+        name=data.name,
+        split=data.split,
+        classes=names,
+        assumes_order=data.assumes_order and classes is None,
+    )
 
 
 def _resized(images: Float32, side: int) -> Float32:
@@ -75,6 +82,13 @@ def save(path: Path, parts: Sequence[Dataset]) -> None:
             raise DataError(f"--out {path} must end in .npz or .csv, or be a folder, not {other}")
 
 
+def _labels(part: Dataset) -> npt.NDArray[Any]:
+    """Words stay words where nothing but the alphabet has numbered them."""
+    if part.assumes_order and part.classes is not None:
+        return np.array(part.classes)[part.labels]
+    return part.labels
+
+
 def save_csv(path: Path, parts: Sequence[Dataset]) -> None:
     """One row for each image: its label, and then its values, flat, as float32 reads them back."""
     import pandas as pd
@@ -83,7 +97,7 @@ def save_csv(path: Path, parts: Sequence[Dataset]) -> None:
         raise DataError(f"{path}: a .csv file has no splits; choose train or test")
     flat = parts[0].images.reshape(len(parts[0]), -1)
     frame = pd.DataFrame(flat, columns=[f"x{place}" for place in range(flat.shape[1])])
-    frame.insert(0, "label", parts[0].labels)
+    frame.insert(0, "label", _labels(parts[0]))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         frame.to_csv(path, index=False)
@@ -108,7 +122,7 @@ def save_pictures(folder: Path, parts: Sequence[Dataset]) -> None:
         for part in parts:
             root = folder / str(part.split) if len(parts) > 1 else folder
             pixels = np.moveaxis(_in_bits(part.images), 1, -1)
-            for pixel, label, number in zip(pixels, part.labels, part.indices, strict=True):
+            for pixel, label, number in zip(pixels, _labels(part), part.indices, strict=True):
                 place = root / str(label)
                 place.mkdir(parents=True, exist_ok=True)
                 picture = pixel[..., 0] if pixel.shape[-1] == 1 else pixel
@@ -125,7 +139,7 @@ def save_npz(path: Path, parts: Sequence[Dataset]) -> None:
     arrays: dict[str, npt.NDArray[Any]] = {}
     for part in parts:
         names = (f"x_{part.split}", f"y_{part.split}") if part.split else ("images", "labels")
-        arrays.update(zip(names, (_in_bits(part.images), part.labels), strict=True))
+        arrays.update(zip(names, (_in_bits(part.images), _labels(part)), strict=True))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:

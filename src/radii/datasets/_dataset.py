@@ -5,18 +5,21 @@ Images may lie in arrays, archives or files; they become float32 only when they 
 
 from __future__ import annotations
 
+import hashlib
 import math
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from radii.balls import Domain
 from radii.datasets._archives import error_text
+from radii.datasets._classes import displaced, name_list, numbered
 from radii.errors import DataError
 
 Float32 = npt.NDArray[np.float32]
@@ -44,13 +47,23 @@ class Images(ABC):
     def read(self, positions: Int64) -> Float32:
         """The images at these positions, in the data's own units."""
 
+    @property
+    def as_bytes(self) -> Images | None:
+        """The same from 0 to 255, of bytes that `read` divides by 255; None where the units are
+        known."""
+        return None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stack(Images):
-    """Images in one array (N, *shape), in memory or mapped from a file, divided by `divisor`."""
+    """Images in one array (N, *shape), in memory or mapped from a file, divided by `divisor`.
+
+    `has_own_units`: nothing but the domain tells whether bytes are meant from 0 to 1 or to 255.
+    """
 
     array: npt.NDArray[Any]
     divisor: float = 1.0
+    has_own_units: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -64,6 +77,10 @@ class Stack(Images):
         images /= np.float32(self.divisor)
         return images
 
+    @property
+    def as_bytes(self) -> Images | None:
+        return Stack(self.array) if self.has_own_units and self.divisor != 1 else None
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Files(Images):
@@ -71,6 +88,11 @@ class Files(Images):
 
     paths: tuple[Path, ...]
     shape: tuple[int, ...]
+    divisor: float = 255.0
+
+    @property
+    def as_bytes(self) -> Images | None:
+        return replace(self, divisor=1.0) if self.divisor != 1 else None
 
     @classmethod
     def of(cls, paths: tuple[Path, ...]) -> Files:
@@ -90,7 +112,7 @@ class Files(Images):
                     f"{extent(self.shape)}; bring all images to one size and number of channels"
                 )
             pixels[row] = picture
-        return np.divide(pixels, np.float32(255), dtype=np.float32)
+        return np.divide(pixels, np.float32(self.divisor), dtype=np.float32)
 
 
 def decode(
@@ -140,8 +162,9 @@ def extent(shape: tuple[int, ...]) -> str:
     return "x".join(map(str, shape)) or "a single number"
 
 
-MAX_LABEL = 1 << 31
-"""No classifier has so many outputs; keeps the conversion of floats to integers exact."""
+DRAW_SALT = int.from_bytes(b"radii")
+"""Goes into every draw beside its seed. Without it, the order of a draw is the order of the numbers
+that `np.random.default_rng(seed)` gives, so that data made from the same seed come out sorted."""
 
 
 class Dataset:
@@ -149,11 +172,26 @@ class Dataset:
 
     `images` is float32 (N, *shape) in the data's own units, channels first; `labels` is int64;
     `indices` are the positions in the full split; `classes` names the labels and `features` the
-    values of an input, if they have names.
+    values of an input, if they have names. `assumes_order`: labels are words, and the order of
+    `classes` is only that of the alphabet. `span` is the least and the largest label of the full
+    split. `notes` are sentences about what was read in a way that may not be meant.
     Every selection raises a DataError when it would be empty or asks for more than there is.
     """
 
-    __slots__ = ("_images", "_source", "classes", "features", "indices", "labels", "name", "split")
+    __slots__ = (
+        "_images",
+        "_is_salted",
+        "_source",
+        "assumes_order",
+        "classes",
+        "features",
+        "indices",
+        "labels",
+        "name",
+        "notes",
+        "span",
+        "split",
+    )
 
     def __init__(
         self,
@@ -165,8 +203,12 @@ class Dataset:
         classes: tuple[str, ...] | None = None,
         indices: Int64 | None = None,
         features: tuple[str, ...] | None = None,
+        assumes_order: bool = False,
+        notes: tuple[str, ...] = (),
     ) -> None:
         self.features = features
+        self.assumes_order = assumes_order
+        self.notes = notes
         self.name = name
         self.split = split
         self.classes = classes
@@ -174,10 +216,12 @@ class Dataset:
         self.indices = np.arange(len(source)) if indices is None else indices
         self._source = source
         self._images: Float32 | None = None
+        self._is_salted = True
         if len(self.labels) != len(self.indices):
             raise DataError(f"{name}: {len(self.indices)} images but {len(self.labels)} labels")
         if not len(self.labels):
             raise DataError(f"{self.title}: holds no images")
+        self.span = _span(labels)
 
     @property
     def title(self) -> str:
@@ -208,11 +252,63 @@ class Dataset:
         everything = self._source.read(np.arange(len(self._source)))
         return np.asarray(everything.std(axis=0, dtype=np.float64))
 
+    def digests(self) -> dict[int, str]:
+        """A digest of the values of each image, by index: equal for equal images in any type."""
+        pairs = zip(self.indices.tolist(), self.images, strict=True)
+        return {
+            index: hashlib.sha256(np.ascontiguousarray(image).tobytes()).hexdigest()
+            for index, image in pairs
+        }
+
     def __len__(self) -> int:
         return len(self.labels)
 
     def __repr__(self) -> str:
         return f"<Dataset {self.title}: {len(self)} images of {extent(self.shape)}>"
+
+    def with_classes(self, names: Sequence[str]) -> Dataset:
+        """The same, where `names` are the classes of labels 0, 1, ..., in the order of the outputs.
+
+        Labels with names get the numbers of these names, and so do numbers where all names are
+        numbers; other numbers are only named. The data's own names may be spelled in another way,
+        but not stand in another order. A DataError names a label that is not among the names.
+        """
+        labels, own = self.labels, self.classes
+        if own is None:
+            labels = numbered(labels, self.title, names).labels
+        elif self.assumes_order or set(own) <= set(names):
+            words = np.array([own[label] for label in labels.tolist()])
+            labels = numbered(words, self.title, names).labels
+        elif (name := displaced(own, names)) is not None:
+            raise DataError(
+                f"{self.title}: calls its classes {name_list(own)}, so that '{name}' has another "
+                f"place than among {name_list(names)}"
+            )
+        renamed = self._copy(self._source, labels, self.indices)
+        renamed.classes, renamed.assumes_order = tuple(names), False
+        if not np.array_equal(labels, self.labels):
+            renamed.span = _span(labels)
+        renamed._images = self._images
+        return renamed
+
+    def in_units_of(self, domain: Domain) -> Dataset:
+        """The same, with the bytes of files and arrays of one's own as the domain means them: from
+        0 to 1 where it lies within these, and as they stand everywhere else."""
+        as_bytes = self._source.as_bytes
+        if as_bytes is None or _is_unit(domain):
+            return self
+        return self._copy(as_bytes, self.labels, self.indices)
+
+    @property
+    def holds_bytes(self) -> bool:
+        """`in_units_of` decides about the units of its values."""
+        return self._source.as_bytes is not None
+
+    def unsalted(self) -> Dataset:
+        """The same, drawn from as radii did before draws were salted."""
+        other = self._copy(self._source, self.labels, self.indices)
+        other._images, other._is_salted = self._images, False
+        return other
 
     def take(self, which: int | slice | Sequence[int] | npt.NDArray[Any]) -> Dataset:
         """The images at a position, a range, several positions, or where a mask is true.
@@ -286,7 +382,8 @@ class Dataset:
         """
         if seed < 0:
             raise DataError(f"{self.title}: seed {seed} must not be negative")
-        return np.argsort(np.random.PCG64(seed).random_raw(len(self)), kind="stable")
+        entropy = [DRAW_SALT, seed] if self._is_salted else seed
+        return np.argsort(np.random.PCG64(entropy).random_raw(len(self)), kind="stable")
 
     def _positions(self, which: npt.NDArray[Any]) -> Int64:
         if which.dtype == np.bool_:
@@ -318,18 +415,34 @@ class Dataset:
     def _at(self, positions: Int64) -> Dataset:
         if not positions.size:
             raise DataError(f"{self.title}: the selection is empty")
-        selected = Dataset(
-            self._source,
-            self.labels[positions],
-            name=self.name,
-            split=self.split,
-            classes=self.classes,
-            indices=self.indices[positions],
-            features=self.features,
-        )
+        selected = self._copy(self._source, self.labels[positions], self.indices[positions])
         if self._images is not None:
             selected._images = self._images[positions]
         return selected
+
+    def _copy(self, source: Images, labels: Int64, indices: Int64) -> Dataset:
+        """With other images, labels and positions; all else stays."""
+        other = Dataset(
+            source,
+            labels,
+            name=self.name,
+            split=self.split,
+            classes=self.classes,
+            indices=indices,
+            features=self.features,
+            assumes_order=self.assumes_order,
+            notes=self.notes,
+        )
+        other._is_salted, other.span = self._is_salted, self.span
+        return other
+
+
+def _span(labels: Int64) -> tuple[int, int]:
+    return int(labels.min()), int(labels.max())
+
+
+def _is_unit(domain: Domain) -> bool:
+    return bool(np.all(domain.low >= 0) and np.all(domain.high <= 1))
 
 
 def from_arrays(
@@ -340,11 +453,16 @@ def from_arrays(
     split: str | None = None,
     classes: Sequence[str] | None = None,
     features: Sequence[str] | None = None,
+    notes: Sequence[str] = (),
 ) -> Dataset:
-    """A data set of arrays: `images` (N, ...) and one integer label for each image.
+    """A data set of arrays: `images` (N, ...) and a label for each image, a number or a word.
 
-    uint8 images are divided by 255; others are taken as they are. (N, H, W) gets a channel axis and
-    (N, H, W, C) is turned to channels first; (N, features) stays flat.
+    uint8 images are divided by 255, unless they hold nothing but 0 and 1; a network whose domain is
+    not within 0 to 1 gets them as they stand. Others are taken as they are. (N, H, W) gets a
+    channel axis and (N, H, W, C) is turned to channels first; (N, features) stays flat.
+
+    `classes` are the names of labels 0, 1, .... Words are numbered by them, and without them in
+    alphabetical order.
     """
     array = np.asarray(images)
     if array.dtype.kind not in "biuf":
@@ -355,35 +473,18 @@ def from_arrays(
         raise DataError(f"{name}: images of shape {array.shape} are empty")
     if array.dtype.kind == "f":
         _check_finite(array, name)
-    stack = Stack(channels_first(array), 255.0 if array.dtype == np.uint8 else 1.0)
+    is_bytes = array.dtype == np.uint8 and array.max() > 1
+    known = numbered(labels, name, classes)
     return Dataset(
-        stack,
-        whole_labels(labels, name),
+        Stack(channels_first(array), 255.0 if is_bytes else 1.0, has_own_units=True),
+        known.labels,
         name=name,
         split=split,
-        classes=None if classes is None else tuple(classes),
+        classes=known.classes,
         features=None if features is None else tuple(features),
+        assumes_order=known.is_assumed,
+        notes=tuple(notes),
     )
-
-
-def whole_labels(labels: npt.ArrayLike, name: str) -> Int64:
-    """The labels as int64, one for each image; a DataError if they are not whole numbers >= 0."""
-    array = np.asarray(labels)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise DataError(f"{name}: labels of shape {array.shape} are not one number for each image")
-    if array.dtype.kind not in "biuf":
-        raise DataError(f"{name}: labels of type {array.dtype} are not integers")
-    if array.dtype.kind == "f":
-        whole = (array == np.floor(array)) & (array < MAX_LABEL)
-        if not whole.all():
-            where = int(np.flatnonzero(~whole)[0])
-            raise DataError(f"{name}: label {array[where]} of image {where} is not an integer")
-    if (array < 0).any():
-        where = int(np.flatnonzero(array < 0)[0])
-        raise DataError(f"{name}: label {array[where]} of image {where} is negative")
-    return array.astype(np.int64)
 
 
 def _check_finite(array: npt.NDArray[np.floating], name: str) -> None:

@@ -12,7 +12,8 @@ import math
 import re
 import zipfile
 import zlib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.datasets._archives import error_text
+from radii.datasets._classes import NumberedLabels, are_numbers, numbered
 from radii.datasets._dataset import Files, Float32, Images, Int64, extent
 from radii.errors import DataError
 
@@ -118,19 +120,20 @@ def _read_array(path: Path, name: str, size: int) -> npt.NDArray[Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelledTable:
-    """Values (N, features) and labels, with the names of the columns and classes if they have any.
-
-    Labels that are words are numbered in their alphabetical order.
-    """
+    """Values (N, features) and labels, numbers or words, and the names of the columns if they have
+    any. `notes` are as in `Dataset`."""
 
     values: npt.NDArray[np.float32]
     labels: npt.NDArray[Any]
     names: tuple[str, ...] | None = None
-    classes: tuple[str, ...] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_csv(path: Path, label: str | None = None) -> LabelledTable:
-    """What a CSV file holds, as it stands. A first row with words is a header."""
+    """What a CSV file holds, as it stands. A first row with words is a header.
+
+    Only an empty field is a missing one: a class may be called NA or None.
+    """
     import pandas as pd
 
     first_row = _first_row(path)
@@ -148,22 +151,29 @@ def read_csv(path: Path, label: str | None = None) -> LabelledTable:
             encoding="utf-8-sig",
             low_memory=False,
             skipinitialspace=True,
+            keep_default_na=False,
+            na_values=[""],
         )
     except (OSError, ValueError) as error:  # pandas' own errors are ValueErrors
         raise DataError(f"{path}: cannot be read as CSV ({error_text(error)})") from None
     if table.shape[1] != len(first_row):
         raise DataError(f"{path}: the first row has {len(first_row)} fields, others more")
-    labels, classes = table.iloc[:, column].to_numpy(), None
+    labels, are_words = table.iloc[:, column], False
     if has_header and _is_named(first_row[column], label):
-        labels, classes = _named_labels(table.iloc[:, column])
+        are_words = _are_words(labels)
     for position in range(table.shape[1]):
-        if position != column or classes is None:
+        if position != column or not are_words:
             _check_numbers(table.iloc[:, position], position, path, has_header)
-    names = None
+    names, notes = None, []
     if has_header:
         names = tuple(name.strip() for place, name in enumerate(first_row) if place != column)
+        if not _is_named(first_row[column], label):
+            notes = [
+                f"{path}: has no column 'label', so that the first, '{first_row[column].strip()}', "
+                "is taken for the label; --label names another"
+            ]
     values = table.drop(columns=table.columns[column]).to_numpy(np.float32)
-    return LabelledTable(values, labels, names, classes)
+    return LabelledTable(values, labels.to_numpy(), names, tuple(notes))
 
 
 def _is_named(column: str, label: str | None) -> bool:
@@ -171,13 +181,10 @@ def _is_named(column: str, label: str | None) -> bool:
     return column.strip().lower() == (label or "label").strip().lower()
 
 
-def _named_labels(column: Any) -> tuple[npt.NDArray[Any], tuple[str, ...] | None]:
-    """Numbers as they are; where every label is a word, its number among the sorted words."""
+def _are_words(column: Any) -> bool:
+    """Every label is a word, and none a number."""
     words = [value.strip() for value in column if isinstance(value, str)]
-    if len(words) < len(column) or any(not word or _is_number(word) for word in words):
-        return column.to_numpy(), None
-    classes = tuple(sorted(set(words)))
-    return np.array([classes.index(word) for word in words]), classes
+    return len(words) == len(column) and all(word and not _is_number(word) for word in words)
 
 
 def _first_row(path: Path) -> list[str]:
@@ -198,6 +205,8 @@ def _label_column(path: Path, header: list[str], label: str | None) -> int:
     if label is not None and label.strip().lower() not in names:
         raise DataError(f"{path}: has no column '{label}'; its columns are {', '.join(names[:20])}")
     wanted = (label or "label").strip().lower()
+    if names.count(wanted) > 1:
+        raise DataError(f"{path}: has {names.count(wanted)} columns '{wanted}'; rename all but one")
     return names.index(wanted) if wanted in names else 0
 
 
@@ -230,34 +239,54 @@ PICTURE_SUFFIXES = frozenset(
 )
 
 
-def read_folder(root: Path) -> tuple[Files, Int64, tuple[str, ...] | None]:
-    """The pictures, their labels and the names of the classes, in the order of the sorted names.
+def read_folder(root: Path) -> tuple[Files, NumberedLabels, tuple[str, ...]]:
+    """The pictures, the label of each, and notes as in `Dataset`.
 
     Subfolders that are all whole numbers are the labels themselves (3 and 00003 are class 3);
-    others are numbered from 0 in the order of their names.
+    others are words. One without any file is a class without pictures.
     """
     try:
+        folders = sorted(
+            (each for each in root.iterdir() if each.is_dir() and not each.name.startswith(".")),
+            key=lambda folder: folder.name,
+        )
         pictures = {
             folder.name: sorted(
                 p for p in folder.rglob("*") if p.suffix.lower() in PICTURE_SUFFIXES
             )
-            for folder in sorted(root.iterdir())
-            if folder.is_dir() and not folder.name.startswith(".")
+            for folder in folders
         }
+        empty = {folder.name for folder in folders if next(folder.iterdir(), None) is None}
     except OSError as error:
         raise DataError(f"{root}: cannot be listed ({error.strerror})") from None
-    pictures = {name: paths for name, paths in pictures.items() if paths}
-    if not pictures:
+    pictures = {name: paths for name, paths in pictures.items() if paths or name in empty}
+    if not any(pictures.values()):
         raise DataError(f"{root}: holds no data set that radii knows, and no subfolder of pictures")
-    numbered = all(name.isascii() and name.isdigit() for name in pictures)
-    if numbered:
-        pictures = dict(sorted(pictures.items(), key=lambda item: int(item[0])))
-    labels = {name: int(name) if numbered else i for i, name in enumerate(pictures)}
-    if len(set(labels.values())) < len(labels):
+    files = Files.of(tuple(path for paths in _in_order(pictures).values() for path in paths))
+    names = [name for name, paths in _in_order(pictures).items() for _ in paths]
+    if not are_numbers(list(pictures)):
+        known = numbered(names, root.name, tuple(pictures))
+        return files, replace(known, is_assumed=True), ()
+    if len({int(name) for name in pictures}) < len(pictures):
         raise DataError(f"{root}: two subfolders stand for the same class number")
-    files = Files.of(tuple(path for paths in pictures.values() for path in paths))
-    counted = np.repeat(list(labels.values()), [len(paths) for paths in pictures.values()])
-    return files, counted.astype(np.int64), None if numbered else tuple(pictures)
+    return files, numbered(names, root.name), tuple(_order_notes(root, list(pictures)))
+
+
+def _in_order(pictures: dict[str, list[Path]]) -> dict[str, list[Path]]:
+    """Class numbers in their order, names in that of the alphabet."""
+    if not are_numbers(list(pictures)):
+        return pictures
+    return dict(sorted(pictures.items(), key=lambda item: int(item[0])))
+
+
+def _order_notes(root: Path, names: list[str]) -> Iterator[str]:
+    """Where 10 stands before 2, tools that number folders by their names give others numbers."""
+    if [int(name) for name in names] != sorted(map(int, names)):
+        yield (
+            f"{root}: its subfolders are taken for class numbers, so that '2' is class 2; "
+            "torchvision's ImageFolder and Keras number them in the order of their names, where "
+            f"'10' comes before '2': if the network was trained so, --classes {','.join(names)}"
+        )
 
 
 # The data of a VERONA experiment: one tensor in each file below `images`, and a table of labels.

@@ -15,8 +15,7 @@ mnist:train[0:1000][random 50]      from left to right
 from __future__ import annotations
 
 import re
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files as resource_files
 from pathlib import Path
@@ -24,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numpy.lib import format as npy
 
 from radii.datasets import _catalogue as catalogue
 from radii.datasets._archives import open_tree
@@ -200,45 +198,28 @@ def check_spec(spec: str) -> None:
         _check_exists(Path(location))
 
 
-def is_divided(spec: str) -> bool:
-    """Whether a file or folder of one's own holds bytes, which are divided by 255.
-
-    Only the heads of arrays are read. Names of sets say nothing: their pixels are known.
-    """
-    path = Path(Spec.parse(spec).location).expanduser()
-    if not exists(path):
-        return False
-    if path.suffix.lower() != ".npz":
-        return path.is_dir() and not is_verona(path)
-    with np.load(path, allow_pickle=False) as arrays:
-        return any(_is_bytes(arrays.zip, name) for name in arrays.zip.namelist())
-
-
-def _is_bytes(archive: zipfile.ZipFile, name: str) -> bool:
-    """An array of several axes whose numbers are bytes: images, not labels."""
-    with archive.open(name) as stream:
-        is_old = npy.read_magic(stream) == (1, 0)
-        read_head = npy.read_array_header_1_0 if is_old else npy.read_array_header_2_0
-        shape, _, kind = read_head(stream)
-    return len(shape) > 1 and kind == np.uint8
-
-
 def load_spec(spec: str | Spec, *, label: str | None = None) -> Dataset:
     """The images that a spec asks for; `radii.datasets._sources` shows how it is written.
 
     `label` is the column of a CSV file that holds the label.
     """
     parsed = Spec.parse(spec) if isinstance(spec, str) else spec
+    return parsed.select(load_whole(parsed, label=label))
+
+
+def load_whole(spec: str | Spec, *, label: str | None = None) -> Dataset:
+    """What a spec selects from."""
+    parsed = Spec.parse(spec) if isinstance(spec, str) else spec
     is_name = parsed.location.lower() == DIGITS or catalogue.find_published(parsed.location)
     if is_name:
-        return parsed.select(load(parsed.location, parsed.split or "test"))
+        return load(parsed.location, parsed.split or "test")
     path = Path(parsed.location)
     if not exists(path):
         declared = _load_declared(parsed.location, parsed.split or "test")
         if declared is not None:
-            return parsed.select(declared)
+            return declared
     place = path.expanduser() if exists(path) else path
-    return parsed.select(read(place, parsed.split, label=label))
+    return read(place, parsed.split, label=label)
 
 
 def read(path: str | Path, split: str | None = None, *, label: str | None = None) -> Dataset:
@@ -258,7 +239,7 @@ def read(path: str | Path, split: str | None = None, *, label: str | None = None
         _refuse_split(path, split)
         table = read_csv(path, label)
         return from_arrays(
-            table.values, table.labels, name=path.name, classes=table.classes, features=table.names
+            table.values, table.labels, name=path.name, features=table.names, notes=table.notes
         )
     if is_verona(path):
         _refuse_split(path, split)
@@ -306,8 +287,16 @@ def _read_pictures(path: Path, split: str | None) -> Dataset:
             raise DataError(f"{path}: has no subfolder '{split}'")
     if not root.is_dir():
         raise DataError(f"{path}: holds no data set that radii knows; unpack pictures to a folder")
-    images, labels, classes = read_folder(root)
-    return Dataset(images, labels, name=path.name, split=split, classes=classes)
+    images, known, notes = read_folder(root)
+    return Dataset(
+        images,
+        known.labels,
+        name=path.name,
+        split=split,
+        classes=known.classes,
+        assumes_order=known.is_assumed,
+        notes=notes,
+    )
 
 
 def _refuse_split(path: Path, split: str | None) -> None:
@@ -323,8 +312,9 @@ def as_dataset(data: Any, *, name: str = "arrays") -> Dataset:
     """The data set that was given, in one of these forms.
 
     A `Dataset`; a spec or path as the command line takes it (`mnist:test[0:100]`, `images.npz`);
-    a pair (inputs, labels) of arrays, tensors or lists; or anything with a length whose items are
-    pairs of an input and a label, such as a torch data set.
+    a pair (inputs, labels) of arrays, tensors or lists; anything with a length whose items are
+    pairs of an input and a label, such as a torch data set; or a torch `DataLoader`, which gives
+    the inputs of its data set in the order of that, however it shuffles or batches.
     """
     if isinstance(data, Dataset):
         return data
@@ -332,26 +322,67 @@ def as_dataset(data: Any, *, name: str = "arrays") -> Dataset:
         return load_spec(str(data))
     if isinstance(data, tuple | list) and len(data) == 2 and not all(map(_is_pair, data)):
         return from_arrays(_as_array(data[0]), _as_array(data[1]), name=name)
+    if all(hasattr(data, part) for part in ("dataset", "sampler", "collate_fn")):
+        return _from_loader(data, name)
     if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not hasattr(data, "shape"):
-        return _from_pairs(data, name)
+        return _from_pairs((data[place] for place in range(len(data))), name)
     raise DataError(
         f"data of type {type(data).__name__} is not a data set, a spec such as 'mnist:test[0:100]',"
-        " a pair (inputs, labels), or a sequence of such pairs"
+        " a pair (inputs, labels), a sequence of such pairs, or a DataLoader"
     )
 
 
-def _from_pairs(data: Sequence[Any], name: str) -> Dataset:
+def _from_pairs(pairs: Iterable[Any], name: str) -> Dataset:
     try:
-        pairs = [data[place] for place in range(len(data))]
-        inputs, labels = zip(*((_as_array(image), label) for image, label in pairs), strict=True)
+        inputs, labels = zip(
+            *((_as_array(image), _as_array(label)) for image, label in pairs), strict=True
+        )
     except (TypeError, ValueError, KeyError, IndexError) as error:
         raise DataError(
             f"{name}: its items are not all pairs of an input and a label ({error})"
         ) from None
-    shapes = {image.shape for image in inputs}
+    return from_arrays(_stacked(inputs, name), _stacked(labels, f"{name}: labels"), name=name)
+
+
+def _stacked(arrays: Sequence[npt.NDArray[Any]], name: str) -> npt.NDArray[Any]:
+    shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         raise DataError(f"{name}: inputs of different shapes {sorted(shapes)}")
-    return from_arrays(np.stack(inputs), [int(label) for label in labels], name=name)
+    return np.stack(arrays)
+
+
+def _from_loader(loader: Any, name: str) -> Dataset:
+    """The inputs of a loader's data set, in the order of that, as its `collate_fn` makes them.
+
+    However often it shuffles, an input so has one number. Where it takes some more than once, or
+    has no order to go by, there is a DataError.
+    """
+    source, sampler, size = loader.dataset, loader.sampler, loader.batch_size
+    kind = type(sampler).__name__
+    is_whole = kind == "RandomSampler" and not sampler.replacement and len(sampler) == len(source)
+    if kind == "SubsetRandomSampler":
+        places = sorted(map(int, sampler.indices))
+    elif (kind == "SequentialSampler" or is_whole) and not (size is None and loader.batch_sampler):
+        places = list(range(len(source)))
+    else:
+        kind = type(loader.batch_sampler).__name__ if kind == "SequentialSampler" else kind
+        raise DataError(
+            f"{name}: a DataLoader with a {kind} has no fixed inputs; hand in its data set, or a "
+            "torch Subset of it"
+        )
+    if size is None:
+        return _from_pairs((loader.collate_fn(source[place]) for place in places), name)
+    batches = [
+        loader.collate_fn([source[place] for place in places[start : start + size]])
+        for start in range(0, len(places), size)
+    ]
+    try:
+        inputs, labels = zip(*((_as_array(x), _as_array(y)) for x, y in batches), strict=True)
+        return from_arrays(np.concatenate(inputs), np.concatenate(labels), name=name)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"{name}: its batches are not all pairs of inputs and labels ({error})"
+        ) from None
 
 
 def _is_pair(item: Any) -> bool:
@@ -364,6 +395,8 @@ def _as_array(values: Any) -> npt.NDArray[Any]:
     """A tensor may need to be taken off its graph and its device first."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
+        if str(values.dtype) == "torch.bfloat16":  # which numpy does not have
+            values = values.float()
     return np.asarray(values)
 
 

@@ -155,6 +155,7 @@ __all__ = [
     "softmax_error",
     "softmax_ratio",
     "sorted_nodes",
+    "structural_fingerprint",
     "sum_slack",
     "summed",
     "without_last",
@@ -166,6 +167,7 @@ if TYPE_CHECKING:
         as_classifier,
         compare_with_replay,
         per_channel,
+        structural_fingerprint,
         without_last,
     )
     from radii.networks._models import node_title, read_model, signature, sorted_nodes
@@ -178,6 +180,7 @@ _ONNX_HOMES = {
     "read_model": "_models",
     "signature": "_models",
     "sorted_nodes": "_models",
+    "structural_fingerprint": "_loading",
     "without_last": "_loading",
     "per_channel": "_loading",
 }

@@ -69,7 +69,8 @@ def from_sklearn(
         features = int(estimator.n_features_in_)
         network = from_torch(module, input_shape=(features,), domain=domain, name=title)
     _compare(network, estimator, np.asarray(classes), title)
-    return network
+    are_words = np.asarray(classes).dtype.kind in "UO"
+    return network.with_class_names(list(map(str, classes))) if are_words else network
 
 
 def _module(estimator: Any, title: str) -> nn.Module:

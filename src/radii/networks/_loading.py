@@ -21,6 +21,7 @@ from radii.networks._building import build_graph, random_operator
 from radii.networks._models import (
     Signature,
     array,
+    class_names_of,
     constant_value,
     defined_since,
     keep_scores,
@@ -90,6 +91,12 @@ def network_from_bytes(
             opaque=opaque,
             module=module,
         )
+
+
+def structural_fingerprint(network: Network) -> str:
+    """The fingerprint of the network where all its operators are known, also where some are not."""
+    model = parse_model(network.onnx_bytes, network.name)
+    return fingerprint(model, signature(model, network.name), network.name)
 
 
 def without_last(network: Network, *operators: str) -> Network | None:
@@ -235,6 +242,7 @@ def _network(
         input_dtype=given.dtype,
         onnx_bytes=content,
         operators=operators,
+        named=class_names_of(model),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import onnx
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import TensorProto, numpy_helper
 
-from radii.datasets import gunzip
+from radii.datasets import gunzip, parsed_names
 from radii.errors import NetworkError
 
 OLDEST_OPSET = 8
@@ -212,6 +213,26 @@ def _give_defaults(model: onnx.ModelProto, name: str) -> None:
                 "export it without functions"
             )
         node.attribute.extend(each for each in called.attribute_proto if each.name not in given)
+
+
+CLASS_KEYS = ("class_names", "classes", "names", "labels", "id2label")
+"""Under which tools keep the names of classes in a model's metadata. The first is radii's own."""
+
+
+def class_names_of(model: onnx.ModelProto) -> tuple[str, ...]:
+    """The names of the outputs in a model's metadata, in order; nothing where there are none."""
+    kept = {each.key: each.value for each in model.metadata_props}
+    return next((parsed_names(kept[key]) for key in CLASS_KEYS if key in kept), ())
+
+
+def with_class_names(content: bytes, names: Sequence[str]) -> bytes:
+    """The model with these names in its metadata."""
+    model = onnx.load_model_from_string(content)
+    others = [each for each in model.metadata_props if each.key not in CLASS_KEYS]
+    del model.metadata_props[:]
+    model.metadata_props.extend(others)
+    model.metadata_props.add(key=CLASS_KEYS[0], value=json.dumps(list(names)))
+    return bytes(model.SerializeToString(deterministic=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,6 +175,7 @@ class Network:
         input_dtype: np.dtype[np.floating],
         onnx_bytes: bytes,
         operators: Mapping[str, OperatorLike] | None = None,
+        named: tuple[str, ...] = (),
     ) -> None:
         domain.box(input_shape)
         self.name = name
@@ -186,6 +187,7 @@ class Network:
         self.onnx_bytes = onnx_bytes
         self.operators = dict(operators or {})
         self.output_size = graph.nodes[graph.output].size
+        self._named = named
 
     @classmethod
     def from_bytes(
@@ -231,6 +233,20 @@ class Network:
             return np.empty((0, self.output_size), self.input_dtype)
         batch = np.ascontiguousarray(x, dtype=self.input_dtype)
         return self._replay.run(batch.reshape(len(x), *self.graph.nodes[0].shape))
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """What the model's metadata call the outputs, in order; empty where they do not."""
+        return self._named if len(self._named) == self.output_size else ()
+
+    def with_class_names(self, names: Sequence[str]) -> Network:
+        """The same network, whose model says what its outputs are called."""
+        from radii.networks._models import with_class_names
+
+        named = copy.copy(self)
+        named._named = tuple(names)
+        named.onnx_bytes = with_class_names(self.onnx_bytes, names)
+        return named
 
     @property
     def cache_key(self) -> tuple[object, ...]:
