@@ -128,7 +128,7 @@ def test_the_order_of_stored_settings_never_changes() -> None:
     names = (
         "property norm grid search verifier attack k cuts timeout cpu_timeout budget seed memory "
     )
-    assert " ".join(Settings().to_json()) == names + "device tool arithmetic features"
+    assert " ".join(Settings().to_json()) == names + "device tool arithmetic features shard"
     assert {one.name for one in fields(Experiment)} == {*options_of(Experiment)}
     assert [*Experiment.from_options(DEMO).to_json()] == [*Settings().to_json()]
 

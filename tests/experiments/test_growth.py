@@ -19,10 +19,21 @@ import pytest
 from conftest import dense_model, make_older, write_linear, write_points
 from radii import demo
 from radii.balls import Norm
+from radii.datasets import Dataset, load_spec
 from radii.distributions import Distribution
 from radii.errors import ExperimentError, StoreError
-from radii.experiments import Experiment, Retry, continued, options_of, prepare
+from radii.experiments import (
+    Experiment,
+    Plan,
+    Retry,
+    StoreVerdict,
+    check_store,
+    continued,
+    options_of,
+    prepare,
+)
 from radii.experiments._growth import Knowledge
+from radii.processes import Ending
 from radii.queries import Grid
 from radii.results import read_parts, read_store
 from radii.search import Question, QuestionKind, Search, make
@@ -101,6 +112,28 @@ def test_a_finer_grid_narrows_what_is_known(desk: Path) -> None:
     holds_the_radii(fine)
     count = asked()
     go_on(grid="0.05:0.5:0.05")  # coarser: every value is known
+    assert asked() == count
+
+
+def test_any_grid_grows_into_any_other(desk: Path) -> None:
+    """A list, resumed in another spelling and from a file; then equal ratios, then even steps."""
+    grow(experiment("points.npz[0:2]", grid="0.04,0.08,0.12,0.3"))
+    first, count = Distribution.from_store("out"), asked()
+    assert first.lower.tolist() == [0.08, 0.12]
+    (desk / "eps.txt").write_text("0.04\n0.08\n0.12\n0.3\n")
+    grow(experiment("points.npz[0:2]", grid=[0.04, 0.08, 0.12, 0.3]))
+    grow(experiment("points.npz[0:2]", grid="eps.txt"))
+    assert asked() == count and len(summaries()) == 1
+    go_on(grid="log:0.01:0.3:12")
+    assert summaries()[1] == "grid was 0.04,0.08,0.12,0.3, is log:0.01:0.3:12"
+    second = Distribution.from_store("out")
+    assert (second.lower >= first.lower).all() and (second.upper <= first.upper).all()
+    go_on(grid="0.01:0.4:0.01")
+    third = Distribution.from_store("out")
+    assert (third.upper - third.lower <= 0.01 + 1e-6).all()
+    holds_the_radii(third)
+    count = asked()
+    go_on(grid="0.05,0.1,0.25")  # every value is known
     assert asked() == count
 
 
@@ -198,7 +231,7 @@ def test_proofs_of_two_arithmetics_are_never_mixed(desk: Path, first: str, secon
     ("change", "reason"),
     [
         ({"domain": "-1:1"}, "the domain of linear.onnx was 0:1, is -1:1"),
-        ({"data": "others.npz"}, "input 0 of others.npz is not the one that was measured"),
+        ({"data": "others.npz"}, r"its inputs are of points.npz\[0:2\], not of others"),
         ({"data": "others.npz[2:4]"}, r"its inputs are of points.npz\[0:2\], not of others"),
         ({"data": "train.npz"}, "of the split '', not 'train'"),
     ],
@@ -213,6 +246,118 @@ def test_what_cannot_be_joined_is_told(desk: Path, change: dict[str, Any], reaso
     with pytest.raises(ExperimentError, match=f"{reason}.*; choose another --out$"):
         grow(experiment(**{"data": "points.npz[0:2]", **change}))
     assert asked() == count and len(summaries()) == 1
+
+
+def rewritten(**changed: Any) -> None:
+    """points.npz with other labels or images."""
+    np.savez("points.npz", **{**np.load("points.npz"), **changed})
+
+
+def test_corrected_labels_are_refused_or_measured_anew(desk: Path) -> None:
+    grow(experiment())
+    labels = np.array([1, 0, 0, 0])
+    rewritten(labels=labels)
+    refused = (
+        "^out: the label of input 0 of points.npz was 0, is 1, and 2 other inputs changed as well; "
+        "choose another --out, or --replace what is stored about them$"
+    )
+    count = asked()
+    for attempt in (lambda: grow(experiment()), lambda: go_on()):
+        with pytest.raises(ExperimentError, match=refused):
+            attempt()
+    assert asked() == count and len(summaries()) == 1
+    with Store.create_or_open(Path("out")) as store:
+        prepare(experiment()).run(store, grows=True, replace_changed=True)
+    found = Distribution.from_store("out")
+    assert sorted(found.column("input").tolist()) == [0, 1, 2, 3]
+    order = np.argsort(found.column("input"))
+    assert found.column("label")[order].tolist() == labels.tolist()
+    assert found.lower[order] == pytest.approx([0, 0, 0.4, 0], abs=0.03)
+    assert summaries()[1] == "3 changed inputs measured anew"
+    with Store.open(Path("out")) as store:
+        used = {
+            r.proof.kept.hash
+            for record in store.all_records()
+            for r in record.results
+            if r.proof is not None and r.proof.kept is not None
+        }
+    with sqlite3.connect(Path("out") / STORE_FILE) as db:
+        assert {key for (key,) in db.execute("SELECT hash FROM certificates")} == used
+    count = asked()
+    grow(experiment())
+    assert asked() == count
+
+
+def test_other_images_are_refused_or_measured_anew(desk: Path) -> None:
+    grow(experiment())
+    images = np.load("points.npz")["images"]
+    images[1] = [0.25, 0.5]
+    rewritten(images=images)
+    with pytest.raises(ExperimentError, match=r"input 1 of .* measured; choose another --out, or"):
+        go_on()
+    with Store.create_or_open(Path("out")) as store:
+        continued(Path("out"), {}).run(store, grows=True, replace_changed=True)
+    found = Distribution.from_store("out")
+    assert found.upper[found.column("input") == 1] == pytest.approx(0.125, abs=0.01)
+    assert len(found) == 4
+
+
+def test_a_second_network_gets_the_same_images_and_labels(desk: Path) -> None:
+    onnx.save(dense_model((2 * np.eye(2), np.zeros(2))), "other.onnx")
+    points = dict(np.load("points.npz"))
+    grow(experiment("points.npz[0:2]"))
+    moved = np.clip(points["images"] + 0.01, 0, 1)
+    for changed in ({"images": moved}, {"labels": 1 - points["labels"]}):
+        rewritten(**changed)
+        with pytest.raises(ExperimentError, match=r"input 0 of points.npz\[0:2\] (is not|was 0)"):
+            grow(experiment("points.npz[0:2]", ["other.onnx"]))
+        with pytest.raises(ExperimentError, match=r"input 0 of points.npz\[0:2\] (is not|was 0)"):
+            go_on(networks="other.onnx")
+        rewritten(**points)
+    images = points["images"].astype(np.float64)  # another type of the same images
+    rewritten(images=images)
+    go_on(networks="other.onnx")
+    assert len(Distribution.from_store("out")) == 4
+
+
+def test_inputs_are_replaced_everywhere_or_not_at_all(desk: Path) -> None:
+    onnx.save(dense_model((2 * np.eye(2), np.zeros(2))), "other.onnx")
+    grow(experiment("points.npz[0:2]"))
+    go_on(networks="other.onnx")
+    rewritten(labels=np.array([1, 1, 1, 0]))
+
+    def replace_by(plan: Plan) -> None:
+        with Store.create_or_open(Path("out")) as store:
+            plan.run(store, grows=True, replace_changed=True)
+
+    with pytest.raises(ExperimentError, match=r"given to other\.onnx: .* radii run out --replace$"):
+        replace_by(prepare(experiment("points.npz[0:2]")))
+    replace_by(continued(Path("out"), {}))
+    (run,) = read_parts("out")
+    rows = zip(*(run.columns[name].tolist() for name in ("network", "input", "label")), strict=True)
+    assert sorted(rows) == [
+        ("linear.onnx", 0, 1),
+        ("linear.onnx", 1, 1),
+        ("other.onnx", 0, 1),
+        ("other.onnx", 1, 1),
+    ]
+    assert check_store(Path("out")).verdict is StoreVerdict.HOLDS
+    go_on(norm="l1", data="points.npz[0:1]")
+    rewritten(labels=np.array([0, 1, 1, 0]))
+    with pytest.raises(ExperimentError, match=r"also asked another question, .*one-to-any, l1"):
+        replace_by(continued(Path("out"), {"norm": "linf"}))
+
+
+def test_a_store_from_before_digests_of_inputs_grows(desk: Path) -> None:
+    grow(experiment("points.npz[0:1]"))
+    make_older(Path("out"), 6)
+    go_on(data="points.npz[0:2]")
+    with Store.open(Path("out")) as store:
+        assert store.input_digests().keys() == {0, 1}
+    make_older(Path("out"), 6)
+    rewritten(images=np.load("points.npz")["images"][::-1])
+    with pytest.raises(ExperimentError, match=r"input 0 .* is not the one that was measured"):
+        go_on()
 
 
 @pytest.mark.parametrize("inputs", ["[0:2]", "[2:4]"])
@@ -346,6 +491,47 @@ def test_growth_that_fails_halfway_leaves_no_trace(
     assert len(Distribution.from_store("out")) == 4
 
 
+def forget_salt(directory: Path) -> None:
+    """As a store from before draws were salted."""
+    with sqlite3.connect(directory / STORE_FILE) as db:
+        for table, column in (("steps", "described"), ("meta", "value")):
+            db.execute(f"UPDATE {table} SET {column} = json_remove({column}, '$.draw')")
+    db.close()
+
+
+def test_a_store_keeps_the_way_in_which_its_inputs_are_drawn(desk: Path) -> None:
+    chance = np.random.default_rng(1)
+    images = chance.uniform(size=(60, 2)).astype(np.float32)
+    np.savez("many.npz", images=images, labels=images.argmax(axis=1))
+    data, quick = "many.npz[random 5 seed 1]", {"search": "attack-only", "attack": "fgsm"}
+    old, new = (
+        sorted(one.random(5, 1).indices.tolist())
+        for one in (load_spec("many.npz").unsalted(), load_spec("many.npz"))
+    )
+    assert old != new
+    grow(experiment(data, **quick))
+    assert sorted(m.input for m in Distribution.from_store("out")) == new
+    shutil.rmtree("out")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Dataset, "_shuffled", _shuffled_without_salt)
+        grow(experiment(data, **quick))
+    forget_salt(Path("out"))
+    plan = prepare(experiment(data, **quick), Path("out"))
+    with Store.create_or_open(Path("out")) as store:
+        assert plan.growth(store) == ""
+        plan.run(store, grows=True)
+    go_on()
+    go_on(data="many.npz[random 8 seed 1]")
+    found = sorted(m.input for m in Distribution.from_store("out"))
+    assert len(found) == 8 and set(old) <= set(found)
+    assert check_store(Path("out")).verdict is StoreVerdict.HOLDS
+    assert len(summaries()) == 2
+
+
+def _shuffled_without_salt(data: Dataset, seed: int) -> Any:
+    return np.argsort(np.random.PCG64(seed).random_raw(len(data)), kind="stable")
+
+
 # --- what is known of an instance: pure, told to a search
 
 
@@ -366,9 +552,22 @@ def told(now: Experiment, answers: list[StepAnswer], *steps: StudyStep) -> Searc
 ATTACKED = (1, Question(QuestionKind.ATTACK, 0.49), Result(Verdict.UNKNOWN, 0.49, "a", "1", 1.0))
 
 
-def climbed(lower: float, seconds: float, arithmetic: Arithmetic = FLOAT) -> StepAnswer:
-    result = Result(Verdict.ROBUST, lower, "native", "1", seconds, Proof(lower, 0.0, arithmetic))
+def climbed(
+    lower: float,
+    seconds: float,
+    arithmetic: Arithmetic = FLOAT,
+    ending: Ending = Ending.ANSWERED,
+) -> StepAnswer:
+    proof = Proof(lower, 0.0, arithmetic)
+    result = Result(Verdict.ROBUST, lower, "native", "1", seconds, proof, ending=ending)
     return 1, Question(QuestionKind.RADIUS, 0.49), result
+
+
+UNFIT = (
+    climbed(0.2, 1.0, ending=Ending.MEMORY_LIMIT),
+    (1, Question(QuestionKind.RADIUS, 0.49), Result(Verdict.MEMOUT, 0.49, "native", "1", 1.0)),
+)
+"""Answers that memory cut short: with something proven, and with nothing."""
 
 
 def test_more_time_asks_again_what_ran_out_of_it(desk: Path) -> None:
@@ -379,6 +578,44 @@ def test_more_time_asks_again_what_ran_out_of_it(desk: Path) -> None:
         assert search.bracket.lower == 0.2
         assert (search.next_question() is not None) is again
     assert told(before, [ATTACKED, late], step(1)).next_question() is None
+
+
+@pytest.mark.parametrize("answer", UNFIT)
+def test_more_memory_asks_again_what_ran_out_of_it(desk: Path, answer: StepAnswer) -> None:
+    for now, again in (("400M", False), ("300M", False), ("2G", True)):
+        search = told(
+            experiment(memory=now), [ATTACKED, answer], step(1, memory="400M"), step(2, memory=now)
+        )
+        assert search.bracket.lower == (0.0 if answer[2].proof is None else 0.2)
+        assert (search.next_question() is not None) is again
+
+
+@pytest.mark.parametrize("answer", UNFIT)
+@pytest.mark.parametrize(
+    ("retry", "again"), [("memouts", True), ("missing", True), ("timeouts", False)]
+)
+def test_retry_asks_again_what_ran_out_of_memory(
+    desk: Path, answer: StepAnswer, retry: str, again: bool
+) -> None:
+    same = {"memory": "400M"}
+    retried = StudyStep(2, "", None, {**step(2, **same).described, "retry": retry}, "")
+    search = told(experiment(**same), [ATTACKED, answer], step(1, **same), retried)
+    assert (search.next_question() is not None) is again
+    answered = (2, answer[1], answer[2])
+    search = told(experiment(**same), [ATTACKED, answer, answered], step(1, **same), retried)
+    assert search.next_question() is None
+
+
+def test_more_time_of_processors_asks_again_what_ran_out_of_it(desk: Path) -> None:
+    burnt = climbed(0.2, 1.0, ending=Ending.CPU_LIMIT)
+    for now, again in ((10.0, False), (99.0, True)):
+        search = told(
+            experiment(cpu_timeout=now),
+            [ATTACKED, burnt],
+            step(1, cpu_timeout=10.0),
+            step(2, cpu_timeout=now),
+        )
+        assert (search.next_question() is not None) is again
 
 
 def test_retry_asks_again_with_the_same_time_once(desk: Path) -> None:

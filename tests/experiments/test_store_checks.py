@@ -18,6 +18,7 @@ from radii.api import robustness_distribution
 from radii.balls import Domain, Norm
 from radii.errors import NetworkError, StoreError
 from radii.experiments import (
+    EvidenceKind,
     Experiment,
     RefusedEvidence,
     StoreCheck,
@@ -32,6 +33,7 @@ from radii.search import Question, QuestionKind
 from radii.store import STORE_FILE, Store, content_hash
 from radii.verdicts import FLOAT, REAL, Arithmetic, Proof, ProofStatus, Result, Verdict
 from radii_check import read_certificate
+from radii_check._onnx import READERS
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +73,7 @@ def test_all_of_a_run_holds_and_the_store_knows_it(place: Path) -> None:
     check = check_store(place, on_progress=lambda *counts: done.append(counts))
     assert (check.proofs, check.checked, check.without_certificate) == (3, 3, 0)
     assert (check.witnesses, check.replayed, check.failed, check.believed) == (4, 4, (), ())
-    assert (done[0], done[-1]) == ((0, 7), (7, 7))
+    assert (done[0], done[-1]) == ((0, 7), (7, 7)), "three certificates and four inputs"
     assert check.checker.startswith("radii_check ")
     with Store.open(place) as store:
         measured = store.measurements()
@@ -105,7 +107,7 @@ def test_a_raised_number_is_noticed(place: Path) -> None:
     assert (raised.bracket.lower, raised.proof) == (0.075, ProofStatus.UNCHECKED)
     refused = failure(place)
     assert refused.reason == "its certificate shows eps 0.07, not 0.075"
-    assert refused.is_proof and refused.place.input == 0
+    assert refused.kind is EvidenceKind.PROOF and refused.place.input == 0
     with Store.open(place) as store:
         assert store.measurements()[0].proof is ProofStatus.FAILED
 
@@ -175,7 +177,7 @@ def test_a_witness_that_breaks_nothing_is_a_failure(place: Path) -> None:
     change(place, "UPDATE brackets SET lower = 0, upper = 0 WHERE instance ="
                   " (SELECT instance FROM queries WHERE id = ?)", query)  # fmt: skip
     refused = failure(place)
-    assert not refused.is_proof
+    assert refused.kind is EvidenceKind.WITNESS
     assert "it breaks nothing on onnxruntime" in refused.reason
 
 
@@ -300,19 +302,6 @@ def test_an_older_store_has_witnesses_to_replay_and_stays_as_it_is(place: Path) 
 # --- keeping the outcome
 
 
-def test_known_checks_count_if_the_content_is_the_same(place: Path) -> None:
-    first = check_store(place, replays=False)
-    assert first.witnesses == 4 and first.replayed == 0
-    again = check_store(place, replays=False, only_new=True)
-    assert again.checks == first.checks, "nothing was checked again"
-    ((name, content),) = asked(place, "SELECT hash, content FROM certificates LIMIT 1")
-    assert isinstance(content, bytes)
-    change(place, "UPDATE certificates SET content = ? WHERE hash = ?", flipped(content), name)
-    now = check_store(place, replays=False, only_new=True)
-    assert len(now.accepted) == 2
-    assert len(now.failed) == 1
-
-
 def test_a_run_that_writes_is_no_reason_to_wait(place: Path) -> None:
     with Store.create_or_open(place):
         check = check_store(place)
@@ -329,16 +318,44 @@ def test_a_stopped_check_is_no_acceptance(place: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("radii_check.check", fail)
     check = check_store(place)
-    assert check.checked == 0
-    assert {one.reason for one in check.failed} == {
+    assert (check.checked, check.failed) == (0, ())
+    assert {one.reason for one in check.unreadable} == {
         "the checker failed on it: RuntimeError: the checker itself is broken"
     }
-    monkeypatch.setattr("radii_check.check", _out_of_memory)
-    assert "needs more memory" in check_store(place).failed[0].reason
+    monkeypatch.undo()
+    monkeypatch.setattr("radii_check._check.read_network", _out_of_memory)
+    assert "needs more memory" in check_store(place).unreadable[0].reason
 
 
-def _out_of_memory(*_: object, **__: object) -> StoreCheck:
+def _out_of_memory(*_: object) -> StoreCheck:
     raise MemoryError
+
+
+def test_what_cannot_be_read_counts_as_neither(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the checker does not know: nothing is said against the proof, nor for it."""
+    with monkeypatch.context() as patch:
+        patch.delitem(READERS, "Relu")
+        check = check_store(place)
+    assert (check.proofs, check.checked, check.failed) == (3, 0, ())
+    assert len(check.unreadable) == 3 and check.accepted == frozenset()
+    assert "operator Relu is not known" in str(check.unreadable[0])
+    with Store.open(place) as store:
+        assert [m.proof for m in store.measurements()] == [*[ProofStatus.UNREADABLE] * 3, None]
+    assert check_store(place).checked == 3, "a checker that knows it accepts them"
+
+
+def test_older_checks_are_read_as_they_would_be_now(place: Path) -> None:
+    """Before schema 7 what the checker could not read counted as refused."""
+    check_store(place)
+    lost = "the certificate cannot be used: operator Erf is not known to this checker"
+    for row, reason in ((1, lost), (2, "lemma 3 of node 1 does not hold")):
+        change(place, "UPDATE checks SET accepted = 0, reason = ? WHERE rowid = ?", reason, row)
+    make_older(place, 6)
+    with Store.open(place) as store:
+        found = [m.proof for m in store.measurements() if m.proof is not None]
+    assert sorted(found) == [ProofStatus.CHECKED, ProofStatus.FAILED, ProofStatus.UNREADABLE]
 
 
 # --- what a certificate must claim

@@ -21,7 +21,7 @@ from radii.experiments import Experiment, Plan, prepare
 from radii.results import FollowedStore
 from radii.search import Question, QuestionKind
 from radii.store import STORE_FILE, CertifiedStatement, Store, content_hash
-from radii.verdicts import REAL, CertificateCheck, Measurement, Proof, Result, Verdict
+from radii.verdicts import REAL, CertificateCheck, CheckOutcome, Measurement, Proof, Result, Verdict
 
 TABLES = (
     *("meta", "networks", "instances", "queries", "witnesses", "brackets"),
@@ -74,7 +74,9 @@ def certify(store: Store, key: str) -> None:
     proof = Proof(0.01, 0.0, REAL, certificate=b"shown")
     result = Result(Verdict.ROBUST, 0.01, "native", "1", 1.0, proof=proof)
     store.record([(key, Question(QuestionKind.PROVE, 0.01), result)])
-    checked = CertificateCheck("radii_check 1.0", "2030-01-01T00:00:00Z", True, nodes=1, lemmas=2)
+    checked = CertificateCheck(
+        "radii_check 1.0", "2030-01-01T00:00:00Z", CheckOutcome.ACCEPTED, nodes=1, lemmas=2
+    )
     store.record_checks([(CertifiedStatement(content_hash(b"shown"), key, 0.01, REAL), checked)])
 
 

@@ -23,6 +23,7 @@ from radii.verdicts import (
     REAL,
     Bracket,
     CertificateCheck,
+    CheckOutcome,
     Proof,
     ProofStatus,
     Result,
@@ -33,7 +34,13 @@ from radii.verdicts import (
 FINGERPRINT = "a" * 64
 SHOWN = b"what shows it"
 ACCEPTED = CertificateCheck(
-    "radii_check 1.0", "2030-01-01T00:00:00.000Z", True, nodes=3, lemmas=7, margin=0.25, seconds=0.5
+    "radii_check 1.0",
+    "2030-01-01T00:00:00.000Z",
+    CheckOutcome.ACCEPTED,
+    nodes=3,
+    lemmas=7,
+    margin=0.25,
+    seconds=0.5,
 )
 
 
@@ -122,7 +129,7 @@ def test_a_check_counts_for_the_statement_that_was_checked(tmp_path: Path) -> No
         assert first.measurement.proof is ProofStatus.CHECKED
         assert first.measurement.checked_by == "radii_check 1.0"
         assert second.measurement.proof is ProofStatus.UNCHECKED, "the same content, another claim"
-        refused = replace(ACCEPTED, is_accepted=False, reason="lemma 3 does not hold")
+        refused = replace(ACCEPTED, outcome=CheckOutcome.REFUSED, reason="lemma 3 does not hold")
         store.record_checks([(checked(keys[0]), refused)])
         assert store.measurements()[0].proof is ProofStatus.FAILED
     change(

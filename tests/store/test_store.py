@@ -18,6 +18,7 @@ import pytest
 from conftest import make_older
 from radii.balls import Domain, Norm
 from radii.errors import StoreError
+from radii.processes import Ending
 from radii.properties import OneToAny
 from radii.queries import Instance
 from radii.search import Question, QuestionKind
@@ -300,6 +301,59 @@ def test_proofs_from_before_arithmetic_was_told_are_real(tmp_path: Path) -> None
     assert version_of(tmp_path) == SCHEMA_VERSION
 
 
+FROM_BEFORE_ENDINGS = [
+    # verdict, message, proof_eps, cpu_seconds -> ending, verdict
+    ("TIMEOUT", "", None, 1.0, Ending.TIME_LIMIT, Verdict.TIMEOUT),
+    ("TIMEOUT", "killed: it overran its CPU limit", None, 1.0, Ending.CPU_LIMIT, Verdict.TIMEOUT),
+    ("TIMEOUT", "", None, 8.5, Ending.CPU_LIMIT, Verdict.TIMEOUT),
+    ("MEMOUT", "out of memory", None, None, Ending.MEMORY_LIMIT, Verdict.MEMOUT),
+    ("UNKNOWN", "a layer of 9 units does not fit", None, 1.0, Ending.MEMORY_LIMIT, Verdict.MEMOUT),
+    ("UNKNOWN", "", None, 1.0, Ending.GAVE_UP, Verdict.UNKNOWN),
+    ("CANCELLED", "", None, 1.0, Ending.CANCELLED, Verdict.CANCELLED),
+    ("ERROR", "boom", None, 1.0, Ending.FAILED, Verdict.ERROR),
+    ("ROBUST", "", 0.2, 1.0, Ending.ANSWERED, Verdict.ROBUST),
+    ("ROBUST", "left open at its time limit", 0.2, 1.0, Ending.TIME_LIMIT, Verdict.ROBUST),
+    ("ROBUST", "overran its CPU limit", 0.2, 1.0, Ending.CPU_LIMIT, Verdict.ROBUST),
+    ("ROBUST", "overran its memory limit", 0.2, 1.0, Ending.MEMORY_LIMIT, Verdict.ROBUST),
+    ("ROBUST", "out of memory", 0.2, 1.0, Ending.MEMORY_LIMIT, Verdict.ROBUST),
+]  # fmt: skip
+
+
+def test_endings_of_a_store_from_before_are_read_from_its_messages(tmp_path: Path) -> None:
+    with Store.create_or_open(tmp_path) as store:
+        networks = {FINGERPRINT: ("net.onnx", "/tmp/net.onnx")}
+        store.begin({"seed": 0, "cpu_timeout": 8.0}, networks, instances())
+        key = store.instance_keys()[0]
+        store.record([(key, PROVEN[0], PROVEN[1])] * len(FROM_BEFORE_ENDINGS))
+    make_older(tmp_path, 6)
+    with sqlite3.connect(tmp_path / STORE_FILE) as db:
+        for number, (verdict, message, proof, cpu, *_) in enumerate(FROM_BEFORE_ENDINGS, 1):
+            db.execute(
+                "UPDATE queries SET verdict = ?, message = ?, proof_eps = ?, proof_arithmetic = ?,"
+                " cpu_seconds = ? WHERE id = ?",
+                (verdict, message, proof, "float" if proof else None, cpu, number),
+            )
+    db.close()
+    expected = [(ending, verdict) for *_, ending, verdict in FROM_BEFORE_ENDINGS]
+    with Store.open(tmp_path) as store:
+        found = [(result.ending, result.verdict) for _, result in store.results()[key]]
+    assert found == expected
+    assert version_of(tmp_path) == 6, "reading must not change the file"
+    with Store.create_or_open(tmp_path) as store:
+        found = [(result.ending, result.verdict) for _, result in store.results()[key]]
+    assert found == expected and version_of(tmp_path) == SCHEMA_VERSION
+
+
+def test_an_ending_that_its_verdict_cannot_have_is_damage(tmp_path: Path) -> None:
+    with Store.create_or_open(tmp_path) as store:
+        keys = fill(store)
+        store.record([(keys[0], *TIMED_OUT)])
+        store._db.execute("UPDATE queries SET ending = 'memory limit'")
+        store._db.commit()
+        with pytest.raises(StoreError, match="damaged"):
+            store.results()
+
+
 def test_an_attack_from_before_has_no_arithmetic(tmp_path: Path) -> None:
     with Store.create_or_open(tmp_path) as store:
         networks = {FINGERPRINT: ("net.onnx", "/tmp/net.onnx")}
@@ -341,16 +395,17 @@ def test_what_queries_cost_is_kept(tmp_path: Path) -> None:
     assert (first.missing, first.seconds, first.cpu_seconds) == (2, 5.25, 7.0)
 
 
-def _climbed(lower: float, message: str = "", eps: float = 0.3) -> tuple[Question, Result]:
+def _climbed(
+    lower: float, ending: Ending = Ending.ANSWERED, eps: float = 0.3
+) -> tuple[Question, Result]:
     proof = Proof(lower, 0.0)
-    result = Result(Verdict.ROBUST, lower, "native", "1", 1.0, proof=proof, message=message)
+    result = Result(Verdict.ROBUST, lower, "native", "1", 1.0, proof=proof, ending=ending)
     return Question(QuestionKind.RADIUS, eps), result
 
 
-LEFT_OPEN = _climbed(0.1, "larger values were left open at its time limit")
-KILLED = _climbed(
-    0.1, "the proof at eps 0.1 is kept; what went on after it was stopped: it overran its CPU limit"
-)
+LEFT_OPEN = _climbed(0.1, Ending.TIME_LIMIT)
+KILLED = _climbed(0.1, Ending.CPU_LIMIT)
+FULL = _climbed(0.1, Ending.MEMORY_LIMIT)
 PROBED = (Question(QuestionKind.PROBE, 0.3), LEFT_OPEN[1])
 PROVEN_LATER = (
     Question(QuestionKind.PROVE, 0.3),
@@ -369,7 +424,7 @@ CANCELLED = (Question(QuestionKind.RADIUS, 0.3), Result(Verdict.CANCELLED, 0.3, 
         ([LEFT_OPEN, _climbed(0.3)], 0),
         ([LEFT_OPEN, PROVEN_LATER], 0),
         ([_climbed(0.3)], 0),
-        ([_climbed(0.1, "no bound is tight enough")], 0),
+        ([_climbed(0.1, Ending.GAVE_UP)], 0),
         ([PROBED], 0),
     ],
 )
@@ -380,4 +435,19 @@ def test_a_radius_that_its_time_left_open_is_a_time_out(
         keys = fill(store)
         store.record([(keys[0], *answer) for answer in answers])
         first, *_ = store.measurements()
-    assert (first.timeouts, first.missing) == (count, count)
+    assert (first.timeouts, first.missing, first.memouts) == (count, count, 0)
+
+
+@pytest.mark.parametrize(
+    ("answers", "count"),
+    [([FULL], 1), ([FULL, LEFT_OPEN], 0), ([FULL, _climbed(0.3)], 0), ([FULL, PROVEN_LATER], 0)],
+)
+def test_a_radius_that_memory_left_open_is_a_memory_out(
+    tmp_path: Path, answers: list[tuple[Question, Result]], count: int
+) -> None:
+    with Store.create_or_open(tmp_path) as store:
+        keys = fill(store)
+        store.record([(keys[0], *answer) for answer in answers])
+        first, *_ = store.measurements()
+        assert store.results()[keys[0]] == answers
+    assert first.memouts == count

@@ -22,6 +22,7 @@ _NAMES = {
         "export_certificates"
     ),
     "_continuation": "continued",
+    "_data_terms": "DataTerms",
     "_description": "Experiment RunBudget Settings values_of_file",
     "_estimates": "NetworkEstimate PredictionInterval RunEstimate estimate",
     "_fields": (
@@ -31,10 +32,13 @@ _NAMES = {
     ),
     "_growth": "Retry",
     "_inspection": "Inspection Preprocessing PreprocessingTrial candidates inspect",
+    "_joining": "absolute_source",
+    "_merging": "Merge merge",
     "_plan": "Observer Plan default_jobs plan prepare",
     "_progress": "BarDisplay ProgressBar progress_bar terminal_bar",
+    "_replays": "EvidenceKind EvidencePlace RefusedEvidence",
     "_selection": "AXIS_ORDERS check_labels images_for select",
-    "_store_checks": "EvidencePlace RefusedEvidence StoreCheck check_store",
+    "_store_checks": "StoreCheck StoreVerdict UnreadableProof check_store",
     "_suggestion": "experiment_text findings_lines",
     "_units": "unit_warnings",
 }
@@ -59,12 +63,15 @@ __all__ = [
     "BudgetAgenda",
     "Claim",
     "ClaimStatus",
+    "DataTerms",
+    "EvidenceKind",
     "EvidencePlace",
     "Experiment",
     "ExportedCertificates",
     "FileCheck",
     "Finding",
     "Inspection",
+    "Merge",
     "NetworkEstimate",
     "Observer",
     "Option",
@@ -82,6 +89,9 @@ __all__ = [
     "SamplingAgenda",
     "Settings",
     "StoreCheck",
+    "StoreVerdict",
+    "UnreadableProof",
+    "absolute_source",
     "add_flags",
     "candidates",
     "check_files",
@@ -100,6 +110,7 @@ __all__ = [
     "images_for",
     "inspect",
     "is_closed",
+    "merge",
     "option",
     "options_of",
     "plan",
@@ -148,6 +159,7 @@ if TYPE_CHECKING:
         export_certificates,
     )
     from radii.experiments._continuation import continued
+    from radii.experiments._data_terms import DataTerms
     from radii.experiments._description import Experiment, RunBudget, Settings, values_of_file
     from radii.experiments._estimates import (
         NetworkEstimate,
@@ -185,6 +197,8 @@ if TYPE_CHECKING:
         candidates,
         inspect,
     )
+    from radii.experiments._joining import absolute_source
+    from radii.experiments._merging import Merge, merge
     from radii.experiments._plan import Observer, Plan, default_jobs, plan, prepare
     from radii.experiments._progress import (
         BarDisplay,
@@ -192,11 +206,12 @@ if TYPE_CHECKING:
         progress_bar,
         terminal_bar,
     )
+    from radii.experiments._replays import EvidenceKind, EvidencePlace, RefusedEvidence
     from radii.experiments._selection import AXIS_ORDERS, check_labels, images_for, select
     from radii.experiments._store_checks import (
-        EvidencePlace,
-        RefusedEvidence,
         StoreCheck,
+        StoreVerdict,
+        UnreadableProof,
         check_store,
     )
     from radii.experiments._suggestion import experiment_text, findings_lines

@@ -14,7 +14,9 @@ from radii.experiments._proof_checks import (
     check_arithmetic,
     check_memory,
     checked,
+    failed_checker,
     refusal,
+    unreadable,
 )
 from radii.processes import ProcessPool, Request, StoppedCall
 from radii.store import CertifiedStatement, InstanceFacts, Record, Store, content_hash
@@ -31,7 +33,7 @@ CERTIFICATE_INDEX = "certificates.csv"
 class FileCheck:
     """What became of a certificate in a file; `claim` is what it says, None if it is none.
 
-    It `is_usable` if the checker could go through it: it is a certificate of a network at hand.
+    It `is_usable` if it is a certificate, of a network at hand.
     """
 
     path: Path
@@ -101,7 +103,7 @@ def _file_checks(
             (path,) = request.arguments
             if isinstance(answer, StoppedCall):
                 why = f"its check ended early: {answer.message}"
-                answer = FileCheck(path, refusal(why, exact=arguments[1]))
+                answer = FileCheck(path, unreadable(why, exact=arguments[1]))
             yield path, answer
 
 
@@ -133,15 +135,13 @@ def serve_file_checks(
                 return FileCheck(path, refusal(why, exact=exact), claim, False)
             outcome = checked(content, model, exact=exact, memory_bytes=memory_bytes)
             return FileCheck(path, outcome, claim)
+        except radii_check.Unreadable as error:
+            return FileCheck(path, unreadable(str(error), exact=exact), claim)
         except (radii_check.CertificateError, InputError, OSError) as error:
             why = str(getattr(error, "strerror", None) or error)
             return FileCheck(path, refusal(why, exact=exact), claim, False)
-        except MemoryError:
-            why = "its check needs more memory than it may have"
-        except Exception as error:  # whatever a hostile certificate leads to, it is not accepted
-            first = next(iter(str(error).splitlines()), "")
-            why = f"the checker failed on it: {type(error).__name__}: {first}"
-        return FileCheck(path, refusal(why, exact=exact), claim)
+        except Exception as error:
+            return FileCheck(path, failed_checker(error, exact=exact), claim)
 
     return check
 
@@ -181,12 +181,12 @@ def export_certificates(
                 "native, unless --no-certificates is given"
             )
         loaded = stored_networks(store, [record for record, _ in kept], networks)
-        names = _file_names([network.name for network in loaded.values()])
+        names = _file_names([one.name for one in loaded.values()])
         homes = dict(zip(loaded, names, strict=True))
         try:
-            for fingerprint, network in loaded.items():
+            for fingerprint, one in loaded.items():
                 (folder / homes[fingerprint]).mkdir(parents=True, exist_ok=True)
-                (folder / f"{homes[fingerprint]}.onnx").write_bytes(network.onnx_bytes)
+                (folder / f"{homes[fingerprint]}.onnx").write_bytes(one.network.onnx_bytes)
             rows = dict(_written(store, record, proof, folder, homes) for record, proof in kept)
             _index(list(rows.values())).to_csv(folder / CERTIFICATE_INDEX, index=False)
         except OSError as error:

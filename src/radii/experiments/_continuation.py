@@ -11,10 +11,12 @@ from radii import datasets
 from radii.balls import Domain
 from radii.errors import ExperimentError, InputError
 from radii.experiments import _selection as selection
+from radii.experiments._data_terms import DataTerms, reading_notes
 from radii.experiments._description import Experiment, Settings
 from radii.experiments._features import resolved_features
 from radii.experiments._fields import options_of
-from radii.experiments._growth import FEEDING_FIELDS, absolute_source, feeding_of, location_of
+from radii.experiments._growth import FEEDING_FIELDS, feeding_of
+from radii.experiments._joining import absolute_source, location_of
 from radii.experiments._plan import Plan
 from radii.networks import Network, as_classifier, load_network
 from radii.queries import distinct_names
@@ -36,6 +38,7 @@ def continued(directory: Path, changes: Mapping[str, Any]) -> Plan:
     with Store.open(directory) as store:
         step, is_new = _base(store, changes)
         known = _known_networks(store, step, changes)
+        terms = DataTerms.of(store)
     asked = [str(Path(path).resolve()) for path in changes.get("networks", ())]
     common = _common([one.feeding for one in known])
     label = next((one.feeding["label"] for one in known if "label" in one.feeding), None)
@@ -45,7 +48,6 @@ def continued(directory: Path, changes: Mapping[str, Any]) -> Plan:
     added = [path for path in asked if path not in paths]
     _check_feeding(directory, known, asked, changes)
     sources = _sources(directory, step, changes, is_new=is_new)
-    sets = _needed(directory, sources, changes.get("data"), changes.get("label") or label)
     settings = Experiment.from_options(
         {
             **(known[0].feeding if known and not added else common),
@@ -57,6 +59,11 @@ def continued(directory: Path, changes: Mapping[str, Any]) -> Plan:
     ).resolved()
     loaded = [_loaded(directory, one, settings) for one in known]
     loaded += _added(added, distinct_names([*paths, *added]), settings)
+    wholes = _wholes(directory, sources, changes.get("label") or label)
+    classed = {
+        name: terms.apply(whole, loaded, changes.get("classes")) for name, whole in wholes.items()
+    }
+    sets = _needed(directory, classed, sources, changes.get("data"))
     fed = [*(one.feeding for one in known), *[feeding_of(settings)] * len(added)]
     return _plan(loaded, (*paths, *added), fed, sets, sources, settings)
 
@@ -214,10 +221,12 @@ def _sources(
 
 
 def _needed(
-    directory: Path, sources: Values, new: str | None, label: str | None
+    directory: Path, wholes: Mapping[str, datasets.Dataset], sources: Values, new: str | None
 ) -> list[datasets.Dataset]:
-    """The data sets; `sources` loses those whose inputs another one has, too."""
-    sets = {name: _data(directory, place, label) for name, place in sources.items()}
+    """The selections; `sources` loses those whose inputs another one has, too."""
+    sets = {
+        name: datasets.Spec.parse(sources[name]).select(whole) for name, whole in wholes.items()
+    }
     for name, dataset in sets.items():
         if new is not None and dataset.split != sets[new].split:
             raise _other_inputs(directory, name, new)
@@ -234,9 +243,10 @@ def _other_inputs(directory: Path, held: str, new: str) -> ExperimentError:
     return ExperimentError(f"{directory}: holds inputs of {held}; {new} needs another --out")
 
 
-def _data(directory: Path, source: str, label: str | None) -> datasets.Dataset:
+def _wholes(directory: Path, sources: Values, label: str | None) -> dict[str, datasets.Dataset]:
+    """The data sets from which inputs are selected, by the texts that name the inputs."""
     try:
-        return datasets.load_spec(source, label=label)
+        return {name: datasets.load_whole(one, label=label) for name, one in sources.items()}
     except InputError as error:
         raise ExperimentError(
             f"{directory}: its inputs cannot be read again ({error}); give the experiment's file "
@@ -267,7 +277,7 @@ def _plan(
             features=features,
         )
     ]
-    return Plan(
+    made = Plan(
         tuple(networks),
         paths,
         " and ".join(sources),
@@ -278,7 +288,14 @@ def _plan(
         sources,
         tuple(feeding),
         sets[0].classes or (),
+        {index: digest for one in sets for index, digest in one.digests().items()},
+        tuple(
+            note
+            for source, one in zip(sources, sets, strict=True)
+            for note in reading_notes(source, one, networks)
+        ),
     )
+    return made.of_its_shard()
 
 
 def _common(feeding: Sequence[Values]) -> Values:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from radii.attacks import Attack
     from radii.balls import Domain, Features, Norm
     from radii.properties import Property, TargetedProperty
-    from radii.queries import Grid
+    from radii.queries import Grid, Shard
     from radii.search import Cuts, Search
     from radii.verdicts import Arithmetic
     from radii.verifiers import Verifier
@@ -172,6 +172,15 @@ def _features(value: object) -> Any:
     return read_features(text_of(str(value) if isinstance(value, Path) else value))
 
 
+def _classes(value: object) -> tuple[str, ...]:
+    """A file, names with commas between them, or a list of names."""
+    from radii.datasets import class_names
+
+    if isinstance(value, list | tuple) and all(isinstance(name, str) for name in value):
+        return class_names(value)
+    return class_names(value if isinstance(value, Path) else text_of(value))
+
+
 def _features_json(value: Any) -> Any:
     return value if isinstance(value, str) else value.to_json()
 
@@ -188,14 +197,36 @@ def _scale(value: object) -> Any:
         raise OptionRefusal("must be std, range, numbers with commas, or a .csv file") from None
 
 
+def _grid(value: object) -> Any:
+    """A grid, its text, a list of values, or a file that holds some."""
+    from radii.datasets import read_grid
+    from radii.queries import Grid
+
+    if isinstance(value, Grid):
+        return value
+    if isinstance(value, str):
+        try:
+            return Grid.parse(value)
+        except SpecificationError:
+            if not Path(value).exists():
+                raise
+    if isinstance(value, str | Path):
+        return read_grid(Path(value))
+    if not isinstance(value, Iterable):
+        raise OptionRefusal("must be text such as '0.001:0.4:0.002', or a list of eps values")
+    return Grid.of_values(value)
+
+
 PROPERTY = OptionForm("NAME", _property, write=_spec)
 NORM = OptionForm("NAME", _parsed("radii.balls", "Norm"), write=str)
-GRID = OptionForm("START:STOP:STEP", _parsed("radii.queries", "Grid"), write=str)
+GRID = OptionForm("GRID", _grid, write=str)
+SHARD = OptionForm("N/M", _parsed("radii.queries", "Shard"), write=str)
 ARITHMETIC = OptionForm("NAME", _parsed("radii.verdicts", "Arithmetic", str), write=str)
 DOMAIN = OptionForm("LOW:HIGH", _domain, write=str)
 FILES = OptionForm("FILE", _file_names, parse=str, write=list)
 CUTS = OptionForm("NAME", _cuts, write=str)
 FEATURES = OptionForm("FILE", _features, write=_features_json)
+CLASSES = OptionForm("FILE|NAME,...", _classes, write=list)
 SCALE = OptionForm("std|range|S,...|FILE", _scale)
 BUDGET = OptionForm("2h", _budget, parse=_budget_flag)
 
@@ -234,9 +265,11 @@ class Settings:
     )
     grid: Grid = _what(
         GRID,
-        "eps values, stop excluded (0.001:0.4:0.002, also called mnist); pixels is 0:0.4:1/255",
+        "eps values: 0.001:0.4:0.002 (stop excluded; the default), 0.001,0.01,0.1, "
+        "log:0.001:0.1:20, or a file of them",
         default="0.001:0.4:0.002",
-        comment="The radii that are asked about: start:stop:step, stop excluded.",
+        comment="The radii that are asked about: start:stop:step (stop excluded), a list, "
+        "log:start:stop:count, or a file.",
     )
     eps: float | None = _what(
         NUMBER,
@@ -323,6 +356,11 @@ class Settings:
         values=("std", "range"),
         in_identity=False,
         comment="By how much a feature moves at eps 1: std, range, or a number each.",
+    )
+    shard: Shard | None = _what(
+        SHARD,
+        "one of M equal parts of the inputs, such as 3/20, each in a directory of its own; "
+        "radii merge joins them",
     )
     certificates: bool = _proof(
         SWITCH,
@@ -505,6 +543,12 @@ class Experiment(Settings):
         "the column of a CSV file that holds the label (label, or else the first)",
         metavar="COLUMN",
     )
+    classes: tuple[str, ...] | None = _source(
+        CLASSES,
+        "names of the classes in the order of the network's outputs, with commas or as a file with "
+        "one a line; needed where labels are words and not all of them occur",
+        comment="What the network's outputs are called, in their order.",
+    )
 
     @classmethod
     def from_options(cls, values: Mapping[str, Any]) -> Self:
@@ -547,6 +591,10 @@ def _beside(here: Path, values: dict[str, Any]) -> dict[str, Any]:
     for name in ("features", "scale"):
         if isinstance(file := values.get(name), str) and file.endswith(".csv"):
             values[name] = str(here / file)
+    if isinstance(file := values.get("classes"), str) and datasets.exists(here / file):
+        values["classes"] = str(here / file)
+    if isinstance(grid := values.get("grid"), str) and datasets.exists(here / grid):
+        values["grid"] = str(here / grid)
     if isinstance(data := values.get("data"), str):
         beside = str(here / data)
         if Path(datasets.Spec.parse(beside).location).exists():

@@ -22,6 +22,7 @@ def resolved_features(
     """
     if settings.features is None and settings.scale is None:
         return None
+    dataset = dataset if domain is None else dataset.in_units_of(domain)
     count = math.prod(dataset.shape)
     names = dataset.features or tuple(f"x{place}" for place in range(count))
     features = settings.features or Features.of(names)

@@ -1,4 +1,4 @@
-"""How a study grows: what may join a store, what is known of an instance, and going on from there.
+"""How a study grows: the step that a plan begins or goes on with, and what is known of an instance.
 
 A step of a study asks for more inputs, more networks, another grid, property, norm or arithmetic,
 or for more time. All evidence that earlier steps found counts in it. Their questions count as
@@ -12,16 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from radii.datasets import Spec, dataset_names, find_published
-from radii.errors import ExperimentError, InputError
+from radii.datasets import are_words
+from radii.experiments._data_terms import SALTED_DRAW, DataTerms
 from radii.experiments._description import Experiment, Settings
 from radii.experiments._fields import differences, options_of
+from radii.experiments._joining import changed_inputs, joining_inputs
+from radii.processes import Ending
 from radii.queries import Grid
 from radii.search import Question, QuestionKind, Search, is_cut_short, open_range
-from radii.store import StepAnswer, Store, StudyStep, counted_in, input_digest
+from radii.store import StepAnswer, Store, StudyStep, counted_in
 from radii.verdicts import Result, Verdict, weigh
 
 if TYPE_CHECKING:
@@ -50,10 +51,10 @@ class Retry(StrEnum):
     MISSING = "missing"
 
     def renews(self, question: Question, result: Result) -> bool:
-        is_late = result.verdict is Verdict.TIMEOUT
+        is_late = result.ran_out_of_time
         if question.kind is QuestionKind.RADIUS:  # it ends with what it could prove until then
             is_late = is_late or is_cut_short(question, result, float("inf"))
-        is_full = result.verdict is Verdict.MEMOUT
+        is_full = result.ran_out_of_memory
         match self:
             case Retry.TIMEOUTS:
                 return is_late
@@ -64,61 +65,7 @@ class Retry(StrEnum):
                 return is_late or is_full or (is_proof and result.verdict.is_missing)
 
 
-# --- what may join a store
-
-
-def refusal(plan: Plan, store: Store) -> str | None:
-    """Why what is asked for cannot be kept beside what is in the store; None if it can."""
-    known = store.experiment() or {}
-    names, domains = known.get("networks") or {}, store.settings().domain_of_network()
-    for network in plan.networks:
-        if names.get(network.name, network.fingerprint) != network.fingerprint:
-            return f"the network {network.name} has changed; give the new one another name"
-        domain = domains.get(network.fingerprint, network.domain)
-        if domain.key() != network.domain.key():
-            return f"the domain of {network.name} was {domain}, is {network.domain}"
-    if known.get("features") != plan.identity().get("features"):
-        return "its features, or their scales, are others, so that eps is in other units"
-    if (known.get("split") or "") != plan.split:
-        return f"its inputs are of the split '{known.get('split') or ''}', not '{plan.split}'"
-    return _refused_inputs(plan, store)
-
-
-def _refused_inputs(plan: Plan, store: Store) -> str | None:
-    digests, keys = {}, set()
-    for record in store.unanswered_records():
-        digests[record.facts.fingerprint, record.facts.input] = record.digest
-        keys.add(record.key)
-    for one in plan.instances:
-        known = digests.get((one.network, one.index))
-        if known is not None and known != input_digest(one.input):
-            return f"input {one.index} of {plan.data} is not the one that was measured"
-    sources = {name: place for step in store.steps() for name, place in step.sources.items()}
-    places = {location_of(place) for place in sources.values()}
-    own = {location_of(place) for place in (plan.sources or {plan.data: plan.data}).values()}
-    if places and not places & own and not any(one.key in keys for one in plan.instances):
-        return f"its inputs are of {' and '.join(sources)}, not of {plan.data}"
-    return None
-
-
-def location_of(source: str) -> str:
-    """The same for all selections of one data set."""
-    try:
-        location = Spec.parse(source).location
-    except InputError:
-        return source
-    published = find_published(location)
-    name = published.name if published else location.lower()
-    return name if name in map(str.lower, dataset_names()) else location
-
-
-def absolute_source(source: str) -> str:
-    """The text that names the same inputs from any folder."""
-    location = Spec.parse(source).location
-    path = Path(location).expanduser()
-    if location.lower() in map(str.lower, dataset_names()) or not path.exists():
-        return source
-    return source.strip().replace(location, str(path.resolve()), 1)
+# --- the step that a plan is
 
 
 def feeding_of(experiment: Experiment) -> dict[str, Any]:
@@ -142,6 +89,8 @@ def same_step(plan: Plan, store: Store, *, retry: Retry | None, is_grown: bool) 
         return None
     own = store.step_keys([latest.number])
     if not (keys <= own if is_grown else keys == own and len(steps) == 1):
+        return None
+    if changed_inputs(plan, store):  # the store has their former labels as well
         return None
     if retry is None:
         return latest
@@ -169,17 +118,40 @@ def other_arithmetics(plan: Plan, store: Store) -> list[str]:
 
 
 def _setting_changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    apart = ("networks", "domain", "data")
+    apart = ("networks", "domain", "data", "whole")
     return differences(was, {name: now[name] for name in now if name not in apart})
 
 
-def described_step(plan: Plan, store: Store, retry: Retry | None) -> tuple[dict[str, Any], str]:
-    """What a store keeps of a new step, and what it adds to the others, in words.
+@dataclass(frozen=True, slots=True)
+class NewStep:
+    """What a store keeps of a step that begins, and what that adds to the others, in words.
 
-    An ExperimentError says why it cannot be joined to what is there.
+    `replaced` are the inputs about which everything that is stored is dropped.
     """
-    if store.experiment() is not None and (reason := refusal(plan, store)):
-        raise ExperimentError(f"{store.place}: {reason}; choose another --out")
+
+    described: Mapping[str, Any]
+    summary: str
+    replaced: tuple[int, ...] = ()
+
+
+def new_step(plan: Plan, store: Store, retry: Retry | None, *, replace_changed: bool) -> NewStep:
+    """The step that begins with a plan; an ExperimentError says why it cannot join the others.
+
+    With `replace_changed`, inputs that have another label or other values than when they were
+    measured are measured anew; otherwise they are refused.
+    """
+    changed = joining_inputs(plan, store, replace_changed=replace_changed)
+    described, words = _described(plan, store, retry)
+    if changed:
+        words.append(f"{_count(len(changed), 'changed input')} measured anew")
+    return NewStep(described, "; ".join(words) or UNCHANGED, tuple(changed))
+
+
+UNCHANGED = "the latest settings for more of it"
+"""The summary of a step that adds nothing else."""
+
+
+def _described(plan: Plan, store: Store, retry: Retry | None) -> tuple[dict[str, Any], list[str]]:
     identity, steps = plan.identity(), store.steps()
     part = _same_part(steps, identity)
     latest = part[-1] if part else None
@@ -193,6 +165,8 @@ def described_step(plan: Plan, store: Store, retry: Retry | None) -> tuple[dict[
     sources = dict(plan.sources or {plan.data: plan.data})
     if latest is not None and not inputs <= indices:
         sources = {**latest.sources, **sources}
+    terms = DataTerms.of(store)
+    classes = plan.class_names or terms.classes
     has_names = bool(plan.feature_names) and plan.settings.features is None
     described = {
         **identity,
@@ -200,22 +174,18 @@ def described_step(plan: Plan, store: Store, retry: Retry | None) -> tuple[dict[
         "sources": sources,
         "split": plan.split,
         **({"feature_names": list(plan.feature_names)} if has_names else {}),
-        **({"class_names": list(plan.class_names)} if _are_words(plan.class_names) else {}),
+        **({"class_names": list(classes)} if are_words(classes) else {}),
+        **({"draw": SALTED_DRAW} if terms.is_salted else {}),
         **({"retry": retry.value} if retry else {}),
     }
     if not steps:
-        return described, _first_summary(plan)
+        return described, [_first_summary(plan)]
     words = _new_words(plan, known, inputs) if latest else _new_part_words(plan, steps, identity)
     before = (latest or steps[-1]).described
     changed = {name: now for name, now in identity.items() if latest or name not in PART_FIELDS}
     words += _setting_changes(_worded(before), _worded(changed))
     words += [f"{retry} are asked again"] if retry else []
-    return described, "; ".join(words) or "the latest settings for more of it"
-
-
-def _are_words(names: Sequence[str]) -> bool:
-    """Not only the numbers that labels are anyway."""
-    return any(name != str(number) for number, name in enumerate(names))
+    return described, words
 
 
 def _worded(described: Mapping[str, Any]) -> dict[str, Any]:
@@ -380,8 +350,8 @@ class Knowledge:
         a stated limit of memory, what was too much depended on the machine, and who else used it.
         """
         then, now = self._then.get(step, self.settings), self.settings
-        if result.verdict is Verdict.MEMOUT:
+        if result.ran_out_of_memory:
             limit = then.memory
             return now.memory is None or limit is None or limit < now.memory
-        is_stopped = result.verdict is Verdict.TIMEOUT and then.cpu_timeout < now.cpu_timeout
-        return result.verdict is Verdict.ERROR or is_stopped
+        had_less = result.ending is Ending.CPU_LIMIT and then.cpu_timeout < now.cpu_timeout
+        return result.verdict is Verdict.ERROR or had_less

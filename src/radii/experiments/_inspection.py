@@ -17,6 +17,7 @@ import numpy.typing as npt
 from radii import datasets
 from radii.balls import Domain
 from radii.errors import DataError, ExperimentError
+from radii.experiments._data_terms import DataTerms
 from radii.experiments._selection import (
     AXIS_ORDERS,
     EXCHANGED_ORDERS,
@@ -196,18 +197,21 @@ def inspect(
     domain: Domain | None = None,
     preprocessing: Preprocessing | None = None,
     label: str | None = None,
+    classes: Sequence[str] | None = None,
 ) -> tuple[Domain, list[Inspection]]:
     """The input domain, as given or as the data suggests, and each network with the data.
 
-    A `preprocessing` that is given is the only one tried. `label` names the column of the label.
+    A `preprocessing` that is given is the only one tried. `label` names the column of the label,
+    `classes` those of the outputs.
     """
-    data = datasets.load_spec(spec, label=label)
+    whole = datasets.load_whole(spec, label=label)
+    whole = whole if domain is None else whole.in_units_of(domain)
+    data = datasets.Spec.parse(spec).select(whole)
     sample = data if len(data) <= INSPECTED_IMAGES else data.random(INSPECTED_IMAGES)
     chosen = domain or _usual_domain(sample.images)
-    inspections = [
-        _inspect(as_classifier(load_network(path, domain=chosen)), sample, preprocessing)
-        for path in paths
-    ]
+    networks = [as_classifier(load_network(path, domain=chosen)) for path in paths]
+    sample = DataTerms().apply(sample, networks, classes)
+    inspections = [_inspect(network, sample, preprocessing) for network in networks]
     _check_agreement(inspections)
     return chosen, inspections
 

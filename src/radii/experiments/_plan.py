@@ -22,19 +22,23 @@ from radii.execution import (
     drive,
 )
 from radii.experiments import _selection as selection
+from radii.experiments._data_terms import DataTerms, reading_notes
 from radii.experiments._description import Experiment, Settings
+from radii.experiments._failures import FirstFailures
 from radii.experiments._features import resolved_features
 from radii.experiments._fields import differences
 from radii.experiments._growth import (
     Knowledge,
     Retry,
-    absolute_source,
-    described_step,
     feeding_of,
+    new_step,
     other_arithmetics,
     same_step,
 )
+from radii.experiments._joining import absolute_source
+from radii.experiments._replays import as_stored
 from radii.networks import Network, as_classifier, load_network
+from radii.plugins import sending_obstacle
 from radii.processes import check_room, memory_share, usable_workers
 from radii.properties import LipschitzRequirement
 from radii.queries import Instance, Query, distinct_names
@@ -75,7 +79,10 @@ class Plan:
 
     `data` names the inputs in words; `sources` maps these to what loads them again from any folder,
     and `feeding` says how they get into each network. Both are empty where they come from Python.
+    `inputs` are digests of what the data set gives, by index. Of a shard, `positions` are those of
+    its instances in the whole selection, and `whole` is a digest of that.
     `class_names` are the words that the data have for labels 0, 1, ...; empty where they have none.
+    `notes` are sentences about how the data were read.
     """
 
     networks: tuple[Network, ...]
@@ -88,6 +95,10 @@ class Plan:
     sources: Mapping[str, str] = field(default_factory=dict)
     feeding: tuple[Mapping[str, Any] | None, ...] = ()
     class_names: tuple[str, ...] = ()
+    inputs: Mapping[int, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    positions: tuple[int, ...] = ()
+    whole: str | None = None
 
     def __post_init__(self) -> None:
         if not self.instances:
@@ -110,6 +121,14 @@ class Plan:
                 reason = f"search '{kind.name}' needs verifier 'native'"
             if reason:
                 raise UnsupportedQuery(f"{name}: {reason}")
+        self._check_repeats()
+
+    def _check_repeats(self) -> None:
+        asked: set[tuple[str, int, str]] = set()
+        for one in self.instances:
+            if (one.network, one.index, one.property.spec) in asked:
+                raise DataError(f"{self.data}: input {one.index} is selected twice")
+            asked.add((one.network, one.index, one.property.spec))
 
     def identity(self) -> dict[str, Any]:
         """What makes this experiment this one; the same on every machine and in every folder."""
@@ -118,7 +137,33 @@ class Plan:
             "networks": {network.name: network.fingerprint for network in self.networks},
             "domain": [network.domain.key() for network in self.networks],
             "data": selection_of([instance.key for instance in self.instances]),
+            **({} if self.whole is None else {"whole": self.whole}),
         }
+
+    def of_its_shard(self) -> Plan:
+        """With the instances of the shard that its settings name, if they name one.
+
+        The inputs of each network are dealt out in turn, each with all of its targets: whoever
+        starts first, and on which machine, makes no difference.
+        """
+        shard, settings = self.settings.shard, replace(self.settings, shard=None)
+        if shard is None or shard.is_whole:
+            return replace(self, settings=settings)
+        positions = selection.of_shard(self.instances, shard)
+        if not positions:
+            inputs = len({one.index for one in self.instances})
+            raise DataError(
+                f"{self.data}: shard {shard} has no inputs: there are {inputs}; use fewer shards"
+            )
+        own = tuple(self.instances[place] for place in positions)
+        indices = {one.index for one in own}
+        return replace(
+            self,
+            instances=own,
+            inputs={index: digest for index, digest in self.inputs.items() if index in indices},
+            positions=tuple(positions),
+            whole=selection_of([one.key for one in self.instances]),
+        )
 
     def run(
         self,
@@ -130,13 +175,15 @@ class Plan:
         agenda: Agenda | None = None,
         grows: bool = False,
         retry: Retry | None = None,
+        replace_changed: bool = False,
     ) -> None:
         """Measure what the store does not hold yet, as far as the agenda wants.
 
         `jobs` 0: in this process, no hard limits; on a cluster, as many as it has room for. While
         the store's pause flag is raised it waits between questions; starting a run lowers it. A
         store that holds something else is refused, unless it `grows`: then it keeps this beside
-        it. `retry` asks questions again that earlier steps left without an answer.
+        it. `retry` asks questions again that earlier steps left without an answer. Inputs whose
+        label or values have changed are refused, or with `replace_changed` measured anew.
         """
         if jobs < 0:
             raise ExperimentError(f"jobs {jobs} must be a number of workers, or 0 for none")
@@ -147,6 +194,8 @@ class Plan:
             store.record([(case.instance.key, question, r) for case, question, r in answers])
             for case, question, result in answers:
                 observer.answered(case, question, result)
+            for tool in tools:
+                tool.note(answers)
 
         def on_held(is_held: bool) -> None:
             if flag is not None and is_held:
@@ -155,11 +204,12 @@ class Plan:
             observer.held(is_held)
 
         with self._executor(jobs, cluster, certifies=store.is_on_disk) as executor:
-            self.begin(store, grows=grows, retry=retry)
+            self.begin(store, grows=grows, retry=retry, replace_changed=replace_changed)
             if flag is not None:
                 flag.lower()
             self._record_misclassified(store)
             cases = self.cases(store, jobs=jobs)
+            tools = self._followed_tools(cases)
             observer.started(len(cases))
             drive(
                 cases,
@@ -175,9 +225,36 @@ class Plan:
             )
             if all(case.search.done for case in cases):
                 store.end_step()
+            for tool in tools:
+                tool.check()
+
+    def _followed_tools(self, cases: Sequence[Case]) -> list[FirstFailures]:
+        """The verifier and the attack, neither of which may fail on all that it is asked."""
+        toolbox, followed = self._toolbox(), []
+        if (verifier := toolbox.verifier) is not None:
+            every = (verifier, *getattr(verifier, "members", ()))
+            authors = [(one.name, one.version) for one in every]
+            title = f"verifier '{verifier.name}'"
+            followed.append(FirstFailures(title, authors, cases, is_attack=False))
+        if (attack := toolbox.attack) is not None:
+            authors, title = [(attack.name, attack.version)], f"attack '{attack.name}'"
+            followed.append(FirstFailures(title, authors, cases, is_attack=True))
+        return followed
+
+    @property
+    def sending_obstacle(self) -> str | None:
+        """Why worker processes cannot be given this work; None if they can."""
+        properties = {instance.property for instance in self.instances}
+        return sending_obstacle(self._toolbox(), properties)
 
     def _executor(self, jobs: int, cluster: Cluster | None, *, certifies: bool = False) -> Executor:
         toolbox = self._toolbox(certifies=certifies)
+        obstacle = self.sending_obstacle if jobs or cluster is not None else None
+        if obstacle is not None:
+            raise ExperimentError(
+                f"worker processes cannot import what they need: {obstacle}; move it into a "
+                "module, or use jobs=0"
+            )
         if cluster is not None:
             return RayWorkers(toolbox, cluster.for_device(self.settings.device), jobs or None)
         if jobs and toolbox.memory_bytes is None:  # rather a MEMOUT than a machine without memory
@@ -189,11 +266,19 @@ class Plan:
         memory = self.settings.memory
         return default_jobs() if memory is None else min(default_jobs(), usable_workers(memory))
 
-    def begin(self, store: Store, *, grows: bool = False, retry: Retry | None = None) -> None:
+    def begin(
+        self,
+        store: Store,
+        *,
+        grows: bool = False,
+        retry: Retry | None = None,
+        replace_changed: bool = False,
+    ) -> None:
         """Write down what is asked for beside what is there, unless it is there already.
 
         All or nothing: a run that is killed has begun, or has not.
         """
+        as_stored(self.instances, store)
         step = same_step(self, store, retry=retry, is_grown=grows)
         if step is not None:
             store.go_on(step.number)
@@ -201,7 +286,7 @@ class Plan:
         known = store.experiment()
         if known is not None and not grows:
             raise ExperimentError(_refusal_text(_changes(known, self.identity()), known, self))
-        described, summary = described_step(self, store, retry)
+        new = new_step(self, store, retry, replace_changed=replace_changed)
         networks = {
             network.fingerprint: (network.name, str(Path(path).resolve()))
             for network, path in zip(self.networks, self.paths, strict=True)
@@ -209,16 +294,24 @@ class Plan:
         feeding = dict(zip(networks, self.feeding, strict=False))
         own = [network for network in self.networks if feeding.get(network.fingerprint) is None]
         store.begin(
-            described,
+            new.described,
             networks,
             self.instances,
             feeding=feeding,
             models={network.fingerprint: network.onnx_bytes for network in own},
-            summary=summary,
+            inputs=self.inputs,
+            positions=self.positions,
+            replaced=new.replaced,
+            summary=new.summary,
         )
 
     def growth(
-        self, store: Store, retry: Retry | None = None, *, asks_arithmetic: bool = True
+        self,
+        store: Store,
+        retry: Retry | None = None,
+        *,
+        asks_arithmetic: bool = True,
+        replace_changed: bool = False,
     ) -> str:
         """What a store gets beside what it holds, in words; empty where it is new or goes on.
 
@@ -230,14 +323,14 @@ class Plan:
             return ""
         if not asks_arithmetic and (others := other_arithmetics(self, store)):
             raise ExperimentError(_arithmetic_text(others[-1], str(self.settings.arithmetic)))
-        return described_step(self, store, retry)[1]
+        return new_step(self, store, retry, replace_changed=replace_changed).summary
 
     def _record_misclassified(self, store: Store) -> None:
         """An input at which the property fails as it stands has radius 0: it is its own witness."""
         networks = {network.fingerprint: network for network in self.networks}
         question, known = Question(QuestionKind.REPLAY, 0.0), store.results()
         results = []
-        for instance in self.instances:
+        for instance in as_stored(self.instances, store):
             is_known = any(other == question for other, _ in known.get(instance.key, ()))
             if instance.holds or is_known:
                 continue
@@ -260,7 +353,7 @@ class Plan:
         fair = math.ceil(len(self.instances) / (BATCHES_A_WORKER * max(1, jobs)))
         together = min(ATTACK_BATCH, max(1, fair))
         cases = []
-        for instance in self.instances:
+        for instance in as_stored(self.instances, store):
             place = counts.get(instance.network, 0)
             counts[instance.network] = place + 1
             case = Case(instance, self.settings.make_search(), batch=place // together)
@@ -307,13 +400,16 @@ class Plan:
         )
 
 
-def prepare(experiment: Experiment) -> Plan:
-    """Load and check everything an experiment names, before any work starts."""
+def prepare(experiment: Experiment, out: Path | None = None) -> Plan:
+    """Load and check everything an experiment names, before any work starts.
+
+    Data are read on the terms of the directory `out`, if results are there already.
+    """
     experiment = experiment.resolved()
-    dataset, domain = None, experiment.domain
+    whole, domain = None, experiment.domain
     if experiment.features is not None or experiment.scale is not None:
-        dataset = datasets.load_spec(experiment.data, label=experiment.label)
-        features = resolved_features(experiment, dataset, domain)
+        whole = datasets.load_whole(experiment.data, label=experiment.label)
+        features = resolved_features(experiment, whole, domain)
         experiment = replace(experiment, features=features, scale=None)
         domain = domain if features is None else features.domain(domain)
     networks = tuple(
@@ -327,11 +423,13 @@ def prepare(experiment: Experiment) -> Plan:
         )
         for path, name in zip(experiment.networks, distinct_names(experiment.networks), strict=True)
     )
-    dataset = dataset or datasets.load_spec(experiment.data, label=experiment.label)
+    networks = tuple(as_classifier(network, experiment.threshold) for network in networks)
+    whole = whole or datasets.load_whole(experiment.data, label=experiment.label)
+    classed = DataTerms.of(out).apply(whole, networks, experiment.classes)
     made = plan(
         networks,
-        dataset,
-        experiment,
+        datasets.Spec.parse(experiment.data).select(classed),
+        replace(experiment, threshold=None),  # which has been put into the networks
         layout=experiment.layout,
         paths=experiment.networks,
         data=experiment.data,
@@ -352,6 +450,8 @@ def plan(
     """The plan for networks and data that are in memory already."""
     settings = settings.resolved()
     networks = [as_classifier(network, settings.threshold) for network in networks]
+    if dataset.assumes_order:
+        dataset = DataTerms().apply(dataset, networks)
     features = resolved_features(settings, dataset, networks[0].domain if networks else None)
     settings = replace(settings, features=features, scale=None)
     instances = [
@@ -368,7 +468,7 @@ def plan(
     ]
     names = tuple(paths) or tuple(network.name for network in networks)
     source = data or dataset.name
-    return Plan(
+    made = Plan(
         tuple(networks),
         names,
         source,
@@ -377,7 +477,10 @@ def plan(
         settings,
         dataset.features or (),
         class_names=dataset.classes or (),
+        inputs=dataset.digests(),
+        notes=tuple(reading_notes(source, dataset, networks)),
     )
+    return made.of_its_shard()
 
 
 def _changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
@@ -388,7 +491,7 @@ def _changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
     ]
     changes += [f"the network {name} is new" for name in new if name not in old]
     changes += [f"the network {name} is left out" for name in old if name not in new]
-    apart = ("networks", "domain", "data")
+    apart = ("networks", "domain", "data", "whole")
     changes += differences(was, {name: now[name] for name in now if name not in apart})
     domain, other = (" and ".join(dict.fromkeys(each["domain"])) for each in (was, now))
     changes += differences({"domain": domain}, {"domain": other})

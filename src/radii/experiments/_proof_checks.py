@@ -21,7 +21,7 @@ from radii.processes import memory_share
 from radii.properties import SoftmaxRequirement
 from radii.queries import Instance
 from radii.store import CertifiedStatement, Store, content_hash
-from radii.verdicts import Arithmetic, CertificateCheck
+from radii.verdicts import Arithmetic, CertificateCheck, CheckOutcome
 
 if TYPE_CHECKING:
     from radii_check import Certificate
@@ -49,7 +49,7 @@ def checker_name() -> str:
     """The name and version of the checker."""
     import radii_check
 
-    return f"radii_check {getattr(radii_check, '__version__', '1.0')}"
+    return f"radii_check {radii_check.__version__}"
 
 
 def check_arithmetic(exact: bool) -> None:
@@ -66,7 +66,7 @@ def checked(
 ) -> CertificateCheck:
     """What the checker says of a certificate and the network that it is about.
 
-    A CertificateError of it is raised: then there is nothing to accept or refuse.
+    A CertificateError of it is raised: then there is no certificate, or another network's.
     """
     import radii_check
 
@@ -75,7 +75,7 @@ def checked(
     return CertificateCheck(
         checker=checker_name(),
         checked_at=_now(),
-        is_accepted=report.accepted,
+        outcome=CheckOutcome(report.outcome),
         reason=report.reason,
         numbers=_numbers(exact),
         nodes=report.nodes,
@@ -86,8 +86,23 @@ def checked(
 
 
 def refusal(reason: str, *, exact: bool) -> CertificateCheck:
-    """A certificate that is not accepted, before or instead of a check of its steps."""
-    return CertificateCheck(checker_name(), _now(), False, reason, _numbers(exact))
+    """A certificate that does not show its claim, whatever its steps are."""
+    return _without_steps(CheckOutcome.REFUSED, reason, exact)
+
+
+def unreadable(reason: str, *, exact: bool) -> CertificateCheck:
+    """A certificate of which the checker cannot tell, or whose check did not come to its end."""
+    return _without_steps(CheckOutcome.UNREADABLE, reason, exact)
+
+
+def failed_checker(error: Exception, *, exact: bool) -> CertificateCheck:
+    """Whatever a hostile certificate leads to, it is not accepted."""
+    first = next(iter(str(error).splitlines()), "")
+    return unreadable(f"the checker failed on it: {type(error).__name__}: {first}", exact=exact)
+
+
+def _without_steps(outcome: CheckOutcome, reason: str, exact: bool) -> CertificateCheck:
+    return CertificateCheck(checker_name(), _now(), outcome, reason, _numbers(exact))
 
 
 def serve_checks(
@@ -103,7 +118,7 @@ def serve_checks(
         if reason is not None or content is None:
             return refusal(reason or "", exact=exact)
         if instance is None:
-            return refusal("no text says what its property is", exact=exact)
+            return unreadable("no text says what its property is", exact=exact)
         model = models[instance.network]
         instance = replace(instance, outputs_are_probabilities=model.outputs_are_probabilities)
         return _of_instance(content, statement, instance, model, exact, memory_bytes)
@@ -138,13 +153,12 @@ def _of_instance(
         if reason is not None:
             return refusal(reason, exact=exact)
         return checked(content, model.content, exact=exact, memory_bytes=memory_bytes)
+    except radii_check.Unreadable as error:
+        return unreadable(str(error), exact=exact)
     except (radii_check.CertificateError, InputError) as error:
         return refusal(f"the certificate cannot be used: {error}", exact=exact)
-    except MemoryError:
-        return refusal("its check needs more memory than it may have", exact=exact)
-    except Exception as error:  # whatever a hostile certificate leads to, it is not accepted
-        first = next(iter(str(error).splitlines()), "")
-        return refusal(f"the checker failed on it: {type(error).__name__}: {first}", exact=exact)
+    except Exception as error:
+        return failed_checker(error, exact=exact)
 
 
 def claim_difference(

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from radii import properties
 from radii.balls import Box, Features, Norm
-from radii.datasets import Dataset, extent
+from radii.datasets import Dataset, extent, name_list
 from radii.errors import DataError, NetworkError
 from radii.experiments._features import checked_inputs
 from radii.networks import Network
 from radii.properties import Property, TargetedProperty
-from radii.queries import Instance
+from radii.queries import Instance, Shard
 from radii.verdicts import Array
 
 AXIS_ORDERS = ("chw", "hwc")
@@ -42,11 +43,12 @@ def select(
     image fits the network, its label is one of the outputs, and it lies in the domain.
     """
     asked = properties.parse_family(property) if isinstance(property, str) else property
+    given, dataset = dataset, dataset.in_units_of(network.domain)
     images = images_for(network, dataset, layout)
     check_labels(network, dataset)
     if features is not None:
         checked_inputs(features, dataset)
-    images = _in_domain(network, dataset, images)
+    images = _in_domain(network, given, images)
     outputs = network.replay(images)
     _check_outputs(network, dataset, outputs)
     instances: list[Instance] = []
@@ -77,6 +79,26 @@ def select(
     return instances
 
 
+def of_shard(instances: Sequence[Instance], shard: Shard) -> list[int]:
+    """The places of a shard's instances among all of them, in order."""
+    networks: dict[str, dict[int, int]] = {}
+    places = []
+    for place, one in enumerate(instances):
+        inputs = networks.setdefault(one.network, {})
+        # Another network begins with another shard: few inputs of many networks are spread too.
+        # What checks a store deals its inputs out in the same way.
+        first = list(networks).index(one.network)
+        if first + inputs.setdefault(one.index, len(inputs)) in shard:
+            places.append(place)
+    return places
+
+
+def inputs_for(network: Network, dataset: Dataset, layout: str | None) -> Array:
+    """The images as the network takes them, in the units of its domain, and all in it."""
+    images = images_for(network, dataset.in_units_of(network.domain), layout)
+    return _in_domain(network, dataset, images)
+
+
 def images_for(network: Network, dataset: Dataset, layout: str | None) -> Array:
     """The images as the network takes them: shape, order of axes and type."""
     given, taken = dataset.shape, network.input_shape
@@ -105,6 +127,11 @@ def _order(
     taken = _without_unit_axes(network.input_shape)
     if math.prod(given) != math.prod(taken):
         return None
+    if len(given) == 1 and layout not in (None, "chw") and len(taken) > 1:
+        raise DataError(
+            f"layout '{layout}' tells how networks list coloured images, but dataset "
+            f"'{dataset.name}' gives rows of {given[0]} values: reshape them to images"
+        )
     if len(given) != 3 or given[0] == 1:
         return "chw"
     channels, height, width = given
@@ -128,13 +155,41 @@ def _without_unit_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def check_labels(network: Network, dataset: Dataset) -> None:
-    """A DataError unless every label is one of the network's outputs."""
+    """A DataError unless every label is one of the network's outputs, as far as that is known."""
+    outputs, (least, most) = network.output_size, dataset.span
+    if dataset.assumes_order and dataset.classes is not None:
+        _check_words(network, dataset, dataset.classes)
+    if dataset.classes is None and (least, most) == (1, outputs):
+        raise DataError(
+            f"{dataset.title}: labels run from 1 to {most}, but the {outputs} outputs of "
+            f"{network.name} are counted from 0: subtract 1, or name them with --classes 1,2,..."
+        )
     beyond = np.flatnonzero((dataset.labels < 0) | (dataset.labels >= network.output_size))
     if beyond.size:
         row = int(beyond[0])
         raise DataError(
             f"{dataset.title}: label {dataset.labels[row]} of image {dataset.indices[row]} "
             f"is not one of the {network.output_size} outputs of {network.name}"
+        )
+
+
+def _check_words(network: Network, dataset: Dataset, words: Sequence[str]) -> None:
+    """Words that were numbered in alphabetical order: all of the network's classes have to occur.
+
+    If one is missing, all that follow it in the alphabet would be taken for their neighbours.
+    """
+    own = network.class_names
+    if own and own != tuple(words):
+        raise DataError(
+            f"{dataset.title}: its labels are the words {name_list(words)}, but the classes of "
+            f"{network.name} are {name_list(own)}"
+        )
+    if len(words) != network.output_size:
+        count = f"{len(words)} {'word' if len(words) == 1 else 'words'}"
+        raise DataError(
+            f"{dataset.title}: its labels are {count} ({name_list(words)}), but {network.name} has "
+            f"{network.output_size} outputs: name all classes in the order of the outputs, with "
+            "--classes FILE or a list"
         )
 
 
@@ -158,6 +213,8 @@ def _in_domain(network: Network, dataset: Dataset, images: Array) -> Array:
     worst = np.unravel_index(int(np.argmax(excess[row])), excess[row].shape)
     value = values[row][worst]
     advice = "; divide pixels by 255" if 2.0 < value <= 255.0 and np.all(high == 1.0) else ""
+    if dataset.holds_bytes:
+        advice = "; bytes are divided by 255 where the domain lies within 0:1, and else stay"
     raise DataError(
         f"{dataset.title}: image {dataset.indices[row]} leaves the domain "
         f"[{low[worst]:g}, {high[worst]:g}] of {network.name} by {excess[row][worst]:g}: "

@@ -1,4 +1,9 @@
-"""Proving it again: every certificate and every witness of a store, on its networks' own bytes."""
+"""Proving it again: everything that a store says, held against what it cannot change.
+
+Certificates are checked on the networks' own bytes, inputs and counterexamples run on ONNX Runtime,
+and inputs and labels are compared with the data. What the store keeps of earlier checks is not
+asked: whoever can write numbers into it can write checks of them, too.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Self
-
-import numpy as np
 
 from radii.errors import StoreError
 from radii.experiments._proof_checks import (
@@ -17,16 +21,20 @@ from radii.experiments._proof_checks import (
     check_arithmetic,
     check_memory,
     checker_name,
-    refusal,
     serve_checks,
+    unreadable,
 )
-from radii.experiments._stored_networks import stored_networks
-from radii.networks import Network
+from radii.experiments._replays import (
+    EvidenceKind,
+    EvidencePlace,
+    InstanceReplay,
+    RefusedEvidence,
+)
+from radii.experiments._stored_data import StoredData
+from radii.experiments._stored_networks import StoredNetwork, stored_networks
 from radii.processes import ProcessPool, Request, StoppedCall
-from radii.queries import Instance, Query
-from radii.store import CertifiedStatement, Record, Store, content_hash
-from radii.verdicts import CertificateCheck, Proof, Result, Witness
-from radii.witnesses import check_witness
+from radii.store import CertifiedStatement, Record, Store
+from radii.verdicts import CertificateCheck, CheckOutcome, Proof, Result
 
 KEEPING_SECONDS = 5.0
 """How often checks are written down while others go on."""
@@ -35,62 +43,70 @@ Counted = Callable[[int, int], None]
 """Is told how much is done, and of how much."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvidencePlace:
-    """Whose proof or counterexample it is, and at which eps or distance; `by` gave it."""
+class StoreVerdict(StrEnum):
+    """What a check of a store comes to."""
 
-    network: str
-    input: int
-    target: int | None
-    eps: float
-    by: str
-
-    @classmethod
-    def of(cls, record: Record, eps: float, by: str) -> EvidencePlace:
-        facts = record.facts
-        return cls(facts.network, facts.input, facts.target, eps, by)
-
-    def __str__(self) -> str:
-        target = "" if self.target is None else f" against class {self.target}"
-        return f"{self.network}, input {self.input}{target}"
+    HOLDS = "holds"
+    """All numbers that it shows rest on something that was checked."""
+    NOT_CHECKED = "not checked"
+    """Nothing failed, and some of it, or all, could not be checked."""
+    FAILS = "fails"
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedEvidence:
-    """A proof or a counterexample that does not hold, and why."""
+class UnreadableProof:
+    """A proof whose certificate the checker cannot read, and why; nothing is known against it."""
 
     place: EvidencePlace
-    is_proof: bool
     reason: str
 
     def __str__(self) -> str:
-        kind = "proof at eps" if self.is_proof else "counterexample at distance"
-        return f"{self.place}, {kind} {self.place.eps:g}: {self.reason}"
+        return f"{self.place}, proof at eps {self.place.eps:g}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True)
 class StoreCheck:
     """What became of the evidence in a store.
 
-    `believed` are lower bounds without a certificate, which rest on the word of whoever gave them.
-    `checks` is what was said of each certificate. `not_kept` says why the outcome could not be
-    written into the store.
+    Every proof is checked, failed, unreadable or without a certificate. `believed` are lower bounds
+    without a certificate, which rest on the word of whoever gave them. `compared` counts the
+    instances whose input and label are those of the data, and `without_data` says why others could
+    not be compared. `unknown_selection`: nothing says which inputs were asked for, so that some may
+    be left out. `checks` is what was said of each certificate. `not_kept` says why the outcome
+    could not be written into the store.
     """
 
     place: Path
     checker: str
     numbers: str
+    instances: int
+    compared: int
+    without_data: Mapping[str, str]
+    unknown_selection: bool
+    unnamed: int
     proofs: int
     checked: int
     without_certificate: int
     witnesses: int
     replayed: int
     failed: tuple[RefusedEvidence, ...]
+    unreadable: tuple[UnreadableProof, ...]
     believed: tuple[EvidencePlace, ...]
-    replayed_on: tuple[str, ...] = ()
+    networks: tuple[StoredNetwork, ...] = ()
     seconds: float = 0.0
     not_kept: str = ""
     checks: Mapping[CertifiedStatement, CertificateCheck] = field(default_factory=dict)
+
+    @property
+    def verdict(self) -> StoreVerdict:
+        if self.failed:
+            return StoreVerdict.FAILS
+        return StoreVerdict.NOT_CHECKED if self.unchecked else StoreVerdict.HOLDS
+
+    @property
+    def unchecked(self) -> tuple[str, ...]:
+        """What could not be checked, a clause each."""
+        return tuple(_unchecked(self))
 
     @property
     def accepted(self) -> frozenset[CertifiedStatement]:
@@ -98,9 +114,8 @@ class StoreCheck:
         return frozenset(one for one, check in self.checks.items() if check.is_accepted)
 
     @property
-    def checkers(self) -> tuple[str, ...]:
-        """Who has accepted certificates."""
-        return tuple(sorted({one.checker for one in self.checks.values() if one.is_accepted}))
+    def replayed_on(self) -> tuple[str, ...]:
+        return tuple(sorted({one.network.replayed_on for one in self.networks}))
 
     @property
     def believed_by(self) -> dict[str, int]:
@@ -108,49 +123,82 @@ class StoreCheck:
         return dict(Counter(place.by for place in self.believed).most_common())
 
 
+def _unchecked(check: StoreCheck) -> Iterator[str]:
+    if not check.instances:
+        yield "nothing is stored here"
+        return
+    if check.believed:
+        words = ", ".join(f"{who} ({count})" for who, count in check.believed_by.items())
+        yield f"lower bounds without a certificate, which rest on a word alone: {words}"
+    if check.unreadable:
+        counts = Counter(one.reason for one in check.unreadable).most_common()
+        words = "; ".join(f"{reason} ({count})" for reason, count in counts)
+        yield f"proofs whose certificate {check.checker} cannot read: {words}"
+    if check.unnamed:
+        yield f"{check.unnamed} instances of a property that no text stands for"
+    if left := check.instances - check.compared:
+        reasons = "; ".join(f"{text}: {reason}" for text, reason in check.without_data.items())
+        yield f"the inputs and labels of {left} instances, whose data are not there ({reasons})"
+    if check.unknown_selection:
+        yield "whether inputs were left out: the store does not say which were asked for"
+
+
 def check_store(
     directory: Path,
     *,
     networks: Sequence[Path] = (),
+    data: str | None = None,
     exact: bool = False,
     jobs: int = 0,
-    replays: bool = True,
-    only_new: bool = False,
     on_progress: Counted = lambda _done, _total: None,
 ) -> StoreCheck:
-    """Check every certificate of a store by `radii_check`, and replay every witness.
+    """Check every certificate of a store by `radii_check`, and replay every input and witness.
 
-    `networks` are files where those of the store are looked for first. `jobs` 0: in this process.
-    With `only_new`, certificates that were checked before count as they did then, if their content
-    is still the same. Outcomes are written into the store, unless a run is writing there.
+    `networks` are files where those of the store are looked for first, and `data` is where its
+    inputs are now, if they have moved. `jobs` 0: in this process. Outcomes are written into the
+    store, unless a run is writing there.
     """
     check_arithmetic(exact)
     started = time.perf_counter()
     with Store.open(directory) as store:
         records = store.all_records()
-        known = _known_checks(store, records) if only_new else {}
-        wanted = [one for one in _statements(records) if one not in known]
-        witnesses = sum(r.witness is not None for one in records for r in one.results)
-        total = len(wanted) + (witnesses if replays else 0)
-        loaded = stored_networks(store, records, networks) if total else {}
+        wanted = _statements(records)
+        loaded = stored_networks(store, records, networks)
+        total, keeper = len(wanted) + len(records), _Keeper(directory)
+        checks: dict[CertifiedStatement, CertificateCheck] = {}
         on_progress(0, total)
-        keeper, found = _Keeper(directory), {}
         with keeper:
             for statement, check in _checks(directory, loaded, wanted, exact, jobs):
-                found[statement] = check
+                checks[statement] = check
                 keeper.keep(statement, check)
-                on_progress(len(found), total)
-        broken: list[RefusedEvidence] = []
-        for done, refused in enumerate(_replays(store, loaded) if replays else (), len(wanted) + 1):
-            broken += [] if refused is None else [refused]
+                on_progress(len(checks), total)
+        instances = _InstanceChecks(store, loaded, data)
+        for done, record in enumerate(records, len(wanted) + 1):
+            instances.check(record.key)
             on_progress(done, total)
-    return replace(
-        _outcome(directory, records, {**known, **found}, broken, exact),
-        witnesses=witnesses,
-        replayed=witnesses - len(broken) if replays else 0,
-        replayed_on=tuple(sorted({network.replayed_on for network in loaded.values()})),
+        instances.end(records)
+    proofs = _ProofChecks.of(records, checks)
+    return StoreCheck(
+        place=directory,
+        checker=checker_name(),
+        numbers="exact" if exact else "float64",
+        instances=len(records),
+        compared=instances.data.compared,
+        without_data=instances.data.missing,
+        unknown_selection=instances.data.has_unknown_selection,
+        unnamed=instances.unnamed,
+        proofs=proofs.total,
+        checked=proofs.checked,
+        without_certificate=proofs.without_certificate,
+        witnesses=instances.witnesses,
+        replayed=instances.replayed,
+        failed=(*proofs.failed, *instances.failed),
+        unreadable=tuple(proofs.unreadable),
+        believed=tuple(_believed(records)),
+        networks=tuple(loaded.values()),
         seconds=time.perf_counter() - started,
         not_kept=keeper.refusal,
+        checks=checks,
     )
 
 
@@ -170,24 +218,9 @@ def _statements(records: Iterable[Record]) -> list[CertifiedStatement]:
     return list(dict.fromkeys(one for one in stated if one is not None))
 
 
-def _known_checks(
-    store: Store, records: Iterable[Record]
-) -> dict[CertifiedStatement, CertificateCheck]:
-    """Checks of contents that are what they were."""
-    known = {}
-    for record, _, proof in proofs_of(records):
-        statement = record.statement(proof)
-        if statement is None or proof.kept is None or proof.kept.check is None:
-            continue
-        content = store.certificate(statement.certificate)
-        if content is not None and content_hash(content) == statement.certificate:
-            known[statement] = proof.kept.check
-    return known
-
-
 def _checks(
     directory: Path,
-    networks: Mapping[str, Network],
+    networks: Mapping[str, StoredNetwork],
     wanted: Sequence[CertifiedStatement],
     exact: bool,
     jobs: int,
@@ -196,8 +229,8 @@ def _checks(
     if not wanted:
         return
     models = {
-        fingerprint: ModelFile(network.name, network.onnx_bytes, network.outputs_are_probabilities)
-        for fingerprint, network in networks.items()
+        key: ModelFile(one.name, one.network.onnx_bytes, one.network.outputs_are_probabilities)
+        for key, one in networks.items()
     }
     memory = check_memory(jobs)
     arguments = (str(directory), models, exact, memory)
@@ -210,7 +243,7 @@ def _checks(
         for request, answer in pool.answers([Request((one,)) for one in wanted]):
             (statement,) = request.arguments
             if isinstance(answer, StoppedCall):
-                answer = refusal(f"its check ended early: {answer.message}", exact=exact)
+                answer = unreadable(f"its check ended early: {answer.message}", exact=exact)
             yield statement, answer
 
 
@@ -245,39 +278,37 @@ class _Keeper:
         self._waiting, self._last = [], time.monotonic()
 
 
-def _outcome(
-    place: Path,
-    records: Sequence[Record],
-    checks: Mapping[CertifiedStatement, CertificateCheck],
-    broken: Sequence[RefusedEvidence],
-    exact: bool,
-) -> StoreCheck:
-    proofs = checked = without = 0
-    failed: list[RefusedEvidence] = []
-    for record, result, proof in proofs_of(records):
-        proofs += 1
-        statement = record.statement(proof)
-        check = None if statement is None else checks[statement]
-        if check is None:
-            without += 1
-        elif check.is_accepted:
-            checked += 1
-        else:
+@dataclass(slots=True)
+class _ProofChecks:
+    """All proofs, by what was said of their certificates."""
+
+    total: int = 0
+    checked: int = 0
+    without_certificate: int = 0
+    failed: list[RefusedEvidence] = field(default_factory=list)
+    unreadable: list[UnreadableProof] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        records: Iterable[Record],
+        checks: Mapping[CertifiedStatement, CertificateCheck],
+    ) -> Self:
+        found = cls()
+        for record, result, proof in proofs_of(records):
+            found.total += 1
+            statement = record.statement(proof)
+            check = None if statement is None else checks[statement]
             where = EvidencePlace.of(record, proof.eps, result.author)
-            failed.append(RefusedEvidence(where, True, check.reason))
-    return StoreCheck(
-        place=place,
-        checker=checker_name(),
-        numbers="exact" if exact else "float64",
-        proofs=proofs,
-        checked=checked,
-        without_certificate=without,
-        witnesses=0,
-        replayed=0,
-        failed=(*failed, *broken),
-        believed=tuple(_believed(records)),
-        checks=checks,
-    )
+            if check is None:
+                found.without_certificate += 1
+            elif check.is_accepted:
+                found.checked += 1
+            elif check.outcome is CheckOutcome.UNREADABLE:
+                found.unreadable.append(UnreadableProof(where, check.reason))
+            else:
+                found.failed.append(RefusedEvidence(where, EvidenceKind.PROOF, check.reason))
+        return found
 
 
 def _believed(records: Iterable[Record]) -> Iterator[EvidencePlace]:
@@ -290,29 +321,36 @@ def _believed(records: Iterable[Record]) -> Iterator[EvidencePlace]:
         yield EvidencePlace.of(record, proof.eps, by)
 
 
-# --- witnesses
+# --- inputs and counterexamples
 
 
-def _replays(store: Store, networks: Mapping[str, Network]) -> Iterator[RefusedEvidence | None]:
-    """For each witness of the store None, or why it is none."""
-    for record in store.records():
-        witnesses = [(r.author, r.witness) for r in record.results if r.witness is not None]
-        instance = store.instance(record.key) if witnesses else None
-        for by, witness in witnesses:
-            where = EvidencePlace.of(record, witness.distance, by)
-            reason = _refuted(networks[record.facts.fingerprint], instance, witness)
-            yield None if reason is None else RefusedEvidence(where, False, reason)
+class _InstanceChecks:
+    """What does not hold of the inputs, labels, outputs and counterexamples, one by one."""
 
+    def __init__(
+        self, store: Store, networks: Mapping[str, StoredNetwork], data: str | None
+    ) -> None:
+        self._store = store
+        self._networks = {fingerprint: one.network for fingerprint, one in networks.items()}
+        self._replays = {key: InstanceReplay(one) for key, one in self._networks.items()}
+        self.data = StoredData(store, self._networks, data)
+        self.failed: list[RefusedEvidence] = []
+        self.unnamed = self.witnesses = self.replayed = 0
 
-def _refuted(network: Network, instance: Instance | None, witness: Witness) -> str | None:
-    """Why a stored witness is none; None if it replays, to the bit and as close as it says."""
-    if instance is None:
-        return "no text says what its property is"
-    probable = network.outputs_are_probabilities
-    query = Query(replace(instance, outputs_are_probabilities=probable), witness.distance)
-    replayed = check_witness(network, query.specification, witness.input)
-    if replayed is None:
-        return f"it breaks nothing on {network.replayed_on}"
-    if not np.array_equal(replayed.input, witness.input):
-        return f"it lies further away than {witness.distance:g}"
-    return None
+    def check(self, key: str) -> None:
+        (record,) = self._store.records([key])
+        fingerprint, instance = record.facts.fingerprint, self._store.instance(key)
+        if instance is not None:
+            probable = self._networks[fingerprint].outputs_are_probabilities
+            instance = replace(instance, outputs_are_probabilities=probable)
+        broken = [*self._replays[fingerprint].refused(record, instance)]
+        witnesses = sum(result.witness is not None for result in record.results)
+        lost = sum(one.kind is EvidenceKind.WITNESS for one in broken)
+        self.witnesses += witnesses
+        self.replayed += 0 if instance is None else witnesses - lost
+        self.unnamed += instance is None
+        others = (self.data.refused(record), self.data.other_question(record, instance))
+        self.failed += [*broken, *(one for one in others if one is not None)]
+
+    def end(self, records: Sequence[Record]) -> None:
+        self.failed += self.data.left_out(records, self._store.place)

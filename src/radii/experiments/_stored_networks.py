@@ -11,13 +11,22 @@ from radii.balls import Domain
 from radii.errors import InputError, NetworkError, StoreError
 from radii.experiments._description import Experiment
 from radii.experiments._fields import options_of
-from radii.networks import Network, as_classifier, load_network
+from radii.networks import Network, as_classifier, load_network, structural_fingerprint
 from radii.store import Record, Store
+
+
+@dataclass(frozen=True, slots=True)
+class StoredNetwork:
+    """A network of a store, and the file in which it was found; None: the store itself holds it."""
+
+    name: str
+    network: Network
+    file: Path | None
 
 
 def stored_networks(
     store: Store, records: Iterable[Record], given: Sequence[Path] = ()
-) -> dict[str, Network]:
+) -> dict[str, StoredNetwork]:
     """The networks of some records by fingerprint: of the given files, or as the store knows them.
 
     A NetworkError says which is not there any more, or has changed.
@@ -34,7 +43,7 @@ def stored_networks(
         if fingerprint not in domains:
             raise StoreError(f"{store.place}: does not say which inputs of {name} are valid")
         known = _KnownNetwork(name, fingerprint, domains[fingerprint], feeding[fingerprint] or {})
-        loaded[fingerprint] = known.found(store, Path(path), given)
+        loaded[fingerprint] = StoredNetwork(name, *known.found(store, Path(path), given))
     return loaded
 
 
@@ -45,18 +54,18 @@ class _KnownNetwork:
     domain: Domain
     feeding: Mapping[str, Any]
 
-    def found(self, store: Store, path: Path, given: Sequence[Path]) -> Network:
+    def found(self, store: Store, path: Path, given: Sequence[Path]) -> tuple[Network, Path | None]:
         content = store.model(self.fingerprint)
         for file in (*given, *([path] if path.is_file() else [])):
             network = self.loaded(file)
             if network is not None:
-                return network
+                return network, file
         if content is not None and (network := self.restored(content)) is not None:
-            return network
+            return network, None
         lost = "has changed" if path.is_file() else "is not there any more"
         raise NetworkError(
-            f"{store.place}: its network {self.name} {lost} at {path}; radii check {store.place} "
-            "--network FILE takes the one that was measured"
+            f"{store.place}: its network {self.name} {lost} at {path}; --network FILE "
+            "takes the one that was measured"
         )
 
     def loaded(self, path: Path) -> Network | None:
@@ -76,11 +85,10 @@ class _KnownNetwork:
                     name=self.name,
                     opaque=opaque,
                 )
-                network = as_classifier(network, read.get("threshold"))
+                if self.is_same(network := as_classifier(network, read.get("threshold"))):
+                    return network
             except InputError:  # a file of something else, or of operators that only run
                 continue
-            if network.fingerprint == self.fingerprint:
-                return network
         return None
 
     def restored(self, content: bytes) -> Network | None:
@@ -90,8 +98,17 @@ class _KnownNetwork:
                 network = Network.from_bytes(
                     content, domain=self.domain, name=self.name, opaque=opaque
                 )
+                if self.is_same(network):
+                    return network
             except InputError:
                 continue
-            if network.fingerprint == self.fingerprint:
-                return network
         return None
+
+    def is_same(self, network: Network) -> bool:
+        """It is the one that was measured, maybe with operators that were handed in with it then:
+        here those only run, which is what replays need."""
+        if network.fingerprint != self.fingerprint:
+            if structural_fingerprint(network) != self.fingerprint:
+                return False
+            network.fingerprint = self.fingerprint
+        return True

@@ -34,19 +34,24 @@ def experiment_text(
     *,
     file: Path,
     label: str | None = None,
+    classes: Sequence[str] | None = None,
     features: str | None = None,
 ) -> str:
     """TOML that `radii run` takes, to be written to `file`; paths in it are relative to that.
 
-    `features` is the file that says what the columns of a table are, their bounds included.
+    `classes` are the names of the outputs that were given; `features` is the file that says what
+    the columns of a table are, their bounds included.
     """
     beside = file.resolve().parent
     feeding = inspections[0].best.preprocessing
+    data_set = inspections[0].data
+    classes = classes or (data_set.classes if data_set.assumes_order else None)
     is_fed_as_it_is = feeding.mean is None or feeding.std is None
     values: dict[str, object] = {
         "networks": [_relative(path, beside) for path in paths],
         "data": _relative_spec(data, beside),
         **({} if label is None else {"label": label}),
+        **({} if classes is None else {"classes": classes}),
         **({"domain": domain} if features is None else {"features": features}),
         "mean": EXAMPLE if is_fed_as_it_is else feeding.mean,
         "std": EXAMPLE if is_fed_as_it_is else feeding.std,
@@ -62,6 +67,7 @@ def experiment_text(
     notes = {
         "networks": _network_lines(inspections),
         "data": _data_lines(inspections[0]),
+        "classes": ["In alphabetical order: CHECK THIS."] if data_set.assumes_order else [],
         "mean": [line for one in inspections for line in findings_lines(one)],
     }
     examples = ("mean", "std") if is_fed_as_it_is else ()

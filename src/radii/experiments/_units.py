@@ -29,6 +29,30 @@ def unit_warnings(plan: Plan) -> Iterator[str]:
         distinct = list({each.index: each for each in own}.values())
         yield from _spread_warning(plan.data, network, distinct)
         yield from _chance_warning(network, distinct)
+    yield from _copies_warning(plan)
+
+
+def _copies_warning(plan: Plan) -> Iterator[str]:
+    """Inputs that occur more than once, which whatever is said of all inputs counts as often."""
+    labels = {each.index: each.label for each in plan.instances}
+    originals: dict[str, int] = {}
+    pairs = [
+        (index, first)
+        for index, digest in plan.inputs.items()
+        if index in labels and (first := originals.setdefault(digest, index)) != index
+    ]
+    if not pairs:
+        return
+    copy, original = next((p for p in pairs if labels[p[0]] != labels[p[1]]), pairs[0])
+    if labels[copy] != labels[original]:
+        yield (
+            f"{plan.data}: input {copy} is the same as input {original}, but their labels are "
+            f"{labels[copy]} and {labels[original]}"
+        )
+    yield (
+        f"{plan.data}: {len(pairs)} of {len(labels)} inputs are copies of others (input "
+        f"{pairs[0][0]} of input {pairs[0][1]}); intervals and tests take all for different"
+    )
 
 
 def _spread_warning(data: str, network: Network, instances: list[Instance]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from radii.results._draws import InputDraw, draw_of, joined_draw
 from radii.results._effort import Effort, effort_of, theoretical_maximum
 from radii.results._feature_changes import (
     FeatureChange,
@@ -11,6 +12,7 @@ from radii.results._feature_changes import (
     question_of,
 )
 from radii.results._groups import grouped
+from radii.results._missing_answers import MissingReason, missing_reasons
 from radii.results._places import check_distinct, read, with_distinct_names
 from radii.results._published import regular_grid
 from radii.results._run import (
@@ -48,6 +50,8 @@ __all__ = [
     "FeatureChange",
     "Float64",
     "FollowedStore",
+    "InputDraw",
+    "MissingReason",
     "NamedWitness",
     "Run",
     "VeronaExperiment",
@@ -56,13 +60,16 @@ __all__ = [
     "columns_of",
     "columns_of_frame",
     "complete_columns",
+    "draw_of",
     "effort_of",
     "features_of",
     "find_experiment",
     "frame_of_columns",
     "grouped",
+    "joined_draw",
     "joint_codes",
     "measurements_of",
+    "missing_reasons",
     "named_witnesses",
     "question_of",
     "read",

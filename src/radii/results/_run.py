@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from radii.errors import DataError, StoreError
 from radii.queries import Grid
-from radii.store import Record, StoredSettings
+from radii.results._draws import InputDraw
+from radii.store import Excerpt, Record, StoredSettings
 from radii.verdicts import Arithmetic, Bracket, Disagreement, Measurement, ProofStatus
 
 if TYPE_CHECKING:
@@ -93,20 +94,20 @@ COLUMNS: dict[str, Column] = {
         Column("split", np.str_, ""),
         Column("training", np.str_, ""),
         Column("group", np.str_, ""),
+        Column("draw", np.str_, ""),
         Column("critical", np.int64, NO_NUMBER, is_optional=True),
         Column("searched", np.float64, math.nan, is_optional=True),
-        Column("classes", np.int64, NO_NUMBER, is_optional=True),
     )
 }
 """By name: the facts of a `Measurement`, its bracket, and what only distributions speak of.
 
 `split` is train or test, `training` how the network was trained, `group` the input's value of some
-column of the data, such as a sensitive attribute. `critical` counts the missing
-answers between `lower` and `upper`, and is none where that is not known. `searched` is the eps up
-to which somebody tried to refute the instance: 0 where no attempt was answered, NaN where that is
-not known, as of published files. `classes` is how many classes the network has, where every one of
-them was a target of every input. `arithmetic` is text, as in `float` or `real`, and empty without a
-proof and where a file does not give it, as is `proof`: believed, unchecked, checked or failed.
+column of the data, such as a sensitive attribute, and `draw` how the inputs were drawn, an
+`InputDraw`. `critical` counts the missing answers between `lower` and `upper`, and is none where
+that is not known. `searched` is the eps up to which somebody tried to refute the instance: 0 where
+no attempt was answered, NaN where that is not known, as of published files. `arithmetic` is text,
+as in `float` or `real`, and empty without a proof and where a file does not give it, as is `proof`:
+believed, unreadable, unchecked, checked or failed.
 """
 
 
@@ -117,7 +118,8 @@ class Run:
     `columns` are complete: see `COLUMNS`. A run of radii has one of `records` for each row, with
     every question and answer; files of others have none, and their values are claims. Of these,
     `settings` has no more than what the files say, and `notes` what cannot be taken at its word.
-    `only_eps` is the one value that was asked about, None where there were several.
+    `only_eps` is the one value that was asked about, None where there were several. `excerpts` are
+    samples of which it has some shards only.
     """
 
     place: Path
@@ -126,6 +128,7 @@ class Run:
     records: tuple[Record, ...] = ()
     notes: tuple[str, ...] = ()
     only_eps: float | None = None
+    excerpts: tuple[Excerpt, ...] = ()
 
     def __len__(self) -> int:
         return len(self.columns["lower"])
@@ -229,6 +232,9 @@ def complete_columns(given: Mapping[str, Any]) -> dict[str, Array]:
     for text in np.unique(columns["proof"]):
         if text and text not in list(ProofStatus):
             raise DataError(f"proof '{text}' is not one of {', '.join(ProofStatus)}")
+    for text in np.unique(columns["draw"]):
+        if text not in list(InputDraw):
+            raise DataError(f"draw '{text}' is not one of {', '.join(filter(None, InputDraw))}")
     return columns
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from radii.errors import StoreError
-from radii.properties import TARGETED_FAMILIES
-from radii.results._run import NO_NUMBER, Array, Run, columns_of, complete_columns
+from radii.results._draws import InputDraw, draw_of, joined_draw
+from radii.results._run import Array, Run, columns_of, complete_columns
 from radii.search import Question, QuestionKind
 from radii.store import (
     PROOF_KINDS,
     CertifiedStatement,
+    Excerpt,
     PartChoice,
     Record,
     Store,
@@ -117,16 +117,52 @@ def run_of_records(
     if not records:
         raise StoreError(f"{place}: the experiment holds no instances yet")
     measurements = [record.measurement for record in records]
+    excerpts = () if part is None else part.excerpts
+    # Shards are dealt out in the order of the selection: one alone is no random part of it.
+    dealt = [InputDraw.ORDERED] if excerpts else []
     columns = complete_columns(
         {
             **columns_of(measurements),
             "critical": np.array([_missing_between(record) for record in records]),
             "searched": _searched(settings, records, part),
-            "classes": _class_counts(settings, measurements),
             "split": settings.split or "",
+            "draw": joined_draw([draw_of(settings.source), *dealt]),
         }
     )
-    return Run(place, columns, settings, tuple(records), only_eps=_only_eps(settings, part))
+    return Run(
+        place,
+        columns,
+        settings,
+        tuple(records),
+        notes=(*_excerpted(place, measurements, excerpts), *_relabelled(place, measurements)),
+        only_eps=_only_eps(settings, part),
+        excerpts=excerpts,
+    )
+
+
+def _excerpted(
+    place: Path, measurements: Sequence[Measurement], excerpts: Sequence[Excerpt]
+) -> Iterator[str]:
+    """These are not all the brackets that were asked for."""
+    for excerpt in excerpts:
+        yield (
+            f"{place}: {len(measurements)} brackets are {excerpt}, and not all of it; radii merge "
+            "joins shards"
+        )
+
+
+def _relabelled(place: Path, measurements: Sequence[Measurement]) -> Iterator[str]:
+    """Once, a directory took inputs with corrected labels as further inputs."""
+    labels: dict[int, set[int]] = {}
+    for one in measurements:
+        labels.setdefault(one.input, set()).add(one.label)
+    twice = [index for index, own in labels.items() if len(own) > 1]
+    if twice:
+        several = f" and {len(twice) - 1} more" if len(twice) > 1 else ""
+        yield (
+            f"{place}: input {twice[0]}{several} is counted once for each of several labels that "
+            "it had; radii run with --replace keeps the one that the data have now"
+        )
 
 
 def _only_eps(settings: StoredSettings, part: StudyPart | None) -> float | None:
@@ -148,18 +184,6 @@ def _searched(settings: StoredSettings, records: Sequence[Record], part: StudyPa
 
 def _asked_up_to(record: Record) -> float:
     return max((q.eps for q, result in record.answered if _is_attempt(q, result)), default=0.0)
-
-
-def _class_counts(settings: StoredSettings, measurements: Sequence[Measurement]) -> Array:
-    """How many classes each row's network has, where a run on every target shows it.
-
-    An input then has one bracket for each other class.
-    """
-    if settings.property not in TARGETED_FAMILIES:
-        return np.full(len(measurements), NO_NUMBER)
-    pairs = [(m.fingerprint, m.input) for m in measurements]
-    counts = Counter(pairs)
-    return np.array([1 + counts[pair] for pair in pairs])
 
 
 def _is_attempted(record: Record) -> bool:

@@ -10,18 +10,16 @@ experiment/
 from __future__ import annotations
 
 import csv
-import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.errors import DataError, ExperimentError, SpecificationError, StoreError
+from radii.errors import DataError, ExperimentError, StoreError
 from radii.queries import Grid
 from radii.results._published import columns_of_instances, columns_of_queries, columns_of_table
 from radii.results._run import NO_NUMBER, Array
@@ -31,10 +29,6 @@ from radii.verdicts import Measurement
 
 if TYPE_CHECKING:
     import pandas as pd
-
-DECIMALS = 12
-"""Of epsilons: numpy.arange makes 0.009000000000000001 of 0.009."""
-
 
 VERONA_COLUMNS = (
     "image_id",
@@ -54,25 +48,12 @@ VERONA_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class VeronaExperiment:
-    """`epsilons` are those of the last run's configuration, as it lists them; maybe none."""
+    """`grid` has the epsilons of the last run's configuration; None where there is none."""
 
     networks: tuple[Path, ...]
     data: Path
-    epsilons: tuple[str, ...]
+    grid: Grid | None
     results: tuple[Path, ...]
-
-    @property
-    def grid(self) -> Grid | None:
-        """The epsilons, if they are evenly spaced but for the rounding of float64."""
-        try:
-            values = sorted({round(Fraction(text), DECIMALS) for text in self.epsilons})
-            steps = {after - before for before, after in itertools.pairwise(values)} or set(values)
-            if len(steps) != 1:
-                return None
-            step = steps.pop()
-            return Grid(values[0], values[-1] + step, step)
-        except (ValueError, ZeroDivisionError, SpecificationError):
-            return None
 
     def as_toml(self, *, domain: str, beside: Path) -> str:
         """An experiment file of radii that is to lie in the folder `beside`."""
@@ -83,12 +64,8 @@ class VeronaExperiment:
             f"data = {_quoted(os.path.relpath(self.data.resolve(), beside))}",
             f"domain = {_quoted(domain)}  # valid inputs",
         ]
-        grid = self.grid
-        if grid is not None:
-            lines.append(f'grid = "{grid}"  # the epsilons of its last run')
-        elif self.epsilons:
-            lines.append(f"# its epsilons are not evenly spaced: {', '.join(self.epsilons)}")
-            lines.append('# grid = "START:STOP:STEP"')
+        if self.grid is not None:
+            lines.append(f'grid = "{self.grid}"  # the epsilons of its last run')
         return "\n".join(lines) + "\n"
 
 
@@ -101,7 +78,7 @@ def _quoted(text: str) -> str:
 
 def find_experiment(folder: Path) -> VeronaExperiment:
     """What the folder holds; an ExperimentError says what is missing."""
-    from radii.datasets import is_verona
+    from radii.datasets import is_verona, read_grid
 
     if not folder.is_dir():
         raise ExperimentError(f"{folder}: there is no such folder")
@@ -112,7 +89,7 @@ def find_experiment(folder: Path) -> VeronaExperiment:
     return VeronaExperiment(
         networks=_networks(root / "networks"),
         data=root,
-        epsilons=_epsilons(configurations[-1]) if configurations else (),
+        grid=read_grid(configurations[-1]) if configurations else None,
         results=tuple(
             path.parent.parent for path in sorted(folder.glob("**/results/result_df.csv"))
         ),
@@ -144,14 +121,6 @@ def _placed(folder: Path, named: Path) -> Path:
     """A path in networks.csv is from where VERONA was started; its name may lie beside the list."""
     places = (named, folder / named, folder / named.name)
     return next((place for place in places if place.is_file()), folder / named)
-
-
-def _epsilons(path: Path) -> tuple[str, ...]:
-    try:
-        configuration = json.loads(path.read_text("utf-8"))
-        return tuple(str(float(value)) for value in configuration.get("epsilon_list", ()))
-    except (OSError, ValueError, AttributeError, TypeError):
-        raise ExperimentError(f"{path}: is not a configuration of VERONA") from None
 
 
 # --- reading results

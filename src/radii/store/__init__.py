@@ -18,6 +18,7 @@ from radii.store._ensembles import (
 )
 from radii.store._files import PauseFlag, explaining_damage, written_since
 from radii.store._integrity import selection_of
+from radii.store._merging import MergeCount, merge_stores
 from radii.store._rows import (
     PROOF_KINDS,
     SCHEMA_VERSION,
@@ -28,7 +29,7 @@ from radii.store._rows import (
     input_digest,
 )
 from radii.store._settings import StoredSettings
-from radii.store._steps import PartChoice, StepAnswer, StudyPart, StudyStep, counted_in
+from radii.store._steps import Excerpt, PartChoice, StepAnswer, StudyPart, StudyStep, counted_in
 
 __all__ = [
     "ENSEMBLE_FILE",
@@ -38,7 +39,9 @@ __all__ = [
     "CertifiedStatement",
     "EnsembleIdentity",
     "EnsembleStore",
+    "Excerpt",
     "InstanceFacts",
+    "MergeCount",
     "PartChoice",
     "PauseFlag",
     "Record",
@@ -57,6 +60,7 @@ __all__ = [
     "counted_in",
     "explaining_damage",
     "input_digest",
+    "merge_stores",
     "selection_of",
     "written_since",
 ]

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from radii.verdicts import Arithmetic, CertificateCheck, KeptCertificate, Result
+from radii.verdicts import Arithmetic, CertificateCheck, CheckOutcome, KeptCertificate, Result
 
 MOST_BLOB_BYTES = 2**29
 """Of a certificate or a network: SQLite keeps at most 10^9 bytes in a cell."""
@@ -24,7 +24,7 @@ CREATE TABLE checks (  -- the last of each statement
     arithmetic TEXT NOT NULL,
     checker TEXT NOT NULL,
     checked_at TEXT NOT NULL,
-    accepted INTEGER NOT NULL,
+    accepted INTEGER NOT NULL,  -- 0: refused, 1: accepted, 2: the checker cannot read it
     reason TEXT NOT NULL,
     numbers TEXT NOT NULL,  -- in which it was calculated
     nodes INTEGER,
@@ -36,6 +36,9 @@ CREATE TABLE checks (  -- the last of each statement
 """
 """What shows proofs. A check is of a certificate and of the statement that it was to show: one of
 another number than the check's was not checked."""
+
+OUTCOMES = (CheckOutcome.REFUSED, CheckOutcome.ACCEPTED, CheckOutcome.UNREADABLE)
+"""In the order of the numbers in `accepted`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +76,13 @@ def kept_certificate(name: Any, size: Any, *checked: Any) -> KeptCertificate | N
     if checker is None:
         return KeptCertificate(name, size or 0)
     texts = (checker, checked_at, reason, numbers)
-    if not all(isinstance(text, str) for text in texts) or accepted not in (0, 1):
+    if not all(isinstance(text, str) for text in texts) or accepted not in range(len(OUTCOMES)):
         raise ValueError(f"a check of certificate {name[:12]} is by {checker!r}")
     for number in (nodes, lemmas, margin, seconds):
         if number is not None and not isinstance(number, int | float):
             raise ValueError(f"a check of certificate {name[:12]} has the number {number!r}")
     check = CertificateCheck(
-        checker, checked_at, accepted == 1, reason, numbers, nodes, lemmas, margin, seconds
+        checker, checked_at, OUTCOMES[accepted], reason, numbers, nodes, lemmas, margin, seconds
     )
     return KeptCertificate(name, size or 0, check)
 
@@ -93,7 +96,7 @@ def check_row(statement: CertifiedStatement, check: CertificateCheck) -> tuple[o
         str(statement.arithmetic),
         check.checker,
         check.checked_at,
-        int(check.is_accepted),
+        OUTCOMES.index(check.outcome),
         check.reason,
         check.numbers,
         check.nodes,

@@ -69,7 +69,7 @@ from radii.store._steps import (
     parts_of,
     step_of_row,
 )
-from radii.verdicts import CertificateCheck, Disagreement, Measurement, Result, weigh
+from radii.verdicts import Array, CertificateCheck, Disagreement, Measurement, Result, weigh
 
 STORE_FILE = "radii.sqlite"
 
@@ -102,7 +102,7 @@ SELECT_INSTANCES = (
 ANSWERED_COLUMNS = (
     "q.kind, q.eps, q.verdict, q.seconds, q.verifier, q.version, q.proof_eps, q.proof_margin,"
     " q.proof_arithmetic, q.message, q.cpu_seconds, q.added_seconds, q.allowed_seconds,"
-    " w.distance, w.predicted"
+    " q.ending, w.distance, w.predicted"
 )
 WITNESS_COLUMNS = "w.dtype, w.shape, w.input, w.outputs, w.replayed_on"
 CERTIFICATE_COLUMNS = (
@@ -274,18 +274,22 @@ class Store:
         *,
         feeding: Mapping[str, Mapping[str, Any] | None] | None = None,
         models: Mapping[str, bytes] | None = None,
+        inputs: Mapping[int, str] | None = None,
+        replaced: Iterable[int] = (),
+        positions: Sequence[int] = (),
         summary: str = "",
     ) -> None:
         """Write down what will be measured beside what is there, all or nothing: a step begins.
 
         `networks` maps to (name, path), `feeding` to how inputs get into it, `models` to ONNX of
-        those that no file has. Those that are known stay as they are, and so do instances.
-        `summary` says what is new.
+        those that no file has, `inputs` to digests of what the data set gives. Those that are known
+        stay as they are, and so do instances; but everything about the inputs in `replaced` is
+        dropped first. `positions` are those that instances have in the selection of which they are
+        a shard. `summary` says what is new.
         """
         with explaining_errors(self._place), self._db:
+            self._drop_inputs(list(replaced))
             known = self.experiment()
-            keys = self.instance_keys() if known is not None else []
-            new = [one for one in instances if one.key not in set(keys)]
             self._db.executemany(
                 "INSERT OR IGNORE INTO networks VALUES (?, ?, ?, ?, ?)",
                 [
@@ -300,10 +304,10 @@ class Store:
                 ],
             )
             self._db.executemany(
-                f"INSERT INTO instances VALUES ({', '.join('?' * 14)})",
-                [instance_row(place, instance) for place, instance in enumerate(new, len(keys))],
+                "INSERT OR IGNORE INTO inputs VALUES (?, ?)", (inputs or {}).items()
             )
-            joined = joined_description(known, described, [*keys, *(one.key for one in new)])
+            keys = self._add_instances(instances, positions)
+            joined = joined_description(known, described, keys)
             self._db.execute(
                 "INSERT OR REPLACE INTO meta VALUES ('experiment', ?)", (json.dumps(joined),)
             )
@@ -318,6 +322,58 @@ class Store:
             )
         self._unused.clear()
         self._domains = None
+
+    def _add_instances(self, instances: Sequence[Instance], positions: Sequence[int]) -> list[str]:
+        """Add those that are not there, where they belong if these places are free, else at the
+        end; the keys of all, in order."""
+        if self.experiment() is not None:
+            self.instance_keys()  # which checks that all are there
+        ordered = "SELECT key, position FROM instances ORDER BY position"
+        taken = dict(self._db.execute(ordered).fetchall())
+        wanted = zip(positions or range(len(instances)), instances, strict=True)
+        new = [(place, one) for place, one in wanted if one.key not in taken]
+        if {place for place, _ in new} & set(taken.values()):
+            first = max(taken.values()) + 1
+            new = [(place, one) for place, (_, one) in enumerate(new, first)]
+        self._db.executemany(
+            f"INSERT INTO instances VALUES ({', '.join('?' * 14)})",
+            [instance_row(place, one) for place, one in new],
+        )
+        return [key for key, _ in self._db.execute(ordered)]
+
+    def _drop_inputs(self, inputs: Sequence[int]) -> None:
+        """Remove instances of these inputs, all that was answered about them, and steps that had no
+        others."""
+        if not inputs:
+            return
+        of_inputs = "SELECT key FROM instances WHERE input_index = ?"
+        of_queries = f"SELECT id FROM queries WHERE instance IN ({of_inputs})"
+        chosen = [(index,) for index in inputs]
+        self._db.executemany(f"DELETE FROM witnesses WHERE query IN ({of_queries})", chosen)
+        for table in ("checks", "brackets", "step_instances", "queries"):
+            self._db.executemany(f"DELETE FROM {table} WHERE instance IN ({of_inputs})", chosen)
+        for table in ("instances", "inputs"):
+            self._db.executemany(f"DELETE FROM {table} WHERE input_index = ?", chosen)
+        self._db.execute("DELETE FROM steps WHERE id NOT IN (SELECT step FROM step_instances)")
+        in_use = "SELECT certificate FROM queries WHERE certificate IS NOT NULL"
+        self._db.execute(f"DELETE FROM certificates WHERE hash NOT IN ({in_use})")
+        keys = self._db.execute("SELECT key FROM instances ORDER BY position").fetchall()
+        # Positions are unique at every moment, so that all move out of the way first.
+        self._db.execute("UPDATE instances SET position = -1 - position")
+        self._db.executemany(
+            "UPDATE instances SET position = ? WHERE key = ?",
+            [(place, key) for place, (key,) in enumerate(keys)],
+        )
+        described = self.experiment() or {}
+        described["data"] = selection_of([key for (key,) in keys])
+        self._db.execute(
+            "INSERT OR REPLACE INTO meta VALUES ('experiment', ?)", (json.dumps(described),)
+        )
+
+    def input_digests(self) -> dict[int, str]:
+        """What the data set gave for each input, by index; not of those from before schema 7."""
+        with explaining_damage(self._place):
+            return dict(self._db.execute("SELECT input_index, digest FROM inputs"))
 
     def go_on(self, step: int) -> None:
         """Record answers in a step that is there."""
@@ -380,7 +436,11 @@ class Store:
         """How inputs get into each network, by fingerprint; None where that is not known."""
         with explaining_damage(self._place):
             rows = self._db.execute("SELECT fingerprint, feeding FROM networks").fetchall()
-            return {each: json.loads(text) if text else None for each, text in rows}
+            fed = {each: json.loads(text) if text else None for each, text in rows}
+            for value in fed.values():
+                if not isinstance(value, dict | None):
+                    raise ValueError(f"inputs get into a network by {value!r}")
+        return fed
 
     def model(self, fingerprint: str) -> bytes | None:
         """A network as ONNX, where the store holds it; it may be damaged."""
@@ -394,7 +454,8 @@ class Store:
         keys = [key for key, _ in keyed]
         stored = self.settings().selection or ""
         is_digest = re.fullmatch(r"\d+ instances, [0-9a-f]{16}", stored)
-        if [position for _, position in keyed] != list(range(len(keyed))):
+        positions = [position for _, position in keyed]
+        if not is_digest and positions != list(range(len(keyed))):
             raise ValueError("some instances are not there")
         if is_digest and stored != selection_of(keys):
             raise ValueError(f"there were {stored}, and there are {selection_of(keys)}")
@@ -410,7 +471,8 @@ class Store:
                 raise ValueError(f"an instance is of network {columns['name']!r}")
             image, facts = checked_instance(columns, self._known_domains(), self._features)
             kept = image if has_inputs else np.empty(0, image.dtype)
-            yield Record(columns["key"], facts, input_digest(image), kept)
+            outputs = np.frombuffer(columns["outputs"] if has_inputs else b"")
+            yield Record(columns["key"], facts, input_digest(image), kept, outputs)
             keyed.append((columns["key"], columns["position"]))
         if key is None:
             self._checked_selection(keyed)
@@ -429,6 +491,12 @@ class Store:
             columns = dict(zip(("name", *INSTANCE_COLUMNS), row, strict=True))
             checked_instance(columns, self._known_domains(), self._features)
             return instance_of(columns, self._known_domains(), self._features)
+
+    def outputs(self) -> dict[str, Array]:
+        """What the network is said to give for the input of each instance, by its key."""
+        with explaining_damage(self._place):
+            rows = self._db.execute("SELECT key, outputs FROM instances").fetchall()
+            return {key: np.frombuffer(data) for key, data in rows}
 
     def _known_domains(self) -> dict[str, Domain]:
         if self._domains is None:
@@ -456,7 +524,7 @@ class Store:
         cursor = self._db.execute(
             "INSERT INTO queries (instance, kind, eps, verdict, seconds, verifier, version,"
             " proof_eps, proof_margin, proof_arithmetic, message, cpu_seconds, added_seconds,"
-            f" allowed_seconds, step, certificate) VALUES ({', '.join('?' * 16)})",
+            f" allowed_seconds, step, certificate, ending) VALUES ({', '.join('?' * 17)})",
             query_row(key, question, result, self.step),
         )
         content = certificate_of(result)

@@ -83,6 +83,7 @@ def checked_instance(
         correct=bool(row["correct"]),
         property=row["property"],
         target=row["target"],
+        classes=outputs.size,
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from radii.processes import Ending
 from radii.properties import is_of_class
 from radii.queries import Instance
 from radii.search import Question, QuestionKind
@@ -39,7 +40,7 @@ from radii.verdicts import (
     weigh,
 )
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 
 STEPS = """
 CREATE TABLE steps (
@@ -57,7 +58,14 @@ CREATE TABLE step_instances (
 """
 """What was asked when, and of which instances: see `StudyStep`."""
 
-SCHEMA = f"""{STEPS}{CERTIFICATES}
+INPUTS = """
+CREATE TABLE inputs (
+    input_index INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL  -- of its values as the data set gives them, whichever network they go to
+);
+"""
+
+SCHEMA = f"""{STEPS}{CERTIFICATES}{INPUTS}
 CREATE TABLE meta (
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
@@ -103,7 +111,8 @@ CREATE TABLE queries (
     allowed_seconds REAL,  -- wall seconds that it had; NULL: the limit of the experiment
     proof_arithmetic TEXT,  -- which numbers the proof speaks of; NULL without a proof
     step INTEGER NOT NULL DEFAULT 1,  -- in which it was asked
-    certificate TEXT  -- hash of what shows the proof; NULL: the verifier is believed
+    certificate TEXT,  -- hash of what shows the proof; NULL: the verifier is believed
+    ending TEXT NOT NULL DEFAULT 'answered'  -- how it ended; see `Ending`
 );
 CREATE INDEX queries_of_instance ON queries (instance);
 CREATE TABLE witnesses (
@@ -147,12 +156,35 @@ MIGRATIONS = {
     ALTER TABLE queries ADD COLUMN certificate TEXT;
     ALTER TABLE networks ADD COLUMN model BLOB;
     """,
+    6: f"""
+    UPDATE checks SET accepted = 2 WHERE NOT accepted AND (
+        reason GLOB 'the certificate cannot be used: operator * known to this checker'
+        OR reason = 'its check needs more memory than it may have');
+    ALTER TABLE queries ADD COLUMN ending TEXT NOT NULL DEFAULT 'answered';
+    UPDATE queries SET verdict = 'MEMOUT'
+        WHERE verdict = 'UNKNOWN' AND message LIKE 'a layer of % units does not fit';
+    UPDATE queries SET ending = CASE
+        WHEN verdict = 'MEMOUT' THEN 'memory limit'
+        WHEN verdict = 'CANCELLED' THEN 'cancelled'
+        WHEN verdict = 'ERROR' THEN 'failed'
+        WHEN verdict = 'UNKNOWN' THEN 'gave up'
+        WHEN message LIKE '%its CPU limit' OR message LIKE '%used up the processor time' OR
+            verdict = 'TIMEOUT' AND cpu_seconds >= (SELECT json_extract(described, '$.cpu_timeout')
+                FROM steps WHERE id = step) THEN 'CPU limit'
+        WHEN verdict = 'TIMEOUT' OR message LIKE '%its time limit' THEN 'time limit'
+        WHEN message LIKE '%its memory limit' OR message = 'out of memory' OR
+            message LIKE 'a layer of % units does not fit' THEN 'memory limit'
+        ELSE 'answered' END;
+    {INPUTS}""",
 }
 """What makes a store of each older version one of the next.
 
 3: what proofs had to exceed for the network's own rounding was sampled, which proves nothing of
 floating point: they count as proofs in real arithmetic, as does what the experiment asked for.
-4: a store was one experiment; it becomes a study of one step."""
+4: a store was one experiment; it becomes a study of one step.
+6: a certificate that the checker could not read counted as refused; inputs were known only as
+networks take them, and the next run adds what the data set gives; how a query ended
+was the end of its message, and some memory-outs were UNKNOWN."""
 
 AnsweredQuestion = tuple[Question, Result]
 
@@ -202,20 +234,23 @@ class InstanceFacts:
     correct: bool
     property: str
     target: int | None
+    classes: int
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
     """Everything a store holds about one instance; `answered` in the order it was reported.
 
-    `digest` is equal for equal inputs. Where inputs are left out, `input` and the witnesses' are
-    empty arrays. Evidence is weighed once, when it is first needed.
+    `digest` is equal for equal inputs, and `outputs` are what the network is said to give. Where
+    inputs are left out, `input`, `outputs` and the witnesses' inputs are empty arrays. Evidence is
+    weighed once, when it is first needed.
     """
 
     key: str
     facts: InstanceFacts
     digest: str
     input: Array
+    outputs: Array
     answered: tuple[AnsweredQuestion, ...] = ()
 
     @property
@@ -263,24 +298,48 @@ class Record:
         return min(witnesses, key=lambda witness: witness.distance, default=None)
 
     @cached_property
+    def unanswered(self) -> tuple[AnsweredQuestion, ...]:
+        """The questions that were left without an answer, and last a search for the radius that was
+        stopped between what it proved and what it was asked for.
+
+        Not counted are those that were cancelled, those that were asked again, after an error or
+        with more time, and attacks that found nothing.
+        """
+        missing = [
+            (question, result)
+            for place, (question, result) in enumerate(self.answered)
+            if result.verdict.is_missing
+            and result.verdict is not Verdict.CANCELLED
+            and (question.kind in PROOF_KINDS or result.ending is not Ending.GAVE_UP)
+            and not _is_repeated(question, self.answered[place + 1 :])
+        ]
+        proofs = [answer for answer in self.answered if answer[0].kind in PROOF_KINDS]
+        settled = [answer for answer in proofs if answer[1].verdict is not Verdict.CANCELLED]
+        if settled and _is_left_open(*settled[-1], self.bracket):
+            missing.append(settled[-1])
+        return tuple(missing)
+
+    @cached_property
     def measurement(self) -> Measurement:
         """What statistics need of it."""
         facts, closest = self.facts, self.closest_witness
         tried = [
             result for question, result in self.answered if question.kind is not QuestionKind.REPLAY
         ]
-        proofs = [answer for answer in self.answered if answer[0].kind in PROOF_KINDS]
-        partial = _is_left_open(proofs, self.bracket)
+        proofs = [answer for question, answer in self.unanswered if question.kind in PROOF_KINDS]
+        partial = [result for result in proofs if result.is_partial]
         return Measurement(
             **dataclasses.asdict(facts),
             bracket=self.bracket,
             witness_class=None if closest is None else _class_of(closest, facts),
             seconds=sum(result.own_seconds for result in self.results),
             queries=len(tried),
-            missing=_missing(proofs) + partial,
+            missing=len(proofs),
             cancelled=sum(result.verdict is Verdict.CANCELLED for result in tried),
-            timeouts=sum(result.verdict is Verdict.TIMEOUT for result in tried) + partial,
-            memouts=sum(result.verdict is Verdict.MEMOUT for result in tried),
+            timeouts=sum(result.verdict is Verdict.TIMEOUT for result in tried)
+            + sum(result.ran_out_of_time for result in partial),
+            memouts=sum(result.verdict is Verdict.MEMOUT for result in tried)
+            + sum(result.ran_out_of_memory for result in partial),
             cpu_seconds=_total(result.cpu_seconds for result in tried),
             **_evidence(self.proof),
         )
@@ -301,7 +360,7 @@ class Record:
                     seconds=result.seconds,
                     proof_eps=result.proof.eps if result.proof else None,
                     distance=result.witness.distance if result.witness else None,
-                    message=result.message,
+                    message=result.remark,
                     lower=bracket.lower,
                     upper=bracket.upper,
                 )
@@ -313,7 +372,7 @@ def without_proof(result: Result) -> Result:
     """What is left of a result whose proof does not count."""
     witness = result.witness
     is_refuted = witness is not None and witness.distance <= result.eps
-    verdict = Verdict.NOT_ROBUST if is_refuted else Verdict.UNKNOWN
+    verdict = Verdict.NOT_ROBUST if is_refuted else Verdict.of(result.ending)
     return dataclasses.replace(result, verdict=verdict, proof=None)
 
 
@@ -355,6 +414,7 @@ def query_row(key: str, question: Question, result: Result, step: int) -> tuple[
         result.allowed_seconds,
         step,
         None if content is None else content_hash(content),
+        result.ending.value,
     )
 
 
@@ -391,8 +451,8 @@ def result_of(question: Question, columns: Sequence[Any]) -> Result:
     """The result in the columns of `queries` from the verdict on, with those of its witness, its
     certificate and the check of that."""
     verdict, seconds, verifier, version, proof_eps, margin, arithmetic, *rest = columns
-    message, *times, distance = rest[:5]
-    predicted, dtype, shape, data, outputs, replayed_on, *certified = rest[5:]
+    message, cpu_seconds, added_seconds, allowed_seconds, ending, distance = rest[:6]
+    predicted, dtype, shape, data, outputs, replayed_on, *certified = rest[6:]
     # A search for the radius is asked up to an eps and answers at the one that it could prove.
     is_lower = question.kind.searches_radius and proof_eps is not None
     eps = proof_eps if is_lower else question.eps
@@ -408,7 +468,18 @@ def result_of(question: Question, columns: Sequence[Any]) -> Result:
         kept = kept_certificate(*certified)
         proof = Proof(proof_eps, margin, Arithmetic.parse(arithmetic), kept=kept)
     return Result(
-        Verdict(verdict), eps, verifier, version, seconds, proof, witness, message, *times
+        Verdict(verdict),
+        eps,
+        verifier,
+        version,
+        seconds,
+        proof,
+        witness,
+        message,
+        cpu_seconds,
+        added_seconds,
+        allowed_seconds,
+        Ending(ending),
     )
 
 
@@ -425,26 +496,12 @@ def _evidence(proof: Proof | None) -> dict[str, Any]:
     }
 
 
-def _missing(proofs: Sequence[AnsweredQuestion]) -> int:
-    """How many were left without an answer: not counted are those that were cancelled, and those
-    that were asked again, after an error or with more time."""
-    return sum(
-        result.verdict.is_missing
-        and result.verdict is not Verdict.CANCELLED
-        and not _is_repeated(question, proofs[place + 1 :])
-        for place, (question, result) in enumerate(proofs)
-    )
-
-
-def _is_left_open(proofs: Sequence[AnsweredQuestion], bracket: Bracket) -> bool:
-    """The last proof was a search for the radius whose time ended between what it proved and what
-    it was asked for. Earlier ones were gone on with since."""
-    settled = [answer for answer in proofs if answer[1].verdict is not Verdict.CANCELLED]
-    if not settled:
-        return False
-    question, result = settled[-1]
-    is_partial = question.kind is QuestionKind.RADIUS and not result.verdict.is_missing
-    return is_partial and result.ran_out_of_time and bracket.lower < question.eps
+def _is_left_open(question: Question, result: Result, bracket: Bracket) -> bool:
+    """It was a search for the radius, stopped at a limit between what it proved and what it was
+    asked for."""
+    is_stopped = result.ran_out_of_time or result.ran_out_of_memory
+    is_partial = question.kind is QuestionKind.RADIUS and result.is_partial
+    return is_partial and is_stopped and bracket.lower < question.eps
 
 
 def _is_repeated(question: Question, later: Sequence[AnsweredQuestion]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from radii.balls import Domain, Features, Norm
-from radii.queries import Grid
+from radii.queries import Grid, Shard
 from radii.verdicts import Arithmetic
 
 
@@ -66,8 +66,9 @@ class StoredSettings:
     fingerprints, `domains` are the keys of their input domains in the same order, and `selection`
     is a digest of the instances. `features` say how far each value moves; `feature_names` are those
     of the data where nothing else is known of them; `class_names` are the data's words for labels
-    0, 1, .... Times are in seconds. Stores of older versions
-    lack some fields; what a newer version has added is left out.
+    0, 1, .... Times are in seconds. Of a shard, `whole` is the digest of the selection of which it
+    is a part. Stores of older versions lack some fields; what a newer version has added is left
+    out.
     """
 
     source: str | None = field(default=None, metadata=_read_by(_text))
@@ -90,6 +91,8 @@ class StoredSettings:
     domains: tuple[str, ...] = field(default=(), metadata=_read_by(_texts, "domain"))
     selection: str | None = field(default=None, metadata=_read_by(_text, "data"))
     features: Features | None = field(default=None, metadata=_read_by(_features))
+    shard: Shard | None = field(default=None, metadata=_read_by(lambda v: Shard.parse(_text(v))))
+    whole: str | None = field(default=None, metadata=_read_by(_text))
     feature_names: tuple[str, ...] = field(default=(), metadata=_read_by(_texts))
     class_names: tuple[str, ...] = field(default=(), metadata=_read_by(_texts))
 

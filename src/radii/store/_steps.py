@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from radii.balls import Norm
+from radii.queries import Shard
 from radii.search import Question
 from radii.store._integrity import selection_of
 from radii.store._rows import AnsweredQuestion, without_proof
@@ -66,17 +67,51 @@ class PartChoice:
 
 
 @dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Shards of a sample of which others are not here; `whole` is the digest of the sample."""
+
+    shard: Shard
+    whole: str
+
+    def __str__(self) -> str:
+        one = "shard" if len(self.shard.numbers) == 1 else "shards"
+        size = self.whole.partition(" ")[0]
+        return f"{one} {self.shard.ranges} of {self.shard.count} of a sample of {size}"
+
+
+def excerpts_of(steps: Sequence[StudyStep]) -> tuple[Excerpt, ...]:
+    """What steps have of samples of which they do not have all."""
+    shards: dict[tuple[str, int], set[int]] = {}
+    complete = set()
+    for step in steps:
+        described = step.settings
+        if described.shard is None:
+            complete.add(described.selection)
+        else:
+            sample = described.whole or "", described.shard.count
+            shards.setdefault(sample, set()).update(described.shard.numbers)
+    complete |= {whole for (whole, count), numbers in shards.items() if len(numbers) == count}
+    return tuple(
+        Excerpt(Shard(tuple(numbers), count), whole)
+        for (whole, count), numbers in shards.items()
+        if whole not in complete
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class StudyPart:
     """Instances that one distribution is made of: one property, norm and arithmetic of proofs.
 
     `settings` are those of its latest step that proves. `numbers` are those of its steps, `ends`
     where their grids end, and `arithmetics` by number what the proofs of each step speak of.
+    `excerpts` are samples of which it has some shards only.
     """
 
     settings: StoredSettings
     numbers: tuple[int, ...]
     ends: tuple[float, ...]
     arithmetics: Mapping[int, Arithmetic | None]
+    excerpts: tuple[Excerpt, ...] = ()
 
     @classmethod
     def of(cls, steps: Sequence[StudyStep], all_steps: Sequence[StudyStep]) -> Self:
@@ -89,6 +124,7 @@ class StudyPart:
             tuple(step.number for step in steps),
             tuple(grid[len(grid) - 1] for grid in grids),
             {step.number: step.settings.arithmetic for step in all_steps},
+            excerpts_of(steps),
         )
 
     def count(self, step: int, question: Question, result: Result) -> Result | None:
