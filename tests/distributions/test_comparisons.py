@@ -19,8 +19,10 @@ from radii.distributions import (
     dominance,
     spearman_matrix,
 )
-from radii.distributions._comparisons import cliffs_delta, paired_on
+from radii.distributions._effects import chance_limit, cliffs_delta
+from radii.distributions._pairs import paired_on
 from radii.distributions._tests import (
+    by_permutation,
     censored_scores,
     ks_test,
     mann_whitney_test,
@@ -80,7 +82,7 @@ def test_pairs_see_what_independent_tests_do_not() -> None:
     assert found.is_matched
     assert found.permutation.p_value < 0.05
     assert found.tests[0].p_value > 0.05
-    assert found.means.high < 0
+    assert found.means.proven + 2 * found.means.error < 0
     assert found.delta.low <= found.delta.least <= found.delta.most <= found.delta.high
     assert found.verdict().startswith("On the same inputs, b has the larger radii")
     assert len(found.all_tests) == 5
@@ -115,17 +117,25 @@ def test_cliffs_delta_by_hand() -> None:
     assert cliffs_delta(paired_on(open_ended, b)).most == 1
 
 
-def test_the_confidence_of_cliffs_delta_covers() -> None:
-    true = 2 * stats.norm.cdf(0.5 / math.sqrt(0.5)) - 1
-    held = 0
-    for seed in range(300):
-        rng = np.random.default_rng(seed)
-        x, y = rng.lognormal(0.5, 0.5, 40), rng.lognormal(0, 0.5, 50)
-        a = Distribution.from_arrays(x, x, input=np.arange(40))
-        b = Distribution.from_arrays(y, y, input=np.arange(100, 150))
-        delta = cliffs_delta(paired_on(a, b), 0.9)
-        held += delta.low <= true <= delta.high
-    assert 0.84 <= held / 300 <= 0.96
+@pytest.mark.parametrize("pairs", [1, 2, 5, 20, 100])
+def test_limits_of_a_chance_are_false_as_rarely_as_asked(pairs: int) -> None:
+    """Where pairs decide for one network or the other, delta's estimate is binomial: the worst
+    case, in which the limits are all but exact."""
+    counts = np.arange(pairs + 1)
+    limits = np.array([chance_limit(count / pairs, pairs, 0.05) for count in counts])
+    false = [
+        stats.binom(pairs, chance).pmf(counts)[limits > chance].sum()
+        for chance in np.linspace(0.01, 0.99, 99)
+    ]
+    assert 0.035 <= max(false) <= 0.05
+
+
+def test_five_inputs_that_all_say_the_same_do_not_prove_it() -> None:
+    small = Distribution.from_arrays(np.full(5, 0.1), np.full(5, 0.1), input=np.arange(5))
+    large = Distribution.from_arrays(np.full(5, 0.2), np.full(5, 0.2), input=np.arange(10, 15))
+    delta = cliffs_delta(paired_on(small, large))
+    assert delta.least == delta.most == delta.low == -1
+    assert delta.high == pytest.approx(1 - 2 * 0.025 ** (1 / 5), abs=1e-6)
 
 
 def test_classical_tests_are_those_of_scipy() -> None:
@@ -141,6 +151,21 @@ def test_classical_tests_are_those_of_scipy() -> None:
     assert not welch_test(x, np.append(y, math.inf)).is_made
     assert "no finite mean" in str(welch_test(x, np.append(y, math.inf)))
     assert not mann_whitney_test(np.ones(3), np.ones(3)).is_made
+    by_orders = by_permutation(
+        welch_test(x, y), mann_whitney_test(x, y), x, y, permutations=4999, seed=0
+    )
+    for permuted, usual in zip(by_orders, (welch_test(x, y), mann_whitney_test(x, y)), strict=True):
+        assert permuted.p_value == pytest.approx(usual.p_value, abs=0.003)  # large samples agree
+
+
+def test_a_correlation_of_few_inputs_is_counted_out() -> None:
+    """Of three inputs, 2 of 6 orders give a correlation of 1 or -1."""
+    networks = [
+        Distribution.from_arrays(values, values, network=name, correct=True)
+        for name, values in (("a", [0.1, 0.2, 0.3]), ("b", [0.2, 0.4, 0.5]))
+    ]
+    found = spearman_matrix(Distribution.union(networks))
+    assert (found.coefficients[0, 1], found.p_values[0, 1]) == (1, pytest.approx(1 / 3))
 
 
 def test_sides_and_splits() -> None:
@@ -192,7 +217,8 @@ def test_dominance_holds_for_these_inputs_and_not_yet_for_all() -> None:
     assert (
         str(sure) == "Neither A nor C is shown to be more robust at any eps, with 95 % confidence."
     )
-    many = Distribution.union([a] * 10), Distribution.union([c] * 10)
+    rows = np.arange(100)
+    many = [Distribution.union([each] * 10).labelled(input=rows) for each in (a, c)]
     assert [s.leader for s in dominance(*many, level=0.95).stretches] == ["A"]
     same = dominance(a, Distribution.from_arrays([0.05] * 10, [0.06] * 10, network="B"))
     assert not same.stretches

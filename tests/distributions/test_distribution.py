@@ -180,19 +180,20 @@ def test_the_class_over_targets_is_what_the_closest_witness_is_taken_for(
 
 @pytest.mark.usefixtures("without_workers")
 def test_one_target_alone_is_not_any_target(
-    linear_file: Path, points_file: Path, tmp_path: Path
+    relu_file: Path, relu_points_file: Path, tmp_path: Path
 ) -> None:
-    """Two classes, as far as labels and targets show; only a run on every target knows."""
-    command = ["run", "--network", str(linear_file), "--data", str(points_file), "--domain", "0:1"]
+    """The network has three outputs, so that one target leaves another."""
+    data = f"{relu_points_file}[0:3]"
+    command = ["run", "--network", str(relu_file), "--data", data, "--domain", "0:1"]
     for name in ("one-to-one", "one-to-one:1", "become"):
         out = str(tmp_path / name.replace(":", "-"))
         flags = ["--grid", "0.05:0.5:0.05", "--jobs", "1", "--property", name, "--out", out]
         assert main([*command, *flags]) == 0
     for name in ("one-to-one", "become"):
         whole = Distribution.from_store(tmp_path / name)
-        assert set(whole.column("classes")) == {2}
-        assert len(over_targets(whole)) == 4
-    with pytest.raises(DataError, match="how many classes there are is not known"):
+        assert set(whole.column("classes")) == {3}
+        assert len(over_targets(whole)) == 3
+    with pytest.raises(DataError, match="no bracket for target"):
         over_targets(Distribution.from_store(tmp_path / "one-to-one-1"))
     assert main(["gate", str(tmp_path / "one-to-one-1"), "--require", "median >= 0"]) == 2
 

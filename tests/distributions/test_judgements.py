@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from radii.distributions import Distribution, check_all, clopper_pearson, parse_requirement
+from radii.errors import SpecificationError
 
 NETWORKS = 8
 INPUTS = 120
@@ -38,24 +39,6 @@ def test_false_statements_are_as_rare_as_asked_for_all_together() -> None:
     assert wrong(is_corrected=False) > 0.3  # 1 - 0.9^8 is 0.57; limits on counts are cautious
 
 
-def test_limits_hold_together() -> None:
-    """Each network's limit is at most the truth, for all of them at once."""
-    rng = np.random.default_rng(1)
-    required = [
-        parse_requirement(f"robust_accuracy({EPS}) >= 0 @ 90%"),
-        parse_requirement("median >= 0 @ 90%"),
-    ]
-    truths = {"robust_accuracy": 0.3, "median": EPS / 2}
-    covered = []
-    for _ in range(100):
-        outcomes = check_all(required, sampled(rng, 0.3)).outcomes
-        assert len(outcomes) == 2 * NETWORKS
-        covered.append(
-            all(one.figure <= truths[one.requirement.split()[0].split("(")[0]] for one in outcomes)
-        )
-    assert np.mean(covered) >= 0.9 - 2 * np.sqrt(0.09 / 100)
-
-
 def test_each_statement_is_tested_with_its_part_of_the_error() -> None:
     dist = Distribution.union(
         Distribution.from_arrays([2 * EPS] * 95 + [0.0] * 5, 3 * EPS, network=name)
@@ -79,6 +62,29 @@ def test_each_statement_is_tested_with_its_part_of_the_error() -> None:
     assert "with 95 % confidence it is" in alone.outcomes[0].reason
     assert alone.together == pytest.approx(0.88)
     assert "each its own (uncorrected)" in str(alone) and "at least 88 %" in str(alone)
+
+
+def test_networks_that_are_asked_one_after_the_other_share_the_error() -> None:
+    """The k-th gets 1 / (k (k + 1)) of it: all together no more than the whole."""
+    dist = Distribution.from_arrays([2 * EPS] * 50, 3 * EPS)
+    required = parse_requirement(f"robust_accuracy({EPS}) >= 0.8 @ 95%")
+    for look in (1, 2, 7):
+        (found,) = check_all([required], dist, look=look).outcomes
+        assert found.tested_at == pytest.approx(1 - 0.05 / (look * (look + 1)))
+    assert ", at look 7 on the same inputs, it is at least" in found.reason
+    assert sum(1 / (look * (look + 1)) for look in range(1, 1000)) == pytest.approx(1, abs=2e-3)
+    with pytest.raises(SpecificationError, match="look 0 must be 1 or more"):
+        check_all([required], dist, look=0)
+
+
+def test_inputs_in_the_order_of_their_file_are_named() -> None:
+    dist = Distribution.from_arrays([2 * EPS] * 50, 3 * EPS, network="net", draw="in order")
+    confident = parse_requirement(f"robust_accuracy({EPS}) >= 0.8 @ 95%")
+    assert "inputs of net were taken in the order of their file" in str(
+        check_all([confident], dist)
+    )
+    certain = parse_requirement(f"robust_accuracy({EPS}) >= 0.8")
+    assert str(check_all([certain], dist)) == ""
 
 
 def test_one_statement_needs_no_correction() -> None:

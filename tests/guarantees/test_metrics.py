@@ -17,7 +17,6 @@ from radii.datasets import Dataset, from_arrays
 from radii.distributions import Distribution
 from radii.errors import InputError
 from radii.guarantees import (
-    grid_through,
     mean_estimate,
     measure,
     metrics_of,
@@ -149,14 +148,18 @@ def test_sides_of_a_distribution_are_curves_over_eps() -> None:
     assert [row.refuted for row in rows] == [1, 1, 2, 3]
 
 
-def test_the_grid_holds_every_eps() -> None:
-    assert grid_through((0.1, 0.05)).values == (0.05, 0.1)
-    assert grid_through((0.1,)).values == (0.1,)
-    assert grid_through((0.0, 0.02, 0.05)).values == (0.0, 0.01, 0.02, 0.03, 0.04, 0.05)
-    assert grid_through((0.0,)).values == (0.0,)
-    for bad in ((), (-0.1,), (0.1, 0.2, 0.1 + 1e-12)):
-        with pytest.raises(InputError):
-            grid_through(bad)
+def test_limits_know_that_inputs_were_drawn_class_by_class() -> None:
+    """All of class 0 are robust, half of class 1: the share of all is between the two."""
+    lower = np.repeat([0.2, 0.2, 0.0], [20, 10, 10])
+    made = Distribution.from_arrays(lower, lower + 0.05, label=np.repeat([0, 1], 20), correct=True)
+    (random,) = metrics_of(made, (0.1,), shares={("network", 0.1): lower / 0.2}, samples=10)
+    by_class = made.labelled(draw="per class", classes=2)
+    (row,) = metrics_of(by_class, (0.1,), shares={("network", 0.1): lower / 0.2}, samples=10)
+    (worst,) = metrics_of(made.only(label=1), (0.1,))
+    assert row.satisfaction.low == worst.satisfaction.low < random.satisfaction.low
+    assert row.security is not None and row.security.high == 1
+    assert row.accuracy is not None and random.accuracy is not None
+    assert row.accuracy.low < random.accuracy.low < row.accuracy.value
 
 
 @pytest.mark.parametrize("numbers", [[], [1.5], [-0.1], [math.nan]])

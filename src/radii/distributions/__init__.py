@@ -12,9 +12,7 @@ from radii.distributions._classes import (
     fairness,
 )
 from radii.distributions._comparisons import (
-    CliffsDelta,
     Comparison,
-    MeanDifference,
     compare,
     compare_all,
     compare_sides,
@@ -25,10 +23,12 @@ from radii.distributions._confidence import (
     check_inputs_differ,
     clopper_pearson,
     dkw_half_width,
+    draw_of_all,
     hoeffding_half_width,
     inputs_for_half_width,
     robust_accuracy_band,
     robust_accuracy_interval,
+    share_limits,
 )
 from radii.distributions._counterexamples import Counterexample, CounterexampleGallery
 from radii.distributions._distribution import (
@@ -39,6 +39,7 @@ from radii.distributions._distribution import (
     read_results,
 )
 from radii.distributions._dominance import Dominance, Stretch, dominance
+from radii.distributions._effects import CliffsDelta, MeanDifference
 from radii.distributions._evidence import (
     arithmetics,
     is_unsearched,
@@ -47,7 +48,6 @@ from radii.distributions._evidence import (
     proof_statuses,
     ranked_arithmetics,
     weakest_arithmetic,
-    were_checked,
     why_unsearched,
 )
 from radii.distributions._families import FAMILIES, family_named
@@ -144,6 +144,7 @@ __all__ = [
     "compare_splits",
     "dkw_half_width",
     "dominance",
+    "draw_of_all",
     "ecdf",
     "fairness",
     "family_named",
@@ -171,6 +172,7 @@ __all__ = [
     "robust_accuracy_interval",
     "sample_stability",
     "several_p_value",
+    "share_limits",
     "spearman_matrix",
     "stability_table",
     "summary",
@@ -179,7 +181,6 @@ __all__ = [
     "turnbull",
     "verona_frame",
     "weakest_arithmetic",
-    "were_checked",
     "why_unsearched",
     "write_verona_folder",
 ]

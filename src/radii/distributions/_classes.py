@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions._comparisons import Pair, paired_on
-from radii.distributions._confidence import check_inputs_differ, clopper_pearson, dkw_half_width
+from radii.distributions._confidence import (
+    check_inputs_differ,
+    clopper_pearson,
+    declared_classes,
+    dkw_half_width,
+)
 from radii.distributions._distribution import Share, ValueRange
+from radii.distributions._pairs import Pair, paired_on
 from radii.distributions._tests import censored_scores, holm, several_p_value
 from radii.errors import DataError
 from radii.results import Float64
@@ -37,7 +43,9 @@ class Fairness:
     `spread` is the largest recall minus the smallest, as brackets leave it; `spread_low` and
     `spread_high` add sampling error. `worst` are the classes that may have the smallest recall
     among these inputs, `worst_confident` those that may have it among all inputs. `p_value` is of a
-    permutation test that the radii of all classes are distributed alike.
+    permutation test that the radii of all classes are distributed alike. Of the `absent` classes
+    there is no input here, so their recall may be anything; None where it is not known how many
+    classes there are, and then nothing is said about others than these.
     """
 
     eps: float
@@ -49,6 +57,7 @@ class Fairness:
     worst: tuple[int, ...]
     worst_confident: tuple[int, ...]
     p_value: float
+    absent: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
         which = ", ".join(map(str, self.worst))
@@ -96,31 +105,69 @@ def fairness(
 ) -> Fairness:
     """Compare the classes of one network's distribution at one eps."""
     groups = _classes(distribution)
-    each = 1 - (1 - level) / len(groups)
-    rows = []
-    for label, part in groups.items():
-        share, size = part.robust_accuracy(eps), len(part)
-        low, _ = clopper_pearson(round(share.proven * size), size, each)
-        _, high = clopper_pearson(round(share.not_refuted * size), size, each)
-        rows.append(ClassRecall(label, size, share, low, high))
+    rows = class_recalls(groups, eps, 1 - (1 - level) / len(groups))
     least, most = (
         np.array([[getattr(row.recall, name)] for row in rows])
         for name in ("proven", "not_refuted")
     )
-    lows, highs = np.array([[row.low] for row in rows]), np.array([[row.high] for row in rows])
-    spread, confident = _spread(least, most), _spread(lows, highs)
+    absent = absent_classes(distribution)
+    spread, (spread_low, spread_high) = _spread(least, most), confident_spread(rows, bool(absent))
+    highest = min(row.high for row in rows)
     scores = censored_scores(distribution.lower, distribution.upper)
     return Fairness(
         eps=eps,
         level=level,
         classes=tuple(rows),
         spread=(float(spread[0][0]), float(spread[1][0])),
-        spread_low=float(confident[0][0]),
-        spread_high=float(confident[1][0]),
+        spread_low=spread_low,
+        spread_high=spread_high,
         worst=tuple(r.label for r in rows if r.recall.proven <= most.min()),
-        worst_confident=tuple(r.label for r in rows if r.low <= highs.min()),
+        worst_confident=tuple(
+            sorted((*(r.label for r in rows if r.low <= highest), *(absent or ())))
+        ),
         p_value=several_p_value(scores, distribution.label, permutations=permutations, seed=seed),
+        absent=absent,
     )
+
+
+def class_recalls(
+    groups: Mapping[int, Distribution], eps: float, level: float
+) -> tuple[ClassRecall, ...]:
+    """Recall of each class with an interval of this level."""
+    rows = []
+    for label, part in groups.items():
+        (proven, not_refuted), size = part.robust_counts(eps), len(part)
+        low, _ = clopper_pearson(proven, size, level)
+        _, high = clopper_pearson(not_refuted, size, level)
+        rows.append(ClassRecall(label, size, part.robust_accuracy(eps), low, high))
+    return tuple(rows)
+
+
+def confident_spread(rows: Sequence[ClassRecall], has_absent: bool) -> tuple[float, float]:
+    """At least and at most, from the classes' intervals; an absent class may have any recall."""
+    unknown = [[0.0, 1.0]] if has_absent else []
+    ends = np.array([*([row.low, row.high] for row in rows), *unknown])
+    low, high = _spread(ends[:, :1], ends[:, 1:])
+    return float(low[0]), float(high[0])
+
+
+def absent_classes(
+    distribution: Distribution, classes: int | None = None
+) -> tuple[int, ...] | None:
+    """Of 0, 1, ... the classes without an input here; None if it is not known how many there are.
+
+    There are as many as the network has outputs, unless another number is given.
+    """
+    known = declared_classes(distribution) if classes is None else classes
+    if known is None:
+        return None
+    present = set(distribution.labels)
+    if present and max(present) >= known:
+        raise DataError(
+            f"{', '.join(distribution.networks)}: there is an input of class {max(present)}, which "
+            f"is not one of {known} classes"
+        )
+    return tuple(label for label in range(known) if label not in present)
 
 
 def class_curves(

@@ -23,7 +23,7 @@ from radii.distributions._counterexamples import (
 )
 from radii.errors import DataError
 from radii.properties import is_of_class
-from radii.results import COLUMNS, NO_NUMBER, Array, Float64, Run
+from radii.results import COLUMNS, NO_NUMBER, Array, Float64, InputDraw, Run
 from radii.verdicts import Measurement
 
 if TYPE_CHECKING:
@@ -285,7 +285,8 @@ class Distribution:
         if not mask.any():
             wanted = ", ".join(f"{name} {value}" for name, value in equal.items())
             raise DataError(f"no bracket has {wanted}")
-        return self.select(mask)
+        part = self.select(mask)
+        return part._within_classes() if "label" in equal else part
 
     def correctly_classified(self) -> Distribution:
         """The part that the papers call the robustness distribution: misclassified ones left out.
@@ -335,7 +336,15 @@ class Distribution:
         present, members = np.unique(codes, return_inverse=True)
         rows = np.split(np.argsort(members, kind="stable"), np.cumsum(np.bincount(members))[:-1])
         groups = {keys[code]: self.select(part) for code, part in zip(present, rows, strict=True)}
+        if "class" in names:
+            groups = {key: part._within_classes() for key, part in groups.items()}
         return {key[0]: part for key, part in groups.items()} if len(names) == 1 else dict(groups)
+
+    def _within_classes(self) -> Self:
+        """Of one class: what was drawn class by class is a random sample of the class."""
+        texts, rows = np.unique(self._columns["draw"], return_inverse=True)
+        within = np.array([str(InputDraw(text).within_class) for text in texts])
+        return self._of({**self._columns, "draw": within[rows]}, self._sources, self.only_eps)
 
     def by_network(self) -> dict[str, Distribution]:
         """One distribution for each network, by name."""
@@ -361,6 +370,11 @@ class Distribution:
     @cached_property
     def _sorted_witnesses(self) -> Float64:
         return np.sort(self.upper)
+
+    def robust_counts(self, eps: float) -> tuple[int, int]:
+        """How many inputs are proven at an eps, and how many are not refuted there."""
+        proven, not_refuted = self.shares(eps)
+        return round(float(proven) * len(self)), round(float(not_refuted) * len(self))
 
     def robust_accuracy(self, eps: float) -> Share:
         """The share of all inputs whose property holds in the closed ball of radius eps."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions._confidence import dkw_half_width
+from radii.distributions._confidence import Band, robust_accuracy_band
 from radii.errors import DataError
 from radii.results import Array, Float64
 
@@ -89,13 +89,13 @@ def dominance(
     if not 0 <= tolerance < 1:
         raise DataError(f"a tolerance is a share of inputs below 1, not {tolerance}")
     one, two = names or (_name(a), _name(b))
-    slack = tolerance
-    if level is not None:
-        # Half of the miss for each of the two samples.
+    if level is None:
+        bands = Band(1.0, ((a, 0.0),)), Band(1.0, ((b, 0.0),))
+    else:  # half of the miss for each of the two samples
         each = 1 - (1 - level) / 2
-        slack += dkw_half_width(len(a), each) + dkw_half_width(len(b), each)
-    edges, gain, loss = _margins(a, b)
-    leads = np.where(gain > slack + 1e-12, 1, np.where(loss > slack + 1e-12, -1, 0))
+        bands = robust_accuracy_band(a, each), robust_accuracy_band(b, each)
+    edges, gain, loss = _margins(a, b, bands)
+    leads = np.where(gain > tolerance + 1e-12, 1, np.where(loss > tolerance + 1e-12, -1, 0))
     stretches = tuple(
         Stretch(one if sign > 0 else two, float(edges[start]), float(edges[stop]))
         for sign, start, stop in _stretches(leads)
@@ -112,16 +112,17 @@ def dominance(
     return Dominance((one, two), stretches, dominant, level, reach)
 
 
-def _margins(a: Distribution, b: Distribution) -> tuple[Float64, Float64, Float64]:
+def _margins(
+    a: Distribution, b: Distribution, bands: tuple[Band, Band]
+) -> tuple[Float64, Float64, Float64]:
     """Edges, and between neighbouring ones by how much a leads b at least, and b leads a."""
     sides = np.concatenate([a.lower, a.upper, b.lower, b.upper, [0.0]])
     edges = np.unique(sides[np.isfinite(sides)])
     if len(edges) < 2:
         edges = np.array([0.0, 1.0])
     middles = (edges[:-1] + edges[1:]) / 2
-    proven_a, open_a = a.shares(middles)
-    proven_b, open_b = b.shares(middles)
-    return edges, proven_a - open_b, proven_b - open_a
+    (low_a, high_a), (low_b, high_b) = (band.at(middles) for band in bands)
+    return edges, low_a - high_b, low_b - high_a
 
 
 def _stretches(leads: Array) -> list[tuple[int, int, int]]:

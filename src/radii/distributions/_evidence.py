@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.results import Array
-from radii.verdicts import STATUSES, Arithmetic, ProofStatus
+from radii.verdicts import STATUS_AFTER, STATUSES, Arithmetic, ProofStatus
 
 if TYPE_CHECKING:
     from radii.distributions._distribution import Distribution
@@ -83,21 +83,20 @@ def proof_statuses(distribution: Distribution) -> dict[ProofStatus, int]:
     return {status: counts[status] for status in reversed(STATUSES) if counts[status]}
 
 
-def were_checked(distribution: Distribution) -> bool:
-    """Whether a checker was asked about any of the proofs; until then, provers are believed."""
-    return bool(proof_statuses(distribution).keys() & {ProofStatus.CHECKED, ProofStatus.FAILED})
-
-
 def proof_checks(distribution: Distribution) -> str:
-    """One clause on who has checked the proofs, or on those that nobody can check; else empty."""
+    """One clause on who has checked the proofs, or on those that nobody can check.
+
+    It is empty where every proof has a certificate, and no checker was asked yet.
+    """
     counts = proof_statuses(distribution)
-    if not were_checked(distribution):
+    if not counts.keys() & set(STATUS_AFTER.values()):
         return _without_certificate(counts.get(ProofStatus.BELIEVED, 0), sum(counts.values()))
     is_checked = distribution.column("proof") == ProofStatus.CHECKED
     checkers = sorted(set(distribution.column("checked_by")[is_checked].tolist()))
     words = {
         ProofStatus.CHECKED: f"checked by {' and '.join(checkers)}",
         ProofStatus.UNCHECKED: "certified and not checked yet",
+        ProofStatus.UNREADABLE: "with a certificate that the checker cannot read",
         ProofStatus.BELIEVED: "believed",
         ProofStatus.FAILED: "REFUSED by the checker",
     }
@@ -110,10 +109,15 @@ def proof_checks(distribution: Distribution) -> str:
 
 
 def _without_certificate(believed: int, proofs: int) -> str:
-    """Some proofs and not all: where none has a certificate, none was asked for."""
-    if believed in (0, proofs):
+    """One clause on proofs of which no checker can be asked."""
+    if not believed:
         return ""
-    return f"{believed} of {proofs} proofs have no certificate: their provers are believed"
+    if proofs == 1:
+        return "the only proof has no certificate: its prover is believed"
+    which = f"{believed} of {proofs} proofs have no"
+    if believed == proofs:
+        which = f"none of the {proofs} proofs has a"
+    return f"{which} certificate: their provers are believed"
 
 
 def _without_arithmetic(distribution: Distribution) -> int:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions._confidence import check_inputs_differ
+from radii.distributions._confidence import check_inputs_differ, draw_of_all
 from radii.distributions._evidence import why_unsearched, within_search
 from radii.distributions._measures import MEASURES, Figure, MeasureArguments
 from radii.distributions._targets import over_targets
@@ -73,9 +73,11 @@ class RobustnessRequirement:
     """A measure, on one side of the brackets, compared with a limit; with confidence if `level`.
 
     `statements` is how many statements share the error that the level permits: together they hold
-    with that level. `check_all` counts them. An opposite `refutes` what was required, such as
-    `>= 0.9`. With `is_stopped` some inputs were not looked at, for they could not change it: the
-    figure is a limit.
+    with that level. `check_all` counts them. Of statements about one network after the other on the
+    same inputs, until one is met, `look` is the number of this one: the first gets half of the
+    error, the next a sixth, the k-th 1 / (k (k + 1)), however many follow. An opposite `refutes`
+    what was required, such as `>= 0.9`. With `is_stopped` some inputs were not looked at, for they
+    could not change it: the figure is a limit.
     """
 
     text: str
@@ -86,13 +88,17 @@ class RobustnessRequirement:
     limit: float
     level: float | None
     statements: int = 1
+    look: int | None = None
     refutes: str = ""
     is_stopped: bool = False
 
     @property
     def tested_at(self) -> float | None:
         """The level of this statement alone."""
-        return None if self.level is None else 1 - (1 - self.level) / self.statements
+        if self.level is None:
+            return None
+        looks = 1 if self.look is None else self.look * (self.look + 1)
+        return 1 - (1 - self.level) / (self.statements * looks)
 
     def check(self, distribution: Distribution) -> list[RequirementOutcome]:
         """One outcome for each network. An input's brackets for several targets count as one."""
@@ -177,10 +183,10 @@ class RobustnessRequirement:
 
     @property
     def _shared(self) -> str:
-        if self.statements == 1:
-            return ""
         others = self.statements - 1
-        return f", together with {others} other {'statement' if others == 1 else 'statements'},"
+        shared = f", together with {others} other statement{'s' if others > 1 else ''}"
+        asked = "" if self.look is None else f", at look {self.look} on the same inputs"
+        return f"{shared if others else ''}{asked}," if others or asked else ""
 
     def _outlook(self, part: Distribution) -> str:
         """Whether proofs may still show what is not proven; empty if counterexamples forbid it."""
@@ -234,14 +240,14 @@ def parse_requirement(text: str) -> RobustnessRequirement:
 
 
 def _arguments(text: str, name: str, given: str) -> dict[str, float]:
-    parameters = list(MEASURES[name].parameters)
+    parameters, optional = MEASURES[name].parameters, MEASURES[name].optional
     arguments: dict[str, float] = {}
     unnamed = []
     for part in filter(None, (piece.strip() for piece in given.split(","))):
         key, is_named, value = part.rpartition("=")
         if not is_named:
             unnamed.append(_number(text, value))
-        elif key.strip() not in parameters or key.strip() in arguments:
+        elif key.strip() not in (*parameters, *optional) or key.strip() in arguments:
             raise SpecificationError(f"requirement '{text}': '{name}' has no use for '{part}'")
         else:
             arguments[key.strip()] = _number(text, value)
@@ -252,8 +258,9 @@ def _arguments(text: str, name: str, given: str) -> dict[str, float]:
     arguments |= dict(zip(open_, unnamed, strict=True))
     if not all(value >= 0 for value in arguments.values()):
         raise SpecificationError(f"requirement '{text}': arguments are numbers >= 0")
-    if "class" in arguments and arguments["class"] != int(arguments["class"]):
-        raise SpecificationError(f"requirement '{text}': a class is a whole number")
+    for whole in ("class", "classes"):
+        if arguments.get(whole, 0) != int(arguments.get(whole, 0)):
+            raise SpecificationError(f"requirement '{text}': '{whole}' is a whole number")
     return arguments
 
 
@@ -301,13 +308,15 @@ class Judgement:
 
     `statements` of them have a confidence. `together` is the confidence with which all that
     are met hold at once, None if no statement has one. Without `is_corrected` every confidence is
-    its own, and that of all together is smaller.
+    its own, and that of all together is smaller. Of the networks `in_order` the inputs were taken
+    in the order of their file, which confidence takes as random.
     """
 
     outcomes: tuple[RequirementOutcome, ...]
     statements: int
     is_corrected: bool
     together: float | None
+    in_order: tuple[str, ...] = ()
 
     @property
     def is_met(self) -> bool:
@@ -315,7 +324,22 @@ class Judgement:
         return all(outcome.is_met for outcome in self.outcomes)
 
     def __str__(self) -> str:
-        """A sentence on the confidence of several statements; empty if there are not several."""
+        """Sentences on what the confidence of several statements is together, and on inputs that
+        were not drawn at random; empty if there is nothing to say.
+        """
+        if self.together is None:
+            return ""
+        return " ".join(filter(None, (self._together_words(), self._order_words())))
+
+    def _order_words(self) -> str:
+        if not self.in_order:
+            return ""
+        return (
+            f"The inputs of {', '.join(self.in_order)} were taken in the order of their file, not "
+            "drawn at random: a confidence holds if that order is as good as random."
+        )
+
+    def _together_words(self) -> str:
         if self.together is None or self.statements < 2:
             return ""
         count = f"{self.statements} statements have a confidence"
@@ -337,12 +361,17 @@ def check_all(
     distribution: Distribution,
     *,
     is_corrected: bool = True,
+    look: int | None = None,
 ) -> Judgement:
     """Hold every network against every requirement; one that is named twice is one statement.
 
     Statements with a confidence share its miss, whatever they are about: networks on the same
-    inputs, or several measures of one network, may go together.
+    inputs, or several measures of one network, may go together. Who asks again about another
+    network on the same inputs, until the requirements are met, numbers the judgements by `look`:
+    then what is met at last holds with the confidence, however often it was asked.
     """
+    if look is not None and look < 1:
+        raise SpecificationError(f"look {look} must be 1 or more")
     distinct = list({required.text: required for required in requirements}.values())
     misses = [
         1 - required.level
@@ -354,7 +383,10 @@ def check_all(
     outcomes = tuple(
         outcome
         for required in distinct
-        for outcome in replace(required, statements=sharing).check(distribution)
+        for outcome in replace(required, statements=sharing, look=look).check(distribution)
     )
     together = max(0.0, 1 - sum(misses) / sharing) if misses else None
-    return Judgement(outcomes, len(misses), is_corrected, together)
+    in_order = tuple(
+        name for name, part in distribution.by_network().items() if draw_of_all(part).is_ordered
+    )
+    return Judgement(outcomes, len(misses), is_corrected, together, in_order)

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 def over_targets(distribution: Distribution, classes: int | None = None) -> Distribution:
     """The one-to-any distribution: an input's radius is the smallest over its targets.
 
-    Every other class must have been a target of every input. `classes` is how many there are; a
-    run on every target knows it. Brackets of some targets alone say nothing of the others.
+    Every other class must have been a target of every input. `classes` is how many there are, by
+    default the number of the network's outputs, which runs of radii know. Brackets of some targets
+    alone say nothing of the others.
     """
     target = distribution.column("target")
     if np.any(target == NO_NUMBER):

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import permutations as orders
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +37,11 @@ EXACT_TEST_INPUTS = 200
 """Up to so many inputs of each group the exact distribution of the KS statistic is used."""
 MOST_PERMUTED = 20_000_000
 """Numbers permuted at most; beyond, sums of scores are taken as normally distributed."""
+EVERY_ORDER_INPUTS = 8
+"""Up to so many inputs all orders are counted for the p-value of a correlation."""
+RANDOM_ORDER_INPUTS = 30
+"""Below so many it is from random orders: Student's t rejects too often there, up to 9 % at 5 %."""
+RANDOM_ORDERS = 9999
 
 
 def holm(p_values: npt.ArrayLike) -> Float64:
@@ -131,6 +138,59 @@ def mann_whitney_test(x: Float64, y: Float64) -> TestResult:
     _, ranks = np.unique(np.concatenate([x, y]), return_inverse=True)
     tested = mannwhitneyu(ranks[: len(x)], ranks[len(x) :], method="asymptotic")
     return TestResult(name, float(tested.statistic), float(tested.pvalue))
+
+
+def by_permutation(
+    welch: TestResult,
+    mann_whitney: TestResult,
+    x: Float64,
+    y: Float64,
+    *,
+    permutations: int,
+    seed: int,
+) -> tuple[TestResult, TestResult]:
+    """The two tests with p-values by permutation: exact if all inputs are drawn alike.
+
+    Student's t and the normal distribution are too kind to samples of different sizes: of 10 and
+    100 inputs, nine tenths of them with radius 0, Welch's t rejects in 37 % of cases, not in 5 %.
+    """
+    size, part = len(x) + len(y), len(x)
+    if not (welch.is_made or mann_whitney.is_made) or permutations * size > MOST_PERMUTED:
+        return welch, mann_whitney
+    rng = np.random.default_rng(seed)
+    _, ranks = np.unique(np.concatenate([x, y]), return_inverse=True)
+    counts = np.bincount(ranks)
+    mid_ranks = (np.cumsum(counts) - (counts - 1) / 2)[ranks]
+    values = np.nan_to_num(np.concatenate([x, y]), posinf=0.0)
+    values = values - values.mean()
+    columns = np.stack([values, values**2, mid_ranks - mid_ranks.mean()], axis=1)
+    is_first = np.arange(size) < part
+    totals = columns.sum(axis=0)
+    observed = _absolute_statistics(is_first[None] @ columns, totals, part, size)[:, 0]
+    reached = np.zeros(2)
+    for rows in _batches(permutations, size):
+        groups = rng.permuted(np.broadcast_to(is_first, (rows, size)), axis=1)
+        found = _absolute_statistics(groups @ columns, totals, part, size)
+        reached += np.count_nonzero(found >= observed[:, None] * (1 - 1e-9) - 1e-12, axis=1)
+    p_values = (1 + reached) / (1 + permutations)
+    one, two = (
+        replace(test, p_value=float(p)) if test.is_made else test
+        for test, p in zip((welch, mann_whitney), p_values, strict=True)
+    )
+    return one, two
+
+
+def _absolute_statistics(sums: Float64, totals: Float64, part: int, size: int) -> Float64:
+    """|Welch's t| and |sum of ranks| of groups (rows) with sums of values, squares and ranks."""
+    rest = size - part
+    one, two = sums, totals - sums
+    errors = np.zeros(len(sums))
+    for group, count in ((one, part), (two, rest)):
+        deviation = np.maximum(group[:, 1] - group[:, 0] ** 2 / count, 0.0)
+        errors += deviation / (count * max(count - 1, 1))
+    differences = np.abs(one[:, 0] / part - two[:, 0] / rest)
+    smallest = 1e-15 * float(totals[1]) / size
+    return np.stack([differences / np.sqrt(np.maximum(errors, smallest)), np.abs(sums[:, 2])])
 
 
 def censored_scores(lower: Float64, upper: Float64) -> Float64:
@@ -392,7 +452,9 @@ def _aligned(distribution: Distribution, side: Side) -> Float64:
 
 
 def _spearman(x: Float64, y: Float64) -> tuple[float, float]:
-    """The correlation of the ranks, and its p-value by Student's t; NaN where undefined."""
+    """The correlation of the ranks, and its p-value by permutation, of many inputs by Student's t;
+    NaN where undefined.
+    """
     from scipy.stats import rankdata, t
 
     if len(x) < 3:
@@ -402,8 +464,22 @@ def _spearman(x: Float64, y: Float64) -> tuple[float, float]:
     if norm == 0:
         return math.nan, math.nan
     rho = max(-1.0, min(1.0, float(ranks_x @ ranks_y) / norm))
+    if len(x) < RANDOM_ORDER_INPUTS:
+        found = np.abs(ranks_y[_orders(len(x))] @ ranks_x)
+        reached = np.count_nonzero(found >= (abs(rho) - 1e-9) * norm)
+        return rho, reached / len(found)
     if abs(rho) == 1:
         return rho, 0.0
     freedom = len(x) - 2
     statistic = rho * math.sqrt(freedom / (1 - rho * rho))
     return rho, float(2 * t.sf(abs(statistic), freedom))
+
+
+@lru_cache(maxsize=4)
+def _orders(size: int) -> Array:
+    """Orders of so many inputs, the given one first: all of them, or random ones."""
+    if size <= EVERY_ORDER_INPUTS:
+        return np.array(list(orders(range(size))))
+    rng = np.random.default_rng(size)
+    shuffled = rng.permuted(np.tile(np.arange(size), (RANDOM_ORDERS, 1)), axis=1)
+    return np.concatenate([np.arange(size)[None], shuffled])

@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from radii.guarantees._mean_changes import ChangeSettings, estimate_change
     from radii.guarantees._metrics import (
         Metrics,
-        grid_through,
         measure,
         measure_plan,
         measure_run,
@@ -81,7 +80,6 @@ _LOADED_ON_USE = {
     "SampledInput": "_global",
     "estimate_change": "_mean_changes",
     "estimate_robustness": "_global",
-    "grid_through": "_metrics",
     "measure": "_metrics",
     "measure_plan": "_metrics",
     "measure_run": "_metrics",
@@ -123,7 +121,6 @@ __all__ = [
     "estimate_change",
     "estimate_mean",
     "estimate_robustness",
-    "grid_through",
     "load_generator",
     "mean_estimate",
     "measure",

@@ -19,7 +19,7 @@ from radii.errors import ExperimentError
 from radii.execution import Case
 from radii.experiments import Observer, Plan, Settings
 from radii.guarantees._estimates import Estimate, estimate_mean
-from radii.guarantees._populations import InputSource
+from radii.guarantees._populations import DataSource, InputSource
 from radii.guarantees._sequences import Demand, Tally
 from radii.networks import Network
 from radii.properties import family_spec
@@ -128,6 +128,8 @@ def estimate_robustness(
 ) -> GlobalRobustness:
     """Draw inputs, decide them, and say what follows. The same store continues where it stopped."""
     tally = Tally(demand, source.population, source.available)
+    if isinstance(source, DataSource) and not experiments.DataTerms.of(store).is_salted:
+        source = source.unsalted()
     dataset = source.draw(tally.needed, settings.seed)
     plan = experiments.plan(
         (network,),

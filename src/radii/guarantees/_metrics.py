@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import builtins
 import dataclasses
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,9 @@ from radii.datasets import Dataset
 from radii.distributions import (
     Distribution,
     check_inputs_differ,
+    draw_of_all,
+    robust_accuracy_interval,
+    share_limits,
     weakest_arithmetic,
     why_unsearched,
 )
@@ -191,7 +192,9 @@ def _row(
 ) -> Metrics:
     check_inputs_differ(part)
     size, why = len(part), why_unsearched(part, eps)
-    proven, not_refuted = (round(float(share) * size) for share in part.shares(eps))
+    proven, not_refuted = part.robust_counts(eps)
+    low, high = robust_accuracy_interval(part, eps, level)
+    least, most = share_limits(part, lambda inputs: inputs.robust_counts(eps)[1], level)
     return Metrics(
         network=name,
         property=", ".join(dict.fromkeys(part.column("property").tolist())),
@@ -200,13 +203,27 @@ def _row(
         proven=proven,
         refuted=size - not_refuted,
         level=level,
-        satisfaction=share_estimate(proven, size, level, most=not_refuted),
-        security=None if why else share_estimate(not_refuted, size, level),
-        accuracy=None if shares is None else mean_estimate(shares, level),
+        satisfaction=replace(
+            share_estimate(proven, size, level, most=not_refuted), low=low, high=high
+        ),
+        security=None
+        if why
+        else replace(share_estimate(not_refuted, size, level), low=least, high=most),
+        accuracy=None if shares is None else _sampled_accuracy(part, shares, level),
         samples=0 if shares is None else samples,
         unsearched=why,
         arithmetic=None if (weakest := weakest_arithmetic(part)) is None else str(weakest),
     )
+
+
+def _sampled_accuracy(part: Distribution, shares: Float64, level: float) -> Estimate:
+    """The mean of the inputs' shares; of inputs drawn class by class it is between the classes'."""
+    found = mean_estimate(shares, level)
+    if not draw_of_all(part).is_by_class:
+        return found
+    by_class = [mean_estimate(shares[part.label == label], level) for label in part.labels]
+    low, high = min(each.low for each in by_class), max(each.high for each in by_class)
+    return replace(found, low=low, high=high)
 
 
 def measure(
@@ -227,7 +244,7 @@ def measure(
     those of `radii.experiments.Settings`; the grid holds the eps asked for unless one is given.
     """
     several = (networks,) if isinstance(networks, Network) else tuple(networks)
-    settings.setdefault("grid", str(grid_through(eps)))
+    settings.setdefault("grid", Grid.of_values(sorted(set(eps))))
     try:
         chosen = plan(several, data, Settings(**settings))
     except TypeError as error:
@@ -282,25 +299,6 @@ def measure_run(
             instances = _instances(store, networks, settings.norm)
             shares = _sampled(networks, instances, eps, samples, settings.seed)
     return metrics_of(distribution, eps, level=level, shares=shares, samples=samples)
-
-
-def grid_through(eps: Sequence[float]) -> Grid:
-    """The coarsest grid that holds every eps."""
-    values = sorted({Fraction(str(float(at))) for at in eps})
-    if not values:
-        raise DataError("metrics are measured at an eps: name at least one")
-    if values[0] < 0:
-        raise SpecificationError(f"eps {float(values[0]):g} must be at least 0")
-    steps = [value - values[0] for value in values[1:]]
-    scale = math.lcm(*(step.denominator for step in steps)) if steps else 1
-    step = Fraction(math.gcd(*(int(each * scale) for each in steps)), scale) if steps else None
-    step = step or values[0] or Fraction(1)
-    try:
-        return Grid(values[0], values[-1] + step, step)
-    except SpecificationError:
-        raise SpecificationError(
-            "no grid of a sensible size holds every eps: choose round ones, or give a grid"
-        ) from None
 
 
 def _sampled(

@@ -89,6 +89,10 @@ class DataSource(InputSource):
     def draw(self, count: int, seed: int) -> Dataset:
         return self.dataset.shuffled(seed).first(count)
 
+    def unsalted(self) -> DataSource:
+        """The same, in the order in which it was drawn before draws were salted."""
+        return DataSource(self.dataset.unsalted(), name=self.name, beyond=self.beyond)
+
 
 class GeneratorSource(InputSource):
     """A function that makes inputs, each from its own independent randomness."""
@@ -113,14 +117,14 @@ class GeneratorSource(InputSource):
         images = np.stack([image for image, _ in made])
         return from_arrays(images, [label for _, label in made], name=self.name)
 
-    def _one(self, place: int, seed: int) -> tuple[Any, int]:
+    def _one(self, place: int, seed: int) -> tuple[Any, Any]:
         try:
             made = self.generator(np.random.default_rng([seed, place]))
         except Exception as error:
             raise DataError(f"{self.name}: input {place} failed ({error})") from error
         image, label = made if isinstance(made, tuple) and len(made) == 2 else (made, 0)
         try:
-            return np.asarray(image, np.float32), int(label)
+            return np.asarray(image, np.float32), label
         except (TypeError, ValueError):
             raise DataError(
                 f"{self.name}: returns neither an array of numbers nor such an array and a label"

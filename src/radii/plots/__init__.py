@@ -49,6 +49,14 @@ from radii.plots._fits import (
     qq_points,
 )
 from radii.plots._games import ValueAtEps, draw_game_values
+from radii.plots._histograms import (
+    RadiusDensity,
+    RadiusHistogram,
+    draw_density,
+    draw_histogram,
+    radius_densities,
+    radius_histograms,
+)
 from radii.plots._latex import ADDED_SPACE, latex_row, latex_table, latex_text
 from radii.plots._matrices import draw_ks_matrix, ks_matrices
 from radii.plots._pairs import (
@@ -87,6 +95,8 @@ __all__ = [
     "FittedGroup",
     "Metric",
     "QuantilePoints",
+    "RadiusDensity",
+    "RadiusHistogram",
     "RobustAccuracyCurve",
     "RunTimes",
     "Scatter",
@@ -109,12 +119,14 @@ __all__ = [
     "draw_convergence",
     "draw_correlations",
     "draw_counterexamples",
+    "draw_density",
     "draw_ecdf",
     "draw_ecdf_panels",
     "draw_fairness",
     "draw_fits",
     "draw_game_values",
     "draw_gaps",
+    "draw_histogram",
     "draw_hyper_parameters",
     "draw_ks_matrix",
     "draw_leads",
@@ -138,6 +150,8 @@ __all__ = [
     "latex_table",
     "latex_text",
     "qq_points",
+    "radius_densities",
+    "radius_histograms",
     "robust_accuracy_curves",
     "run_times",
     "save_figure",

@@ -16,6 +16,11 @@ CAPTIONS = {
     "satisfaction": f"Share of inputs for which the property is proven to hold within ε. {_BAND}",
     "security": "Share of inputs for which no attack breaks the property within ε.",
     "box": "Quantiles of the radii. Each is known as an interval: proven below, witnessed above.",
+    "histogram": "Share of inputs by the bin of their radius. Bars are the most likely shares; the "
+    "hatched part lies between the inputs whose radius is surely in the bin and those whose radius "
+    "may be. Radii beyond the last bin are named in words.",
+    "density": "Density of the radii: the most likely distribution of the brackets, smoothed. It "
+    "does not show how far brackets leave it open; a histogram does.",
     "gaps": "How far the witnessed side of an input's bracket lies above the proven side.",
     "times": "Share of inputs that were finished within a time.",
     "fit": "Fitted families over the distribution of the radii, with the test of the best.",
@@ -47,8 +52,13 @@ CAPTIONS_AT_EPS = {
 """The same for kinds that show something else at an eps."""
 
 AT_FIRST_EPS = ("classes", "targets", "gains", "convergence")
-LINES_AT_EPS = ("ecdf", "robust-accuracy", "satisfaction", "security", "box", "leads", "fairness")
-WITH_BANDS = ("ecdf", "robust-accuracy", "satisfaction", "security", "leads", "convergence")
+LINES_AT_EPS = (
+    *("ecdf", "robust-accuracy", "satisfaction", "security", "box", "histogram", "density"),
+    *("leads", "fairness"),
+)
+WITH_BANDS = (
+    *("ecdf", "robust-accuracy", "satisfaction", "security", "histogram", "leads", "convergence"),
+)
 """Which kinds an eps, several of them, and a confidence change."""
 
 NORM_NAMES = {"linf": "L-infinity", "l2": "L2", "l1": "L1"}
@@ -79,7 +89,10 @@ def caption(
     if eps and kind in LINES_AT_EPS:
         sentences.append(f"Lines are at ε = {', '.join(f'{value:g}' for value in eps)}.")
     if confidence is not None and kind in WITH_BANDS:
-        sentences.append(f"Bands hold for all inputs with {100 * confidence:g} % confidence.")
+        sentences.append(
+            f"Each band holds for all inputs with {100 * confidence:g} % confidence, at every ε at "
+            "once."
+        )
     wrong = int((~distribution.holds).sum())
     if wrong:
         sentences.append(

@@ -314,8 +314,9 @@ def constraint_curves(
             share = 1 - (curve.refuted if metric == "security" else curve.not_proven)
             low = high = None
             if confidence is not None:
-                half = curve.distribution.band(confidence).half_width
-                low, high = np.maximum(share - half, 0.0), np.minimum(share + half, 1.0)
+                middles = (curve.edges[:-1] + curve.edges[1:]) / 2
+                band = curve.distribution.band(confidence)
+                low, high = band.of_side(middles, is_proven=metric != "security")
             name = short if is_plain else curve.name
             curves.append(ConstraintCurve(name, spec, curve.edges, share, low, high))
     return curves
