@@ -19,15 +19,17 @@ from radii.guarantees import repeat_estimates
 from radii.plots import draw_tradeoffs
 from radii.training import RECIPE_KINDS, Study, StudyMember, Value, expand, preset_tables
 from radii.training.papers import _running
-from radii.training.papers._steps import ClaimVerdict, StudyScale
+from radii.training.papers._evidence import ClaimBasis, ClaimVerdict, StudyClaim
+from radii.training.papers._steps import StudyScale
 from radii.training.papers.global_robustness import _convergence
 from radii.training.papers.global_robustness._bayesian import paired_differences, pairs_claim
 from radii.training.papers.global_robustness._convergence import convergence_claims
 from radii.training.papers.global_robustness._made import grid_size
 from radii.training.papers.global_robustness._measures import (
+    correlation_interval,
+    trade_claim,
     tradeoff_panels,
     trends,
-    verdict_of_signs,
 )
 from radii.training.papers.global_robustness._networks import (
     BAYESIAN,
@@ -43,10 +45,11 @@ from radii.training.papers.global_robustness._networks import (
 from radii.training.papers.global_robustness._proofs import attack_claim
 from radii.training.papers.global_robustness._pruned import (
     accuracy_claim,
-    slight_loss_verdict,
+    loss_case,
     strength_claim,
 )
 from radii.training.studies import _results
+from radii.training.studies._results import Correlation
 from radii.training.studies._workers import StudyWorker
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "global.md"
@@ -224,21 +227,34 @@ def line(slope: float, count: int = 12) -> list[tuple[float, float]]:
     return [(float(x), float(0.5 + slope * (x - 0.8) + rng.normal(0, 0.01))) for x in at]
 
 
-@pytest.mark.parametrize(
-    ("signs", "verdict"),
-    [
-        (["negative", "negative"], ClaimVerdict.CONFIRMED),
-        (["negative", "not defined"], ClaimVerdict.CONFIRMED),
-        (["positive", "neither"], ClaimVerdict.REFUTED),
-        (["negative", "positive"], ClaimVerdict.DEPENDS),
-        (["negative", "neither"], ClaimVerdict.DEPENDS),
-        (["neither", "neither"], ClaimVerdict.OPEN),
-        (["not defined"], ClaimVerdict.OPEN),
-        ([], ClaimVerdict.OPEN),
-    ],
-)
-def test_verdicts_of_signs(signs: list[str], verdict: ClaimVerdict) -> None:
-    assert verdict_of_signs(signs, "negative") is verdict
+def outcomes(claim: StudyClaim) -> list[str]:
+    return [case.counted.value for case in claim.cases]
+
+
+def test_signs_are_of_intervals_and_networks_of_ours_decide_nothing() -> None:
+    groups = network_groups(members("deterministic", line(0.4) * 3))
+    found = trends({"data": groups}, (DETERMINISTIC,), ("R",))
+    for basis, verdict in ((ClaimBasis.OURS, "not testable here"), (ClaimBasis.SETTINGS, "open")):
+        claim = trade_claim(found, "c", "p", "positive", basis)
+        assert claim.verdict.value == verdict or claim.verdict.value == "confirmed"
+        assert claim.cases[0].name == "data, R" and claim.cases[0].n == 36
+        assert outcomes(claim) == ["holds"] * len(claim.cases)
+    against = trade_claim(found, "c", "p", "negative", ClaimBasis.SETTINGS)
+    assert against.verdict is ClaimVerdict.NOT_BORNE_OUT
+    few = trends({"data": network_groups(members("deterministic", line(0.4)))},
+                 (DETERMINISTIC,), ("R",))  # fmt: skip
+    assert trade_claim(few, "c", "p", "positive", ClaimBasis.SETTINGS).verdict is ClaimVerdict.OPEN
+    assert trade_claim([], "c", "p", "positive", ClaimBasis.OURS).verdict is ClaimVerdict.OPEN
+
+
+def test_a_correlations_interval_is_wider_for_several() -> None:
+    """By hand: Fisher's of 0.5 with 28 networks is tanh(0.549 -+ 1.96 / 5)."""
+    found = Correlation("g", "R", "accuracy", "pearson", 28, 0.5, 0.45, 0.55, 0.1, 0.8, 0.01)
+    one, four = correlation_interval(found, 1), correlation_interval(found, 4)
+    middle, reach = math.atanh(0.5), 1.959964 / 5
+    assert (one.low, one.high) == pytest.approx((math.tanh(middle - reach),
+                                                 math.tanh(middle + reach)))  # fmt: skip
+    assert four.low < one.low < one.high < four.high
 
 
 def test_a_network_that_learned_nothing_turns_a_sign() -> None:
@@ -267,12 +283,14 @@ def test_bayesian_networks_are_held_against_their_counterparts() -> None:
     (share,) = [each for each in found if each.measure == "R"]
     assert share.pairs == 6 and share.mean == pytest.approx(0.725 - 0.55)
     assert share.low <= share.mean <= share.high and share.sign == "positive"
-    assert pairs_claim(found).verdict is ClaimVerdict.CONFIRMED
-    assert pairs_claim([]).verdict is ClaimVerdict.OPEN
+    claim = pairs_claim(found, ClaimBasis.OURS)
+    assert "holds" in outcomes(claim) or claim.cases[0].n < 30
+    assert claim.verdict is ClaimVerdict.NOT_TESTABLE
+    assert pairs_claim([], ClaimBasis.OURS).verdict is ClaimVerdict.OPEN
 
 
-@pytest.mark.parametrize(("slope", "verdict"), [(0.4, "refuted"), (0.0, "confirmed")])
-def test_the_strength_of_pruning(slope: float, verdict: str) -> None:
+@pytest.mark.parametrize(("slope", "outcome"), [(0.4, "fails"), (0.0, "holds")])
+def test_the_strength_of_pruning(slope: float, outcome: str) -> None:
     rng = np.random.default_rng(0)
     made = []
     for strength in (0.5, 0.75, 0.9, 0.99):
@@ -280,54 +298,40 @@ def test_the_strength_of_pruning(slope: float, verdict: str) -> None:
         made += members("pruned", values, strength=strength)
     groups = {PRUNED: NetworkGroup(PRUNED, tuple(made), 0.8)}
     found = trends({"data": groups}, (PRUNED,), ("R",), "strength")
-    assert strength_claim(found).verdict.value == verdict
-
-
-def test_pruning_with_an_effect_on_one_measure_alone() -> None:
-    """R rises with the share in one data set of two: neither refuted nor confirmed."""
-    rng = np.random.default_rng(0)
-    sets = {}
-    for place, slope in (("one", 0.4), ("two", 0.0)):
-        made = []
-        for strength in (0.5, 0.75, 0.9, 0.99):
-            values = [(0.8, 0.5 + slope * strength + float(rng.normal(0, 0.02))) for _ in range(30)]
-            made += members("pruned", values, strength=strength)
-        sets[place] = {PRUNED: NetworkGroup(PRUNED, tuple(made), 0.8)}
-    claim = strength_claim(trends(sets, (PRUNED,), ("R",), "strength"))
-    assert claim.verdict is ClaimVerdict.DEPENDS and "all of those" not in claim.found
-    alone = strength_claim(trends({"one": sets["one"]}, (PRUNED,), ("R",), "strength"))
-    assert "all of those of R;" in alone.found
+    claim = strength_claim(found, ClaimBasis.OURS)
+    assert outcomes(claim) == [outcome] * 2 and claim.verdict is ClaimVerdict.NOT_TESTABLE
 
 
 def test_accuracy_at_every_severe_share() -> None:
-    """Little is lost where 0.9 is removed, much where 0.99 is."""
+    """Little is lost where 0.9 is removed, much where 0.99 is; three networks show neither."""
     made = []
     for strength, accuracy in ((0.5, 0.9), (0.75, 0.7), (0.9, 0.88), (0.99, 0.3)):
         made += members("pruned", [(accuracy, 0.5)] * 3, strength=strength)
-    claim = accuracy_claim({"MNIST": {PRUNED: NetworkGroup(PRUNED, tuple(made), 0.9)}})
-    assert claim.verdict is ClaimVerdict.DEPENDS
-    assert claim.found.endswith("MNIST 0.900 (0.5), 0.880 (0.9), 0.300 (0.99)")
-    assert accuracy_claim({}).verdict is ClaimVerdict.OPEN
+    sets = {"MNIST": {PRUNED: NetworkGroup(PRUNED, tuple(made), 0.9)}}
+    claim = accuracy_claim(sets, ClaimBasis.OURS)
+    assert [case.outcome.value for case in claim.cases] == ["holds", "fails"]
+    assert outcomes(claim) == ["unclear"] * 2
+    assert [case.shows for case in claim.cases] == ["0.880 for 0.900", "0.300 for 0.900"]
+    assert accuracy_claim({}, ClaimBasis.OURS).verdict is ClaimVerdict.OPEN
 
 
 def test_a_slight_loss_of_accuracy() -> None:
-    assert slight_loss_verdict([0.02, 0.04]) is ClaimVerdict.CONFIRMED
-    assert slight_loss_verdict([0.02, 0.4]) is ClaimVerdict.DEPENDS
-    assert slight_loss_verdict([0.3]) is ClaimVerdict.REFUTED
-    assert slight_loss_verdict([-0.1]) is ClaimVerdict.REFUTED
-    assert slight_loss_verdict([]) is ClaimVerdict.OPEN
+    found = [loss_case("a", ClaimBasis.OURS, 40, 0.9, after).outcome.value
+             for after in (0.88, 0.6, 0.95)]  # fmt: skip
+    assert found == ["holds", "fails", "fails"]
 
 
 @pytest.mark.parametrize(
-    ("proven", "not_refuted", "verdict"),
-    [(0.8, 0.8, "confirmed"), (0.5, 0.6, "refuted"), (0.5, 0.8, "depends")],
+    ("proven", "not_refuted", "outcome"),
+    [(0.8, 0.8, "holds"), (0.5, 0.6, "fails"), (0.5, 0.8, "unclear")],
 )
-def test_what_the_attack_overlooks(proven: float, not_refuted: float, verdict: str) -> None:
+def test_what_the_attack_overlooks(proven: float, not_refuted: float, outcome: str) -> None:
     (recipe,) = expand("deterministic", {}, 0)
-    value = Value(proven, not_refuted, 0.0, 1.0, 10)
+    value = Value(proven, not_refuted, 0.0, 1.0, 40)
     network = StudyMember(recipe=recipe, parameters=1, unbroken=0.8, proven_robustness=value)
-    assert attack_claim([network]).verdict.value == verdict
-    assert attack_claim([]).verdict is ClaimVerdict.OPEN
+    claim = attack_claim([network] * 3, ClaimBasis.OURS)
+    assert outcomes(claim) == [outcome] and claim.cases[0].n == 40  # images, which all share
+    assert attack_claim([], ClaimBasis.OURS).verdict is ClaimVerdict.OPEN
 
 
 def test_panels_have_all_series_of_their_data() -> None:
@@ -344,7 +348,7 @@ def test_panels_have_all_series_of_their_data() -> None:
 def test_claims_of_section_4_1() -> None:
     values = np.repeat([0.0, 1.0], [300, 700])
     within, samples, growth = convergence_claims(repeat_estimates(values, errors=(0.2, 0.1)))
-    assert within.verdict is ClaimVerdict.CONFIRMED and within.found.startswith("0 of 100")
+    assert within.verdict is ClaimVerdict.CONFIRMED and "0 of 100 estimates" in within.found
     # Hoeffding by hand: ln(2 / 0.05) / (2 * 0.05^2) = 737.8
     assert str(math.ceil(math.log(40) / 0.005)) in samples.found
     assert samples.verdict is ClaimVerdict.CONFIRMED

@@ -14,16 +14,23 @@ import pytest
 
 from radii.errors import ExperimentError, StoreError
 from radii.training.papers._claims import claims_lines, read_claims
-from radii.training.papers._page import page_lines, write_pages
+from radii.training.papers._evidence import (
+    CaseOutcome,
+    ClaimBasis,
+    ClaimCase,
+    ClaimScope,
+    ClaimVerdict,
+    StudyClaim,
+    fact,
+)
+from radii.training.papers._page import CLAIMS_HEADING, EVIDENCE_HEADING, page_lines, write_pages
 from radii.training.papers._registry import PAPERS
 from radii.training.papers._running import run_paper
 from radii.training.papers._steps import (
-    ClaimVerdict,
     PaperStep,
     PaperStudy,
     Paragraph,
     Part,
-    StudyClaim,
     StudyFigure,
     StudyFile,
     StudyScale,
@@ -241,46 +248,79 @@ def claiming(step: str, *claims: StudyClaim) -> PaperStudy[str]:
     )
 
 
+REFUTED = StudyClaim(
+    "Deep is robust", "Section 2", "a count", (fact("nets", False, "3 of 4 are not", 4),)
+)
+ROW = (
+    "| 1 | Deep is robust | Section 2 | refuted | a fact | 4 | all cases | a count | "
+    "nets: 3 of 4 are not (fails) | {} |"
+)
+
+
 def test_claims_stand_at_the_top_of_a_page_and_across_papers(tmp_path: Path) -> None:
-    claim = StudyClaim("Deep is robust", "Section 2", ClaimVerdict.REFUTED, "3 of 4 are not")
-    study = claiming("one", claim)
+    study = claiming("one", REFUTED)
     for _ in range(2):  # the second time from what is kept
         records = run_paper(study, tmp_path / "study", settings())
         lines = page_lines(study, records, StudyScale.SMALL, "figures")
-        assert lines.index("## What holds") < lines.index("## S")
-        assert "| Deep is robust | Section 2 | refuted | 3 of 4 are not | `one` |" in lines
+        assert lines.index(f"## {CLAIMS_HEADING}") < lines.index("## S")
+        assert lines.index(f"## {EVIDENCE_HEADING}") > lines.index("## S")
+        assert ROW.format("`one`") in lines
+        assert "| 1 | nets | a fact | 4 | 0 | 3 of 4 are not | true | fails |" in lines
     across = claims_lines(read_claims([tmp_path / "study"]))
-    assert "1 claims: 0 confirmed, 1 refuted, 0 depends, 0 open." in across
-    command = "`radii study distributions --scale small --only one`"
-    assert across[-1].endswith(f"| 3 of 4 are not | {command} |")
+    assert sum(line.startswith("| refuted | 1 |") for line in across) == 1
+    assert across[-1] == ROW.format("`radii study distributions --scale small --only one`")
     with pytest.raises(ExperimentError, match="twice"):
         read_claims([tmp_path / "study"] * 2)
     with pytest.raises(StoreError, match="no study"):
         read_claims([tmp_path])
 
 
+def some_claims() -> tuple[StudyClaim, ...]:
+    """Of every basis, outcome and scope, with texts that tables must escape."""
+    cases = tuple(
+        ClaimCase(
+            name=f"of |A| = {n}", basis=basis, n=n, shows="2; then | 4", rule="above 0",
+            outcome=outcome, seeds=n % 4,
+        )
+        for n, (basis, outcome) in enumerate(
+            [(basis, outcome) for basis in ClaimBasis for outcome in CaseOutcome], 25
+        )
+    )  # fmt: skip
+    some = [StudyClaim("|x| is small", "Section 2", "t", cases, scope) for scope in ClaimScope]
+    return (*some, StudyClaim("Deep is robust", "", "t", (), note="Too few, and | so."))
+
+
 def test_claims_of_a_page_are_those_of_its_folder(tmp_path: Path) -> None:
-    """A page outlives its folder: `radii study claims` reads either."""
-    study = claiming(
-        "table-5",
-        StudyClaim("|x| is small", "Section 2", ClaimVerdict.DEPENDS, "of |A| = 3, 2; then | 4"),
-        StudyClaim("Deep is robust", "", ClaimVerdict.OPEN, "too few"),
-    )
+    """A page outlives its folder: `radii study claims` reads either, evidence included."""
+    study = claiming("table-5", *some_claims())
     folder, page = tmp_path / "study", tmp_path / "page.md"
     records = run_paper(study, folder, settings())
     write_pages(study, records, StudyScale.SMALL, folder, page)
     (of_folder,), (of_page,) = read_claims([folder]), read_claims([page])
     assert of_page.source == page.as_posix() and of_folder.source == "distributions"
     assert dataclasses.replace(of_page, source="distributions") == of_folder
+    assert of_page.claims == some_claims()
     with pytest.raises(ExperimentError, match="twice"):
         read_claims([folder, page])
 
 
+def test_verdicts_of_a_page_are_made_anew(tmp_path: Path) -> None:
+    """Nobody can write a verdict into a page: it follows from the cases there."""
+    study, page = claiming("one", REFUTED), tmp_path / "page.md"
+    records = run_paper(study, tmp_path / "study", settings())
+    write_pages(study, records, StudyScale.SMALL, tmp_path / "study", page)
+    page.write_text(page.read_text().replace("| refuted |", "| confirmed |"))
+    (found,) = read_claims([page])
+    assert found.claims[0].verdict is ClaimVerdict.REFUTED
+    page.write_text(page.read_text().replace("| a fact | 4 | 0 |", "| ours | 400 | 5 |"))
+    (found,) = read_claims([page])
+    assert found.claims[0].verdict is ClaimVerdict.NOT_TESTABLE
+
+
 def test_a_page_of_parts_at_several_scales_says_so(tmp_path: Path) -> None:
-    claim = StudyClaim("Deep is robust", "Section 2", ClaimVerdict.OPEN, "too few")
-    records = run_paper(claiming("one", claim), tmp_path / "study", settings())
+    records = run_paper(claiming("one", REFUTED), tmp_path / "study", settings())
     page = tmp_path / "page.md"
-    write_pages(claiming("one", claim), records, StudyScale.MACHINE, tmp_path / "study", page)
+    write_pages(claiming("one", REFUTED), records, StudyScale.MACHINE, tmp_path / "study", page)
     (found,) = read_claims([page])
     assert found.scale == "machine, small"
 
@@ -290,16 +330,17 @@ def test_a_page_of_parts_at_several_scales_says_so(tmp_path: Path) -> None:
     [
         lambda text: text.replace("radii study distributions", "radii study nothing"),
         lambda text: text.replace("## What holds", "## What fails"),
-        lambda text: text.replace("| refuted |", "| wrong |"),
+        lambda text: text.replace("| fails |", "| wrong |"),
         lambda text: text.replace("| where |", "| place |"),
+        lambda text: text.replace("| a fact | 4 | 0 |", "| a fact | four | 0 |"),
+        lambda text: text.replace("## The evidence", "## No evidence"),
         lambda text: text.replace("Written by", "Written after"),
     ],
 )
 def test_a_page_without_claims_is_refused(tmp_path: Path, spoil: Callable[[str], str]) -> None:
-    claim = StudyClaim("Deep is robust", "Section 2", ClaimVerdict.REFUTED, "3 of 4 are not")
-    records = run_paper(claiming("one", claim), tmp_path / "study", settings())
+    records = run_paper(claiming("one", REFUTED), tmp_path / "study", settings())
     page = tmp_path / "page.md"
-    write_pages(claiming("one", claim), records, StudyScale.SMALL, tmp_path / "study", page)
+    write_pages(claiming("one", REFUTED), records, StudyScale.SMALL, tmp_path / "study", page)
     assert read_claims([page])
     page.write_text(spoil(page.read_text()))
     with pytest.raises(StoreError, match=r"page\.md: no page of radii study PAPER with claims"):
@@ -336,3 +377,15 @@ def test_what_holds_is_what_the_pages_say(monkeypatch: pytest.MonkeyPatch) -> No
     own = [page for page in pages if "\n## What holds\n" in page.read_text()]
     written = (STUDIES / "claims.md").read_text().splitlines()
     assert written == claims_lines(read_claims(own))
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_verdicts_on_a_committed_page_are_those_of_its_cases(paper: str) -> None:
+    """Where it fails, the rules have changed: write the page again."""
+    page = Path(__file__).parents[2] / STUDIES / f"{paper}.md"
+    (found,) = read_claims([page])
+    text = page.read_text()
+    for claim, command in zip(found.claims, found.commands, strict=True):
+        row = f"{claim.place} | {claim.verdict.value} | {claim.tested_on} | {claim.instances} |"
+        assert row in text, claim.claim
+        assert command.strip("`").split()[-1] in text

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from radii import __version__
 from radii.balls import Domain
-from radii.datasets import Dataset
+from radii.datasets import Dataset, are_words
 from radii.errors import NetworkError, TrainingError
 from radii.networks import Network, from_torch
 from radii.training._architectures import architecture
@@ -130,6 +130,8 @@ def train(
             observer=observer,
         ).run()
         network = from_torch(built, input_shape=data.shape, domain=domain, name=label)
+        if data.classes is not None and are_words(data.classes):
+            network = network.with_class_names(data.classes)
         trained = TrainedNetwork(built, network, _card(built, title, how, on, progress, network))
         if directory is not None:
             trained.write(directory)

@@ -269,7 +269,7 @@ def judge(
         accuracy=float(distribution.correct.mean()),
         proven=float(share.proven),
         not_refuted=float(share.not_refuted),
-        outcomes=check_all(cycle.required(), distribution).outcomes,
+        outcomes=check_all(cycle.required(), distribution, look=number + 1).outcomes,
         seconds=time.monotonic() - began,
     )
     ended.write(directory)

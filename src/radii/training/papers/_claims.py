@@ -1,6 +1,7 @@
 """What holds: every claim of the papers that were studied, and what became of it.
 
 Claims are read from a study's folder, or from the page that it wrote: a page outlives its folder.
+A page has the evidence of each claim, so its verdicts are made anew by the rules of today.
 """
 
 from __future__ import annotations
@@ -12,24 +13,50 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from radii.errors import ExperimentError, StoreError
+from radii.training.papers._evidence import (
+    BASES,
+    CLAIM_LEVEL,
+    FEWEST_INSTANCES,
+    FEWEST_SEEDS,
+    NOTE_BREAK,
+    VERDICTS,
+    CaseOutcome,
+    ClaimBasis,
+    ClaimCase,
+    ClaimScope,
+    StudyClaim,
+)
 from radii.training.papers._page import (
     CLAIM_COLUMNS,
     CLAIMS_HEADING,
+    EVIDENCE_COLUMNS,
+    EVIDENCE_HEADING,
     OTHER_SCALE,
     STEP_COLUMN,
     claims_table,
 )
 from radii.training.papers._registry import PAPERS, paper_study
 from radii.training.papers._running import StepRecord, read_kept, write_whole
-from radii.training.papers._steps import ClaimVerdict, StudyClaim
 from radii.training.papers._tables import StudyTable, markdown_cells
 
 PAGE_SUFFIX = ".md"
 TITLE = CLAIMS_HEADING
 INTRODUCTION = (
-    "Each claim of the papers that radii has studied, in our words, and what was found of it: "
-    "confirmed, refuted, depends (true under some conditions, false under others), or open (this "
-    "run cannot tell). A verdict follows from the numbers of its step by a rule in the code."
+    "Each claim of the papers that radii has studied, in our words: where it stands, what became "
+    "of it, and the evidence. It is written for the papers' authors to check."
+)
+RULES = (
+    "A claim has cases, such as a network or a data set, and speaks of all of them, of most, or of "
+    "some. A case holds or fails where a test or an interval says so at the "
+    f"{100 * CLAIM_LEVEL:g} % level, corrected for all cases of the claim (Holm or Bonferroni, "
+    "which allow for cases that share images); else it is unclear. Instances that depend on each "
+    "other are not counted twice: the same images under several networks enter as one number an "
+    "image, in pairs, or in a bootstrap over images. A case with fewer than "
+    f"{FEWEST_INSTANCES} independent instances in its smallest cell (`n`), or with fewer than "
+    f"{FEWEST_SEEDS} seeds where networks were trained for it, is unclear. A tie without room, "
+    "such as two shares of 100 %, counts for neither side. Cases tested on material of ours decide "
+    "nothing, whatever they show.",
+    "The page of each study ends with a table of all cases.",
 )
 
 
@@ -92,48 +119,72 @@ def _command(paper: str, step: str, scale: str) -> str:
 
 
 def _of_page(page: Path) -> ClaimsOfPaper:
-    """From the page's first lines and its table of claims."""
+    """From the page's first lines, its table of claims, and that of their cases."""
     try:
         text = page.read_text(encoding="utf-8")
         command = re.search(r"^radii study (\S+) --scale (\S+)", text, re.MULTILINE)
         heads = re.search(r"^(?:\S+ to )?([\d-]{10}), .*Written by$", text, re.MULTILINE)
-        rows = _claim_rows(text)
-        claims = tuple(
-            StudyClaim(claim, place, ClaimVerdict(verdict), found)
-            for claim, place, verdict, found, _ in rows
-        )
+        rows = _rows(text, CLAIMS_HEADING, (*CLAIM_COLUMNS, STEP_COLUMN))
+        cases = [_case(row) for row in _rows(text, EVIDENCE_HEADING, EVIDENCE_COLUMNS)]
+        claims = tuple(_claim(row, [case for n, case in cases if n == row[0]]) for row in rows)
     except (OSError, ValueError, TypeError):
         command = heads = None
     if command is None or heads is None or command[1] not in PAPERS:
         raise StoreError(f"{page}: no page of radii study PAPER with claims is here")
     other = re.escape(OTHER_SCALE).replace(r"\{\}", r"(\w+)")
     scales = {command[2], *re.findall(rf"^{other}$", text, re.MULTILINE)}
-    commands = tuple(_command(command[1], row[4].strip("`"), command[2]) for row in rows)
+    commands = tuple(_command(command[1], row[-1].strip("`"), command[2]) for row in rows)
     return ClaimsOfPaper(
         command[1], ", ".join(sorted(scales)), heads[1], claims, commands, page.as_posix()
     )
 
 
-def _claim_rows(text: str) -> list[list[str]]:
-    """Cells of the table below `CLAIMS_HEADING`; an empty step on a page that has none yet."""
-    lines = text.partition(f"\n## {CLAIMS_HEADING}\n\n")[2].partition("\n\n")[0].splitlines()
+def _rows(text: str, heading: str, columns: Sequence[str]) -> list[list[str]]:
+    """Cells of the table in the section of this heading."""
+    section = text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
     header, *rows = [markdown_cells(line) for line in lines]
-    if header not in ([*CLAIM_COLUMNS], [*CLAIM_COLUMNS, STEP_COLUMN]):
+    if header != list(columns) or any(len(row) != len(columns) for row in rows):
         raise ValueError(f"columns are {header}")
-    return [[*row, ""][: len(CLAIM_COLUMNS) + 1] for row in rows[1:]]
+    return rows[1:]
+
+
+def _case(row: Sequence[str]) -> tuple[str, ClaimCase]:
+    """A row of `evidence_table`, with the number of its claim."""
+    number, name, basis, n, seeds, shows, rule, outcome = row
+    return number, ClaimCase(
+        name=name,
+        basis=ClaimBasis(basis),
+        n=int(n),
+        seeds=int(seeds),
+        shows=shows,
+        rule=rule,
+        outcome=CaseOutcome(outcome),
+    )
+
+
+def _claim(row: Sequence[str], cases: Sequence[ClaimCase]) -> StudyClaim:
+    """A row of `claims_table`; the note is what follows the line break."""
+    _, claim, place, _, _, _, scope, test, found, _ = row
+    note = found.partition(NOTE_BREAK)[2]
+    return StudyClaim(claim, place, test, tuple(cases), ClaimScope(scope), note)
 
 
 def claims_lines(papers: Sequence[ClaimsOfPaper]) -> list[str]:
-    """The page in Markdown: counts first, then a table a paper."""
+    """The page in Markdown: counts and rules first, then a table a paper."""
     counts = Counter(claim.verdict for each in papers for claim in each.claims)
-    summary = ", ".join(f"{counts[verdict]} {verdict.value}" for verdict in ClaimVerdict)
     command = "radii study claims " + " ".join(each.source for each in papers)
-    lines = [f"# {TITLE}", "", INTRODUCTION, "", f"{sum(counts.values())} claims: {summary}."]
-    lines += ["", "```sh", command, "```", ""]
+    lines = [f"# {TITLE}", "", INTRODUCTION, "", "```sh", command, "```", ""]
+    lines += ["| verdict | claims | means |", "| --- | --- | --- |"]
+    lines += [f"| {v.value} | {counts[v]} | {meaning} |" for v, meaning in VERDICTS.items()]
+    lines += ["", "| tested on | means |", "| --- | --- |"]
+    lines += [f"| {basis.value} | {meaning} |" for basis, meaning in BASES.items()]
+    for rule in RULES:
+        lines += ["", rule]
     for each in papers:
-        lines += [f"## {each.title}", "", f"{each.day}, scale `{each.scale}`.", ""]
-        lines += [*each.table.markdown(), ""]
-    return lines[:-1]
+        lines += ["", f"## {each.title}", "", f"{each.day}, scale `{each.scale}`.", ""]
+        lines += each.table.markdown()
+    return lines
 
 
 def write_claims(papers: Sequence[ClaimsOfPaper], page: Path) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from radii.errors import StoreError
+from radii.training.papers._evidence import StudyClaim
 from radii.training.papers._running import FIGURES, TABLES, StepRecord, write_whole
 from radii.training.papers._steps import (
     PaperStudy,
     Paragraph,
     Part,
-    StudyClaim,
     StudyFigure,
     StudyFile,
     StudyScale,
@@ -22,6 +22,8 @@ from radii.training.papers._steps import (
 from radii.training.papers._tables import StudyTable
 
 CELLS = "Numbers are ours, the paper's in parentheses, with the difference where it is one."
+OTHER_SCALE = "This part is of scale `{}`."
+
 LAST_CALL = (
     "The time above is that of the last call of each step: one that was cut off and went on took "
     "longer in all, and its text says how long."
@@ -30,9 +32,17 @@ LAST_CALL = (
 PAGE_FILE = "index.md"
 
 CLAIMS_HEADING = "What holds"
-CLAIM_COLUMNS = ("the paper says", "where", "radii finds", "because")
+EVIDENCE_HEADING = "The evidence, case by case"
+CLAIM_COLUMNS = (
+    *("no.", "the paper says", "where", "verdict", "tested on", "n", "speaks of"),
+    *("test", "found"),
+)
 STEP_COLUMN = "step"
-OTHER_SCALE = "This part is of scale `{}`."
+EVIDENCE_COLUMNS = (*("claim", "case", "tested on", "n", "seeds", "shows", "holds if", "so"),)
+RULES = (
+    "Each verdict follows from the cases at the end of this page by one function, whose rules "
+    "stand on the page that `radii study claims` writes."
+)
 
 
 def write_pages(
@@ -85,11 +95,8 @@ def page_lines(
     findings = [part for record in records for part in record.parts if _is_finding(part)]
     if findings:
         lines += ["The short version:", "", *(f"- {part.text}" for part in findings), ""]
-    found = [(part, record.name) for record in records for part in record.claims]
-    if found:
-        claims, steps = zip(*found, strict=True)
-        table = claims_table("claims", claims, STEP_COLUMN, [f"`{name}`" for name in steps])
-        lines += [f"## {CLAIMS_HEADING}", "", *table.markdown(), ""]
+    claims = [(part, record.name) for record in records for part in record.claims]
+    lines += claims_section(claims)
     for section in study.sections:
         lines += [f"## {section.heading}", ""]
         for step in section.steps:
@@ -102,18 +109,51 @@ def page_lines(
             for part in by_name[step.name].parts:
                 if not _is_finding(part) and not isinstance(part, StudyClaim):
                     lines += [*_part_lines(part, figures, files), ""]
-    return lines[:-1]
+    return [*lines, *evidence_section(claims)][:-1]
+
+
+def claims_section(claims: Sequence[tuple[StudyClaim, str]]) -> list[str]:
+    """The claims of a page, each with the step that tested it."""
+    if not claims:
+        return []
+    found, steps = zip(*claims, strict=True)
+    table = claims_table("claims", found, STEP_COLUMN, [f"`{name}`" for name in steps])
+    return [f"## {CLAIMS_HEADING}", "", RULES, "", *table.markdown(), ""]
+
+
+def evidence_section(claims: Sequence[tuple[StudyClaim, str]]) -> list[str]:
+    """All cases of the claims of a page."""
+    if not claims:
+        return []
+    table = evidence_table([claim for claim, _ in claims])
+    return [f"## {EVIDENCE_HEADING}", "", *table.markdown(), ""]
 
 
 def claims_table(
     name: str, claims: Sequence[StudyClaim], last: str, finders: Sequence[str]
 ) -> StudyTable:
-    """A row for each claim; the column `last` has what found it, a step or a command."""
+    """A row for each claim; the column `last` has what tested it, a step or a command."""
     rows = tuple(
-        (each.claim, each.place, each.verdict.value, each.found, finder)
-        for each, finder in zip(claims, finders, strict=True)
-    )
+        (
+            number, each.claim, each.place, each.verdict.value, each.tested_on, each.instances,
+            each.scope.value, each.test, each.found, finder,
+        )
+        for number, (each, finder) in enumerate(zip(claims, finders, strict=True), 1)
+    )  # fmt: skip
     return StudyTable(name, "", (*CLAIM_COLUMNS, last), rows)
+
+
+def evidence_table(claims: Sequence[StudyClaim]) -> StudyTable:
+    """A row for each case of each claim, by the claim's number."""
+    rows = tuple(
+        (
+            number, case.name, case.basis.value, case.n, case.seeds, case.shows, case.rule,
+            case.outcome.value,
+        )
+        for number, claim in enumerate(claims, 1)
+        for case in claim.cases
+    )  # fmt: skip
+    return StudyTable("evidence", "", EVIDENCE_COLUMNS, rows)
 
 
 def _is_finding(part: Part) -> TypeGuard[Paragraph]:

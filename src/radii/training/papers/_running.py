@@ -19,13 +19,18 @@ from typing import Any, TypeVar
 from radii import __version__
 from radii.errors import ExperimentError, StoreError
 from radii.plots import save_figure
+from radii.training.papers._evidence import (
+    CaseOutcome,
+    ClaimBasis,
+    ClaimCase,
+    ClaimScope,
+    StudyClaim,
+)
 from radii.training.papers._steps import (
-    ClaimVerdict,
     PaperStep,
     PaperStudy,
     Paragraph,
     Part,
-    StudyClaim,
     StudyFigure,
     StudyFile,
     StudyScale,
@@ -225,7 +230,12 @@ def _part_from(record: dict[str, Any]) -> Part:
     if "file" in record:
         return StudyFile(record["file"]["name"], record["file"]["title"])
     if "claim" in record:
-        claim = record["claim"]
-        verdict = ClaimVerdict(claim["verdict"])
-        return StudyClaim(claim["claim"], claim["place"], verdict, claim["found"])
+        claim = dict(record["claim"])
+        cases = tuple(_case_from(case) for case in claim.pop("cases"))
+        return StudyClaim(cases=cases, scope=ClaimScope(claim.pop("scope")), **claim)
     return Paragraph(record["text"], record["is_finding"])
+
+
+def _case_from(record: dict[str, Any]) -> ClaimCase:
+    basis, outcome = ClaimBasis(record["basis"]), CaseOutcome(record["outcome"])
+    return ClaimCase(**{**record, "basis": basis, "outcome": outcome})

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from radii.training.papers._evidence import StudyClaim
 from radii.training.papers._tables import StudyTable
 
 if TYPE_CHECKING:
@@ -59,29 +60,6 @@ class StudyFile:
 
     name: str
     title: str
-
-
-class ClaimVerdict(StrEnum):
-    """What became of a claim. OPEN: this run cannot tell, and `found` says what it would take."""
-
-    CONFIRMED = "confirmed"
-    REFUTED = "refuted"
-    DEPENDS = "depends"
-    OPEN = "open"
-
-
-@dataclass(frozen=True, slots=True)
-class StudyClaim:
-    """A claim of the paper in our words, where it stands there, and what the step found of it.
-
-    The verdict follows from the step's numbers, by a rule in its code; `found` has these numbers.
-    All claims stand in one table at the top of the page, and across papers in `radii study claims`.
-    """
-
-    claim: str
-    place: str
-    verdict: ClaimVerdict
-    found: str
 
 
 Part = Paragraph | StudyTable | StudyFigure | StudyFile | StudyClaim

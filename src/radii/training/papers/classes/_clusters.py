@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from radii.distributions import Distribution
+from radii.training.papers._evidence import CaseOutcome, ClaimBasis, ClaimCase, StudyClaim
 from radii.training.papers._steps import (
-    ClaimVerdict,
     Paragraph,
     Part,
-    StudyClaim,
     StudyScale,
     StudySettings,
 )
@@ -22,16 +21,13 @@ from radii.training.papers.classes._modes import SEPARATION, dip_power, modes_of
 from radii.training.papers.classes._numbers import (
     CLUSTERED_TARGET,
     CLUSTERS,
-    SIGNIFICANCE,
     TARGETS,
 )
+from radii.training.papers.classes._one_to_any import WITNESSED
 from radii.training.papers.classes._published import PAPERS_PAIR
 from radii.training.papers.classes._source import ClassSource
 
 DRAWS = {StudyScale.SMALL: 99, StudyScale.MACHINE: 299, StudyScale.FULL: 999}
-
-ENOUGH_POWER = 0.8
-"""With fewer images, that no clusters are found says little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +111,6 @@ def clusters(source: ClassSource, settings: StudySettings) -> list[Part]:
         wide,
         Paragraph(_finding(found, rows), is_finding=True),
         _there_are_clusters(rows),
-        _are_explained(rows),
     ]
 
 
@@ -181,17 +176,6 @@ def _shown(rows: list[ClusterRow]) -> str:
     )
 
 
-def _are_enough(rows: list[ClusterRow]) -> bool:
-    """Would three clusters have been found?"""
-    return bool(rows) and dip_power(min(row.images for row in rows)) >= ENOUGH_POWER
-
-
-def _not_seen(rows: list[ClusterRow]) -> ClaimVerdict:
-    """Refuted where the paper's pair of networks has one mode; one of the two alone tells less."""
-    is_whole = set(PAPERS_PAIR) <= {row.network for row in rows}
-    return ClaimVerdict.REFUTED if is_whole else ClaimVerdict.OPEN
-
-
 def _missing(rows: list[ClusterRow]) -> str:
     """What to say where a network of the paper's pair is not at hand; empty where both are."""
     absent = [name for name in PAPERS_PAIR if name not in {row.network for row in rows}]
@@ -199,45 +183,21 @@ def _missing(rows: list[ClusterRow]) -> str:
 
 
 def _there_are_clusters(rows: list[ClusterRow]) -> StudyClaim:
-    """Confirmed by three modes or more, depends for two; one everywhere is `_not_seen`."""
+    """One mode that is not rejected shows nothing of the third network, nor of lower bounds."""
     own = _of_target(rows)
-    most = max((max(row.modes) for row in own), default=1)
-    verdict = ClaimVerdict.OPEN
-    if _are_enough(own):
-        verdict = ClaimVerdict.CONFIRMED if most >= CLUSTERS else ClaimVerdict.DEPENDS
-        verdict = _not_seen(own) if most == 1 else verdict
+    cases = [
+        ClaimCase(
+            name=f"{row.network}, {name}", basis=ClaimBasis.THEIRS, n=row.images,
+            shows=f"{modes} at 5 %, p of one {p_value:.2g}", rule=f"{CLUSTERS} or more",
+            outcome=CaseOutcome.HOLDS if modes >= CLUSTERS else CaseOutcome.UNCLEAR,
+        )
+        for row in own
+        for name, modes, p_value in zip(DEFINITIONS, row.modes, row.p_values, strict=True)
+    ]  # fmt: skip
     return StudyClaim(
         f"Radii of class 9 towards class {CLUSTERED_TARGET} fall into three clusters",
         "Section 4.3, Figures 6b and 7b",
-        verdict,
-        f"modes of witnessed distances on the networks at hand (5 %): {_shown(own)}. "
-        f"{_power_text(own)}{_missing(own)}",
-    )
-
-
-def _are_explained(rows: list[ClusterRow]) -> StudyClaim:
-    """Explained where modes go away by `become`, or distances depend on which class wins.
-
-    Refuted where there are several modes and neither is so. One mode by both meanings says that
-    neither makes clusters on these networks, which is `_not_seen`.
-    """
-    own = _of_target(rows)
-    several = [row for row in own if max(row.modes) > 1]
-    verdict = ClaimVerdict.OPEN
-    if _are_enough(own):
-        explained = [
-            row.modes[0] > row.modes[1] or (row.modes[0] > 1 and row.ends < SIGNIFICANCE)
-            for row in several
-        ]
-        verdict = ClaimVerdict.DEPENDS if any(explained) else ClaimVerdict.REFUTED
-        verdict = ClaimVerdict.CONFIRMED if explained and all(explained) else verdict
-        verdict = verdict if several else _not_seen(own)
-    ends = "; ".join(f"{row.network} p = {row.ends:.2g}" for row in own if not math.isnan(row.ends))
-    none = "" if several else ", so that neither meaning makes clusters on these networks"
-    return StudyClaim(
-        "The cause of the clusters is left open; our question: is it the two meanings of a target?",
-        "Section 4.3",
-        verdict,
-        f"modes: {_shown(own)}{none}; whether distances differ by which class wins: "
-        f"{ends or 'cannot be tested, too few end with the target itself'}.{_missing(own)}",
+        "modes by Hartigan's dip test, then Silverman's",
+        tuple(cases),
+        note=f"{_power_text(own)}{_missing(own)} {WITNESSED}",
     )

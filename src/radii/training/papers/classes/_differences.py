@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 
-from radii.distributions import Distribution, KsMatrix, ks_matrix
+from radii.distributions import Distribution, KsMatrix, holm, ks_matrix
 from radii.errors import InputError
-from radii.training.papers._steps import ClaimVerdict
+from radii.results import Float64
+from radii.training.papers._evidence import ClaimBasis, ClaimCase, alike, differing
+from radii.training.papers._intervals import paired_p_value
 from radii.training.papers._tables import Beside, Cell, StudyTable, share_text
 from radii.training.papers.classes._numbers import IMAGES_OF_CLASS, SIGNIFICANCE
 
 Side = Literal["lower", "upper"]
+
+Pair = tuple[Float64, Float64]
 
 Part = Literal["train", "test", "splits"]
 """Below the diagonal of a matrix, above it, and on it."""
@@ -43,16 +49,16 @@ class Differences:
     def tested(self, part: Part) -> int:
         return int(np.count_nonzero(self.cells(part)))
 
-    def share(self, part: Part) -> float:
-        """Of the tested cells, those that differ by a test of their own; NaN without any."""
-        tested = self.tested(part)
-        return self.differ(part) / tested if tested else float("nan")
-
     def keys_that_differ(self) -> tuple[Any, ...]:
         """Groups whose training and testing images differ, each test by itself."""
         found = self.matrix.differ(SIGNIFICANCE, is_adjusted=False) & self.cells("splits")
         return tuple(key for key, differs in zip(self.matrix.keys, np.diag(found), strict=True)
                      if differs)  # fmt: skip
+
+    def between_splits(self) -> dict[Any, float]:
+        """Of each group with images of both splits, the p-value that they are alike."""
+        places = np.flatnonzero(np.diag(self.cells("splits")))
+        return {self.matrix.keys[i]: float(self.matrix.p_values[i, i]) for i in places.tolist()}
 
     def p_values(self, part: Part) -> list[float]:
         """Of each tested cell, by itself."""
@@ -128,8 +134,8 @@ def why_counts_differ(images: int) -> str:
     return f"another draw of images{fewer}; witnessed distances"
 
 
-FEWEST_IMAGES = 15
-"""In each of two groups: with fewer, tests miss most differences, and finding none says little."""
+FARTHEST = 1.0
+"""Between two images with pixels in [0, 1]: a distance without a witness is at most that."""
 
 
 def fewest_images(distribution: Distribution, by: str) -> int:
@@ -139,21 +145,83 @@ def fewest_images(distribution: Distribution, by: str) -> int:
     return min(len(part) for part in right.group_by(*names).values())
 
 
-def that_they_differ(shares: Sequence[float], images: int, *, most: float = 0.5) -> ClaimVerdict:
-    """Confirmed where a share of at least `most` of every kind of pair differs.
-
-    Refuted where none does, although there are enough images; open where there are not.
-    """
-    if shares and min(shares) >= most:
-        return ClaimVerdict.CONFIRMED
-    if not shares or images < FEWEST_IMAGES:
-        return ClaimVerdict.OPEN
-    return ClaimVerdict.DEPENDS if max(shares) > 0 else ClaimVerdict.REFUTED
+def values_by_image(part: Distribution, side: Side = "upper") -> dict[tuple[str, int], float]:
+    """By split and number of each correct image: one side of its bracket."""
+    right = part.correct
+    splits, numbers = part.column("split")[right].tolist(), part.column("input")[right].tolist()
+    values = np.minimum((part.upper if side == "upper" else part.lower)[right], FARTHEST).tolist()
+    return dict(zip(zip(splits, numbers, strict=True), values, strict=True))
 
 
-def that_splits_are_alike(found: Mapping[str, Differences], images: int) -> ClaimVerdict:
-    """Refuted where half the groups of a matrix differ between splits; open with few images."""
-    tested = [each for each in found.values() if each.tested("splits")]
-    if any(2 * each.differ("splits") >= each.tested("splits") for each in tested):
-        return ClaimVerdict.REFUTED
-    return ClaimVerdict.CONFIRMED if tested and images >= FEWEST_IMAGES else ClaimVerdict.OPEN
+def paired_values(one: Distribution, two: Distribution, side: Side = "upper") -> Pair:
+    """Of the images that both networks classify correctly, in one order."""
+    first, second = values_by_image(one, side), values_by_image(two, side)
+    shared = [key for key in first if key in second]
+    return np.array([first[key] for key in shared]), np.array([second[key] for key in shared])
+
+
+def kruskal_p_value(groups: Sequence[Float64]) -> float:
+    """That independent groups are alike; 1 where nothing varies."""
+    from scipy.stats import kruskal
+
+    if len(groups) < 2 or not np.ptp(np.concatenate(groups)):
+        return 1.0
+    return float(kruskal(*groups).pvalue)
+
+
+def networks_differ(parts: Mapping[str, Distribution]) -> list[ClaimCase]:
+    """Of each part, that every two networks have different distances on the same images."""
+    tested = {}
+    for name, part in parts.items():
+        for pair in combinations(part.networks, 2):
+            one, two = (part.only(network=network) for network in pair)
+            first, second = paired_values(one, two)
+            case = f"{name}, {' and '.join(pair)}"
+            tested[case] = (len(first), paired_p_value(first, second))
+    return _differing(tested)
+
+
+def groups_differ(parts: Mapping[str, Distribution], by: str, side: Side) -> list[ClaimCase]:
+    """Of each part, that groups of different images differ; `n` is the smallest group's."""
+    tested = {}
+    for name, part in parts.items():
+        right = part.correctly_classified()
+        groups = [
+            own.upper if side == "upper" else own.lower for own in right.group_by(by).values()
+        ]
+        tested[name] = (min(map(len, groups)), kruskal_p_value(groups))
+    return _differing(tested)
+
+
+def targets_differ(parts: Mapping[str, Distribution]) -> list[ClaimCase]:
+    """Of each part, that the targets of the same images differ, by Friedman's test."""
+    from scipy.stats import friedmanchisquare
+
+    tested = {}
+    for name, part in parts.items():
+        columns = [values_by_image(own) for own in part.group_by("target").values()]
+        shared = set.intersection(*(set(column) for column in columns))
+        rows = [[column[key] for key in sorted(shared)] for column in columns]
+        p_value = math.nan
+        if len(columns) > 2 and len(shared) > 1 and np.ptp(rows, axis=0).any():
+            p_value = float(friedmanchisquare(*rows).pvalue)
+        tested[name] = (len(shared), p_value)
+    return _differing(tested)
+
+
+def splits_alike(matrices: Mapping[str, Differences], images: int) -> list[ClaimCase]:
+    """Of every group of each matrix, that no difference between the splits is found."""
+    tested = {
+        f"{name}, {key}": p_value
+        for name, each in matrices.items()
+        for key, p_value in each.between_splits().items()
+    }
+    adjusted = holm(list(tested.values())).tolist()
+    pairs = zip(tested, adjusted, strict=True)
+    return [alike(name, ClaimBasis.THEIRS, images, p) for name, p in pairs]
+
+
+def _differing(tested: Mapping[str, tuple[int, float]]) -> list[ClaimCase]:
+    adjusted = holm([p for _, p in tested.values()]).tolist()
+    pairs = zip(tested.items(), adjusted, strict=True)
+    return [differing(name, ClaimBasis.THEIRS, n, p) for (name, (n, _)), p in pairs]

@@ -9,13 +9,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions import Distribution, clopper_pearson
+from radii.distributions import Distribution, clopper_pearson, holm
 from radii.plots import draw_boxes, draw_ecdf_panels, draw_ks_matrix, draw_scatter
+from radii.training.papers._evidence import (
+    CLAIM_LEVEL,
+    CaseOutcome,
+    ClaimBasis,
+    ClaimCase,
+    ClaimScope,
+    StudyClaim,
+    alike,
+    differing,
+    within,
+)
+from radii.training.papers._intervals import rank_interval
 from radii.training.papers._steps import (
-    ClaimVerdict,
     Paragraph,
     Part,
-    StudyClaim,
     StudyFigure,
     StudySettings,
 )
@@ -27,14 +37,15 @@ from radii.training.papers.classes._brackets import (
     sizes_of,
 )
 from radii.training.papers.classes._differences import (
-    FEWEST_IMAGES,
     Differences,
+    Pair,
     differences,
     differences_table,
     fewest_images,
+    groups_differ,
+    networks_differ,
     of_tests,
-    that_splits_are_alike,
-    that_they_differ,
+    splits_alike,
     why_counts_differ,
 )
 from radii.training.papers.classes._numbers import (
@@ -56,8 +67,19 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.95
 
-TELLING_WIDTH = 20.0
-"""Per cent: a number within wider limits is not contradicted, and not confirmed either."""
+WITNESSED = (
+    "Of witnessed distances, which are upper bounds of radii, on a draw of our own; the paper's "
+    "are lower bounds."
+)
+PAIRED_TEST = "Wilcoxon's signed ranks of the images that both networks get right, Holm"
+
+TELLING_WIDTH = 5.0
+"""Points: a number within wider limits is not contradicted, and not confirmed either."""
+
+
+def at_hand(found: Distribution) -> str:
+    """The networks that were measured, as claims name them."""
+    return " and ".join(found.networks)
 
 
 def whole_networks(source: ClassSource, settings: StudySettings) -> list[Part]:
@@ -91,18 +113,18 @@ def whole_networks(source: ClassSource, settings: StudySettings) -> list[Part]:
 def _robust_accuracies(found: Distribution, proven: Distribution) -> list[Part]:
     """At each marked eps: proven of those with proofs, not refuted of all, beside the paper's."""
     rows: list[tuple[Cell, ...]] = []
-    is_within: list[bool] = []
-    widest = 0.0
+    cases: list[ClaimCase] = []
     for name in NETWORKS:
         printed = ROBUST_ACCURACIES.get(name, ("", ""))
         for split in SPLITS:
             cells: list[Cell] = []
             for eps, paper in zip(MARKED_EPS, printed, strict=True):
-                limits = _limits(found, proven, name, split, eps)
+                limits = _limits(found, proven, name, split, eps, CONFIDENCE)
                 cells += ["" if limits is None else interval_text(*limits, 1), paper or None]
-                if limits is not None and paper:
-                    is_within.append(limits[0] <= float(paper) <= limits[1])
-                    widest = max(widest, limits[1] - limits[0])
+                wider = _limits(found, proven, name, split, eps, 1 - CLAIM_LEVEL / COMPARISONS)
+                if wider is not None and paper:
+                    n = len(found.only(network=name, split=split))
+                    cases.append(_accuracy_case(f"{split}, at {eps:g}", n, wider, float(paper)))
             rows.append((name, split, *cells))
     columns = ["network", "split"]
     for eps in MARKED_EPS:
@@ -111,28 +133,40 @@ def _robust_accuracies(found: Distribution, proven: Distribution) -> list[Part]:
         "Section 4.1: robust accuracy in per cent, from the least that is proven to the most that "
         "is not refuted, each with its 95 % limit as a sample"
     )
-    verdict = ClaimVerdict.OPEN
-    if is_within:
-        verdict = ClaimVerdict.CONFIRMED if all(is_within) else ClaimVerdict.DEPENDS
-        verdict = verdict if any(is_within) else ClaimVerdict.REFUTED
-    if all(is_within) and widest > TELLING_WIDTH:
-        verdict = ClaimVerdict.OPEN
-    inside = f"{sum(is_within)} of {len(is_within)}"
     return [
         StudyTable("section-4-1", title, tuple(columns), tuple(rows)),
         StudyClaim(
             "Robust accuracy of mnist-net is 94.8 % at 0.012 and 40.4 % at 0.04",
             "Section 4.1",
-            verdict,
-            f"{inside} comparisons (two numbers, each with both splits) have the paper's number "
-            "between what is proven and what is not refuted, with sampling error; these limits are "
-            f"up to {widest:.0f} points apart. The paper does not say of which images it speaks.",
+            "exact limits of what is proven and of what is not refuted, Bonferroni",
+            tuple(cases),
+            note="The paper does not say of which images it speaks.",
         ),
     ]
 
 
+COMPARISONS = 4
+"""Two numbers of the paper, each with both splits."""
+
+
+def _accuracy_case(name: str, n: int, limits: tuple[float, float], paper: float) -> ClaimCase:
+    low, high = limits
+    outcome = CaseOutcome.UNCLEAR if low <= paper <= high else CaseOutcome.FAILS
+    if outcome is CaseOutcome.UNCLEAR and high - low <= TELLING_WIDTH:
+        outcome = CaseOutcome.HOLDS
+    return ClaimCase(
+        name=name, basis=ClaimBasis.THEIRS, n=n, shows=f"{low:.1f} to {high:.1f} %",
+        rule=f"{paper:g} % inside, and at most {TELLING_WIDTH:g} points apart", outcome=outcome,
+    )  # fmt: skip
+
+
 def _limits(
-    found: Distribution, proven: Distribution, name: str, split: str, eps: float
+    found: Distribution,
+    proven: Distribution,
+    name: str,
+    split: str,
+    eps: float,
+    confidence: float,
 ) -> tuple[float, float] | None:
     """Per cent: the low end of what is proven, the high end of what is not refuted."""
     if name not in found.networks or split not in found.column("split"):
@@ -143,8 +177,8 @@ def _limits(
     low = 0.0
     if own.any():
         holds = int(np.count_nonzero((proven.lower >= eps)[own]))
-        low = clopper_pearson(holds, int(own.sum()), CONFIDENCE)[0]
-    high = clopper_pearson(stands, len(whole), CONFIDENCE)[1]
+        low = clopper_pearson(holds, int(own.sum()), confidence)[0]
+    high = clopper_pearson(stands, len(whole), confidence)[1]
     return 100 * low, 100 * high
 
 
@@ -157,7 +191,6 @@ def network_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
     table = differences_table(
         "figure-8-counts", "Figure 8 in numbers", "networks", {"all at hand": matrix}, {}
     )
-    pairs = [matrix.share(part) for part in ("train", "test") if matrix.tested(part)]
     return [
         StudyFigure(
             "figure-8",
@@ -167,37 +200,35 @@ def network_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
         table,
         Paragraph(of_tests(sizes_of(settings).attacked)),
         StudyClaim(
-            "Robustness distributions of the networks differ, on training and on testing images",
+            f"Robustness distributions of {at_hand(found)} differ, on training and on testing "
+            "images",
             "Section 4.1, Figure 8",
-            that_they_differ(pairs, fewest_images(found, "network")),
-            f"do the networks at hand differ? Training images: {matrix.text('train') or 'none'}; "
-            f"testing images: {matrix.text('test') or 'none'}",
+            PAIRED_TEST,
+            tuple(networks_differ(_by_split(found))),
+            note=WITNESSED,
         ),
         _one_split_differs(matrix, fewest_images(found, "network")),
     ]
 
 
+def _by_split(found: Distribution) -> dict[str, Distribution]:
+    return {split: part for split, part in found.group_by("split").items() if len(part)}
+
+
 def _one_split_differs(matrix: Differences, images: int) -> StudyClaim:
     """The paper: mnist-net's splits differ, those of mnist-net_256x4 do not."""
-    wanted = {"mnist-net": True, "mnist-net_256x4": False}
-    differ = matrix.keys_that_differ()
-    tested = [k for k, made in zip(matrix.matrix.keys, np.diag(matrix.cells("splits")), strict=True)
-              if made and k in wanted]  # fmt: skip
-    agree = [wanted[key] == (key in differ) for key in tested]
-    p_values = dict(zip(matrix.matrix.keys, np.diag(matrix.matrix.p_values), strict=True))
-    shown = "; ".join(
-        f"{key}: {'differ' if key in differ else 'do not differ'} (p = {p_values[key]:.2g})"
-        for key in tested
-    )
-    verdict = ClaimVerdict.OPEN
-    if agree and images >= FEWEST_IMAGES:
-        verdict = ClaimVerdict.CONFIRMED if all(agree) else ClaimVerdict.DEPENDS
-        verdict = verdict if any(agree) else ClaimVerdict.REFUTED
+    claimed = {"mnist-net": differing, "mnist-net_256x4": alike}
+    p_values = {name: p for name, p in matrix.between_splits().items() if name in claimed}
+    adjusted = holm(list(p_values.values())).tolist()
     return StudyClaim(
         "Training and testing images differ on mnist-net, not on mnist-net_256x4",
         "Figure 1",
-        verdict,
-        f"{shown or 'there is one split only'}; images of the smaller split: {images}",
+        "Kolmogorov and Smirnov's test between different images, Holm",
+        tuple(
+            claimed[name](name, ClaimBasis.THEIRS, images, p)
+            for name, p in zip(p_values, adjusted, strict=True)
+        ),
+        note=WITNESSED,
     )
 
 
@@ -297,33 +328,27 @@ def class_points(source: ClassSource, settings: StudySettings) -> list[Part]:
     return [*parts, table, _same_images_hard(rows, papers_pair(source, CURVES_OF_CLASSES[1]))]
 
 
-def _same_images_hard(
-    rows: list[tuple[Cell, ...]], published: tuple[int, float] | None
-) -> StudyClaim:
-    """Below 0.5, less than a quarter of the ranks' variation is shared.
-
-    The claim is of the paper's own pair, of which there are published brackets only: our pair
-    alone refutes nothing.
-    """
-    ours = rows[-1][2]
-    is_low = [ours < 0.5] if isinstance(ours, float) and not np.isnan(ours) else []
-    if published is not None:
-        is_low.append(published[1] < 0.5)
-    verdict = ClaimVerdict.OPEN
-    if is_low and (any(is_low) or published is not None):
-        verdict = ClaimVerdict.CONFIRMED if all(is_low) else ClaimVerdict.DEPENDS
-        verdict = verdict if any(is_low) else ClaimVerdict.REFUTED
+def _same_images_hard(rows: list[tuple[Cell, ...]], published: Pair | None) -> StudyClaim:
+    """Below 0.5, less than a quarter of the ranks' variation is shared. The claim is of the paper's
+    own pair, of which there are published brackets only."""
     shown = ", ".join(f"class {row[0]}: {row[2]:.2f} on {row[1]} images" for row in rows)
-    theirs = "are not at hand"
+    cases = []
     if published is not None:
-        theirs = f"give {published[1]:.2f} on {published[0]} images of class 6"
+        interval = rank_interval(*published)
+        n = len(published[0])
+        cases.append(within("published brackets", ClaimBasis.THEIRS, n, interval, below=LOOSE))
     return StudyClaim(
-        "Images of class 6 that are easy to perturb for one network need not be for another",
+        "Images of class 6 that are easy to perturb for mnist-net need not be for "
+        "mnist_relu_4_1024",
         "Section 4.2, Figure 4b",
-        verdict,
-        f"rank correlation of witnessed distances on the two networks at hand: {shown}; published "
-        f"brackets of the paper's own pair {theirs}",
+        "Spearman's coefficient over images of both, bootstrap over images",
+        tuple(cases),
+        note=f"Another pair, mnist-net and mnist-net_256x4, by witnessed distances: {shown}.",
     )
+
+
+LOOSE = 0.5
+"""A rank correlation below which most of the order is not shared."""
 
 
 def class_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
@@ -341,11 +366,11 @@ def class_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
         others=others,
         reason=why_counts_differ(sizes_of(settings).attacked),
     )
-    shares = [each.share(p) for each in known.values() for p in ("train", "test") if each.tested(p)]
-    shown = "; ".join(
-        f"{name}: {each.text('train')} on training, {each.text('test') or 'none'} on testing images"
-        for name, each in known.items()
-    )
+    parts = {
+        f"{name}, {split}": part
+        for name, own in found.by_network().items()
+        for split, part in _by_split(own).items()
+    }
     return [
         StudyFigure(
             "figure-9",
@@ -355,29 +380,22 @@ def class_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
         table,
         Paragraph(of_tests(sizes_of(settings).attacked)),
         StudyClaim(
-            "Classes of the same network have significantly different robustness distributions",
+            f"On {at_hand(found)} classes have significantly different robustness distributions",
             "Section 4.2, Figure 9",
-            that_they_differ(shares, fewest_images(found, "class")),
-            f"pairs of classes that differ, {shown}",
+            "Kruskal and Wallis' test between classes, whose images are others, Holm",
+            tuple(groups_differ(parts, "class", "upper")),
+            note=WITNESSED,
         ),
-        _splits_mostly_alike(known, fewest_images(found, "class")),
+        StudyClaim(
+            f"For most classes of {at_hand(found)}, training and testing images do not differ "
+            "significantly",
+            "Section 4.2, Figure 9",
+            "Kolmogorov and Smirnov's test between different images, Holm",
+            tuple(splits_alike(known, fewest_images(found, "class"))),
+            ClaimScope.MOST,
+            WITNESSED,
+        ),
     ]
-
-
-def _splits_mostly_alike(matrices: dict[str, Differences], images: int) -> StudyClaim:
-    counts = {
-        name: (each.differ("splits"), each.tested("splits"))
-        for name, each in matrices.items()
-        if each.tested("splits")
-    }
-    shown = "; ".join(f"{name} {differ} of {tested}" for name, (differ, tested) in counts.items())
-    return StudyClaim(
-        "For most classes, training and testing images do not differ significantly",
-        "Section 4.2, Figure 9",
-        that_splits_are_alike(matrices, images),
-        f"classes that differ: {shown or 'there are no testing images'}; "
-        "one of twenty is expected by chance",
-    )
 
 
 def networks_by_class(source: ClassSource, settings: StudySettings) -> list[Part]:
@@ -392,14 +410,12 @@ def networks_by_class(source: ClassSource, settings: StudySettings) -> list[Part
     table = differences_table(
         "figure-10-counts", "Figure 10 in numbers: networks, by class", "of", matrices, {}
     )
-    named = [matrices.get(f"class {label}") for label in CURVES_OF_CLASSES]
-    shares = [each.share(p) for each in named if each is not None for p in ("train", "test")
-              if each.tested(p)]  # fmt: skip
-    shown = "; ".join(
-        f"class {label}: {each.text('train') or 'none'} and {each.text('test') or 'none'}"
-        for label, each in zip(CURVES_OF_CLASSES, named, strict=True)
-        if each is not None
-    )
+    parts = {
+        f"class {label}, {split}": part
+        for label in CURVES_OF_CLASSES
+        if label in found.labels
+        for split, part in _by_split(found.select(found.label == label)).items()
+    }
     return [
         StudyFigure(
             "figure-10",
@@ -408,9 +424,10 @@ def networks_by_class(source: ClassSource, settings: StudySettings) -> list[Part
         ),
         table,
         StudyClaim(
-            "For classes 2 and 6 the networks' distributions differ, on both splits",
+            f"For classes 2 and 6 the distributions of {at_hand(found)} differ, on both splits",
             "Section 4.2, Figure 10",
-            that_they_differ(shares, fewest_images(found, "class")),
-            f"do the networks at hand differ, on training and on testing images? {shown}",
+            PAIRED_TEST,
+            tuple(networks_differ(parts)),
+            note=WITNESSED,
         ),
     ]

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions import Distribution, class_gains, fairness
+from radii.distributions import Distribution, class_gains
 from radii.training.papers._steps import (
-    ClaimVerdict,
     Paragraph,
     Part,
-    StudyClaim,
     StudyFigure,
     StudyScale,
     StudySettings,
@@ -112,7 +110,6 @@ def retraining(source: ClassSource, settings: StudySettings) -> list[Part]:
             f"Gain of robust recall at {EPS:g} by balanced training, by class",
             lambda: _draw(found),
         ),
-        _claim(trained, found, sizes.proven),
     ]
 
 
@@ -235,32 +232,3 @@ def _draw(found: Distribution) -> Figure:
 
     first, second = TRAININGS
     return draw_class_gains(found, first, second, EPS)
-
-
-def _claim(trained: list[Trained], found: Distribution, images: int) -> StudyClaim:
-    """Confirmed where the worst class gains with every seed, refuted where it does with none.
-
-    `images` of each class have brackets.
-    """
-    plain, balanced = ([each for each in trained if each.name == name] for name in TRAININGS)
-    gains = [after.least - before.least for before, after in zip(plain, balanced, strict=True)]
-    verdict = ClaimVerdict.CONFIRMED if min(gains) > 0 else ClaimVerdict.DEPENDS
-    verdict = ClaimVerdict.REFUTED if max(gains) <= 0 else verdict
-    worst, spread, accuracy = (
-        [float(np.mean([getattr(each, name) for each in kind])) for kind in (plain, balanced)]
-        for name in ("least", "spread", "accuracy")
-    )
-    proven = "; ".join(
-        f"{name} {interval_text(*fairness(part, EPS, permutations=PERMUTATIONS).spread, 2)}"
-        for name, part in found.by_network().items()
-    )
-    return StudyClaim(
-        "Retraining for balanced class robustness may reduce the bias (planned)",
-        "Section 5",
-        verdict,
-        f"worst class's recall under PGD {worst[0]:.3f} to {worst[1]:.3f}, spread {spread[0]:.3f} "
-        f"to {spread[1]:.3f}, accuracy {accuracy[0]:.4f} to {accuracy[1]:.4f} (means of "
-        f"{len(gains)} seeds; the worst class gains {min(gains):+.3f} to {max(gains):+.3f}); "
-        f"spread of robust recall by brackets of {images} images a class, too few to tell: "
-        f"{proven}",
-    )

@@ -16,10 +16,13 @@ from radii.errors import DataError
 from radii.training.papers.classes._numbers import NETWORKS
 from radii.training.papers.distributions._audit import FIRST_IMAGES
 from radii.training.papers.distributions._public import (
+    NETWORK_PLACES,
     PLACES,
+    TABLE_PLACES,
     TABLES,
     PublicResults,
     Split,
+    files_by_name,
 )
 
 if TYPE_CHECKING:
@@ -30,12 +33,13 @@ OWN_IMAGES = "mnist.npz"
 """Images to use in place of MNIST, with splits `train` and `test`, in the folder of the data."""
 
 SEED = 1
-"""Of every draw of images: the paper's own draw is not public."""
+"""Of every draw of images: the paper's own draw is not told."""
 
 
 @dataclass(frozen=True)
 class ClassSource:
-    """A folder with `networks`, and beside them images and public tables, where they are there.
+    """A folder with `networks`, and beside them images and public tables, where they are there; or
+    a clone of the JAIR paper's repository.
 
     `names` are the networks that are asked for.
     """
@@ -47,14 +51,14 @@ class ClassSource:
         if not self.networks:
             raise DataError(
                 f"{self.folder}: has none of the paper's networks ("
-                f"{', '.join(f'networks/{name}.onnx' for name in NETWORKS[:2])})"
+                f"{', '.join(f'networks/{name}.onnx' for name in NETWORKS)})"
             )
 
     @cached_property
     def networks(self) -> dict[str, Path]:
         """Those of the paper that are at hand, by name."""
-        paths = {name: self.folder / "networks" / f"{name}.onnx" for name in self.names}
-        return {name: path for name, path in paths.items() if path.is_file()}
+        paths = files_by_name(self.folder, NETWORK_PLACES)
+        return {name: paths[name] for name in self.names if name in paths}
 
     def only(self, name: str) -> ClassSource:
         """The same with one network."""
@@ -75,11 +79,11 @@ class ClassSource:
 
     @property
     def files(self) -> list[Path]:
-        tables = [
-            self.folder / place / name for place in ("", "public") for name in TABLES.values()
-        ]
+        paths = files_by_name(self.folder, TABLE_PLACES)
+        stems = [Path(name).stem for name in TABLES.values()]
+        tables = [paths[stem] for stem in stems if stem in paths]
         images = [self.folder / name for name in (OWN_IMAGES, FIRST_IMAGES)]
-        return [*self.networks.values(), *(path for path in (*images, *tables) if path.is_file())]
+        return [*self.networks.values(), *tables, *(path for path in images if path.is_file())]
 
     def images(self, split: Split) -> Dataset | None:
         """All labelled images of a split at hand; None where there are none."""
@@ -104,7 +108,9 @@ class ClassSource:
                 return None
             images = images.of_classes(label)
         _, sizes = np.unique(images.labels, return_counts=True)
-        return images.per_class(count, seed=SEED) if sizes.min() >= count else images
+        if sizes.min() < count:
+            return images
+        return images.unsalted().per_class(count, seed=SEED)  # as when the tables were made
 
     @property
     def without_labels(self) -> str:

@@ -19,8 +19,9 @@ INTRODUCTION = (
     "The paper measures how robust three MNIST networks are for images of each class, and for "
     "images of class 9 towards each other class. It published no brackets, and prints few numbers: "
     "all radii here are radii's own, on a draw of its own from the same classes, of the two "
-    "networks whose files are public; of the third, `mnist_relu_4_1024`, the brackets that another "
-    "paper published are read by class.",
+    "networks whose files are at hand; that of the third, `mnist_relu_4_1024`, is public as well, "
+    "and a clone of the JAIR paper's repository as `--data` has it measured too; without it, the "
+    "brackets that the JAIR paper published are read by class.",
     "A witnessed distance is that of the closest counterexample found: the radius is at most that. "
     "The paper's radii are lower bounds. Figures and tests of witnessed distances use every image; "
     "proofs are of fewer, and stand beside them.",

@@ -13,11 +13,10 @@ import numpy as np
 
 from radii.distributions import Distribution, spearman_matrix
 from radii.plots import draw_boxes, draw_ecdf_panels, draw_ks_matrix, draw_scatter
+from radii.training.papers._evidence import ClaimScope, StudyClaim
 from radii.training.papers._steps import (
-    ClaimVerdict,
     Paragraph,
     Part,
-    StudyClaim,
     StudyFigure,
     StudySettings,
 )
@@ -35,9 +34,10 @@ from radii.training.papers.classes._differences import (
     differences,
     differences_table,
     fewest_images,
+    networks_differ,
     of_tests,
-    that_splits_are_alike,
-    that_they_differ,
+    splits_alike,
+    targets_differ,
     why_counts_differ,
 )
 from radii.training.papers.classes._numbers import (
@@ -49,6 +49,7 @@ from radii.training.papers.classes._numbers import (
     TARGETS,
     TARGETS_DIFFER,
 )
+from radii.training.papers.classes._one_to_any import PAIRED_TEST, WITNESSED, at_hand
 from radii.training.papers.classes._source import ClassSource
 
 if TYPE_CHECKING:
@@ -175,13 +176,40 @@ def target_tests(source: ClassSource, settings: StudySettings) -> list[Part]:
         f"{of_tests(sizes_of(settings).targeted)} Targets of the same images are not independent "
         "samples, as the test takes them to be; the paper's matrices share that."
     )
+    parts_of = {
+        f"{net}, {name}, {split}": part
+        for name in DEFINITIONS
+        for net, own in definition_of(found, name).by_network().items()
+        for split, part in own.group_by("split").items()
+    }
+    known = {
+        f"{net}, {name}": each
+        for name, matrices in by_definition.items()
+        for net, each in matrices.items()
+        if each is not None
+    }
     images = fewest_images(definition_of(found, "become"), "target")
     return [
         *parts,
         Paragraph(text),
         Paragraph(_finding(by_definition), is_finding=True),
-        _targets_differ(by_definition, images),
-        _splits_alike(by_definition, images),
+        StudyClaim(
+            f"On {at_hand(found)} robustness differs significantly between targets of the same "
+            "images",
+            "Section 4.3, Figure 11",
+            "Friedman's test of all targets of each image, by either meaning of a target, Holm",
+            tuple(targets_differ(parts_of)),
+            note=WITNESSED,
+        ),
+        StudyClaim(
+            f"For most targets, training and testing images of {at_hand(found)} do not differ "
+            "significantly",
+            "Section 4.3, Figure 11",
+            "Kolmogorov and Smirnov's test between different images, by either meaning, Holm",
+            tuple(splits_alike(known, images)),
+            ClaimScope.MOST,
+            WITNESSED,
+        ),
     ]
 
 
@@ -200,51 +228,13 @@ def _finding(found: Mapping[str, Mapping[str, Differences | None]]) -> str:
     )
 
 
-def _targets_differ(
-    found: Mapping[str, Mapping[str, Differences | None]], images: int
-) -> StudyClaim:
-    """One verdict where both definitions have it, else it depends on the definition."""
-    verdicts, shown = set(), []
-    for name, matrices in found.items():
-        known = {net: each for net, each in matrices.items() if each is not None}
-        shares = [e.share(p) for e in known.values() for p in ("train", "test") if e.tested(p)]
-        verdicts.add(that_they_differ(shares, images))
-        texts = (f"{net} {each.text('test') or each.text('train')}" for net, each in known.items())
-        shown.append(f"{name}: {', '.join(texts)}")
-    verdict = verdicts.pop() if len(verdicts) == 1 else ClaimVerdict.DEPENDS
-    return StudyClaim(
-        "In many cases robustness differs significantly between targets of the same images",
-        "Section 4.3, Figure 11",
-        verdict,
-        f"pairs of targets that differ, testing images where there are some: {'; '.join(shown)}",
-    )
-
-
-def _splits_alike(found: Mapping[str, Mapping[str, Differences | None]], images: int) -> StudyClaim:
-    known = {
-        f"{net}, {name}": each
-        for name, matrices in found.items()
-        for net, each in matrices.items()
-        if each is not None and each.tested("splits")
-    }
-    shown = "; ".join(
-        f"{name} {each.differ('splits')} of {each.tested('splits')}" for name, each in known.items()
-    )
-    return StudyClaim(
-        "For most targets, training and testing images do not differ significantly",
-        "Section 4.3, Figure 11",
-        that_splits_are_alike(known, images),
-        f"targets that differ: {shown or 'the targets have images of one split only'}",
-    )
-
-
 def networks_by_target(source: ClassSource, settings: StudySettings) -> list[Part]:
     """Figure 12: networks against each other, for each target and definition."""
     found = targeted(source, settings)
     if len(found.networks) < 2:
         return [Paragraph("There is one network only: nothing to compare.")]
     parts: list[Part] = []
-    shares, shown = [], []
+    tested = {}
     for name in DEFINITIONS:
         own = definition_of(found, name)
         matrices = {
@@ -266,15 +256,13 @@ def networks_by_target(source: ClassSource, settings: StudySettings) -> list[Par
             ),
         ]
         for target in CURVES_OF_TARGETS:
-            each = matrices.get(f"target {target}")
-            if each is not None:
-                shares += [each.share(p) for p in ("train", "test") if each.tested(p)]
-                texts = (each.text("train") or "none", each.text("test") or "none")
-                shown.append(f"target {target}, {name}: {' and '.join(texts)}")
+            for split, part in own.only(target=target).group_by("split").items():
+                tested[f"target {target}, {name}, {split}"] = part
     claim = StudyClaim(
-        "For targets 2 and 6 the networks' distributions differ, on both splits",
-        "Section 4.3, Figure 12",
-        that_they_differ(shares, fewest_images(definition_of(found, "become"), "target"), most=1.0),
-        "do the networks at hand differ, on training and on testing images? " + "; ".join(shown),
+        f"For targets 2 and 6 the distributions of {at_hand(found)} differ, on both splits",
+        "Section 4.3, Figures 6 and 12",
+        f"{PAIRED_TEST}, by either meaning of a target",
+        tuple(networks_differ(tested)),
+        note=WITNESSED,
     )
     return [*parts, claim]

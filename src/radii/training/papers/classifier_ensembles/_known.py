@@ -24,11 +24,10 @@ from radii.ensembles import (
     solve,
 )
 from radii.networks import from_torch
+from radii.training.papers._evidence import StudyClaim, fact
 from radii.training.papers._steps import (
-    ClaimVerdict,
     Paragraph,
     Part,
-    StudyClaim,
     StudySettings,
 )
 from radii.training.papers._tables import Cell, StudyTable
@@ -142,24 +141,32 @@ def _sum_of_losses() -> list[Part]:
         StudyClaim(
             "An optimum of MaxMILP's objective may, but need not, be an optimal attack",
             "Section 6.1",
-            ClaimVerdict.CONFIRMED if is_short else ClaimVerdict.OPEN,
-            f"one perturbation fools two classifiers, another one a third: the value is "
-            f"{float(known.value):g}, but MaxMILP, asked for alpha {alpha:g}, ends "
-            f"{'with proof of its optimum' if found.is_optimal else 'without proof'} "
-            f"at {value:.2g}",
+            "an ensemble whose value and optimum are known by hand",
+            (
+                fact(
+                    "three classifiers",
+                    is_short or None,
+                    f"the value is {float(known.value):g}, MaxMILP ends "
+                    f"{'with proof of its optimum' if found.is_optimal else 'without proof'} at "
+                    f"{value:.2g}",
+                    rule="an optimum below the value",
+                ),
+            ),
+            note="One perturbation fools two classifiers, another one a third: the sum of losses "
+            f"gives the pair all but alpha = {alpha:g}.",
         )
     ]
 
 
 def _bound_claim(attacks: Sequence[tuple[int, int]]) -> StudyClaim:
+    most = max(used for used, _ in attacks)
     is_few = all(used <= classifiers for used, classifiers in attacks)
     return StudyClaim(
         "At most (|X| + 1)^|C| deterministic attacks are needed",
         "Proposition 1",
-        ClaimVerdict.CONFIRMED if is_few else ClaimVerdict.REFUTED,
-        "true, and far too many: |C| are enough, since a vertex of the linear program has no more; "
-        f"the optimal attacks here use {max(used for used, _ in attacks)} at most, never more than "
-        "classifiers",
+        "a vertex of the linear program has at most |C| attacks; games known by hand",
+        (fact("optimal attacks", is_few, f"{most} attacks at most", rule="at most |C|"),),
+        note="True, and far too many: |C| are enough.",
     )
 
 

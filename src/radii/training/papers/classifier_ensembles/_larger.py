@@ -16,12 +16,11 @@ from radii import datasets
 from radii.ensembles import Defence, EnsembleStudy, GameValue, Point
 from radii.networks import load_network
 from radii.plots import ValueAtEps, draw_game_values
+from radii.training.papers._evidence import StudyClaim, fact
 from radii.training.papers._running import write_whole
 from radii.training.papers._steps import (
-    ClaimVerdict,
     Paragraph,
     Part,
-    StudyClaim,
     StudyFigure,
     StudySettings,
 )
@@ -269,18 +268,23 @@ def defence_step(data: EnsembleData, settings: StudySettings) -> list[Part]:
 
 
 def ensembles_claim(wins: int, ties: int, games: int) -> StudyClaim:
-    """Figure 1 is a game in which the claim holds, so one in which it does not makes it depend."""
-    verdict = ClaimVerdict.DEPENDS if ties else ClaimVerdict.OPEN
-    if wins:
-        verdict = ClaimVerdict.CONFIRMED if wins == games else ClaimVerdict.DEPENDS
+    """A game in which it is proven otherwise contradicts a claim about all games, whosever the
+    networks are."""
     return StudyClaim(
         "An ensemble, with a classifier chosen after the attack, is more robust than one",
         "Section 1",
-        verdict,
-        f"of {games} games of trained networks it is proven in {wins} (the best mix loses less "
-        "than replayed attacks make every single network lose), and in "
-        f"{ties} one network is proven to be as good as any mix; the brackets of the others are "
-        "too wide to tell. In Figure 1, by hand, each classifier alone loses 1, and the mix 1/2",
+        "exact values: each classifier alone against the best mix, proven on either side",
+        (
+            fact("Figure 1", True, "by hand, each classifier alone loses 1 and the mix 1/2"),
+            fact(
+                "games of trained networks",
+                False if ties else (wins == games or None),
+                f"in {ties} of {games} one network is proven to be as good as any mix, in {wins} "
+                "the best mix is proven to lose less",
+                games,
+            ),
+        ),
+        note="The brackets of the other games are too wide to tell.",
     )
 
 

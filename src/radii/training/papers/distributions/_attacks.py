@@ -136,8 +136,8 @@ def _networks(results: PublicResults, settings: StudySettings) -> list[AttackedN
         AttackedNetwork(network.title, file_of(results, network), images, 0.1)
         for network in at_hand(results, networks_of("CIFAR-10")).values()
     ]
-    pgd = results.networks_folder / "resnet_4b_pgd.onnx"  # not in the paper's tables
-    if pgd.exists():
+    pgd = results.networks.get("resnet_4b_pgd")  # not in the paper's tables
+    if pgd is not None:
         found.append(AttackedNetwork("resnet_4b PGD", pgd, images, 0.1))
     for name, (mean, std) in OTHER_CIFAR.items():
         path = results.folder.parent / "cifar10" / f"{name}.onnx"

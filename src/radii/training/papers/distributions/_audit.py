@@ -39,6 +39,10 @@ ROWS_OF_SMALL = 3
 FIRST_IMAGES = "mnist_train_0_49.npz"
 """The first training images, in the folder of the data: enough for a small audit."""
 
+DRAWN_SETS = {"CIFAR-10": "cifar10", "GTSRB": "gtsrb"}
+"""Sets of which the paper drew images at random, by the tables that they are in. Its script draws
+traffic signs from the training archive that torchvision takes (GTSRB-Training_fixed.zip)."""
+
 SEED = 0
 
 DOMAIN = "0:1"
@@ -108,30 +112,51 @@ def audit_groups(results: PublicResults, settings: StudySettings) -> list[AuditG
         for split in SPLITS
     ]
     groups.append(AuditGroup("MNIST", "test", "mnist:train", is_relabelled=True))
-    for split in SPLITS:
-        images = settings.folder / f"cifar10-{split}.npz"
-        groups.append(AuditGroup("CIFAR-10", split, str(images)))
+    for table in DRAWN_SETS:
+        for split in SPLITS:
+            images = settings.folder / f"{DRAWN_SETS[table]}-{split}.npz"
+            groups.append(AuditGroup(table, split, str(images)))
     return groups
 
 
-def run_audit(results: PublicResults, settings: StudySettings) -> tuple[list[AuditedRow], int]:
-    """Attack what the scale asks for; the rows, and how many claims a full audit has.
+@dataclass(frozen=True, slots=True, eq=False)
+class PaperAudit:
+    """The rows that were attacked, how many rows claim a proof about a network at hand, and why
+    others of them could not be attacked."""
+
+    rows: list[AuditedRow]
+    claims: int
+    missing: list[str]
+
+
+def run_audit(results: PublicResults, settings: StudySettings) -> PaperAudit:
+    """Attack what the scale asks for.
 
     Every group is an experiment of its own in the step's folder: a study that is cut off goes on
     where it was.
     """
     rows: list[AuditedRow] = []
-    claims = 0
+    missing: list[str] = []
     for group in audit_groups(results, settings):
-        if group.table == "CIFAR-10" and settings.scale is not StudyScale.SMALL:
-            write_cifar_images(group.split, Path(group.images))
-        rows += _audit_group(results, group, settings)
+        chosen = _published(results, group, settings)
+        if not chosen:
+            continue
+        try:
+            if group.table in DRAWN_SETS:
+                write_drawn_images(DRAWN_SETS[group.table], group.split, Path(group.images))
+            rows += _audit_group(results, group, chosen, settings)
+        except DataError as error:
+            if group.table not in DRAWN_SETS:
+                raise
+            count = sum(len(part) for part in chosen.values())
+            missing.append(f"{count} of {group.table}, {group.split}: {error}")
+    claims = 0
     for network in ALL_NETWORKS:
         for split in SPLITS:
-            if results.networks_folder.joinpath(f"{network.file}.onnx").exists():
-                part = results.part(network, split, images=None)
-                claims += 0 if part is None else int((part.lower > 0).sum())
-    return rows, claims
+            part = results.part(network, split, images=None)
+            if network.file in results.networks and part is not None:
+                claims += int((part.lower > 0).sum())
+    return PaperAudit(rows, claims, missing)
 
 
 def _published(
@@ -145,7 +170,7 @@ def _published(
         if is_relabelled != group.is_relabelled:
             continue
         part = results.part(network, group.split, images=None)
-        if part is None or not (results.networks_folder / f"{network.file}.onnx").exists():
+        if part is None or network.file not in results.networks:
             continue
         part = part.select(part.lower > 0) if np.any(part.lower > 0) else None
         if part is None:
@@ -166,18 +191,18 @@ def _images_at_hand(group: AuditGroup) -> int:
 
 
 def _audit_group(
-    results: PublicResults, group: AuditGroup, settings: StudySettings
+    results: PublicResults,
+    group: AuditGroup,
+    chosen: dict[PublishedNetwork, Distribution],
+    settings: StudySettings,
 ) -> list[AuditedRow]:
     from radii.experiments import findings, prepare_audit, save_witnesses
     from radii.store import Store
 
-    chosen = _published(results, group, settings)
-    if not chosen:
-        return []
     folder = settings.folder / group.folder
     audit = prepare_audit(
         _claims(chosen, group),
-        [results.networks_folder],
+        [results.networks[network.file] for network in chosen],
         group.images,
         domain=DOMAIN,
         attack=_attack(settings.scale),
@@ -227,7 +252,7 @@ def _audited_rows(
         path = witnesses.get(name)
         outcome = finding.status.value
         if path is not None:
-            outcome = _replay.replay(path, results.networks_folder, sessions)
+            outcome = _replay.replay(path, results.networks[network.file].parent, sessions)
         rows.append(
             AuditedRow(
                 network=network,
@@ -256,11 +281,11 @@ def _cpu_seconds(folder: Path) -> dict[tuple[str, int], float]:
     return dict(zip(keys, stored.column("cpu_seconds").tolist(), strict=True))
 
 
-def write_cifar_images(split: Split, path: Path) -> None:
-    """The 100 CIFAR-10 images of a split that the paper drew, in its order, as an .npz.
+def write_drawn_images(name: str, split: Split, path: Path) -> None:
+    """The 100 images of a split of a data set that the paper drew, in its order, as an .npz.
 
-    Drawn as its script does: stratified, with seed 42, of the training set as a training part and
-    of the testing set as a testing part. The labels of the published rows confirm it.
+    Drawn as its scripts do: stratified, with seed 42, of the training set as a training part and of
+    the testing set as a testing part. The labels of the published rows confirm it.
     """
     from radii.datasets import load_spec
 
@@ -268,11 +293,11 @@ def write_cifar_images(split: Split, path: Path) -> None:
         from sklearn.model_selection import StratifiedShuffleSplit
     except ImportError:
         raise DataError(
-            "the paper's CIFAR-10 images are drawn by scikit-learn: pip install scikit-learn"
+            "the paper's images are drawn by scikit-learn: pip install scikit-learn"
         ) from None
     if path.exists():
         return
-    images = load_spec(f"cifar10:{split}")
+    images = load_spec(f"{name}:{split}")
     sizes = {"train_size": 100} if split == "train" else {"test_size": 100}
     splitter = StratifiedShuffleSplit(n_splits=1, random_state=42, **sizes)
     parts = next(splitter.split(np.zeros(len(images)), images.labels))

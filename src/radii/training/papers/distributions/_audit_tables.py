@@ -20,9 +20,18 @@ from radii.training.papers._steps import (
 )
 from radii.training.papers._tables import Cell, StudyTable, share_text
 from radii.training.papers.distributions import _replay
-from radii.training.papers.distributions._audit import AuditedRow, run_audit, table_file
+from radii.training.papers.distributions._audit import (
+    AuditedRow,
+    PaperAudit,
+    run_audit,
+    table_file,
+)
 from radii.training.papers.distributions._claims import proof_claim
-from radii.training.papers.distributions._public import SPLIT_NAMES, PublicResults
+from radii.training.papers.distributions._public import (
+    ALL_NETWORKS,
+    SPLIT_NAMES,
+    PublicResults,
+)
 
 AUDIT_CSV, REFUTED_CSV, REPLAY_SCRIPT = "audit.csv", "refuted.csv", "replay.py"
 
@@ -46,21 +55,21 @@ COLUMNS = (
 
 def audit_step(results: PublicResults, settings: StudySettings) -> list[Part]:
     """Attack, count, and write what the authors could be sent."""
-    if not results.networks_folder.is_dir():
-        return [
-            Paragraph(f"Not made: {results.folder} has no folder 'networks' with the ONNX files.")
-        ]
+    if not results.networks:
+        return [Paragraph(f"Not made: {results.folder} has no ONNX files of the paper's networks.")]
     try:
-        rows, claims = run_audit(results, settings)
+        audit = run_audit(results, settings)
     except InputError as error:
         if settings.scale is not StudyScale.SMALL:
             raise
         return [Paragraph(f"Not made: {error}.")]
+    rows = audit.rows
     if not rows:
         return [Paragraph("Not made: no published row has its network and its image at hand.")]
     write_files(rows, settings.folder)
     return [
-        Paragraph(_summary(rows, claims, settings)),
+        Paragraph(_summary(audit, settings)),
+        Paragraph(_absent_text(results)),
         _claims_figure(rows),
         _by_network(rows),
         _counts(
@@ -76,11 +85,23 @@ def audit_step(results: PublicResults, settings: StudySettings) -> list[Part]:
         Paragraph(_files_text()),
         StudyFile(REFUTED_CSV, "All refuted rows, for the paper's authors"),
         Paragraph(_short(rows), is_finding=True),
-        proof_claim(sum(row.is_refuted for row in rows), len(rows)),
+        proof_claim(_refuted_of(rows)),
     ]
 
 
-def _summary(rows: Sequence[AuditedRow], claims: int, settings: StudySettings) -> str:
+def _absent_text(results: PublicResults) -> str:
+    """Networks of the paper's tables whose files are public and not at hand."""
+    absent = [n.file for n in ALL_NETWORKS if n.file not in results.networks]
+    if not absent:
+        return "All networks of the paper's tables are at hand."
+    return (
+        f"Public, not at hand: {', '.join(dict.fromkeys(absent))}. `--data FOLDER` takes a full "
+        "clone of the paper's repository, and then attacks the rows of these networks as well."
+    )
+
+
+def _summary(audit: PaperAudit, settings: StudySettings) -> str:
+    rows, claims = audit.rows, audit.claims
     refuted = [row for row in rows if row.is_refuted]
     ties = sum(row.outcome == _replay.TIE for row in rows)
     wrong = sum(row.outcome == _replay.WRONG for row in rows)
@@ -99,6 +120,8 @@ def _summary(rows: Sequence[AuditedRow], claims: int, settings: StudySettings) -
         f"{TIMES[2][0]:,.0f} s, as searches do in which a query ran into the limit of an hour. A "
         "row that stands is not thereby proven."
     )
+    if audit.missing:
+        text += f" Not attacked: {'; '.join(audit.missing)}."
     if settings.scale is not StudyScale.FULL:
         text += (
             " The attack was the quick version of `minimum-norm`: four starts for each class, 40 "
@@ -172,6 +195,15 @@ def _by_network(rows: Sequence[AuditedRow]) -> StudyTable:
     )
     forms = ("", "", "", ".2f", ",.0f", ".4f", ".4f", "")
     return StudyTable("audit-network", "The audit by network", columns, tuple(table), forms)
+
+
+def _refuted_of(rows: Sequence[AuditedRow]) -> dict[str, tuple[int, int]]:
+    """By network: refuted rows, and attacked ones."""
+    found: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        refuted, attacked = found.get(row.network.title, (0, 0))
+        found[row.network.title] = (refuted + row.is_refuted, attacked + 1)
+    return found
 
 
 def _counts(

@@ -8,7 +8,7 @@ from radii.distributions import Correlations, spearman_matrix
 from radii.plots import draw_correlations, draw_scatter
 from radii.training.papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii.training.papers._tables import Beside, Cell, StudyTable, reasons_of, share_text
-from radii.training.papers.distributions._claims import correlation_claims
+from radii.training.papers.distributions._image_claims import correlation_claims
 from radii.training.papers.distributions._numbers import SPEARMAN, SPEARMAN_PAIR
 from radii.training.papers.distributions._public import (
     NETWORKS_OF_SECTION_4,
@@ -38,15 +38,16 @@ def correlation_maps(results: PublicResults, _: StudySettings) -> list[Part]:
     parts: list[Part] = [
         StudyTable("section-4-5", "Section 4.5: Spearman's coefficients", columns, rows)
     ]
-    train, test = found["train"], found["test"]
+    train, test, smaller = found["train"], found["test"], ""
     if train is not None and test is not None and train.networks == test.networks:
         above = np.triu_indices(len(train.networks), 1)
         lower = test.coefficients[above] < train.coefficients[above]
+        smaller = share_text(int(lower.sum()), lower.size, "pairs")
         parts.append(
             Paragraph(
                 "The paper finds smaller coefficients on testing images for every pair but one. "
                 "In the files they are smaller for "
-                f"{share_text(int(lower.sum()), lower.size, 'pairs')}. "
+                f"{smaller}. "
                 "Part of the difference is chance, and the coefficients are of claimed radii, of "
                 "which the audit below refutes many."
             )
@@ -58,7 +59,7 @@ def correlation_maps(results: PublicResults, _: StudySettings) -> list[Part]:
             parts.append(
                 StudyFigure(f"figure-6{letter}", title, lambda j=joined: draw_correlations(j))  # type: ignore[misc]
             )
-    return [*parts, *correlation_claims(train, test)]
+    return [*parts, *correlation_claims(results, smaller)]
 
 
 def _coefficients_row(split: Split, found: Correlations | None) -> tuple[Cell, ...]:

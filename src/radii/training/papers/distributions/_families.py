@@ -19,7 +19,7 @@ from radii.plots import draw_fits
 from radii.results import Float64
 from radii.training.papers._steps import Paragraph, Part, StudyFigure, StudyScale, StudySettings
 from radii.training.papers._tables import Cell, StudyTable
-from radii.training.papers.distributions._claims import family_claims
+from radii.training.papers.distributions._claims import USUAL, family_claims
 from radii.training.papers.distributions._numbers import NOT_LOG_NORMAL, SIGNIFICANCE
 from radii.training.papers.distributions._public import (
     ALL_NETWORKS,
@@ -162,7 +162,7 @@ def family_fits(results: PublicResults, settings: StudySettings) -> list[Part]:
         *parts,
         fits_table("families-conventional", "The twelve networks of Section 4", sections),
         fits_table("families-trained", "The networks of Sections 5 and 6", others),
-        *family_claims(_not_log_normal(sections), len(sections), *_of_trained(others)),
+        *family_claims(_log_normal_tests(sections), _log_normal_tests(_of_trained(others))),
     ]
 
 
@@ -253,11 +253,19 @@ def _not_log_normal(parts: Sequence[FittedPart]) -> int:
     return sum(fit is not None and fit.p_value < SIGNIFICANCE for fit in fits)
 
 
-def _of_trained(others: Sequence[FittedPart]) -> tuple[int, int]:
-    """Adversarially trained MNIST networks: how many are rejected, of how many."""
-    usual = ("Standard", "Point")
-    parts = [p for p in others if p.network.dataset == "MNIST" and p.network.training not in usual]
-    return _not_log_normal(parts), len(parts)
+def _log_normal_tests(parts: Sequence[FittedPart]) -> list[tuple[str, int, float]]:
+    """Name, rows and p-value of each network and split that could be fitted."""
+    fits = [(part, part.fit("lognormal", is_shifted=False)) for part in parts]
+    return [
+        (f"{part.network.title}, {part.split}", part.inputs, fit.p_value)
+        for part, fit in fits
+        if fit is not None
+    ]
+
+
+def _of_trained(others: Sequence[FittedPart]) -> list[FittedPart]:
+    """Adversarially trained MNIST networks."""
+    return [p for p in others if p.network.dataset == "MNIST" and p.network.training not in USUAL]
 
 
 def _short_answer(sections: Sequence[FittedPart]) -> str:

@@ -14,10 +14,9 @@ from radii.training.papers._tables import Beside, Cell, StudyTable, reasons_of
 from radii.training.papers.distributions._claims import (
     convolutional_claim,
     dense_claim,
-    gaining_networks,
-    order_claim,
-    split_claim,
+    training_pairs,
 )
+from radii.training.papers.distributions._image_claims import order_claim, split_claim
 from radii.training.papers.distributions._numbers import (
     ROBUST_ACCURACIES,
     SIGNIFICANCE,
@@ -46,7 +45,6 @@ def training_boxes(results: PublicResults, _: StudySettings) -> list[Part]:
     if joined is None:
         return [Paragraph(NO_ROWS)]
     rows: list[tuple[Cell, ...]] = []
-    shares = []
     for (name,), paper in ROBUST_ACCURACIES.items():
         if name not in joined.networks:
             continue
@@ -56,8 +54,6 @@ def training_boxes(results: PublicResults, _: StudySettings) -> list[Part]:
             for eps, printed in zip(MARKED_EPS, paper, strict=True)
         }
         rows.append((name, *cells.values(), reasons_of(name, cells, {})))
-        low, high = (100 * float((part.lower >= eps).mean()) for eps in MARKED_EPS)
-        shares.append((low, high))
     names = (f"proven at {eps:g}" for eps in MARKED_EPS)
     columns = ("of training images, %", *names, "reason of a difference")
     title = "Figure 2: radii of twelve networks on training images, by their minimum"
@@ -66,7 +62,7 @@ def training_boxes(results: PublicResults, _: StudySettings) -> list[Part]:
         StudyTable(
             "section-4-3", "Section 4.3: robust accuracy, of correct images", columns, tuple(rows)
         ),
-        order_claim(shares),
+        order_claim(results, MARKED_EPS),
     ]
 
 
@@ -184,7 +180,7 @@ def dense_boxes(results: PublicResults, _: StudySettings) -> list[Part]:
     networks = networks_of("MNIST", "GTSRB", convolutional=False)
     return [
         *_training_boxes(results, 9, networks, "fully connected MNIST and GTSRB networks"),
-        dense_claim(*gaining_networks(results, networks)),
+        dense_claim(training_pairs(results, networks, "train")),
     ]
 
 
@@ -193,8 +189,17 @@ def convolutional_boxes(results: PublicResults, _: StudySettings) -> list[Part]:
     networks = networks_of("MNIST", convolutional=True)
     return [
         *_training_boxes(results, 11, networks, "convolutional MNIST networks"),
-        convolutional_claim(*gaining_networks(results, networks)),
+        convolutional_claim(training_pairs(results, networks, "train")),
     ]
+
+
+SPLIT_GROUPS = {
+    "Section 4, MNIST": NETWORKS_OF_SECTION_4,
+    "Section 5, MNIST": networks_of("MNIST", convolutional=False),
+    "Section 5, GTSRB": networks_of("GTSRB", convolutional=False),
+    "Section 6, MNIST": networks_of("MNIST", convolutional=True),
+}
+"""Networks that were asked about the same images, in the sections that compare the splits."""
 
 
 def split_tests(results: PublicResults, _: StudySettings) -> list[Part]:
@@ -238,7 +243,7 @@ def split_tests(results: PublicResults, _: StudySettings) -> list[Part]:
             f"Left out, since their testing rows are of training images: {left_out}."
         ),
         StudyTable("splits", "Training against testing images", columns, rows, forms),
-        split_claim(len(rows), counts[2], larger),
+        split_claim(results, SPLIT_GROUPS),
     ]
 
 

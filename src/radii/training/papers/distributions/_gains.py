@@ -11,11 +11,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from radii.distributions import Distribution
-from radii.training.papers._steps import ClaimVerdict, StudyClaim
+from radii.training.papers._evidence import (
+    CaseOutcome,
+    ClaimBasis,
+    ClaimCase,
+    StudyClaim,
+    unclear,
+    within,
+)
+from radii.training.papers._intervals import share_interval
 from radii.training.papers.distributions._numbers import SIGNIFICANCE
 
-TOLD = 0.5
-"""A claim about several networks needs this share of them to be told apart."""
+HALF = 50.0
+"""Per cent of the shared images that must be certainly larger for a gain."""
 
 
 class RadiusChange(StrEnum):
@@ -63,26 +71,25 @@ def _sides(part: Distribution) -> dict[int, tuple[float, float]]:
     return {image: (lower, upper) for image, is_correct, lower, upper in rows if is_correct}
 
 
-def gain_claim(claim: str, place: str, pairs: Mapping[str, CertainPairs]) -> StudyClaim:
-    """CONFIRMED where all networks that can be told gain, REFUTED where all lose; else it DEPENDS.
+def gain_claim(
+    claim: str, place: str, pairs: Mapping[str, CertainPairs], basis: ClaimBasis
+) -> StudyClaim:
+    """A network gains where more than half of its shared images do, for certain."""
+    return StudyClaim(
+        claim,
+        place,
+        "share of the images of both whose proven side lies above the other network's witness, "
+        "exact interval; images of which that is not certain count against it",
+        tuple(_gain_case(name, each, basis, len(pairs)) for name, each in pairs.items()),
+    )
 
-    OPEN where fewer than half of them can be told.
-    """
-    by_change = {c: [name for name in pairs if pairs[name].change is c] for c in RadiusChange}
-    gains, losses, untold = (
-        by_change[c] for c in (RadiusChange.GAIN, RadiusChange.LOSS, RadiusChange.UNTOLD)
-    )
-    verdict = ClaimVerdict.OPEN
-    if pairs and len(gains) + len(losses) >= TOLD * len(pairs):
-        verdict = ClaimVerdict.DEPENDS
-        if not losses:
-            verdict = ClaimVerdict.CONFIRMED
-        elif not gains:
-            verdict = ClaimVerdict.REFUTED
-    found = (
-        f"by our own brackets of the same images, radii are significantly larger for {len(gains)} "
-        f"of {len(pairs)} networks and smaller for {len(losses)}"
-    )
-    if untold:
-        found += f"; too few images, or too little proven, to tell for {', '.join(untold)}"
-    return StudyClaim(claim, place, verdict, found)
+
+def _gain_case(name: str, each: CertainPairs, basis: ClaimBasis, of: int) -> ClaimCase:
+    """That few images are certainly larger is no evidence of a loss, which `smaller` would be."""
+    if not each.shared:
+        return unclear(name, basis, 0, "no image of both", "no image of both")
+    share = share_interval(each.larger, each.shared, of)
+    case = within(name, basis, each.shared, share, above=HALF, unit=" %")
+    if case.outcome is not CaseOutcome.FAILS or each.change is RadiusChange.LOSS:
+        return case
+    return unclear(name, basis, each.shared, case.shows, "too little is proven")

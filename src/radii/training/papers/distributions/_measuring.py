@@ -18,7 +18,7 @@ MNIST_GRID = "0.001:0.4:0.002"
 PIXEL_GRID = "1/255:0.4:1/255"
 """Of the paper: for MNIST, and for the other data sets."""
 
-WALL_FACTOR = 4.0
+WALL_FACTOR = 20.0
 """Wall seconds of an image for each CPU second of its proofs: attacks, which end by the wall clock,
 and other work on the machine fit in."""
 
@@ -64,7 +64,7 @@ def cpu_minutes(parts: Iterable[Distribution]) -> str:
 
 
 def file_of(results: PublicResults, network: PublishedNetwork) -> Path:
-    return results.networks_folder / f"{network.file}.onnx"
+    return results.networks[network.file]
 
 
 def at_hand(
@@ -73,7 +73,7 @@ def at_hand(
     """Those whose ONNX file is there, by its name without the suffix; each file once."""
     found: dict[str, PublishedNetwork] = {}
     for network in networks:
-        if file_of(results, network).exists():
+        if network.file in results.networks:
             found.setdefault(network.file, network)
     return found
 

@@ -143,9 +143,8 @@ def architecture_tables(results: PublicResults, _: StudySettings) -> list[Part]:
     """Tables 17, 18 and 19, counted in the ONNX files that are at hand."""
     found: dict[str, Path] = {}
     for network in ALL_NETWORKS:
-        path = results.networks_folder / f"{network.file}.onnx"
-        if path.exists():
-            found.setdefault(network.architecture, path)
+        if network.file in results.networks:
+            found.setdefault(network.architecture, results.networks[network.file])
     parts: list[Part] = []
     for dataset, number in TABLE_OF_ARCHITECTURE.items():
         rows: list[tuple[Cell, ...]] = []

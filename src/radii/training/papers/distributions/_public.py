@@ -39,7 +39,10 @@ QUERIES = {
     "fully connected": "per_epsilon_MNIST_ffnn.csv",
     "convolutional": "per_epsilon_MNIST_cnn.csv",
     "GTSRB": "per_epsilon_GTSRB_JAIR.csv",
+    "conventional": "per_epsilon_MNIST_fomlas.csv",
+    "CIFAR-10": "per_epsilon_CIFAR_JAIR.csv",
 }
+"""Tables of single queries. The last two are public, not at hand."""
 
 GRID_STEPS = {"MNIST": 0.002, "CIFAR-10": 0.0039, "GTSRB": 0.0039}
 """Between two values of eps that were asked."""
@@ -127,25 +130,41 @@ def networks_of(*tables: str, convolutional: bool | None = None) -> list[Publish
     ]
 
 
+TABLE_PLACES = ("public/*.csv", "*.csv", "data/**/*.csv")
+NETWORK_PLACES = ("networks/*.onnx", "networks_onnx/**/*.onnx")
+"""In a folder of our own, and in a clone of the paper's repository."""
+
+
+def files_by_name(folder: Path, places: Sequence[str]) -> dict[str, Path]:
+    """Files by their names without suffix; a clone holds some twice, which are then the same."""
+    found: dict[str, Path] = {}
+    for place in places:
+        for path in sorted(folder.glob(place)):
+            found.setdefault(path.stem, path)
+    return found
+
+
 class PublicResults:
     """The tables of a folder, read once each. One that is not there is empty.
 
-    `folder` may be that of the tables, or one with them in `public`, beside `networks`.
+    `folder` may be a clone of the paper's repository; or it holds the tables, by themselves or in
+    `public`, with `networks` beside them. `networks` has the ONNX files by name, without suffix.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._tables = folder / "public" if (folder / "public").is_dir() else folder
-        if not any((self._tables / name).exists() for name in TABLES.values()):
+        self._tables = files_by_name(folder, TABLE_PLACES)
+        if not any(Path(name).stem in self._tables for name in TABLES.values()):
             raise DataError(
-                f"{folder}: has none of the paper's tables ({', '.join(TABLES.values())}), which "
-                "are in the folder 'data' of the repository that its footnote 2 names"
+                f"{folder}: has none of the paper's tables ({', '.join(TABLES.values())}); it may "
+                "be a clone of the repository that the paper's footnote 2 names"
             )
+        self.networks = files_by_name(folder, NETWORK_PLACES)
         self._read: dict[str, Distribution] = {}
         self.notes: dict[str, tuple[str, ...]] = {}
         for name, file in (*TABLES.items(), *((f"queries {n}", f) for n, f in QUERIES.items())):
-            path = self._tables / file
-            if path.exists():
+            path = self._tables.get(Path(file).stem)
+            if path is not None:
                 results = read_results(path)
                 self._read[name] = results.distribution
                 self.notes[name] = tuple(note.removeprefix(f"{path}: ") for note in results.notes)
@@ -153,13 +172,9 @@ class PublicResults:
     @property
     def files(self) -> list[Path]:
         """Everything in the folder that a step may read."""
-        named = [self._tables / name for name in (*TABLES.values(), *QUERIES.values())]
-        others = [*self.folder.glob("*.npz"), *self.folder.glob("networks/*.onnx")]
-        return [path for path in (*named, *others) if path.is_file()]
-
-    @property
-    def networks_folder(self) -> Path:
-        return self.folder / "networks"
+        stems = [Path(name).stem for name in (*TABLES.values(), *QUERIES.values())]
+        tables = [self._tables[stem] for stem in stems if stem in self._tables]
+        return [*tables, *self.folder.glob("*.npz"), *self.networks.values()]
 
     def table(self, name: str) -> Distribution | None:
         """All rows of one of `TABLES`; None if its file is not there."""

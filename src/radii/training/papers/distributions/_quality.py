@@ -10,10 +10,8 @@ from radii.distributions import Distribution
 from radii.plots import draw_gaps
 from radii.results import Float64
 from radii.training.papers._steps import (
-    ClaimVerdict,
     Paragraph,
     Part,
-    StudyClaim,
     StudyFigure,
     StudySettings,
 )
@@ -26,6 +24,7 @@ from radii.training.papers._tables import (
     reasons_of,
     share_text,
 )
+from radii.training.papers.distributions._claims import critical_claim
 from radii.training.papers.distributions._numbers import (
     CRITICAL_TERMINATIONS,
     QUALITY,
@@ -200,24 +199,8 @@ def critical_terminations(results: PublicResults, _: StudySettings) -> list[Part
             f"step of the grid, so that a query between had no answer; the paper says {critical}.",
             is_finding=True,
         ),
-        _critical_claim(count, total),
+        critical_claim(count, total),
     ]
-
-
-def _critical_claim(count: int, total: int) -> StudyClaim:
-    """REFUTED where the files have more than twice as many as the paper counts."""
-    critical, _ = CRITICAL_TERMINATIONS
-    verdict = ClaimVerdict.OPEN
-    if total:
-        is_near = count <= 2 * int(critical)
-        verdict = ClaimVerdict.CONFIRMED if is_near else ClaimVerdict.REFUTED
-    return StudyClaim(
-        "Of the twelve conventionally trained networks 2.6 % of the searches have a query without "
-        "an answer between both sides",
-        "Section 3.2",
-        verdict,
-        f"in the files {share_text(count, total, 'brackets')} are wider than a step of the grid",
-    )
 
 
 def sides_table(results: PublicResults, _: StudySettings) -> list[Part]:

@@ -18,9 +18,10 @@ REFUTED, TIE, WRONG = "refuted", "tie", "does not replay"
 
 
 def replay(witness: Path, networks: Path, sessions: dict[Path, Any] | None = None) -> str:
-    """One of REFUTED, TIE and WRONG. `sessions` keeps networks that are loaded."""
+    """One of REFUTED, TIE and WRONG. `networks` may hold the file in any folder of its own;
+    `sessions` keeps networks that are loaded."""
     saved = np.load(witness)
-    path = networks / str(saved["network"])
+    path = sorted(networks.rglob(str(saved["network"])))[0]
     sessions = {} if sessions is None else sessions
     if path not in sessions:
         sessions[path] = onnxruntime.InferenceSession(path)

@@ -23,7 +23,8 @@ RESAMPLES = 999
 
 def sizes_table(results: PublicResults, _: StudySettings) -> list[Part]:
     """Table 6: images 0 to 99 against all others of the training split."""
-    rows, answered, p_values, listed_in_all = [], [], [], 0
+    rows, answered = [], []
+    samples: dict[str, tuple[float, int, int, int]] = {}
     for (name,), paper in SAMPLE_SIZES.items():
         network = next(n for n in NETWORKS_OF_SECTION_4 if n.architecture == name)
         first, others = sample_parts(results, network)
@@ -34,12 +35,13 @@ def sizes_table(results: PublicResults, _: StudySettings) -> list[Part]:
             cells[f"mean, {title}"] = Beside(mean, paper[2 * place])
             cells[f"deviation, {title}"] = Beside(spread, paper[2 * place + 1])
         p_value = _sample_p_value(first, others)
-        p_values += [] if p_value is None else [p_value]
         cells["p"] = Beside(p_value, paper[4])
         listed = results.part(network, "train", images=None, is_dropped=False)
         counts = [None if part is None else len(part) for part in (first, others)]
         beyond = None if listed is None else int((listed.column("input") >= PAPER_IMAGES).sum())
-        listed_in_all += beyond or 0
+        if p_value is not None and first is not None and others is not None:
+            fewest = min(len(first), len(others))
+            samples[name] = (p_value, fewest, len(others), beyond or 0)
         reason = reasons_of(name, cells, REASONS_6)
         answered += [len(others)] if others is not None else []
         rows.append((name, *cells.values(), counts[0], counts[1], beyond, reason))
@@ -50,7 +52,7 @@ def sizes_table(results: PublicResults, _: StudySettings) -> list[Part]:
     return [
         StudyTable("table-6", "Table 6: 100 images against 400 others", columns, tuple(rows)),
         *_size_texts(answered),
-        size_claim(p_values, sum(answered), listed_in_all),
+        size_claim(samples),
     ]
 
 

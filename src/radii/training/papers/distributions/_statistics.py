@@ -20,7 +20,7 @@ from radii.training.papers._tables import (
     interval_text,
     reasons_of,
 )
-from radii.training.papers.distributions._claims import means_claim
+from radii.training.papers.distributions._claims import means_claim, training_pairs
 from radii.training.papers.distributions._numbers import (
     CONVENTIONAL,
     INSTANCES,
@@ -185,20 +185,12 @@ def _changes(results: PublicResults, network: PublishedNetwork) -> list[float | 
     return [_change(results, network, split) for split in SPLITS]
 
 
-def _mean_changes(results: PublicResults) -> dict[str, tuple[float, float]]:
-    """Of convolutional MNIST networks under adversarial training, on either split."""
-    found = {}
-    for network in networks_of("MNIST", convolutional=True):
-        first, second = _changes(results, network)
-        if first is not None and second is not None:
-            found[network.title] = (first, second)
-    return found
-
-
 def mnist_table(results: PublicResults, _: StudySettings) -> list[Part]:
     """Table 8."""
     parts = trained_table(results, "MNIST", 8, REASONS_8)
-    parts.append(means_claim(_mean_changes(results)))
+    networks = networks_of("MNIST", convolutional=True)
+    pairs = {split: training_pairs(results, networks, split) for split in SPLITS}
+    parts.append(means_claim(pairs))
     if results.relabelled:
         names = " and ".join(results.relabelled)
         parts.append(

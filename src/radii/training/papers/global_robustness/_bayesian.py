@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from radii.plots import draw_tradeoffs
+from radii.training.papers._evidence import ClaimBasis, ClaimInterval, StudyClaim, within
 from radii.training.papers._steps import (
-    ClaimVerdict,
     Paragraph,
     Part,
-    StudyClaim,
     StudyFigure,
     StudySettings,
 )
@@ -25,12 +24,11 @@ from radii.training.papers.global_robustness._measures import (
     MEASURE_TITLES,
     MEASURES,
     Trend,
-    signed,
+    basis_of,
     trade_claim,
     tradeoff_panels,
     trend_table,
     trends,
-    verdict_of_signs,
 )
 from radii.training.papers.global_robustness._networks import (
     BAYESIAN,
@@ -68,16 +66,18 @@ def figure_4(source: NetworkStudies, settings: StudySettings) -> list[Part]:
             "positive",
         ),
         _pairs_table(pairs),
-        _claim(along_accuracy, "accuracy and robustness rise together in Bayesian networks"),
-        _claim(along_capacity, "larger Bayesian networks are (weakly) more robust"),
-        pairs_claim(pairs),
+        _claim(
+            along_accuracy, "accuracy and robustness rise together in Bayesian networks", settings
+        ),
+        _claim(along_capacity, "larger Bayesian networks are (weakly) more robust", settings),
+        pairs_claim(pairs, basis_of(settings)),
     ]
 
 
-def _claim(found: Sequence[Trend], claim: str) -> StudyClaim:
+def _claim(found: Sequence[Trend], claim: str, settings: StudySettings) -> StudyClaim:
     """Of networks whose chains converged: others are no sample of the posterior."""
     own = [each for each in found if each.group == BAYESIAN]
-    return trade_claim(own, claim, "Section 4.4, Figure 4", "positive", has_group=True)
+    return trade_claim(own, claim, "Section 4.4, Figure 4", "positive", basis_of(settings))
 
 
 def _chains_text(sets: Mapping[str, Mapping[str, NetworkGroup]]) -> str:
@@ -183,18 +183,17 @@ def _pairs_table(pairs: Sequence[PairedDifference]) -> StudyTable:
     return StudyTable("bayesian-pairs", title, columns, tuple(rows), forms)
 
 
-def pairs_claim(pairs: Sequence[PairedDifference]) -> StudyClaim:
-    own = [each for each in pairs if each.measure != "accuracy"]
-    told = "; ".join(
-        f"{each.place}, {MEASURE_TITLES[each.measure]} {signed(each.mean)} [{signed(each.low)}, "
-        f"{signed(each.high)}]"
-        for each in own
-        if each.sign != "not defined"
-    )
-    verdict = verdict_of_signs([each.sign for each in own], "positive")
+def pairs_claim(pairs: Sequence[PairedDifference], basis: ClaimBasis) -> StudyClaim:
+    own = [each for each in pairs if each.measure != "accuracy" and each.sign != "not defined"]
     return StudyClaim(
         "Bayesian networks are more robust than their deterministic counterparts",
         "Section 1",
-        verdict if own else ClaimVerdict.OPEN,
-        f"same architecture and images, {told}" if told else "too few converged",
-    )
+        "mean difference over pairs of one architecture on the same images, bootstrap over pairs",
+        tuple(
+            within(
+                f"{each.place}, {MEASURE_TITLES[each.measure]}", basis, each.pairs,
+                ClaimInterval(each.mean, each.low, each.high, "+.2f"), above=0,
+            )
+            for each in own
+        ),
+    )  # fmt: skip

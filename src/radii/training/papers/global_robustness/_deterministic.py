@@ -7,24 +7,24 @@ import statistics
 from collections.abc import Sequence
 
 from radii.plots import draw_hyper_parameters, draw_tradeoffs
+from radii.training.papers._evidence import StudyClaim
 from radii.training.papers._steps import (
     Paragraph,
     Part,
-    StudyClaim,
     StudyFigure,
     StudySettings,
 )
 from radii.training.papers._tables import Cell, StudyTable
 from radii.training.papers.global_robustness._measures import (
+    HOW,
     MEASURE_TITLES,
     MEASURES,
-    Trend,
-    sign_of,
+    basis_of,
+    sign_cases,
     trade_claim,
     tradeoff_panels,
     trend_table,
     trends,
-    verdict_of_signs,
 )
 from radii.training.papers.global_robustness._networks import (
     CONVOLUTIONAL,
@@ -72,8 +72,9 @@ def figure_2(source: NetworkStudies, settings: StudySettings) -> list[Part]:
     parts.append(trend_table("figure-2", heading, found, "negative"))
     for title in SETS.values():
         own = [each for each in found if each.place == title and each.group == DETERMINISTIC]
-        parts.append(trade_claim(own, f"accuracy and robustness are at odds on {title} under SGD",
-                                 "Section 4.2, Figure 2", "negative"))  # fmt: skip
+        claim = f"accuracy and robustness are at odds on {title} under SGD"
+        basis = basis_of(settings)
+        parts.append(trade_claim(own, claim, "Section 4.2, Figure 2", "negative", basis))
     return parts
 
 
@@ -105,7 +106,10 @@ def hyper_parameters_step(source: NetworkStudies, settings: StudySettings) -> li
         found = trends(sets, (DETERMINISTIC, DENSE, CONVOLUTIONAL), MEASURES, along)
         table = f"Figure 2, boxes: correlation with {words}, deterministic networks"
         parts.append(trend_table(f"hyper-parameters-{along}", table, found, "negative"))
-        parts.append(_rank_claim([t for t in found if t.group == DETERMINISTIC], claim))
+        own = [trend for trend in found if trend.group == DETERMINISTIC]
+        # Numbers of weights spread over orders of magnitude: their ranks are compared.
+        cases = sign_cases(own, "spearman", "negative", basis_of(settings))
+        parts.append(StudyClaim(claim, "Section 4.2, Figure 2", f"rank {HOW}", cases))
     return parts
 
 
@@ -121,19 +125,3 @@ def _effect_row(title: str, effect: Effect) -> tuple[Cell, ...]:
     medians = ", ".join(f"{value}: {statistics.median(own):.3f}" for value, own in effect.groups)
     measure = MEASURE_TITLES[effect.measure]
     return (title, measure, effect.parameter, medians, effect.p_value, effect.adjusted)
-
-
-def _rank_claim(found: Sequence[Trend], claim: str) -> StudyClaim:
-    """By Spearman's correlation: numbers of weights spread over orders of magnitude."""
-    signs = [sign_of(each) for trend in found for each in (trend.spearman, trend.learned_spearman)]
-    verdict = verdict_of_signs(signs, "negative")
-    counts = ", ".join(
-        f"{signs.count(sign)} {sign}" for sign in ("negative", "positive", "neither", "not defined")
-    )
-    return StudyClaim(
-        claim,
-        "Section 4.2, Figure 2",
-        verdict,
-        f"of {len(signs)} rank correlations (data sets, measures, all and learned networks) "
-        f"{counts}",
-    )

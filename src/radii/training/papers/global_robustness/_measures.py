@@ -5,12 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
 from radii.plots import TradeoffPoint
-from radii.training.papers._steps import ClaimVerdict, StudyClaim
+from radii.training.papers._evidence import (
+    CLAIM_LEVEL,
+    ClaimBasis,
+    ClaimCase,
+    ClaimInterval,
+    StudyClaim,
+    within,
+)
+from radii.training.papers._steps import StudyScale, StudySettings
 from radii.training.papers._tables import Beside, Cell, StudyTable
 from radii.training.papers.global_robustness._networks import NetworkGroup
 from radii.training.studies._results import (
@@ -175,43 +184,70 @@ def trend_table(
     return StudyTable(name, title, TREND_COLUMNS, tuple(rows))
 
 
-def verdict_of_signs(signs: Sequence[str], expected: Sign) -> ClaimVerdict:
-    """Of a claim that all correlations have one sign, each shown with 95 % confidence.
-
-    Confirmed where all show it, refuted where none does and some show the opposite, open where no
-    interval excludes 0, and depends otherwise.
-    """
-    defined = [sign for sign in signs if sign != "not defined"]
-    opposite = "positive" if expected == "negative" else "negative"
-    if not defined or all(sign == "neither" for sign in defined):
-        return ClaimVerdict.OPEN
-    if all(sign == expected for sign in defined):
-        return ClaimVerdict.CONFIRMED
-    if expected not in defined and opposite in defined:
-        return ClaimVerdict.REFUTED
-    return ClaimVerdict.DEPENDS
+HOW = (
+    "correlation over networks, each of which is one instance; the wider of the bootstrap's "
+    "interval and Fisher's, the latter with Bonferroni's correction"
+)
 
 
-def trend_texts(found: Sequence[Trend], *, has_group: bool = False) -> str:
-    """`R(0.5) −0.80 [−0.90, −0.60], learned ...` for each, as claims show them."""
-    texts = []
+def basis_of(settings: StudySettings) -> ClaimBasis:
+    """Of the appendix's grids at FULL; else of narrower networks on fewer images."""
+    return ClaimBasis.SETTINGS if settings.scale is StudyScale.FULL else ClaimBasis.OURS
+
+
+def correlation_interval(found: Correlation, of: int) -> ClaimInterval:
+    """That holds at the level of claims for `of` correlations at once."""
+    spread = 1.06 if found.method == "spearman" else 1.0
+    tail = NormalDist().inv_cdf(1 - CLAIM_LEVEL / 2 / of)
+    reach = tail * math.sqrt(spread / max(found.networks - 3, 1))
+    middle = math.atanh(min(max(found.value, -MOST), MOST))
+    ends = math.tanh(middle - reach), math.tanh(middle + reach)
+    return ClaimInterval(found.value, min(found.low, ends[0]), max(found.high, ends[1]), "+.2f")
+
+
+MOST = 1 - 1e-9
+"""Fisher's transformation of 1 has no value."""
+
+
+def named_correlations(found: Sequence[Trend], method: CorrelationMethod) -> dict[str, Correlation]:
+    """Those that are defined, over all networks and over those that learned, by their names."""
+    named = {}
     for each in found:
-        name = MEASURE_TITLES[each.measure]
-        if has_group:
-            name = f"{each.place}, {name}"
-        both = number_text(each.pearson) or "not defined"
-        texts.append(f"{name} {both}, learned {number_text(each.learned) or 'not defined'}")
-    return "; ".join(texts)
+        pair = (each.pearson, each.learned)
+        if method == "spearman":
+            pair = (each.spearman, each.learned_spearman)
+        name = f"{each.place}, {MEASURE_TITLES[each.measure]}"
+        for number, title in zip(pair, (name, f"{name}, learned"), strict=True):
+            if number is not None and number.sign != "not defined":
+                named[title] = number
+    return named
+
+
+def sign_cases(
+    found: Sequence[Trend], method: CorrelationMethod, expected: Sign, basis: ClaimBasis
+) -> tuple[ClaimCase, ...]:
+    """Of a claim that all correlations have one sign; those that are not defined are left out."""
+    named = named_correlations([t for t in found if t.measure in MEASURES], method)
+    below = 0.0 if expected == "negative" else math.inf
+    above = 0.0 if expected == "positive" else -math.inf
+    return tuple(
+        within(
+            name,
+            basis,
+            each.networks,
+            correlation_interval(each, len(named)),
+            above=above,
+            below=below,
+        )
+        for name, each in named.items()
+    )
 
 
 def trade_claim(
-    found: Sequence[Trend], claim: str, place: str, expected: Sign, *, has_group: bool = False
+    found: Sequence[Trend], claim: str, place: str, expected: Sign, basis: ClaimBasis
 ) -> StudyClaim:
     """Of a correlation that the paper sees for all its measures: over all and learned networks."""
-    own = [each for each in found if each.measure in MEASURES]
-    signs = [sign for each in own for sign in each.signs]
-    text = trend_texts(own, has_group=has_group) or "too few networks"
-    return StudyClaim(claim, place, verdict_of_signs(signs, expected), text)
+    return StudyClaim(claim, place, HOW, sign_cases(found, "pearson", expected, basis))
 
 
 def tradeoff_panels(

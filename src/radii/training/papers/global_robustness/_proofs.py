@@ -6,15 +6,15 @@ import statistics
 from collections.abc import Sequence
 
 from radii.plots import draw_proof_gaps
+from radii.training.papers._evidence import CaseOutcome, ClaimBasis, ClaimCase, StudyClaim
 from radii.training.papers._steps import (
-    ClaimVerdict,
     Paragraph,
     Part,
-    StudyClaim,
     StudyFigure,
     StudySettings,
 )
 from radii.training.papers._tables import Cell, StudyTable
+from radii.training.papers.global_robustness._measures import basis_of
 from radii.training.papers.global_robustness._networks import (
     SETS,
     NetworkStudies,
@@ -48,7 +48,12 @@ def proofs_step(source: NetworkStudies, settings: StudySettings) -> list[Part]:
     heading = "Mean shares over networks; the gap is between not broken and proven"
     forms = ("", "", "", ".3f", ".3f", ".3f", ".3f", ".3f", ".3f")
     parts.append(StudyTable("proofs", heading, columns, tuple(rows), forms))
-    return [*parts, attack_claim([member for members in known.values() for member in members])]
+    return [
+        *parts,
+        attack_claim(
+            [member for members in known.values() for member in members], basis_of(settings)
+        ),
+    ]
 
 
 def proven_members(members: Sequence[StudyMember]) -> list[StudyMember]:
@@ -78,25 +83,32 @@ def _row(title: str, members: Sequence[StudyMember]) -> tuple[Cell, ...]:
     )
 
 
-def attack_claim(members: Sequence[StudyMember]) -> StudyClaim:
-    """How much of what the attack left is broken by a stronger search, and how much is proven."""
-    claim = "FGSM's failure stands for local robustness (large networks are measured so)"
-    place = "Sections 3.1 and 4.2"
-    if not members:
-        return StudyClaim(claim, place, ClaimVerdict.OPEN, "no network was given to the verifier")
-    pairs = [(m.unbroken or 0.0, m.proven_robustness) for m in members]
-    unbroken = statistics.mean([left for left, _ in pairs])
-    most = statistics.mean([value.most for _, value in pairs if value is not None])
-    least = statistics.mean([value.least for _, value in pairs if value is not None])
-    if unbroken - least <= NEARLY_EXACT:
-        verdict = ClaimVerdict.CONFIRMED
-    elif unbroken - most > NEARLY_EXACT:
-        verdict = ClaimVerdict.REFUTED
-    else:
-        verdict = ClaimVerdict.DEPENDS
-    found = (
-        f"over {len(members)} networks it leaves {unbroken:.3f} of all images unbroken: "
-        f"{least:.3f} are proven, {unbroken - most:.3f} are broken by a stronger search, and "
-        f"{most - least:.3f} stay open (shares of all images)"
+def attack_claim(members: Sequence[StudyMember], basis: ClaimBasis) -> StudyClaim:
+    """How much of what the attack left is broken by a stronger search, and how much is proven.
+
+    All networks have the same images, so these are the instances.
+    """
+    values = [m.proven_robustness for m in members if m.proven_robustness is not None]
+    cases = []
+    if values:
+        unbroken = statistics.mean([m.unbroken or 0.0 for m in members])
+        most = statistics.mean([value.most for value in values])
+        least = statistics.mean([value.least for value in values])
+        outcome = CaseOutcome.HOLDS if unbroken - least <= NEARLY_EXACT else CaseOutcome.UNCLEAR
+        if unbroken - most > NEARLY_EXACT:
+            outcome = CaseOutcome.FAILS
+        cases = [
+            ClaimCase(
+                name=f"{len(members)} networks", basis=basis,
+                n=min(value.inputs for value in values),
+                shows=f"{unbroken:.3f} unbroken, {least:.3f} proven, {unbroken - most:.3f} broken "
+                f"by a stronger search, {most - least:.3f} open",
+                rule=f"at most {NEARLY_EXACT:g} not proven", outcome=outcome,
+            )
+        ]  # fmt: skip
+    return StudyClaim(
+        "FGSM's failure stands for local robustness (large networks are measured so)",
+        "Sections 3.1 and 4.2",
+        "mean shares of the same images over networks",
+        tuple(cases),
     )
-    return StudyClaim(claim, place, verdict, found)

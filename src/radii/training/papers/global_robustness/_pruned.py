@@ -6,22 +6,23 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from radii.plots import draw_tradeoffs
+from radii.training.papers._evidence import CaseOutcome, ClaimBasis, ClaimCase, StudyClaim
 from radii.training.papers._steps import (
-    ClaimVerdict,
     Paragraph,
     Part,
-    StudyClaim,
     StudyFigure,
     StudySettings,
 )
 from radii.training.papers._tables import Cell, StudyTable
 from radii.training.papers.global_robustness._deterministic import grouped
 from radii.training.papers.global_robustness._measures import (
+    HOW,
     MEASURE_TITLES,
     MEASURES,
     Trend,
-    sign_of,
-    signed,
+    basis_of,
+    correlation_interval,
+    named_correlations,
     trade_claim,
     tradeoff_panels,
     trend_table,
@@ -33,7 +34,7 @@ from radii.training.papers.global_robustness._networks import (
     NetworkGroup,
     NetworkStudies,
 )
-from radii.training.studies._results import StudyMember, measure_of
+from radii.training.studies._results import Correlation, StudyMember, measure_of
 
 SETS_OF_SECTION = ("mnist", "fashion")
 
@@ -70,10 +71,10 @@ def figure_3(source: NetworkStudies, settings: StudySettings) -> list[Part]:
             "pruned networks have the same trade-off: accuracy and robustness at odds",
             "Section 4.3, Figure 3",
             "negative",
-            has_group=True,
+            basis_of(settings),
         ),
-        strength_claim(along_strength),
-        accuracy_claim(sets),
+        strength_claim(along_strength, basis_of(settings)),
+        accuracy_claim(sets, basis_of(settings)),
     ]
 
 
@@ -106,63 +107,50 @@ def _by_strength(sets: Mapping[str, Mapping[str, NetworkGroup]]) -> StudyTable:
     return StudyTable("figure-3-boxes", title, columns, tuple(rows), forms)
 
 
-def strength_claim(found: Sequence[Trend]) -> StudyClaim:
-    """Refuted where some measure has a shown rank correlation in every data set and selection.
-
-    Where only some have, it depends; where none has, it is open if one could hide.
-    """
-    ranks = [each for t in found for each in (t.spearman, t.learned_spearman) if each is not None]
-    shown = [each for each in ranks if sign_of(each) in ("negative", "positive")]
-    hiding = [
-        each for each in ranks if sign_of(each) == "neither" and max(-each.low, each.high) > NOTABLE
-    ]
-    everywhere = [
-        measure
-        for measure in dict.fromkeys(each.measure for each in ranks)
-        if all(each in shown for each in ranks if each.measure == measure)
-    ]
-    if shown:
-        verdict = ClaimVerdict.REFUTED if everywhere else ClaimVerdict.DEPENDS
-    else:
-        verdict = ClaimVerdict.OPEN if hiding or not ranks else ClaimVerdict.CONFIRMED
-    strongest = max(shown, key=lambda each: abs(each.value), default=None)
-    text = f"of {len(ranks)} rank correlations with it {len(shown)} are not 0 with 95 % confidence"
-    if strongest is not None:
-        measure = MEASURE_TITLES[strongest.measure]
-        text += f", the strongest {signed(strongest.value)} for {measure}"
-    if everywhere:
-        names = ", ".join(MEASURE_TITLES[measure] for measure in everywhere)
-        text += f"; all of those of {names}"
+def strength_claim(found: Sequence[Trend], basis: ClaimBasis) -> StudyClaim:
+    """A correlation fails the claim where its interval excludes 0, and is unclear where the
+    interval leaves room for a notable one."""
+    named = named_correlations(found, "spearman")
     return StudyClaim(
         "the amount of pruning has no significant effect on any measure of robustness",
         "Section 4.3, Figure 3",
-        verdict,
-        f"{text}; {len(hiding)} intervals leave room for one beyond ±{NOTABLE:g}",
+        f"rank {HOW}",
+        tuple(_effect_case(name, each, basis, len(named)) for name, each in named.items()),
     )
 
 
-def accuracy_claim(sets: Mapping[str, Mapping[str, NetworkGroup]]) -> StudyClaim:
+def _effect_case(name: str, found: Correlation, basis: ClaimBasis, of: int) -> ClaimCase:
+    interval = correlation_interval(found, of)
+    outcome = CaseOutcome.HOLDS
+    if interval.low > 0 or interval.high < 0:
+        outcome = CaseOutcome.FAILS
+    elif max(-interval.low, interval.high) > NOTABLE:
+        outcome = CaseOutcome.UNCLEAR
+    return ClaimCase(
+        name=name, basis=basis, n=found.networks, shows=interval.text,
+        rule=f"around 0, within ±{NOTABLE:g}", outcome=outcome,
+    )  # fmt: skip
+
+
+def accuracy_claim(sets: Mapping[str, Mapping[str, NetworkGroup]], basis: ClaimBasis) -> StudyClaim:
     """Medians of each severe share beside that of the smallest, for each data set."""
-    losses: list[float] = []
-    told = []
+    cases = []
     for place, groups in sets.items():
         by = strengths(groups[PRUNED]) if PRUNED in groups else {}
         medians = {
             share: statistics.median([member.accuracy or 0.0 for member in members])
             for share, members in by.items()
-            if share >= SEVERE or share == min(by)
         }
-        least, *others = medians.values() if medians else [0.0]
-        losses += [least - other for other in others]
-        if others:
-            shown = ", ".join(f"{value:.3f} ({share:g})" for share, value in medians.items())
-            told.append(f"{place} {shown}")
-    text = f"median accuracy (share of weights removed): {'; '.join(told)}"
+        for share, members in by.items():
+            if share >= SEVERE and share > min(by):
+                n = min(len(members), len(by[min(by)]))
+                pair = medians[min(by)], medians[share]
+                cases.append(loss_case(f"{place}, {share:g} removed", basis, n, *pair))
     return StudyClaim(
-        "severe pruning reduces accuracy slightly",
+        f"severe pruning reduces accuracy slightly (by at most {SLIGHT:g})",
         "Section 4.3, Figure 3",
-        slight_loss_verdict(losses),
-        text if told else "no pruned networks",
+        "median accuracy of networks by the share of weights removed, without an interval",
+        tuple(cases),
     )
 
 
@@ -173,11 +161,10 @@ SLIGHT = 0.05
 """More accuracy lost than this is not slight."""
 
 
-def slight_loss_verdict(losses: Sequence[float]) -> ClaimVerdict:
-    """Confirmed where each severe share loses some accuracy and none more than is slight."""
-    if not losses:
-        return ClaimVerdict.OPEN
-    holds = [0 < loss <= SLIGHT for loss in losses]
-    if all(holds):
-        return ClaimVerdict.CONFIRMED
-    return ClaimVerdict.DEPENDS if any(holds) else ClaimVerdict.REFUTED
+def loss_case(name: str, basis: ClaimBasis, n: int, before: float, after: float) -> ClaimCase:
+    holds = 0 < before - after <= SLIGHT
+    return ClaimCase(
+        name=name, basis=basis, n=n, shows=f"{after:.3f} for {before:.3f}",
+        rule=f"a loss of at most {SLIGHT:g}",
+        outcome=CaseOutcome.HOLDS if holds else CaseOutcome.FAILS,
+    )  # fmt: skip

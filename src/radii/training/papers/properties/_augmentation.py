@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
-import numpy as np
-
+from radii.training.papers._evidence import ClaimBasis, ClaimCase, StudyClaim
 from radii.training.papers._steps import Paragraph, Part, StudySettings
 from radii.training.papers._tables import Cell, StudyTable
 from radii.training.papers.properties._data import FASHION, TITLES, BallRegion, StudyImages
-from radii.training.papers.properties._measures import Measures, Spread
+from radii.training.papers.properties._measures import Measures
 from radii.training.papers.properties._networks import (
     ADVERSARIAL,
     ALL_TRAININGS,
@@ -21,7 +21,6 @@ from radii.training.papers.properties._networks import (
     SCR,
     UNIFORM,
     UNIFORM_ONCE,
-    PaperTraining,
     deep_kind,
     training_images,
 )
@@ -29,19 +28,16 @@ from radii.training.papers.properties._numbers import EPS
 from radii.training.papers.properties._security import (
     Curves,
     area,
+    area_percent,
     curves_of,
     security_at,
     security_figure,
     training_lines,
 )
 from radii.training.papers.properties._sizes import HIDDEN_OF_ATTACKS
-from radii.training.papers.properties._verdicts import (
-    MARGIN,
-    CaseFinding,
-    finding,
-    judged,
-    percent,
-)
+from radii.training.papers.properties._verdicts import HOW, basis_of, best_of, gain_case
+
+MADE_ONCE = "The paper's public scripts make the points once, before training."
 
 
 def figure_3(images: StudyImages, settings: StudySettings) -> list[Part]:
@@ -60,22 +56,31 @@ def figure_3(images: StudyImages, settings: StudySettings) -> list[Part]:
         Paragraph(_deep_setting(images, measures)),
         security_figure("figure-3", "Figure 3: a small and a deep network, Fashion-MNIST", panels),
         _deep_table(measures, deep),
-        judged(
+        StudyClaim(
             "In a deep network augmentation is better than the baseline, and worse than all "
             "constraints and adversarial training",
             "Section 4.2, Figure 3",
-            {f"{attack} attack": _deep_case(curves) for attack, curves in deep.items()},
+            f"the worst and the best augmentation; {HOW}",
+            tuple(
+                case
+                for attack, curves in deep.items()
+                for case in _deep_cases(f"{attack} attack", curves, basis_of(settings, FASHION))
+            ),
         ),
-        judged(
+        StudyClaim(
             "A network trained on augmented data is more prone to SCR attacks than one trained "
             "for SCR",
             "Section 4.2, Figure 3",
-            {
-                how.title: _less(deep["SCR"], how, SCR)
-                for how in (UNIFORM, FGSM, UNIFORM_ONCE, FGSM_ONCE)
-            },
+            HOW,
+            tuple(
+                gain_case(
+                    how.title, basis_of(settings, FASHION), area(deep["SCR"], how),
+                    area(deep["SCR"], SCR), len(AUGMENTATIONS), below=0,
+                )
+                for how in AUGMENTATIONS
+            ),
         ),
-    ]
+    ]  # fmt: skip
 
 
 def _deep_setting(images: StudyImages, measures: Measures) -> str:
@@ -95,33 +100,29 @@ def _deep_table(measures: Measures, deep: Mapping[str, Curves]) -> StudyTable:
     for how in ALL_TRAININGS:
         accuracy = measures.network(deep_kind(), how, 0).accuracy
         cells = [security_at(deep[attack], how).percent_text for attack in deep]
-        means = [Spread(area(deep[attack], how)).percent_text for attack in deep]
+        means = [area_percent(deep[attack], how) for attack in deep]
         rows.append((how.title, f"{100 * accuracy:.1f}", *cells, *means))
     columns = [f"{attack} at {EPS:g}" for attack in deep] + [f"{attack}, mean" for attack in deep]
     title = "The deep network of Figure 3: accuracy and constraint security in %, clipped balls"
     return StudyTable("figure-3-deep", title, ("training", "accuracy", *columns), tuple(rows))
 
 
-def _deep_case(curves: Curves) -> CaseFinding:
+def _deep_cases(name: str, curves: Curves, basis: ClaimBasis) -> list[ClaimCase]:
     base = area(curves, BASELINE)
     augmented = [area(curves, how) for how in AUGMENTATIONS]
     driven = [area(curves, how) for how in (ADVERSARIAL, *CONSTRAINTS)]
-    ends = [end(each, axis=0) for each in (augmented, driven) for end in (np.min, np.max)]
-    told = (
-        f"baseline {percent(base)}, augmentation {percent(ends[0])} to {percent(ends[1])}, "
-        f"constraints and adversarial {percent(ends[2])} to {percent(ends[3])}"
-    )
-    return finding((ends[0] > base) & (ends[1] < ends[2]), told, base, *ends)
-
-
-def _less(curves: Curves, how: PaperTraining, than: PaperTraining) -> CaseFinding:
-    own, other = area(curves, how), area(curves, than)
-    return finding(own + MARGIN <= other, f"{percent(own)} for {percent(other)}", own, other)
+    worst = [1 - best_of([1 - each for each in arrays]) for arrays in (augmented, driven)]
+    return [
+        gain_case(f"{name}, augmentation and baseline", basis, worst[0], base, 4, above=0),
+        gain_case(
+            f"{name}, augmentation and the others", basis, best_of(augmented), worst[1], 4, below=0
+        ),
+    ]
 
 
 def augmentation(images: StudyImages, settings: StudySettings) -> list[Part]:
     """Points made once, or anew in each batch: is augmentation worse than the baseline?"""
-    worse, uniform_worse = {}, {}
+    worse, uniform_worse = [], []
     rows: list[tuple[Cell, ...]] = []
     for data in TITLES:
         found = {attack: curves_of(images, settings, data, attack) for attack in ("SR", "SCR")}
@@ -130,13 +131,25 @@ def augmentation(images: StudyImages, settings: StudySettings) -> list[Part]:
             for attack in found:
                 at = security_at(found[attack], how)
                 row += [at.percent_text, at.percent_range]
-                row.append(Spread(area(found[attack], how)).percent_text)
+                row.append(area_percent(found[attack], how))
             rows.append(tuple(row))
-        for how in AUGMENTATIONS:
-            worse[f"{TITLES[data]}, {how.title}"] = _less(found["SR"], how, BASELINE)
-        for uniform, fgsm in ((UNIFORM, FGSM), (UNIFORM_ONCE, FGSM_ONCE)):
-            when = "once" if uniform is UNIFORM_ONCE else "each batch"
-            uniform_worse[f"{TITLES[data]}, {when}"] = _less(found["SR"], uniform, fgsm)
+        basis, areas = basis_of(settings, data), partial(area, found["SR"])
+        of = len(TITLES) * len(AUGMENTATIONS)
+        worse += [
+            gain_case(
+                f"{TITLES[data]}, {how.title}", basis, areas(how), areas(BASELINE), of, below=0
+            )
+            for how in AUGMENTATIONS
+        ]
+        uniform_worse += [
+            gain_case(
+                f"{TITLES[data]}, {when}", basis, areas(uniform), areas(fgsm), of // 2, below=0
+            )
+            for when, uniform, fgsm in (
+                ("each batch", UNIFORM, FGSM),
+                ("once", UNIFORM_ONCE, FGSM_ONCE),
+            )
+        ]
     columns = [
         f"{attack}{text}"
         for attack in ("SR", "SCR")
@@ -145,14 +158,18 @@ def augmentation(images: StudyImages, settings: StudySettings) -> list[Part]:
     title = "Augmentation (Figure 3): constraint security in %, clipped balls"
     return [
         StudyTable("augmentation", title, ("data", "training", *columns), tuple(rows)),
-        judged(
+        StudyClaim(
             "Training on augmented data is worse than the baseline, against SR attacks",
             "Section 4.2, Figure 3, Appendix C.1",
-            worse,
+            HOW,
+            tuple(worse),
+            note=MADE_ONCE,
         ),
-        judged(
+        StudyClaim(
             "Augmentation with uniform points is less successful than with FGSM",
             "Section 4.2, Figure 3",
-            uniform_worse,
+            HOW,
+            tuple(uniform_worse),
+            note=MADE_ONCE,
         ),
     ]

@@ -91,9 +91,10 @@ def _found(folders: tuple[Path, ...], names: tuple[str, ...]) -> Path | None:
 
 
 def _parts(path: Path | None, name: str) -> tuple[Dataset, ...]:
+    """With pixels from 0 to 1 for good: the domain of whole balls says nothing of units."""
     if path is None:
         return tuple(load(name, split=split) for split in ("train", "test"))
-    return tuple(read(path, split=split) for split in ("train", "test"))
+    return tuple(convert(read(path, split=split)) for split in ("train", "test"))
 
 
 def _as_signs(part: Dataset) -> Dataset:

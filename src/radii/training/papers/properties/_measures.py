@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from radii.distributions import Distribution
 from radii.results import Float64
@@ -101,18 +102,37 @@ class Spread:
         return low if low == high else f"{low}–{high}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Satisfaction:
-    """Shares of images for which a property is proven, and not refuted, within `EPS`.
-
-    Both are NaN of a network that learned nothing.
+    """Whether a property is proven, and not refuted, within `EPS`: 0 or 1 for each seed (a row) and
+    image (a column), NaN for a network that learned nothing.
     """
 
-    proven: float
-    not_refuted: float
+    proven: Float64
+    not_refuted: Float64
 
 
-UNLEARNED = Satisfaction(np.nan, np.nan)
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledShares:
+    """Shares of uniform points that keep a property, by seed, image and eps of `sampled_eps`; and
+    by seed and image whether it holds at the image itself."""
+
+    shares: Float64
+    holds: npt.NDArray[np.bool_]
+
+    @property
+    def everywhere(self) -> Spread:
+        """The mean over all images, by seed and eps."""
+        return Spread(self.shares.mean(axis=1))
+
+    @property
+    def where_held(self) -> Spread:
+        """The mean over images at which the property holds; NaN where there are none."""
+        rows = [
+            own[kept].mean(axis=0) if kept.any() else np.full(own.shape[1:], np.nan)
+            for own, kept in zip(self.shares, self.holds, strict=True)
+        ]
+        return Spread(np.array(rows))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,9 +169,10 @@ class Measures:
         property_name: str,
         region: BallRegion,
         trainings: Sequence[PaperTraining],
-    ) -> dict[str, list[Satisfaction]]:
-        """For each training, of each seed: what is proven of the first test images."""
-        found: dict[str, list[Satisfaction]] = {how.name: [] for how in trainings}
+    ) -> dict[str, Satisfaction]:
+        """For each training: what is proven of the first test images."""
+        nothing = np.full(len(self._test(kind, self.sizes.proven)), np.nan)
+        sides: dict[str, list[tuple[Float64, Float64]]] = {how.name: [] for how in trainings}
         for seed in self.seeds:
             learned = self.learned(kind, trainings, seed)
             place = f"{kind.name}-{property_name}-{region}-{seed}".lower()
@@ -165,12 +186,19 @@ class Measures:
                 attack=ATTACK,  # a complete verifier follows: a quick look is enough
             )
             for how in trainings:
-                each = UNLEARNED
+                both = (nothing, nothing)
                 if how.name in measured:
-                    share = measured[how.name].robust_accuracy(EPS)
-                    each = Satisfaction(share.proven, share.not_refuted)
-                found[how.name].append(each)
-        return found
+                    part = measured[how.name]
+                    order = np.argsort(part.column("input"))
+                    both = (
+                        (part.lower >= EPS)[order].astype(float),
+                        (part.upper > EPS)[order].astype(float),
+                    )
+                sides[how.name].append(both)
+        return {
+            name: Satisfaction(*(np.array(side) for side in zip(*rows, strict=True)))
+            for name, rows in sides.items()
+        }
 
     def security(
         self,
@@ -178,13 +206,14 @@ class Measures:
         property_name: str,
         region: BallRegion,
         trainings: Sequence[PaperTraining],
-    ) -> dict[str, Spread]:
-        """For each training, of each seed: shares without a counterexample, over `CURVE_EPS`.
+    ) -> dict[str, Float64]:
+        """For each training, by seed, image and eps of `CURVE_EPS`: 1 without a counterexample.
 
         A counterexample that PGD found within one radius counts from its own distance on.
         """
-        curves: dict[str, list[Float64]] = {how.name: [] for how in trainings}
+        found: dict[str, list[Float64]] = {how.name: [] for how in trainings}
         count = self.sizes.deep_attacked if kind.is_deep else self.sizes.attacked
+        nothing = np.full((len(self._test(kind, count)), len(CURVE_EPS)), np.nan)
         for seed in self.seeds_of(kind):
             learned = self.learned(kind, trainings, seed)
             closest: dict[str, Float64] = {}
@@ -203,11 +232,11 @@ class Measures:
                     own = part.upper[np.argsort(part.column("input"))]
                     closest[name] = np.minimum(closest.get(name, np.inf), own)
             for how in trainings:
-                curve = np.full(len(CURVE_EPS), np.nan)
+                own = nothing
                 if how.name in closest:
-                    curve = (closest[how.name] > CURVE_EPS[:, None]).mean(axis=1)
-                curves[how.name].append(curve)
-        return {name: Spread.of(rows) for name, rows in curves.items()}
+                    own = (closest[how.name][:, None] > CURVE_EPS).astype(float)
+                found[how.name].append(own)
+        return {name: np.array(seeds) for name, seeds in found.items()}
 
     def accuracy(
         self,
@@ -215,13 +244,12 @@ class Measures:
         property_name: str,
         region: BallRegion,
         trainings: Sequence[PaperTraining],
-    ) -> dict[str, tuple[Spread, Spread]]:
-        """For each training, over `sampled_eps`: the mean share of uniform points that keep it.
-
-        Of all images, and of those at which the property holds to begin with.
-        """
-        everywhere: dict[str, list[Float64]] = {how.name: [] for how in trainings}
-        where_held: dict[str, list[Float64]] = {how.name: [] for how in trainings}
+    ) -> dict[str, SampledShares]:
+        """For each training: the share of uniform points around each image that keep it."""
+        shares: dict[str, list[Float64]] = {how.name: [] for how in trainings}
+        holds: dict[str, list[Float64]] = {how.name: [] for how in trainings}
+        count = len(self._test(kind, self.sizes.sampled))
+        nothing = np.full((count, len(self.sizes.sampled_eps)), np.nan)
         for seed in self.seeds:
             place = f"{kind.name}-{property_name}-{region}-{seed}.json".lower()
             path = kept_folder(self.images, self.settings, "samples") / place
@@ -229,14 +257,13 @@ class Measures:
             if not path.exists():
                 self._sample(kind, property_name, region, learned, seed, path)
             kept = json.loads(path.read_text(encoding="utf-8"))
-            nothing = np.full(len(self.sizes.sampled_eps), np.nan)
             for how in trainings:
-                shares = np.array(kept["shares"].get(how.name, nothing[None]))  # images, eps
-                holds = np.array(kept["holds"].get(how.name, [False]), bool)
-                everywhere[how.name].append(shares.mean(axis=0))
-                where_held[how.name].append(shares[holds].mean(axis=0) if holds.any() else nothing)
-        names = [how.name for how in trainings]
-        return {name: (Spread.of(everywhere[name]), Spread.of(where_held[name])) for name in names}
+                shares[how.name].append(np.array(kept["shares"].get(how.name, nothing)))
+                holds[how.name].append(np.array(kept["holds"].get(how.name, [False] * count)))
+        return {
+            name: SampledShares(np.array(shares[name]), np.array(holds[name], bool))
+            for name in shares
+        }
 
     def _sample(
         self,

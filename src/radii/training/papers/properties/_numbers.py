@@ -23,15 +23,16 @@ SATISFACTION = paper_rows(
 ACCURACIES = paper_rows(
     """
     baseline 88.2 92.4
-    uniform 88.6 92.8
-    fgsm 88.8 94.5
+    uniform-once 88.6 92.8
+    fgsm-once 88.8 94.5
     adversarial 85.1 83.5
     sr 88.2 93.3
     scr 88.1 91.9
     lr 86.6 93.1
     """
 )
-"""Table 3, networks of 100 units: Fashion-MNIST and GTSRB."""
+"""Table 3, networks of 100 units: Fashion-MNIST and GTSRB. Augmentation is taken to be made once:
+only then is it more accurate than the baseline, as here."""
 
 SAMPLED = {"SR": "100", "SCR": "98"}
 """Constraint accuracy as its Section 3 says it: all of SR, more than this of SCR."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from radii.plots import SeedCurve, draw_seed_curves
 from radii.results import Float64
+from radii.training.papers._evidence import ClaimBasis, ClaimCase, StudyClaim
 from radii.training.papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii.training.papers._tables import Cell, StudyTable
 from radii.training.papers.properties._data import FASHION, TITLES, BallRegion, StudyImages
@@ -31,19 +32,22 @@ from radii.training.papers.properties._networks import (
 from radii.training.papers.properties._numbers import EPS
 from radii.training.papers.properties._sizes import HIDDEN_OF_ATTACKS, seeds_text
 from radii.training.papers.properties._verdicts import (
-    MARGIN,
-    CaseFinding,
-    finding,
-    judged,
-    percent,
+    HOW,
+    basis_of,
+    best_of,
+    gain_case,
+    share_case,
 )
+
+LITTLE = 5.0
+"""Per cent or points: less than this is no help, and no security."""
 
 ATTACKS = ("SR", "SCR", "LR")
 
 MEASURE = "constraint security"
 
-Curves = Mapping[str, Spread]
-"""By training: a row for each seed, a column for each of `CURVE_EPS`."""
+Curves = Mapping[str, Float64]
+"""By training, seed, image and eps of `CURVE_EPS`: 1 without a counterexample, NaN unlearned."""
 
 
 def curves_of(images: StudyImages, settings: StudySettings, data: str, attack: str) -> Curves:
@@ -52,18 +56,32 @@ def curves_of(images: StudyImages, settings: StudySettings, data: str, attack: s
 
 
 def area(curves: Curves, how: PaperTraining) -> Float64:
-    """The mean of a curve over eps, by seed."""
-    return np.asarray(curves[how.name].values.mean(axis=1))
+    """The mean of a curve over eps, by seed (rows) and image (columns)."""
+    return np.asarray(curves[how.name].mean(axis=2))
+
+
+def curve(curves: Curves, how: PaperTraining) -> Spread:
+    """The share of images without a counterexample, by seed and eps."""
+    return Spread(curves[how.name].mean(axis=1))
+
+
+def area_percent(curves: Curves, how: PaperTraining) -> str | None:
+    return Spread(area(curves, how).mean(axis=1)).percent_text
+
+
+def standing_at(curves: Curves, how: PaperTraining, eps: float = EPS) -> Float64:
+    """By seed and image: 1 without a counterexample within eps."""
+    return curves[how.name][:, :, int(abs(CURVE_EPS - eps).argmin())]
 
 
 def security_at(curves: Curves, how: PaperTraining, eps: float = EPS) -> Spread:
-    place = int(abs(CURVE_EPS - eps).argmin())
-    return Spread(curves[how.name].values[:, place])
+    return Spread(standing_at(curves, how, eps).mean(axis=1))
 
 
 def training_lines(curves: Curves, trainings: Sequence[PaperTraining]) -> list[SeedCurve]:
     """Those of which a network learned something."""
-    return [_line(how.title, curves[how.name]) for how in trainings if len(curves[how.name].known)]
+    lines = {how.title: curve(curves, how) for how in trainings}
+    return [_line(title, spread) for title, spread in lines.items() if len(spread.known)]
 
 
 def _line(name: str, spread: Spread) -> SeedCurve:
@@ -82,7 +100,7 @@ def security_figure(
 def _by_attack(
     images: StudyImages, settings: StudySettings, data: str, how: PaperTraining
 ) -> list[SeedCurve]:
-    found = {attack: curves_of(images, settings, data, attack)[how.name] for attack in ATTACKS}
+    found = {attack: curve(curves_of(images, settings, data, attack), how) for attack in ATTACKS}
     return [
         _line(f"{attack} attack", spread) for attack, spread in found.items() if len(spread.known)
     ]
@@ -93,39 +111,45 @@ def figure_2(images: StudyImages, settings: StudySettings) -> list[Part]:
         f"{TITLES[FASHION]}, trained for {how.title}": _by_attack(images, settings, FASHION, how)
         for how in (LR, SR)
     }
-    stronger, hardest = {}, {}
-    for data in TITLES:
-        found = {attack: curves_of(images, settings, data, attack) for attack in ATTACKS}
-        for attack in ("SR", "LR"):
-            with_lr, with_sr = (area(found[attack], how) for how in (LR, SR))
-            stronger[f"{TITLES[data]}, {attack} attack"] = finding(
-                with_lr >= with_sr + MARGIN,
-                f"{percent(with_lr)} for {percent(with_sr)}",
-                with_lr,
-                with_sr,
-            )
-        for how in (SR, LR):
-            areas = {attack: area(found[attack], how) for attack in ATTACKS}
-            told = ", ".join(f"{attack} {percent(value)}" for attack, value in areas.items())
-            is_least = areas["LR"] < np.minimum(areas["SR"], areas["SCR"])
-            hardest[f"{TITLES[data]}, trained for {how.title}"] = finding(
-                is_least, told, *areas.values()
-            )
+    found = _by_data(images, settings)
     return [
         Paragraph(_setting(images, settings)),
         security_figure("figure-2", "Figure 2: two networks under three attacks", panels),
-        judged(
+        StudyClaim(
             "A network trained for LR is more secure than one trained for SR, against SR and LR "
             "attacks alike",
             "Section 4.1, Figure 2",
-            stronger,
+            HOW,
+            tuple(
+                gain_case(
+                    f"{TITLES[data]}, {attack} attack", basis_of(settings, data),
+                    area(curves, LR), area(curves, SR), 2 * len(TITLES), above=0,
+                )
+                for (data, attack), curves in found.items()
+                if attack != "SCR"
+            ),
         ),
-        judged(
+        StudyClaim(
             "Networks trained for SR or LR are less secure against LR attacks than against others",
             "Section 4.1, Figure 2",
-            hardest,
+            f"LR attack, and that of SR and SCR which leaves less; {HOW}",
+            tuple(
+                _hardest_case(found, data, how, basis_of(settings, data))
+                for data in TITLES
+                for how in (SR, LR)
+            ),
         ),
-    ]
+    ]  # fmt: skip
+
+
+def _hardest_case(
+    found: Mapping[tuple[str, str], Curves], data: str, how: PaperTraining, basis: ClaimBasis
+) -> ClaimCase:
+    own = area(found[data, "LR"], how)
+    others = [area(found[data, attack], how) for attack in ("SR", "SCR")]
+    least = 1 - best_of([1 - each for each in others])
+    name = f"{TITLES[data]}, trained for {how.title}"
+    return gain_case(name, basis, own, least, 2 * len(TITLES), below=0)
 
 
 def _setting(images: StudyImages, settings: StudySettings) -> str:
@@ -168,66 +192,60 @@ def figure_5(images: StudyImages, settings: StudySettings) -> list[Part]:
         f"{TITLES[data]}, SR attack": training_lines(found[data, "SR"], trainings)
         for data in TITLES
     }
-    cases = {}
-    for data in TITLES:
-        for attack, how in (("SR", SCR), ("SCR", SR)):
-            own, base = (area(found[data, attack], each) for each in (how, BASELINE))
-            cases[f"{TITLES[data]}, {how.title} against {attack} attacks"] = finding(
-                own < base + 5 * MARGIN,
-                f"{percent(own)} for the baseline's {percent(base)}",
-                own,
-                base,
-            )
     return [
         security_figure(
             "figure-5", "Figure 5: networks trained for one property, under SR attacks", panels
         ),
-        judged(
+        StudyClaim(
             "Training for SCR does not help against SR attacks, nor training for SR against SCR "
-            "attacks (by less than 5 points)",
+            f"attacks (by less than {LITTLE:g} points)",
             "Section 4.3, Figure 5",
-            cases,
+            HOW,
+            tuple(
+                gain_case(
+                    f"{TITLES[data]}, {how.title} against {attack} attacks",
+                    basis_of(settings, data), area(found[data, attack], how),
+                    area(found[data, attack], BASELINE), 2 * len(TITLES), below=LITTLE,
+                )
+                for data in TITLES
+                for attack, how in (("SR", SCR), ("SCR", SR))
+            ),
         ),
-    ]
+    ]  # fmt: skip
 
 
 def figures_6_to_8(images: StudyImages, settings: StudySettings) -> list[Part]:
     trainings = (BASELINE, *AUGMENTATIONS, ADVERSARIAL, SR)
     found = _by_data(images, settings)
-    best = {
-        f"{TITLES[data]}, {attack} attack": _best_case(curves)
-        for (data, attack), curves in found.items()
-        if attack != "LR"
-    }
     title = "Figures 6 to 8: augmentation, adversarial training and SR, by attack"
     return [
         security_figure("figures-6-8", title, _panels(found, trainings)),
-        judged(
+        StudyClaim(
             "Adversarial training is the best defence against SR and SCR attacks, training for LR "
             "the next",
             "Appendix C.3",
-            best,
+            HOW,
+            tuple(
+                case
+                for (data, attack), curves in found.items()
+                if attack != "LR"
+                for case in _best_cases(
+                    f"{TITLES[data]}, {attack} attack", curves, basis_of(settings, data)
+                )
+            ),
         ),
     ]
 
 
-def _best_case(curves: Curves) -> CaseFinding:
-    """What learned nothing is no rival; ties do not count as more."""
-    areas = {how: area(curves, how) for how in ALL_TRAININGS}
-    means = {how: float(curves[how.name].mean.mean()) for how in ALL_TRAININGS}
-    ranked = sorted(
-        (how for how, mean in means.items() if np.isfinite(mean)), key=lambda how: -means[how]
-    )
-    told = ", ".join(f"{how.title} {percent(areas[how])}" for how in ranked[:3])
-    others = np.max([np.nan_to_num(areas[how]) for how in NEITHER_BEST], axis=0)
-    first, second = areas[ADVERSARIAL], areas[LR]
-    if np.all(abs(first - second) < TIE):
-        told += " (the first two tie)"
-    return finding((first > second) & (second > others), told, first, second)
+def _best_cases(name: str, curves: Curves, basis: ClaimBasis) -> list[ClaimCase]:
+    first, second = area(curves, ADVERSARIAL), area(curves, LR)
+    third = best_of([area(curves, how) for how in NEITHER_BEST])
+    of = 4 * len(TITLES)
+    return [
+        gain_case(f"{name}, adversarial and LR", basis, first, second, of, above=0),
+        gain_case(f"{name}, LR and the best of the others", basis, second, third, of, above=0),
+    ]
 
-
-TIE = 1e-9
-"""Shares that differ by less are equal."""
 
 NEITHER_BEST = tuple(how for how in ALL_TRAININGS if how not in (ADVERSARIAL, LR))
 
@@ -235,26 +253,35 @@ NEITHER_BEST = tuple(how for how in ALL_TRAININGS if how not in (ADVERSARIAL, LR
 def figures_9_to_11(images: StudyImages, settings: StudySettings) -> list[Part]:
     found = _by_data(images, settings)
     panels = _panels(found, (BASELINE, *CONSTRAINTS))
-    cases = {TITLES[data]: _lipschitz_case(found[data, "LR"], data) for data in TITLES}
     return [
         security_figure(
             "figures-9-11", "Figures 9 to 11: networks trained for one property", panels
         ),
-        judged(
-            "No network is secure against LR attacks, but that trained for LR on Fashion-MNIST",
+        StudyClaim(
+            "No network is secure against LR attacks, but that trained for LR on Fashion-MNIST "
+            f"(at eps = {EPS:g}, more than {LITTLE:g} % of the images)",
             "Appendix C.2",
-            cases,
+            f"the most secure of the others; {HOW}",
+            tuple(
+                case
+                for data in TITLES
+                for case in _lipschitz_cases(found[data, "LR"], data, basis_of(settings, data))
+            ),
         ),
     ]
 
 
-def _lipschitz_case(curves: Curves, data: str) -> CaseFinding:
-    """Secure: more than a twentieth of the images at the eps of training."""
-    shares = {how: security_at(curves, how).values for how in ALL_TRAININGS}
-    secure = {how: np.nan_to_num(share) > 5 * MARGIN for how, share in shares.items()}
-    told = ", ".join(f"{how.title} {percent(shares[how])}" for how in secure if secure[how].any())
-    as_said = [secure[how] == (how is LR and data == FASHION) for how in ALL_TRAININGS]
-    return finding(np.all(as_said, axis=0), f"{told or 'none is'} at eps = {EPS:g}", shares[LR])
+def _lipschitz_cases(curves: Curves, data: str, basis: ClaimBasis) -> list[ClaimCase]:
+    of = len(TITLES) + 1
+    name = TITLES[data]
+    if data != FASHION:
+        most = best_of([standing_at(curves, how) for how in ALL_TRAININGS])
+        return [share_case(name, basis, most, of, below=LITTLE)]
+    most = best_of([standing_at(curves, how) for how in ALL_TRAININGS if how is not LR])
+    return [
+        share_case(f"{name}, LR", basis, standing_at(curves, LR), of, above=LITTLE),
+        share_case(f"{name}, others", basis, most, of, below=LITTLE),
+    ]
 
 
 def _by_data(images: StudyImages, settings: StudySettings) -> dict[tuple[str, str], Curves]:

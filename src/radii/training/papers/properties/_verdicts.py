@@ -1,81 +1,119 @@
-"""How claims of the paper are judged: a rule for each case and seed, and a verdict over all."""
+"""Cases of the paper's claims from numbers of each image and seed.
+
+An array has a row for each seed and a column for each image; the row of a network that learned
+nothing is NaN. Networks are ours, so nothing here decides a claim of the paper, unless they are
+trained by every setting that it states (`--scale full`, Fashion-MNIST).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from radii.results import Float64
-from radii.training.papers._steps import ClaimVerdict, StudyClaim
-
-MARGIN = 0.01
-"""By how much a share must exceed another to count as larger: one image of a hundred."""
-
-RULE = (
-    "How claims are judged: each by a rule on its numbers, in each of its cases (such as a data "
-    "set) and for each seed on its own. Confirmed: it holds in all of them; refuted: in none; else "
-    "it depends. A case in which a training has no room to change anything is not judged."
+from radii.training.papers._evidence import (
+    CLAIM_LEVEL,
+    ClaimBasis,
+    ClaimCase,
+    ClaimInterval,
+    unclear,
+    within,
 )
+from radii.training.papers._intervals import mean_interval
+from radii.training.papers._steps import StudyScale, StudySettings
+from radii.training.papers.properties._data import FASHION
+
+HOW = "bootstrap over images and seeds, which all trainings share; Bonferroni"
+
+UNTRAINED = "a training learned nothing"
+TIE = "a tie at 0 or 100 % leaves no room"
 
 
-@dataclass(frozen=True, slots=True)
-class CaseFinding:
-    """What one case, such as a data set, says of a claim.
-
-    `held`: does it hold, for each seed whose networks all learned something. `numbers` are means.
-    `why_not` says why a case cannot be judged although all learned something.
-    """
-
-    held: tuple[bool, ...]
-    numbers: str
-    why_not: str = ""
+def basis_of(settings: StudySettings, data: str) -> ClaimBasis:
+    """The ten traffic signs of the paper are not known, so these are always others."""
+    is_theirs = settings.scale is StudyScale.FULL and data == FASHION
+    return ClaimBasis.SETTINGS if is_theirs else ClaimBasis.OURS
 
 
-def finding(holds: npt.ArrayLike, numbers: str, *needed: Float64) -> CaseFinding:
-    """Of rules that hold or not by seed; seeds for which a `needed` number is NaN are left out."""
-    known = np.all([np.isfinite(each) for each in needed], axis=0)
-    return CaseFinding(tuple(np.asarray(holds, bool)[known].tolist()), numbers)
+def share_case(
+    name: str,
+    basis: ClaimBasis,
+    values: Float64,
+    of: int,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+) -> ClaimCase:
+    """Of a mean share; limits are in per cent."""
+    known = _known(values)
+    if not len(known):
+        return unclear(name, basis, 0, "–", UNTRAINED)
+    interval = mean_interval(known.T, of, span=1.0).percent(".1f", least=0.0)
+    images = known.shape[1]
+    return within(
+        name, basis, images, interval, above=above, below=below, seeds=len(known), unit=" %"
+    )
 
 
-def judged(claim: str, place: str, cases: Mapping[str, CaseFinding]) -> StudyClaim:
-    """Confirmed where it holds in all cases and seeds, refuted where in none, else it depends."""
-    held = [holds for case in cases.values() for holds in case.held]
-    verdict = ClaimVerdict.DEPENDS
-    if not held:
-        verdict = ClaimVerdict.OPEN
-    elif all(held):
-        verdict = ClaimVerdict.CONFIRMED
-    elif not any(held):
-        verdict = ClaimVerdict.REFUTED
-    told = [f"{name}: {_told(case, verdict)}" for name, case in cases.items()]
-    return StudyClaim(claim, place, verdict, "; ".join(told) or "no case of it was measured")
+def gain_case(
+    name: str,
+    basis: ClaimBasis,
+    first: Float64,
+    second: Float64,
+    of: int,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+) -> ClaimCase:
+    """Of the first share less the second, on the same images and seeds; limits are in points."""
+    one, two = _known(first, second)
+    if not len(one):
+        return unclear(name, basis, 0, "–", UNTRAINED)
+    before = f"{percent(one)} for {percent(two)}: "
+    for end in (0.0, 1.0):
+        if np.all(one == end) and np.all(two == end):
+            return unclear(name, basis, one.shape[1], before.rstrip(": "), TIE, len(one))
+    interval = mean_interval((one - two).T, of, span=1.0).percent("+.1f")
+    return within(
+        name, basis, one.shape[1], interval, above=above, below=below, seeds=len(one),
+        unit=" points", before=before,
+    )  # fmt: skip
 
 
-def _told(case: CaseFinding, verdict: ClaimVerdict) -> str:
-    if not case.held and case.why_not:
-        return f"{case.numbers} (not judged: {case.why_not})"
-    if not case.held:
-        return "not judged, a training learned nothing"
-    if verdict is not ClaimVerdict.DEPENDS:
-        return case.numbers
-    if all(case.held):
-        return f"{case.numbers} (holds)"
-    if not any(case.held):
-        return f"{case.numbers} (does not)"
-    return f"{case.numbers} (holds for {sum(case.held)} of {len(case.held)} seeds)"
+def seeds_case(
+    name: str, basis: ClaimBasis, n: int, differences: Float64, *, above: float, shows: str
+) -> ClaimCase:
+    """Of one difference a seed, by Student's interval; limits are in points."""
+    from scipy.stats import t
+
+    known = 100 * differences[np.isfinite(differences)]
+    if len(known) < 2:
+        return unclear(name, basis, n, shows, "too few seeds", len(known))
+    reach = t.ppf(1 - CLAIM_LEVEL / 2, len(known) - 1) * known.std(ddof=1) / math.sqrt(len(known))
+    interval = ClaimInterval(known.mean(), known.mean() - reach, known.mean() + reach, "+.1f")
+    return within(
+        name, basis, n, interval, above=above, seeds=len(known), unit=" points", before=f"{shows}: "
+    )
 
 
-def percent(shares: float | Float64) -> str:
-    """A share, or the mean over seeds of some, of which NaN are left out."""
+def best_of(arrays: Sequence[Float64]) -> Float64:
+    """The one with the largest mean; what learned nothing is no rival."""
+    means = [_known(each).mean() if len(_known(each)) else -math.inf for each in arrays]
+    return arrays[int(np.argmax(means))]
+
+
+def _known(*arrays: Float64) -> Float64:
+    """The rows of seeds whose networks all learned; of several arrays, stacked."""
+    learned = np.all([np.isfinite(each).all(axis=1) for each in arrays], axis=0)
+    kept = [each[learned] for each in arrays]
+    return kept[0] if len(kept) == 1 else np.stack(kept)
+
+
+def percent(shares: npt.ArrayLike) -> str:
+    """A share, or the mean of some, of which NaN are left out."""
     known = np.atleast_1d(np.asarray(shares, np.float64))
     known = known[np.isfinite(known)]
     return f"{100 * known.mean():.1f} %" if len(known) else "–"
-
-
-def points(differences: Float64) -> str:
-    """The mean over seeds of differences of shares, NaN left out: `+3.5 points`."""
-    known = differences[np.isfinite(differences)]
-    return f"{100 * known.mean():+.1f} points".replace("-", "−") if len(known) else "–"
