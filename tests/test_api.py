@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import subprocess
 import sys
@@ -15,7 +16,9 @@ import pytest
 
 import radii
 from conftest import work_in_this_process, write_linear, write_points
+from python_scripts import run_script
 from radii.api import SettingValues
+from radii.cli import main
 from radii.errors import ExperimentError, NetworkError
 from radii.experiments import Settings, options_of
 from radii.verifiers import Milp
@@ -117,6 +120,46 @@ def test_the_default_is_that_of_the_command_line(
         with pytest.raises(ExperimentError, match="enough"):
             radii.robustness_distribution(linear_file, str(points_file), domain=(0, 1), **chosen)
     assert asked == [5, 0, 1]  # a class of a function cannot be sent to a worker
+
+
+ABS = """
+import numpy as np, onnx, radii, torch
+from onnx import TensorProto, helper
+from radii.networks import Add, Relu, Scale
+
+def absolute(call):
+    x = call.node(0)
+    minus_x = call.emit(Scale(torch.tensor(-1.0, dtype=torch.float64)), x)
+    return call.emit(Add(), call.emit(Relu(), x), call.emit(Relu(), minus_x))
+
+ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 2]) for name in "xy"]
+graph = helper.make_graph([helper.make_node("Abs", ["x"], ["y"])], "abs", ends[:1], ends[1:])
+opsets = [helper.make_opsetid("", 13)]
+onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), "abs.onnx")
+network = radii.load_network("abs.onnx", domain=(-1, 1), operators={"Abs": absolute})
+data = np.float32([[0.82, -0.2]]), np.array([0])  # |x0| = |x1| at a distance of 0.31
+(found,) = radii.robustness_distribution(network, data, grid="0.1:0.6:0.1", out="results")
+assert found.bracket.lower == 0.3 and 0.31 <= found.bracket.upper < 0.32
+try:
+    radii.robustness_distribution(network, data, grid="0.1:0.6:0.1", jobs=1)
+except radii.errors.ExperimentError as error:
+    print(error)
+"""
+
+
+def test_operators_of_a_script_work_in_its_process_and_can_be_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A command does not know them, but what it replays is the file."""
+    script = tmp_path / "script.py"
+    script.write_text(ABS)
+    said = run_script(script, tmp_path)
+    assert "import what they need: absolute is defined in a script" in said
+    assert main(["check", str(tmp_path / "results"), "--json"]) == 0
+    checked = json.loads(capsys.readouterr().out)
+    assert checked["failed"] == []
+    assert checked["witnesses"] == checked["replayed"] == 1
+    assert checked["proofs"] >= 1
 
 
 def test_tensors_in_and_out(linear_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

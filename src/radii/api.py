@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
@@ -14,12 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.balls import Domain
-from radii.datasets import as_dataset
+from radii.datasets import Spec, as_dataset, class_names, load_whole
 from radii.distributions import Distribution
 from radii.errors import DataError, ExperimentError, NetworkError
-from radii.experiments import Observer, Plan, Settings, options_of, plan, progress_bar
-from radii.networks import Network, as_network
-from radii.queries import Grid, distinct_names
+from radii.experiments import (
+    DataTerms,
+    Observer,
+    Plan,
+    Settings,
+    absolute_source,
+    options_of,
+    plan,
+    progress_bar,
+)
+from radii.networks import Network, as_classifier, as_network
+from radii.queries import Grid, Shard, distinct_names
 from radii.results import NO_NUMBER
 from radii.store import PartChoice, Store
 
@@ -41,7 +50,7 @@ class SettingValues(TypedDict, total=False):
 
     property: str | Property | type[TargetedProperty]
     norm: Literal["linf", "l2", "l1"] | Norm
-    grid: str | Grid
+    grid: str | Sequence[float] | Path | Grid
     eps: float | None
     search: str | type[Search]
     verifier: str | Verifier
@@ -60,6 +69,7 @@ class SettingValues(TypedDict, total=False):
     features: str | Path | Features | None
     threshold: float | None
     scale: str | Sequence[float] | Features | None
+    shard: str | Shard | None
     certificates: bool
 
 
@@ -71,7 +81,9 @@ def robustness_distribution(
     mean: npt.ArrayLike | None = None,
     std: npt.ArrayLike | None = None,
     layout: str | None = None,
+    classes: Sequence[str] | Path | str | None = None,
     out: Path | str | None = None,
+    replace: bool = False,
     jobs: int | None = None,
     progress: bool = True,
     observer: Observer | None = None,
@@ -82,14 +94,19 @@ def robustness_distribution(
     A network is a radii `Network`, the path of an ONNX file, a torch module or a classifier of
     scikit-learn (then with `domain`, the valid inputs, such as (0, 1), and maybe `mean` and `std`),
     or a foolbox model; several are a list or tuple of them. `data` is a data set, a spec such as
-    "mnist:test[0:100]", a pair (inputs, labels) of arrays or tensors, or a torch data set.
+    "mnist:test[0:100]", a pair (inputs, labels) of arrays or tensors, a torch data set, or a torch
+    `DataLoader`. Labels are numbers or words; `classes` names the outputs in their order, as a list
+    or a file, and is needed where labels are words and not all of them occur.
 
     With `out` the results are kept in that directory. Running again continues, and asking for more
     (inputs, networks, a finer grid, another norm) grows it: what is known is not computed again,
-    and what this call asked for is returned. `jobs` is a number of worker processes, by default one
+    and what this call asked for is returned. Inputs whose label or values have changed since they
+    were measured are refused; with `replace` they are measured anew, and what is stored about them
+    is dropped. `jobs` is a number of worker processes, by default one
     per core as on the command line; workers do not import the script, and time limits are hard. 0
-    works in this process, as is done by default where a verifier, attack, search or property is
-    defined in the script or notebook itself. `progress` shows a bar on terminals and in notebooks.
+    works in this process, as is done by default where a verifier, attack, property, operator or
+    torch module is defined in the script or notebook itself, which no worker can import.
+    `progress` shows a bar on terminals and in notebooks.
     `settings` are those of `Settings`, such as verifier="milp" or arithmetic="real".
     """
     chosen = Settings.from_options(settings)
@@ -98,11 +115,13 @@ def robustness_distribution(
         raise ExperimentError("networks is empty: give at least one")
     files = [each for each in several if isinstance(each, str | Path)]
     names = dict(zip(files, distinct_names(files), strict=True))
-    dataset = as_dataset(_with_known_labels(data, several))
+    data = _with_known_labels(data, several)
+    spec = Spec.parse(str(data)) if isinstance(data, str | Path) else None
+    whole = as_dataset(data) if spec is None else load_whole(spec)
     known = [
         _network(
             each,
-            dataset.shape,
+            whole.shape,
             domain=domain,
             mean=mean,
             std=std,
@@ -111,14 +130,25 @@ def robustness_distribution(
         )
         for each in several
     ]
+    known = [as_classifier(network, chosen.threshold) for network in known]
+    terms = DataTerms.of(out)
+    dataset = terms.apply(whole, known, None if classes is None else class_names(classes))
+    dataset = dataset if spec is None else spec.select(dataset)
+    chosen = dataclasses.replace(chosen, threshold=None)
     measuring = plan(known, dataset, chosen, layout=layout)
+    if spec is not None:  # so that whoever has the results can load the same inputs
+        text = str(data)
+        measuring = dataclasses.replace(measuring, data=text, sources={text: absolute_source(text)})
+    for sentence in dataset.notes:
+        warnings.warn(sentence, stacklevel=2)
     shows_bar = progress and observer is None
     with (
         progress_bar() if shows_bar else nullcontext(observer) as told,
         Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store,
     ):
-        chosen_jobs = _usual_jobs(measuring) if jobs is None else jobs
-        measuring.run(store, jobs=chosen_jobs, observer=told, grows=True)
+        if jobs is None:
+            jobs = 0 if measuring.sending_obstacle else measuring.default_jobs()
+        measuring.run(store, jobs=jobs, observer=told, grows=True, replace_changed=replace)
         return _asked(store, measuring)
 
 
@@ -127,7 +157,7 @@ def _asked(store: Store, measuring: Plan) -> Distribution:
     settings = measuring.settings.to_json()
     choice = PartChoice(property=settings["property"], norm=measuring.settings.norm)
     if measuring.settings.arithmetic is not None and len(store.parts()) > 1:
-        choice = replace(choice, arithmetic=measuring.settings.arithmetic)
+        choice = dataclasses.replace(choice, arithmetic=measuring.settings.arithmetic)
     found = Distribution.from_store(store, choice=choice)
     columns = (found.column(name).tolist() for name in ("fingerprint", "input", "target"))
     rows = {key: place for place, key in enumerate(zip(*columns, strict=True))}
@@ -171,20 +201,6 @@ def _with_known_labels(data: Any, networks: Sequence[Any]) -> Any:
     if absent.any():
         raise DataError(f"label {labels[absent][0]!r} is not one of the classes {classes.tolist()}")
     return data[0], np.searchsorted(classes, labels)
-
-
-def _usual_jobs(measuring: Plan) -> int:
-    """As on the command line; none where a worker could not import what it has to work with."""
-    settings = measuring.settings
-    parts = (settings.verifier, settings.attack, settings.search, settings.property)
-    kinds: list[type] = [part if isinstance(part, type) else type(part) for part in parts]
-    opaque = (network.graph.opaque for network in measuring.networks)
-    modules = (one.module for one in opaque if one is not None and one.module is not None)
-    kinds += [type(part) for module in modules for part in module.modules()]
-    is_local = any(
-        kind.__module__ == "__main__" or "<locals>" in kind.__qualname__ for kind in kinds
-    )
-    return 0 if is_local else measuring.default_jobs()
 
 
 def _whole_signature() -> inspect.Signature:

@@ -19,8 +19,9 @@ from radii.experiments import export_certificates
 from radii.search import Question, QuestionKind
 from radii.store import STORE_FILE, Store
 from radii.verdicts import FLOAT, Proof, Result, Verdict
+from radii_check._onnx import READERS
 
-CHECKER = "radii_check 1.0"
+CHECKER = f"radii_check {radii_check.__version__}"
 
 
 @pytest.fixture(autouse=True)
@@ -78,10 +79,13 @@ def believe_one(place: Path) -> None:
 
 
 def test_a_run_is_proven_again(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lines = told(capsys, "check", place).splitlines()
-    assert lines[0] == f"3 proofs: 3 checked by {CHECKER}"
-    assert lines[1].startswith("4 counterexamples: 4 replayed on onnxruntime ")
-    assert lines[2].startswith("all of it holds; ")
+    network, proofs, witnesses, inputs, verdict = told(capsys, "check", place).splitlines()
+    assert network.startswith("network wide.onnx (fingerprint ")
+    assert network.endswith("/wide.onnx")
+    assert proofs == f"3 proofs: 3 checked by {CHECKER}"
+    assert witnesses.startswith("4 counterexamples: 4 replayed on onnxruntime ")
+    assert inputs.endswith(" again, 4 inputs and labels compared with the data")
+    assert verdict.startswith("all of it holds; ")
     found = json.loads(told(capsys, "check", place, "--json", "--exact"))
     counts = ("proofs", "checked", "witnesses", "replayed", "without_certificate")
     assert [found[name] for name in counts] == [3, 3, 4, 4, 0]
@@ -96,7 +100,10 @@ def test_what_fails_is_named_and_the_exit_code_is_1(
     believe_one(place)
     text = told(capsys, "check", place, code=1)
     assert f"4 proofs: 2 checked by {CHECKER}, 1 REFUSED, 1 believed" in text
-    assert "lower bounds that rest on a word alone: milp 9 (1)" in text
+    assert (
+        "NOT CHECKED: lower bounds without a certificate, which rest on a word alone: milp 9 (1)"
+        in text
+    )
     assert "FAILED wide.onnx, input " in text
     assert "NOT all of it holds" in text
     found = json.loads(told(capsys, "check", place, "--json", code=1))
@@ -107,6 +114,33 @@ def test_what_fails_is_named_and_the_exit_code_is_1(
     assert found["believed"] == [
         {"network": "wide.onnx", "input": 0, "target": None, "eps": 0.075, "by": "milp 9"}
     ]
+
+
+def test_what_nobody_can_check_passes_only_where_that_is_not_required(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A tool that always says unsat, and an empty directory, must not look as if they hold."""
+    place = write_certified(tmp_path, certificates=False)
+    text = told(capsys, "check", place)
+    assert f"3 proofs: 0 checked by {CHECKER}, 3 believed" in text
+    assert "\nwhat was checked holds; " in text and "all of it holds" not in text
+    found = json.loads(told(capsys, "check", place, "--json", "--require-checked", code=1))
+    assert (found["outcome"], found["failed"], len(found["not_checked"])) == ("not checked", [], 1)
+    with Store.create_or_open(tmp_path / "empty") as store:
+        store.begin({"property": "one-to-any"}, {}, [])
+    text = told(capsys, "check", tmp_path / "empty")
+    assert "NOT CHECKED: nothing is stored here\nnothing was checked; " in text
+    told(capsys, "check", tmp_path / "empty", "--require-checked", code=1)
+
+
+def test_all_of_a_run_meets_the_requirement(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = json.loads(told(capsys, "check", place, "--json", "--require-checked"))
+    assert (found["outcome"], found["not_checked"]) == ("holds", [])
+    assert (found["instances"], found["compared"]) == (4, 4)
+    (network,) = found["networks"]
+    assert (network["network"], len(network["fingerprint"])) == ("wide.onnx", 64)
 
 
 def test_bad_places_are_one_sentence(
@@ -209,9 +243,71 @@ def test_a_run_without_certificates_has_none_to_export(
 ) -> None:
     place = write_certified(tmp_path, certificates=False)
     assert "holds no certificates" in refused(capsys, "export", place, "--certificates", tmp_path)
-    for words in (["show"], ["show", "--instances"], ["card"]):
-        text = told(capsys, words[0], place, *words[1:])
-        assert not {"believed", "certificate", "checked"} & set(text.split())
+    clause = "one of the 3 proofs has a certificate: their provers are believed"
+    require = "--require=min >= 0"
+    for words in (["show"], ["show", "--instances"], ["card"], ["gate", require]):
+        text = " ".join(told(capsys, words[0], place, *words[1:]).split())
+        assert clause in text.replace("\\", ""), words
+    assert told(capsys, "show", place, "--instances").count("believed") == 4
+    capsys.readouterr()
+    shutil.copytree(place, tmp_path / "other")
+    assert main(["compare", str(place), str(tmp_path / "other")]) == 0
+    assert clause in capsys.readouterr().err
+
+
+# --- what the checker cannot read
+
+
+@pytest.fixture
+def without_relu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A checker that does not know an operator of a network whose proofs are valid."""
+    monkeypatch.delitem(READERS, "Relu")
+
+
+RELU = "operator Relu is not known to this checker"
+
+
+@pytest.mark.usefixtures("without_relu")
+def test_proofs_that_cannot_be_read_have_not_failed(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = told(capsys, "check", place)
+    assert f"3 proofs: 0 checked by {CHECKER}, 3 not readable\n" in text
+    assert f"NOT CHECKED: proofs whose certificate {CHECKER} cannot read: {RELU} (3)\n" in text
+    assert "FAILED" not in text and "REFUSED" not in text
+    found = json.loads(told(capsys, "check", place, "--json"))
+    assert (found["proofs"], found["checked"], found["failed"]) == (3, 0, [])
+    assert {one["reason"] for one in found["unreadable"]} == {RELU}
+    assert {one["by"].split()[0] for one in found["unreadable"]} == {"native"}
+    assert told(capsys, "show", place, "--instances").count("unreadable") == 3
+    words = "all 3 proofs with a certificate that the checker cannot read"
+    assert words in told(capsys, "show", place)
+    assert "whose certificate the checker cannot read: 3." in told(capsys, "card", place)
+    table = told(capsys, "export", place).splitlines()
+    assert [",unreadable," in row for row in table[1:]] == [True, True, True, False]
+    require = "--require=robust_accuracy(0.05) >= 0.5"
+    text = told(capsys, "gate", place, require, "--checked", code=1)
+    assert "0 of 3 proofs count" in text
+    assert f"NOT CHECKED: proofs whose certificate {CHECKER} cannot read: {RELU} (3)" in text
+
+
+def test_files_that_cannot_be_read_have_not_failed(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Exit code 2; a file that fails outweighs them."""
+    (first, second, *_) = sorted(files.rglob("*.cert"))
+    network = ("--network", files / "wide.onnx")
+    content = bytearray(first.read_bytes())
+    content[8] = 7
+    first.write_bytes(content)
+    text = told(capsys, "check", first, *network, code=2)
+    assert text == f"{first}: not readable: it has version 7, this checker reads version 1\n"
+    found = json.loads(told(capsys, "check", first, second, *network, "--json", code=2))
+    assert (found["checked"], found["failed"], len(found["unreadable"])) == (1, [], 1)
+    assert [one["outcome"] for one in found["certificates"]] == ["unreadable", "accepted"]
+    monkeypatch.setattr("radii_check._rows.UNDERFLOW", 1e9)
+    text = told(capsys, "check", first, second, *network, code=1)
+    assert f"{second}: REFUSED: " in text
 
 
 # --- other commands
@@ -258,7 +354,7 @@ def test_the_gate_counts_what_was_checked(place: Path, capsys: pytest.CaptureFix
     break_one(place)
     require = "--require=robust_accuracy(0.06) >= 0.6"
     text = told(capsys, "gate", place, require, "--checked", code=1)
-    assert "certificates that were REFUSED: 1" in text
+    assert "; REFUSED: 1" in text
 
 
 def test_a_table_has_no_certificates_to_count(

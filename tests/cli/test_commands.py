@@ -61,7 +61,7 @@ def test_show_json_keeps_its_contract(results: Path, capsys: pytest.CaptureFixtu
     assert list(first) == [
         *("input", "label", "predicted", "correct", "target", "lower", "upper"),
         *("witness_class", "seconds", "cpu_seconds", "queries", "missing", "cancelled"),
-        *("arithmetic", "proof", "checked_by", "certificate"),
+        *("arithmetic", "proof", "checked_by", "certificate", "unanswered"),
     ]
     assert network["arithmetic"] == "float"
     assert [m["arithmetic"] for m in network["instances"]] == ["float", "float", None, None]

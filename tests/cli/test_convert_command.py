@@ -173,14 +173,14 @@ def test_the_results_of_an_experiment_are_found_within_it(verona: Path) -> None:
         read_results(verona)
 
 
-def test_grids_of_uneven_epsilons_are_left_to_the_user(verona: Path) -> None:
+def test_uneven_epsilons_are_a_list(verona: Path) -> None:
     configuration = next(verona.glob("**/configuration.json"))
     configuration.write_text('{"epsilon_list": [0.001, 0.005, 0.01]}')
     found = find_experiment(verona)
-    assert found.grid is None
-    assert "not evenly spaced: 0.001, 0.005, 0.01" in found.as_toml(domain="0:1", beside=verona)
+    assert found.grid == Grid.of_values([0.001, 0.005, 0.01])
+    assert 'grid = "0.001,0.005,0.01"' in found.as_toml(domain="0:1", beside=verona)
     configuration.write_text("[]")
-    with pytest.raises(ExperimentError, match="not a configuration"):
+    with pytest.raises(DataError, match="nor a configuration or table of VERONA"):
         find_experiment(verona)
 
 
@@ -237,7 +237,7 @@ def test_an_experiment_file_says_what_verona_said(verona: Path) -> None:
     assert alone is not None
     assert list(alone) == [0.1]
     configuration.write_text(json.dumps({"epsilon_list": ["0.1\nnorm = 'l2'", 0.7]}))
-    with pytest.raises(ExperimentError, match="not a configuration"):
+    with pytest.raises(DataError, match="nor a configuration"):
         find_experiment(verona)
     configuration.unlink()
     smiling = verona.rename(verona.with_name("smile \U0001f600"))

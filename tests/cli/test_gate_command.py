@@ -237,7 +237,12 @@ def test_statements_with_a_confidence_are_corrected_for_being_many(
 def test_json_says_how_sure_statements_are_together(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["--require", "accuracy >= 0.5 @ 95%", "--require", "worst_recall(0.02) >= 0.3 @ 95%"]
+    words = [
+        "--require",
+        "accuracy >= 0.5 @ 95%",
+        "--require",
+        "worst_recall(0.02, classes=2) >= 0.3 @ 95%",
+    ]
     assert main(["gate", str(results), *words, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     sentence = told["confidence"].pop("sentence")

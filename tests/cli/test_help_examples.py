@@ -144,6 +144,8 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "train": "--network a.onnx --data digits:train[0:8]",
         "test": "--network a.onnx --data digits:test[0:8]",
         "adversarial": "--network b.onnx --data digits:test[0:8]",
+        "shards/1": "--network net.onnx --data digits:test[0:8] --shard 1/2",
+        "shards/2": "--network net.onnx --data digits:test[0:8] --shard 2/2",
     }
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)

@@ -55,6 +55,57 @@ def queries(out: Path, columns: str = "instance, kind, eps, allowed_seconds") ->
         db.close()
 
 
+def test_corrected_labels_are_reported_before_any_work(
+    flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick = [*flags, "--search", "attack-only", "--attack", "fgsm"]
+    assert main(["run", *quick, "--quiet"]) == 0
+    before = queries(tmp_path / "out")
+    data = dict(np.load(tmp_path / "many.npz"))
+    data["labels"][::3] = 1 - data["labels"][::3]
+    np.savez(tmp_path / "many.npz", **data)
+    capsys.readouterr()
+    for again in (quick, [str(tmp_path / "out")]):
+        assert main(["run", *again]) == 2
+        error = capsys.readouterr().err
+        assert "the label of input 0 of" in error and "and 19 other inputs changed" in error
+        assert "choose another --out, or --replace what is stored about them" in error
+    assert queries(tmp_path / "out") == before
+    assert main(["run", *quick, "--replace"]) == 0
+    said = capsys.readouterr()
+    assert "out grows: 20 changed inputs measured anew" in said.err
+    assert main(["show", str(tmp_path / "out"), "--json"]) == 0
+    (network,) = json.loads(capsys.readouterr().out)["networks"]
+    assert sorted(one["input"] for one in network["instances"]) == list(range(COUNT))
+    assert all(one["correct"] for one in network["instances"])
+
+
+def test_a_store_that_counts_an_input_twice_says_so(
+    flags: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    quick = [*flags, "--search", "attack-only", "--attack", "fgsm"]
+    assert main(["run", *quick, "--quiet"]) == 0
+    data = dict(np.load(tmp_path / "many.npz"))
+    data["labels"][:2] = 1 - data["labels"][:2]
+    np.savez(tmp_path / "many.npz", **data)
+    with monkeypatch.context() as patched:  # as radii once did
+        for module in ("_growth", "_joining"):
+            patched.setattr(f"radii.experiments.{module}.changed_inputs", lambda plan, store: {})
+        assert main(["run", *quick, "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["show", str(tmp_path / "out")]) == 0
+    assert (
+        "input 0 and 1 more is counted once for each of several labels" in capsys.readouterr().err
+    )
+    assert main(["run", *quick, "--replace", "--quiet"]) == 0
+    capsys.readouterr()
+    assert main(["show", str(tmp_path / "out")]) == 0
+    assert "counted" not in capsys.readouterr().err
+
+
 def test_an_estimate_measures_a_few_and_the_run_goes_on_from_them(
     flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -187,11 +238,14 @@ def test_events_tell_failures_and_the_end_of_a_budget(
     assert main([*run, "--budget", "0.001s"]) == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("{")]
     assert json.loads(lines[-1])["reason"] == "budget"
-    assert main(run) == 0
-    failures = [one for one in events(capsys.readouterr().err) if one["event"] == "failure"]
+    assert main(run) == 2, "a verifier that only fails ends the run"
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("{")]
+    told = [json.loads(line) for line in lines]
+    failures = [one for one in told if one["event"] == "failure"]
     assert failures
-    assert {one["verdict"] for one in failures} == {"ERROR"}
+    assert {(one["verdict"], one["ending"]) for one in failures} == {("ERROR", "failed")}
     assert "ZeroDivisionError" in failures[0]["message"]
+    assert (told[-1]["reason"], told[-1]["exit_code"]) == ("error", 2)
 
 
 def test_events_tell_a_disagreement_once(capsys: pytest.CaptureFixture[str]) -> None:

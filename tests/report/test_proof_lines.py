@@ -13,7 +13,15 @@ from radii.report import make_payload, render_page
 from radii.results import FollowedStore, read_store
 from radii.search import Question, QuestionKind
 from radii.store import CertifiedStatement, Store, content_hash
-from radii.verdicts import FLOAT, CertificateCheck, Proof, ProofStatus, Result, Verdict
+from radii.verdicts import (
+    FLOAT,
+    CertificateCheck,
+    CheckOutcome,
+    Proof,
+    ProofStatus,
+    Result,
+    Verdict,
+)
 
 __all__ = ["browser"]
 
@@ -21,9 +29,16 @@ __all__ = ["browser"]
 def certify(place: Path) -> Path:
     """The first input is checked, the second is not, the fourth is refused."""
     accepted = CertificateCheck(
-        "radii_check 1.0", "2030-01-02T03:04:05Z", True, nodes=41, lemmas=1234, seconds=0.25
+        "radii_check 1.0",
+        "2030-01-02T03:04:05Z",
+        CheckOutcome.ACCEPTED,
+        nodes=41,
+        lemmas=1234,
+        seconds=0.25,
     )
-    refused = CertificateCheck("radii_check 1.0", "2030-01-02T03:04:05Z", False, reason=HOSTILE)
+    refused = CertificateCheck(
+        "radii_check 1.0", "2030-01-02T03:04:05Z", CheckOutcome.REFUSED, reason=HOSTILE
+    )
     told = {0: (0.05, 1, accepted), 1: (0.10, 18, None), 3: (0.02, 2000, refused)}
     with Store.create_or_open(place) as store:
         keys = store.instance_keys()
@@ -43,11 +58,13 @@ def experiment(tmp_path: Path) -> Path:
     return write_experiment(tmp_path / "run", {"net": STANDARD})
 
 
-def test_without_certificates_nothing_is_said(experiment: Path) -> None:
-    payload = make_payload([experiment])
-    assert payload.facts["checks"] is None
-    assert not any(name.startswith("proof_") for name in payload.facts["arrays"]["columns"])
-    assert not any("proofs checked" in sentence for sentence in payload.facts["summary"])
+def test_where_nothing_has_a_certificate_the_page_says_so(experiment: Path) -> None:
+    facts = make_payload([experiment]).facts
+    assert any(
+        one.endswith(" proofs has a certificate: their provers are believed.")
+        for one in facts["summary"]
+    )
+    assert set(facts["checks"]["status"]) == {"believed", ""}
 
 
 def test_what_was_checked_is_in_sentences_and_notes(experiment: Path) -> None:

@@ -23,6 +23,7 @@ COMMANDS = {
     "demo": "four small networks on embedded data, in under a minute",
     "init": "write an experiment file for networks and data",
     "run": "compute a robustness distribution",
+    "merge": "join results, such as those of the shards of a run",
     "show": "print what an experiment found",
     "compare": "the statistics between distributions",
     "report": "write an interactive page",
@@ -56,7 +57,7 @@ A command with commands of its own has no `run`: the parser of each of them sets
 
 GROUPS = {
     "start": ("demo", "init", "data", "doctor", "completion"),
-    "measure": ("run", "attack", "verify", "global", "metrics", "ensemble"),
+    "measure": ("run", "merge", "attack", "verify", "global", "metrics", "ensemble"),
     "look": ("show", "compare", "board", "report", "serve", "plot", "export"),
     "require": ("gate", "card"),
     "make": ("train", "cycle", "study"),

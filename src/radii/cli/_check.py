@@ -11,6 +11,7 @@ from radii.cli._options import JOBS
 from radii.cli._output import print_json
 from radii.errors import InputError
 from radii.terminal import note, say
+from radii.verdicts import CheckOutcome
 
 if TYPE_CHECKING:
     from radii.experiments import EvidencePlace, FileCheck, StoreCheck
@@ -19,21 +20,26 @@ if TYPE_CHECKING:
 MOST_FAILURES = 20
 """Lines of failures; JSON has them all."""
 
-DESCRIPTION = """Check every certificate, and replay every counterexample.
+DESCRIPTION = """Check everything that results say against what they cannot change.
 
-Certificates are checked by radii_check, which shares no code with radii: it reads the network's
-file itself. What has no certificate is believed, and said to be. What a check of results found is
-kept in them, so that radii show, report, card, export and gate --checked know it."""
+Certificates are checked by radii_check, which shares no code with radii and reads the network's
+file itself. Every input and counterexample runs again on ONNX Runtime, and inputs and labels are
+compared with the data. What could not be checked is listed. The outcome is kept in the results,
+where radii show, report, card and export read it."""
 
 EPILOG = """examples:
   radii check results                        every proof and counterexample of a run
   radii check results --exact                without trusting any rounding (needs python-flint)
   radii check results --network net.onnx     if the network has moved since
+  radii check results --data points.npz      if the data have moved since
+  radii check results --require-checked      exit 1 unless all of it was checked
   radii check proof.cert --network net.onnx  one certificate
   radii check results --json
 
 exit codes:
-  0 all of it holds, 1 something does not (what is printed), 2 bad input
+  0 nothing failed, whether or not all of it could be checked; 1 something does not hold, or, with
+  --require-checked, something was not checked; 2 bad input, or the file of a certificate that
+  cannot be read
 """
 
 
@@ -46,8 +52,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the --out of a run; or files of certificates, or a folder of them",
     )
     add_network_flag(parser)
+    add_data_flag(parser)
     parser.add_argument(
         "--exact", action="store_true", help="calculate exactly: trust no rounding at all"
+    )
+    parser.add_argument(
+        "--require-checked",
+        action="store_true",
+        help="exit 1 also where something could not be checked",
     )
     JOBS.add_to(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead")
@@ -61,7 +73,16 @@ def add_network_flag(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=[],
         metavar="NET.onnx",
-        help="the network that certificates are about, if it has moved; repeat for several",
+        help="where a network is, if it has moved; repeatable",
+    )
+
+
+def add_data_flag(parser: argparse.ArgumentParser) -> None:
+    """Where inputs and labels are, if not where they were."""
+    parser.add_argument(
+        "--data",
+        metavar="PLACE",
+        help="where the data are now, if they have moved",
     )
 
 
@@ -77,7 +98,7 @@ def check_jobs(jobs: int | None) -> int:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli._progress import ProgressBar
-    from radii.experiments import check_files, check_store
+    from radii.experiments import StoreVerdict, check_files, check_store
     from radii.store import STORE_FILE
 
     stores = [place for place in args.places if (place / STORE_FILE).is_file()]
@@ -94,19 +115,22 @@ def run(args: argparse.Namespace) -> int:
                 on_progress=bar.counted,
             )
         print_json(_files_object(files)) if args.json else _print_files(files)
-        return max(_exit_code(one) for one in files)
+        codes = set(map(_exit_code, files))
+        return next(code for code in (1, 2, 0) if code in codes)
     with ProgressBar() as bar:
         outcome = check_store(
             stores[0],
             networks=args.network,
+            data=args.data,
             exact=args.exact,
             jobs=jobs,
             on_progress=bar.counted,
         )
     print_json(store_check_object(outcome)) if args.json else _print_store(outcome)
     if outcome.not_kept:
-        note(f"what was found is not kept in the store: {outcome.not_kept}")
-    return 1 if outcome.failed else 0
+        note(f"the outcome is not kept in the results: {outcome.not_kept}")
+    is_enough = outcome.verdict is StoreVerdict.HOLDS or not args.require_checked
+    return 0 if is_enough and not outcome.failed else 1
 
 
 # --- of a store
@@ -115,23 +139,34 @@ def run(args: argparse.Namespace) -> int:
 def store_check_object(outcome: StoreCheck) -> dict[str, Any]:
     """What scripts read: the counts, and every failure."""
     return {
+        "outcome": outcome.verdict.value,
+        "not_checked": list(outcome.unchecked),
         "proofs": outcome.proofs,
         "checked": outcome.checked,
         "failed": [
-            {
-                **_place_object(one.place),
-                "kind": "proof" if one.is_proof else "witness",
-                "reason": one.reason,
-            }
+            {**_place_object(one.place), "kind": one.kind.value, "reason": one.reason}
             for one in outcome.failed
+        ],
+        "unreadable": [
+            {**_place_object(one.place), "reason": one.reason} for one in outcome.unreadable
         ],
         "witnesses": outcome.witnesses,
         "replayed": outcome.replayed,
+        "instances": outcome.instances,
+        "compared": outcome.compared,
         "without_certificate": outcome.without_certificate,
         "believed": [_place_object(place) for place in outcome.believed],
         "checker": outcome.checker,
         "numbers": outcome.numbers,
         "replayed_on": list(outcome.replayed_on),
+        "networks": [
+            {
+                "network": one.name,
+                "fingerprint": one.network.fingerprint,
+                "file": None if one.file is None else str(one.file),
+            }
+            for one in outcome.networks
+        ],
         "seconds": round(outcome.seconds, 3),
     }
 
@@ -147,40 +182,84 @@ def _place_object(place: EvidencePlace) -> dict[str, Any]:
 
 
 def _print_store(outcome: StoreCheck) -> None:
-    numbers = "" if outcome.numbers == "float64" else " in exact arithmetic"
-    wrong = sum(one.is_proof for one in outcome.failed)
-    parts = [f"{outcome.checked} checked by {outcome.checker}{numbers}"]
-    parts += [f"{wrong} REFUSED"] if wrong else []
-    parts += [f"{outcome.without_certificate} believed"] if outcome.without_certificate else []
-    say(f"{outcome.proofs} proofs: {', '.join(parts)}" if outcome.proofs else "no proofs")
-    if outcome.believed:
-        words = ", ".join(f"{who} ({count})" for who, count in outcome.believed_by.items())
-        say(f"lower bounds that rest on a word alone: {words}")
-    lost = outcome.witnesses - outcome.replayed
-    engines = " and ".join(outcome.replayed_on)
-    broken = f", {lost} DO NOT REPLAY" if lost else ""
-    counted = f"{outcome.witnesses} counterexamples"
-    if outcome.witnesses:
-        counted += f": {outcome.replayed} replayed on {engines}{broken}"
-    say(counted if outcome.witnesses else "no counterexamples")
+    for known in outcome.networks:
+        file = "the results themselves" if known.file is None else _shortest(known.file)
+        fingerprint = known.network.fingerprint[:12]
+        say(f"network {known.name} (fingerprint {fingerprint}): read from {file}")
+    for line in (_proof_line(outcome), _witness_line(outcome), _input_line(outcome)):
+        say(line)
     for one in outcome.failed[:MOST_FAILURES]:
         say(f"FAILED {one}")
     if len(outcome.failed) > MOST_FAILURES:
         say(f"and {len(outcome.failed) - MOST_FAILURES} more; --json lists them all")
-    say(
-        f"{'NOT all of it holds' if outcome.failed else 'all of it holds'}; {outcome.seconds:.1f} s"
+    for clause in outcome.unchecked:
+        say(f"NOT CHECKED: {clause}")
+    say(f"{_verdict_words(outcome)}; {outcome.seconds:.1f} s")
+
+
+def _shortest(file: Path) -> Path:
+    """Seen from here, where it lies below."""
+    here = Path.cwd()
+    return file.relative_to(here) if file.is_relative_to(here) else file
+
+
+def _proof_line(outcome: StoreCheck) -> str:
+    from radii.experiments import EvidenceKind
+
+    if not outcome.proofs:
+        return "no proofs"
+    numbers = "" if outcome.numbers == "float64" else " in exact arithmetic"
+    wrong = sum(one.kind is EvidenceKind.PROOF for one in outcome.failed)
+    counts = {
+        "REFUSED": wrong,
+        "not readable": len(outcome.unreadable),
+        "believed": outcome.without_certificate,
+    }
+    parts = [f"{outcome.checked} checked by {outcome.checker}{numbers}"]
+    parts += [f"{count} {word}" for word, count in counts.items() if count]
+    return f"{outcome.proofs} proofs: {', '.join(parts)}"
+
+
+def _witness_line(outcome: StoreCheck) -> str:
+    from radii.experiments import EvidenceKind
+
+    if not outcome.witnesses:
+        return "no counterexamples"
+    lost = sum(one.kind is EvidenceKind.WITNESS for one in outcome.failed)
+    engines = " and ".join(outcome.replayed_on)
+    broken = f", {lost} DO NOT REPLAY" if lost else ""
+    return f"{outcome.witnesses} counterexamples: {outcome.replayed} replayed on {engines}{broken}"
+
+
+def _input_line(outcome: StoreCheck) -> str:
+    if not outcome.instances:
+        return "no inputs"
+    return (
+        f"{outcome.instances} instances: outputs calculated again, "
+        f"{outcome.compared} inputs and labels compared with the data"
     )
+
+
+def _verdict_words(outcome: StoreCheck) -> str:
+    if outcome.failed:
+        return "NOT all of it holds"
+    if not outcome.unchecked:
+        return "all of it holds"
+    return "what was checked holds" if outcome.instances else "nothing was checked"
 
 
 # --- of files
 
 
 def _files_object(files: Sequence[FileCheck]) -> dict[str, Any]:
-    failed = [one for one in files if not one.check.is_accepted]
+    reasons: dict[CheckOutcome, list[dict[str, str]]] = {each: [] for each in CheckOutcome}
+    for one in files:
+        reasons[one.check.outcome].append({"file": str(one.path), "reason": one.check.reason})
     return {
         "proofs": len(files),
-        "checked": len(files) - len(failed),
-        "failed": [{"file": str(one.path), "reason": one.check.reason} for one in failed],
+        "checked": len(reasons[CheckOutcome.ACCEPTED]),
+        "failed": reasons[CheckOutcome.REFUSED],
+        "unreadable": reasons[CheckOutcome.UNREADABLE],
         "witnesses": 0,
         "replayed": 0,
         "without_certificate": 0,
@@ -191,6 +270,7 @@ def _files_object(files: Sequence[FileCheck]) -> dict[str, Any]:
             {
                 "file": str(one.path),
                 "accepted": one.check.is_accepted,
+                "outcome": one.check.outcome.value if one.is_usable else "unusable",
                 "reason": one.check.reason,
                 "claim": None if one.claim is None else dict(one.claim),
                 "nodes": one.check.nodes,
@@ -208,7 +288,9 @@ def _print_files(files: Sequence[FileCheck]) -> None:
         if one.check.is_accepted:
             say(f"{one.path}: accepted: {_claim_words(one.claim or {})}; {_effort(one.check)}")
         else:
-            say(f"{one.path}: {'REFUSED' if one.is_usable else 'not usable'}: {one.check.reason}")
+            is_read = one.check.outcome is CheckOutcome.REFUSED
+            word = ("REFUSED" if is_read else "not readable") if one.is_usable else "not usable"
+            say(f"{one.path}: {word}: {one.check.reason}")
     accepted = sum(one.check.is_accepted for one in files)
     if len(files) > 1:
         say(f"{accepted} of {len(files)} accepted by {files[0].check.checker}")
@@ -224,6 +306,7 @@ def _claim_words(claim: Any) -> str:
         "one-to-one": "class {target} stays below class {label}",
         "become": "it is not taken for class {target}",
         "violations": "no output violates what is required",
+        "probabilities": "all probabilities stay within their bounds",
     }[wanted["kind"]].format(**wanted)
     where = (
         "in the box" if claim["norm"] == "box" else f"within {claim['eps']:g} in {claim['norm']}"
@@ -238,4 +321,4 @@ def _effort(check: CertificateCheck) -> str:
 def _exit_code(one: FileCheck) -> int:
     if one.check.is_accepted:
         return 0
-    return 1 if one.is_usable else 2
+    return 1 if one.is_usable and one.check.outcome is CheckOutcome.REFUSED else 2

@@ -121,7 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli._sources import note_arithmetics, note_published, selected
+    from radii.cli._sources import note_arithmetics, note_checks, note_published, selected
     from radii.distributions import ComparisonOptions, compare_groups, fit_rows
 
     options = ComparisonOptions(
@@ -138,6 +138,7 @@ def run(args: argparse.Namespace) -> int:
     compared = compare_groups(distribution, options, note=note)
     note_published(distribution)
     note_arithmetics(distribution)
+    note_checks(distribution)
     fits = fit_rows(compared.groups, args.seed) if args.fit else []
     if args.csv is not None:
         _write_comparison(compared, fits, args.csv)
@@ -357,7 +358,7 @@ def _effect_table(compared: GroupComparison) -> Table:
     rows = []
     for pair in compared.comparisons:
         delta, means = pair.delta, pair.means
-        difference = stacked(f"{means.proven:+.4f}", f"({means.low:+.4f} to {means.high:+.4f})")
+        difference = stacked(f"{means.proven:+.4f}", f"±{means.error:.4f}")
         rows.append(
             [
                 stacked(*pair.names),
@@ -369,8 +370,9 @@ def _effect_table(compared: GroupComparison) -> Table:
             ]
         )
     caption = (
-        "positive: the first has the larger radii; means are of proven sides; in brackets with "
-        f"{100 * compared.options.level:g} % confidence"
+        "positive: the first has the larger radii; delta in brackets with "
+        f"{100 * compared.options.level:g} % confidence; means are of proven sides, ± their "
+        "standard error"
     )
     if any(any(pair.left_out) for pair in compared.comparisons):
         caption += "; means leave out what the tests leave out, delta counts it as open"

@@ -47,7 +47,7 @@ VERONA_EPILOG = """examples:
   radii run experiment.toml --out results
 
 Networks are those of its data/networks (or networks.csv), images those of data/images, with the
-labels of data/image_labels.csv; the grid is its list of epsilons, if these are evenly spaced.
+labels of data/image_labels.csv; the grid is the list of epsilons of its last run.
 """
 
 RESULTS_EPILOG = """examples:

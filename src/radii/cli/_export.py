@@ -57,6 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from radii.cli._sources import note_checks
+    from radii.distributions import Distribution
     from radii.results import check_parquet, frame_of_columns, read_store
 
     if args.certificates is not None:
@@ -66,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if args.format == "features":
         frame = _changes_table(args.directory)
     elif args.format == "verona":
+        note_checks(Distribution.from_run(results))
         frame = _verona_table(results)
     else:
         frame = frame_of_columns(results.columns)

@@ -7,7 +7,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.cli._check import check_jobs
+from radii.cli._check import add_data_flag, add_network_flag, check_jobs
 from radii.cli._options import add_json_flag
 from radii.cli._output import print_json
 from radii.cli._sources import add_part_flags, part_choice
@@ -37,9 +37,8 @@ examples:
   radii gate results --require "robust_accuracy(0.02) >= 0.95" --checked --json
 
 confidence:
-  several statements with a confidence (@ 95%), of requirements or networks, share
-  the error that it permits, so that all which are met hold together with it;
-  --uncorrected gives each its own
+  several statements with a confidence (@ 95%) share the error that it permits,
+  so that all which are met hold together; --uncorrected gives each its own
 
 exit codes:
   0 every network meets every requirement, 1 one does not (and why), 2 bad input
@@ -60,20 +59,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--uncorrected",
         action="store_true",
-        help="each confidence is its own: do not correct for several statements",
+        help="do not correct for several statements",
     )
     parser.add_argument(
         "--checked",
         action="store_true",
-        help="only proofs count whose certificate is accepted",
+        help="check the results; count only checked proofs",
     )
+    add_network_flag(parser)
+    add_data_flag(parser)
     add_part_flags(parser)
     add_json_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli._sources import note_published, read_distributions
-    from radii.distributions import check_all, parse_requirement, proof_scope, weakest_arithmetic
+    from radii.distributions import check_all, parse_requirement, proof_statuses, weakest_arithmetic
 
     requirements = [parse_requirement(text) for text in args.require]
     checks = _checks(args) if args.checked else {}
@@ -88,20 +89,22 @@ def run(args: argparse.Namespace) -> int:
             {
                 "passed": judgement.is_met,
                 "arithmetic": None if weakest is None else str(weakest),
+                "proofs": {str(one): count for one, count in proof_statuses(distribution).items()},
                 "outcomes": [dataclasses.asdict(outcome) for outcome in judgement.outcomes],
                 "confidence": _confidence(judgement),
                 "checked": [_check_object(check) for check in checks.values()] or None,
             }
         )
     else:
-        _print_judgement(judgement, proof_scope(distribution))
+        _print_judgement(judgement, distribution)
         for check in checks.values():
             say(_check_words(check))
     return 0 if judgement.is_met else 1
 
 
 def _checks(args: argparse.Namespace) -> dict[Path, StoreCheck]:
-    """What checkers say of the certificates of each place; those not checked yet are checked."""
+    """A check of everything in each place, made now: what the results keep of earlier checks is
+    their own word. A DataError if something other than a proof does not hold, or cannot be told."""
     from radii.cli._progress import ProgressBar
     from radii.experiments import check_store
     from radii.store import STORE_FILE
@@ -116,26 +119,53 @@ def _checks(args: argparse.Namespace) -> dict[Path, StoreCheck]:
     for place in args.places:
         with ProgressBar() as bar:
             checks[place] = check_store(
-                place, jobs=check_jobs(None), replays=False, only_new=True, on_progress=bar.counted
+                place,
+                networks=args.network,
+                data=args.data,
+                jobs=check_jobs(None),
+                on_progress=bar.counted,
             )
+        _refuse_untrue(checks[place])
     return checks
+
+
+def _refuse_untrue(check: StoreCheck) -> None:
+    """Refused certificates only leave lower sides out. Inputs, labels and counterexamples that are
+    not what the results say change every figure."""
+    from radii.experiments import EvidenceKind
+
+    untrue = [one for one in check.failed if one.kind is not EvidenceKind.PROOF]
+    if untrue:
+        raise DataError(
+            f"{check.place}: {len(untrue)} of its statements do not hold ({untrue[0]}); "
+            "radii check lists them"
+        )
+    if check.compared < check.instances:
+        why = next(iter(check.without_data.values()), "")
+        raise DataError(
+            f"{check.place}: its inputs and labels cannot be compared with the data ({why}); "
+            "--data PLACE says where they are"
+        )
 
 
 def _check_words(check: StoreCheck) -> str:
     others = check.proofs - check.checked
     text = f"{check.checked} of {check.proofs} proofs count: their certificates were checked by "
-    text += " and ".join(check.checkers) or check.checker
-    refused = f"; certificates that were REFUSED: {len(check.failed)}" if check.failed else ""
-    return f"{text}, the other {others} do not{refused}" if others else f"{text}{refused}"
+    text += f"{check.checker}, the other {others} do not" if others else check.checker
+    text += f"; REFUSED: {len(check.failed)}" if check.failed else ""
+    return "\n".join([text, *(f"NOT CHECKED: {clause}" for clause in check.unchecked)])
 
 
 def _check_object(check: StoreCheck) -> dict[str, Any]:
     return {
         "place": str(check.place),
-        "checker": " and ".join(check.checkers) or check.checker,
+        "outcome": check.verdict.value,
+        "not_checked": list(check.unchecked),
+        "checker": check.checker,
         "proofs": check.proofs,
         "checked": check.checked,
         "failed": [str(one) for one in check.failed],
+        "unreadable": [str(one) for one in check.unreadable],
         "without_certificate": check.without_certificate,
     }
 
@@ -169,7 +199,9 @@ def refuse_unfinished(distribution: Distribution) -> None:
         )
 
 
-def _print_judgement(judgement: Judgement, scope: str) -> None:
+def _print_judgement(judgement: Judgement, distribution: Distribution) -> None:
+    from radii.distributions import proof_checks, proof_scope
+
     outcomes = judgement.outcomes
     for text in dict.fromkeys(outcome.requirement for outcome in outcomes):
         say(text)
@@ -178,6 +210,6 @@ def _print_judgement(judgement: Judgement, scope: str) -> None:
                 say(f"  {'met    ' if outcome.is_met else 'NOT MET'}  {outcome.reason}")
     missed = sum(not outcome.is_met for outcome in outcomes)
     result = f"{missed} of {len(outcomes)} not met" if missed else "all requirements are met"
-    say(f"{result}; {scope}" if scope else result)
+    say("; ".join(filter(None, (result, proof_scope(distribution), proof_checks(distribution)))))
     if str(judgement):
         say(str(judgement))

@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         layout="order of values in flat colour images: chw or hwc; cwh, whc: rows and columns "
         "exchanged",
         label="the column of a CSV file that holds the label",
+        classes="names of the classes in the order of the network's outputs, or a file of them",
     )
     INPUTS.add_to(parser)
     parser.add_argument(
@@ -76,7 +77,12 @@ def run(args: argparse.Namespace) -> int:
 
     given = _given_preprocessing(args)
     domain, inspections = inspect(
-        networks, data, domain=args.domain, preprocessing=given, label=args.label
+        networks,
+        data,
+        domain=args.domain,
+        preprocessing=given,
+        label=args.label,
+        classes=args.classes,
     )
     _print_inspection(domain, inspections, findings_lines)
     if given is None:
@@ -89,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
         domain,
         file=args.output,
         label=args.label,
+        classes=args.classes,
         features=None if table is None else table[0].name,
     )
     if table is not None and table[0].exists() and not args.force:

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="radii",
         required=True,
         metavar="E[,E...]",
-        help="radii; or a grid START:STOP:STEP of them",
+        help="radii with commas, or a grid of them: 0.02:0.2:0.02, log:0.001:0.1:20",
     )
     parser.add_argument(
         "--samples",
@@ -119,13 +119,14 @@ def _run_and_measure(args: argparse.Namespace, eps: Sequence[float], level: floa
     check_files(args)
     from radii.cli._progress import ProgressBar
     from radii.experiments import default_jobs, prepare
-    from radii.guarantees import grid_through, measure_plan
+    from radii.guarantees import measure_plan
+    from radii.queries import Grid
     from radii.store import Store
 
     is_free = args.grid is None and args.experiment is None
-    fixed = {"grid": grid_through(eps)} if is_free else {}
+    fixed = {"grid": Grid.of_values(sorted(eps))} if is_free else {}
     cluster = cluster_from(args)
-    plan = prepare(experiment_from(args, **fixed))
+    plan = prepare(experiment_from(args, **fixed), args.out)
     with Store.in_memory() if args.out is None else Store.create_or_open(args.out) as store:
         with ProgressBar() as bar:
             jobs = args.jobs or (0 if cluster else default_jobs())

@@ -216,6 +216,14 @@ FIGURE_KINDS: dict[str, FigureKind] = {
     "times": FigureKind(
         "share of inputs done within a time", _drawn_by("draw_run_times", by="groups")
     ),
+    "histogram": FigureKind(
+        "shares of radii by bin, as brackets leave them",
+        _drawn_by("draw_histogram", by="groups", eps="eps", confidence="confidence"),
+        True,
+    ),
+    "density": FigureKind(
+        "density of the most likely radii", _drawn_by("draw_density", by="groups", eps="eps"), True
+    ),
     "fit": FigureKind(
         "fitted families over the data, with their test",
         _drawn_by("draw_fits", by="groups", families="families"),

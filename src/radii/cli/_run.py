@@ -188,10 +188,11 @@ class EventLog:
         from radii.verdicts import Verdict, weigh
 
         self._asked.add(case.instance.key)
-        if result.verdict in (Verdict.ERROR, Verdict.MEMOUT):
+        if result.verdict is Verdict.ERROR or result.ran_out_of_memory:
             self._failures += 1
             asked = {"kind": question.kind.value, "eps": question.eps}
-            said = {"verdict": result.verdict.value, "message": result.message}
+            said = {"verdict": result.verdict.value, "ending": result.ending.value}
+            said["message"] = result.message
             self.write("failure", **self._subject(case), **asked, **said)
         for disagreement in weigh([*case.search.results, result]).disagreements:
             found = (case.instance.key, str(disagreement))
@@ -246,7 +247,7 @@ experiment.toml:
   domain = "0:1"
   grid = "0.01:0.5:0.01"
 
---ray auto computes on the Ray cluster of this machine; see docs/cluster.md.
+--shard 3/20 measures a part, --ray auto uses a Ray cluster: docs/cluster.md.
 """
 
 
@@ -260,6 +261,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WHAT",
         help="ask these again, however much time they had: timeouts, memouts, or missing (every "
         "proof without an answer); without --retry, only what had less time than now",
+    )
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="measure inputs anew whose label or values have changed in the data, and drop what is "
+        "stored about them; without --replace such a run is refused",
     )
     parser.add_argument(
         "--estimate",
@@ -312,7 +319,7 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
     from radii.store import Store
 
     cluster, retry = cluster_from(args), _retry(args)
-    plan = _plan(args, **fixed)
+    plan = _plan(args, out, **fixed)
     jobs = args.jobs or (0 if cluster else plan.default_jobs())
     if (warning := plan.instances[0].property.warning) is not None:
         say(f"radii: {warning}", file=sys.stderr)
@@ -333,7 +340,11 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
         try:
             with _sigterm_as_interrupt(), _observer(args, plan, jobs, budget) as observer:
                 is_asked = _is_given(args, "arithmetic")
-                _note_growth(plan.growth(store, retry, asks_arithmetic=is_asked), out, args)
+                replaces = getattr(args, "replace", False)
+                summary = plan.growth(
+                    store, retry, asks_arithmetic=is_asked, replace_changed=replaces
+                )
+                _note_growth(summary, out, args)
                 plan.run(
                     store,
                     jobs=jobs,
@@ -342,6 +353,7 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
                     agenda=agenda,
                     grows=True,
                     retry=retry,
+                    replace_changed=replaces,
                 )
                 if budget is not None and isinstance(observer, EventLog) and agenda.is_over():
                     observer.reason = "budget"
@@ -359,13 +371,13 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
     return 0
 
 
-def _plan(args: argparse.Namespace, **fixed: Any) -> Plan:
+def _plan(args: argparse.Namespace, out: Path | None, **fixed: Any) -> Plan:
     """What the flags and the file describe, or what a directory holds with the flags' changes."""
     if args.experiment is None or not _is_study(args.experiment):
         experiment = experiment_from(args, **fixed)  # what is missing is told before torch loads
         from radii.experiments import prepare
 
-        return prepare(experiment)
+        return prepare(experiment, out)
     from radii.experiments import continued
 
     return continued(args.experiment, {**experiment_flags(args), **fixed})
@@ -388,13 +400,10 @@ def _note_growth(summary: str, out: Path | None, args: argparse.Namespace) -> No
 
 def _note_units(args: argparse.Namespace, plan: Plan) -> None:
     """What was done to the data's units, and what about them looks wrong."""
-    from radii.datasets import is_divided
     from radii.experiments import unit_warnings
 
-    sources = (plan.sources or {plan.data: plan.data}).values()
-    for source in sources if not args.quiet else ():
-        if is_divided(source):
-            note(f"{source}: pixels are bytes and were divided by 255: eps and --domain are in 0:1")
+    for sentence in plan.notes if not args.quiet else ():
+        note(sentence)
     for sentence in unit_warnings(plan):
         note(f"warning: {sentence}")
 

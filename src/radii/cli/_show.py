@@ -20,9 +20,13 @@ if TYPE_CHECKING:
 
     from radii.distributions import Distribution
     from radii.results import Effort, NamedWitness, Run
+    from radii.search import Question
     from radii.store import Store, StoredSettings, StudyStep
-    from radii.verdicts import Measurement
+    from radii.verdicts import Measurement, Result
 
+
+SHOWN_REASONS = 5
+"""Reasons for missing answers below a table, the most frequent ones."""
 
 QUARTILES = {"lowest": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
 
@@ -82,6 +86,8 @@ def run(args: argparse.Namespace) -> int:
                 _print_changes(results)
         else:
             runs, steps = read_parts(store, choice), store.steps()
+            for sentence in (sentence for each in runs for sentence in each.notes):
+                note(sentence)
             print_runs(
                 runs,
                 as_json=args.json,
@@ -157,7 +163,9 @@ def print_runs(
 
     console = console_for(as_latex=as_latex)
     shown = instance_table if instances else summary_table
-    console.print(shown(Distribution.union(map(Distribution.from_run, runs))))
+    whole = Distribution.union(map(Distribution.from_run, runs))
+    parts = [f"a part only: {excerpt}" for results in runs for excerpt in results.excerpts]
+    console.print(shown(whole, [*parts, *(() if as_latex else _missing_notes(runs))]))
     if len(steps) > 1:
         console.print(_history_table(steps))
     for row in disagreements:
@@ -165,6 +173,16 @@ def print_runs(
             f"DISAGREEMENT {row['network']} input {row['input']}: {row['disagreement']}",
             style="bold red",
         )
+
+
+def _missing_notes(runs: Sequence[Run]) -> list[str]:
+    """Why answers are missing, as lines below a table."""
+    from radii.results import missing_reasons
+
+    reasons = missing_reasons(record for results in runs for record in results.records)
+    notes = [f"no answer: {reason}" for reason in reasons[:SHOWN_REASONS]]
+    others = sum(reason.count for reason in reasons[SHOWN_REASONS:])
+    return [*notes, f"and {others} for other reasons: --json has them"] if others else notes
 
 
 def _named(results: Run) -> Mapping[Any, NamedWitness]:
@@ -227,17 +245,37 @@ def _network_object(
 
     first, settings = part.measurements[0], results.settings
     names = {record.facts.fingerprint: record.facts.network for record in results.records}
+    pairs = zip(results.measurements, results.records, strict=False)
+    unanswered = {question_of(measured): record.unanswered for measured, record in pairs}
     return {
         "network": names.get(first.fingerprint, first.network),
         "fingerprint": first.fingerprint,
         "property": settings.text_of("property"),
         "norm": settings.text_of("norm"),
         "arithmetic": settings.text_of("arithmetic"),
+        "shard": ", ".join(str(one.shard) for one in results.excerpts) or None,
         "unsolved": part.unsolved,
         "instances": [
-            {**_instance_object(m), **(_changes_object(named.get(question_of(m))) if named else {})}
+            {
+                **_instance_object(m),
+                "unanswered": [
+                    _reason_object(*each) for each in unanswered.get(question_of(m), ())
+                ],
+                **(_changes_object(named.get(question_of(m))) if named else {}),
+            }
             for m in part.measurements
         ],
+    }
+
+
+def _reason_object(question: Question, result: Result) -> dict[str, Any]:
+    """Why there is no answer, or one that falls short of what was asked for."""
+    return {
+        "kind": question.kind.value,
+        "eps": question.eps,
+        "ending": result.ending.value,
+        "verifier": result.author,
+        "message": result.message,
     }
 
 
@@ -269,8 +307,8 @@ def _instance_object(m: Measurement) -> dict[str, Any]:
     }
 
 
-def summary_table(distribution: Distribution) -> Table:
-    """For each network how many, how robust, how tight and how costly."""
+def summary_table(distribution: Distribution, notes: Sequence[str] = ()) -> Table:
+    """For each network how many, how robust, how tight and how costly; `notes` stand below it."""
     from radii.cli._tables import stacked, table
     from radii.distributions import arithmetics, proof_checks, proof_scope, quality
 
@@ -304,7 +342,7 @@ def summary_table(distribution: Distribution) -> Table:
         rows,
         name_width=16,
         caption=stacked(
-            *filter(None, (caption, proof_scope(distribution), proof_checks(distribution)))
+            *filter(None, (caption, proof_scope(distribution), proof_checks(distribution))), *notes
         ),
     )
 
@@ -351,21 +389,21 @@ INSTANCE_COLUMNS: dict[str, Callable[[Measurement], str]] = {
 }
 
 
-def instance_table(distribution: Distribution) -> Table:
-    """A row for each bracket."""
+def instance_table(distribution: Distribution, notes: Sequence[str] = ()) -> Table:
+    """A row for each bracket; `notes` stand below it."""
     from radii.cli._tables import stacked, table
-    from radii.distributions import arithmetics, proof_checks, proof_scope, were_checked
+    from radii.distributions import arithmetics, proof_checks, proof_scope
 
     cells = dict(INSTANCE_COLUMNS)
     if all(m.target is None for m in distribution):
         del cells["target"]
     if len(arithmetics(distribution)) < 2:
         del cells["arithmetic"]
-    if not were_checked(distribution):
+    if not proof_checks(distribution):
         del cells["proof"]
     rows = [[m.network, *(cell(m) for cell in cells.values())] for m in distribution]
-    known = (proof_scope(distribution), proof_checks(distribution))
-    caption = stacked(*filter(None, known)) if any(known) else None
+    known = [*filter(None, (proof_scope(distribution), proof_checks(distribution))), *notes]
+    caption = stacked(*known) if known else None
     return table(None, ("network", *cells), rows, name_width=8, caption=caption, keys=2)
 
 

@@ -160,3 +160,14 @@ def note_arithmetics(distribution: Distribution) -> None:
     if len(names) > 1:
         parts = "; ".join(f"those of {', '.join(those)} {scope}" for scope, those in names.items())
         note(f"proofs hold in different arithmetics: {parts}")
+
+
+def note_checks(distribution: Distribution) -> None:
+    """Say on standard error which networks have proofs that no checker has accepted or can."""
+    from radii.distributions import proof_checks, proof_statuses
+    from radii.verdicts import ProofStatus
+
+    fine = {ProofStatus.CHECKED, ProofStatus.UNCHECKED}
+    for name, part in distribution.by_network().items():
+        if proof_statuses(part).keys() - fine:
+            note(f"{name}: {proof_checks(part)}")

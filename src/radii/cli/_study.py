@@ -106,7 +106,10 @@ def _add_claims(commands: Any) -> None:
     claims = commands.add_parser(
         "claims",
         help="what holds of the papers' claims, from their studies",
-        description="Every claim of the papers, and what their studies found of it.",
+        description=(
+            "Every claim of the papers, with its verdict and the evidence for it. Verdicts are "
+            "made anew from the evidence, by the rules on the page."
+        ),
         epilog=EPILOG,
     )
     claims.add_argument(

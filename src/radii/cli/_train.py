@@ -275,13 +275,19 @@ def _data(spec: str, test: str | None) -> tuple[Dataset, Dataset | None]:
     parsed = Spec.parse(spec)
     data = load_spec(parsed)
     if test is not None:
-        return data, load_spec(test)
+        return data, _numbered_alike(load_spec(test), data)
     if data.split != "train":
         return data, None
     try:
-        return data, load_spec(dataclasses.replace(parsed, split="test", steps=()))
+        held_out = load_spec(dataclasses.replace(parsed, split="test", steps=()))
     except DataError:
         return data, None
+    return data, _numbered_alike(held_out, data)
+
+
+def _numbered_alike(test: Dataset, data: Dataset) -> Dataset:
+    """Where labels are words, some may be missing in the test."""
+    return test if data.classes is None else test.with_classes(data.classes)
 
 
 def _training_summary(trained: TrainedNetwork, out: Path) -> str:

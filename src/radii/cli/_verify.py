@@ -185,7 +185,7 @@ def decide_in_time(
     result = call_guarded(decide, *work, until=started + seconds, memory_bytes=memory)
     if not isinstance(result, StoppedCall):
         return result
-    if result.ending is Ending.TIMEOUT:
+    if result.ending in (Ending.TIME_LIMIT, Ending.CPU_LIMIT):
         return VerifyResult(Verification(Outcome.TIMEOUT), args.verifier)
     return VerifyResult(Verification(Outcome.UNKNOWN), args.verifier, result.message)
 

@@ -27,7 +27,6 @@ from radii.distributions import (
     over_targets,
     proof_statuses,
     weakest_arithmetic,
-    were_checked,
     why_unsearched,
 )
 from radii.errors import DataError
@@ -291,12 +290,18 @@ def _prover(settings: StoredSettings) -> str:
 
 
 def _checked(part: Distribution) -> str:
-    """How many proofs a checker has accepted; empty where none was asked."""
-    if not were_checked(part):
-        return ""
+    """How many proofs a checker has accepted, and how many nobody can check; else empty."""
     counts = proof_statuses(part)
-    accepted = counts.get(ProofStatus.CHECKED, 0)
-    return f"{'all' if accepted == sum(counts.values()) else accepted} checked"
+    words = {
+        ProofStatus.CHECKED: "checked",
+        ProofStatus.UNREADABLE: "not readable",
+        ProofStatus.BELIEVED: "believed",
+        ProofStatus.FAILED: "REFUSED",
+    }
+    numbers = {each: counts[each] for each in words if counts.get(each)}
+    total = sum(counts.values())
+    texts = (f"{'all' if n == total else n} {words[each]}" for each, n in numbers.items())
+    return ", ".join(texts)
 
 
 def _share(part: Distribution, eps: float) -> BoardShare:

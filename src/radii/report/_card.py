@@ -20,7 +20,6 @@ from radii.distributions import (
     proof_statuses,
     quality,
     robust_accuracy_interval,
-    were_checked,
     why_unsearched,
 )
 from radii.errors import DataError
@@ -187,9 +186,11 @@ def _limitations(part: Distribution, run: Run, level: float) -> Iterator[str]:
             "What is proven in real arithmetic holds for the network without rounding, which is "
             "not quite what runs."
         )
-    counts = proof_statuses(part) if were_checked(part) else {}
+    counts = proof_statuses(part)
     if believed := counts.get(ProofStatus.BELIEVED):
         yield f"Lower bounds without a certificate, whose prover is believed: {believed}."
+    if not_read := counts.get(ProofStatus.UNREADABLE):
+        yield f"Lower bounds whose certificate the checker cannot read: {not_read}."
     if refused := counts.get(ProofStatus.FAILED):
         yield f"Lower bounds whose certificate the checker REFUSED: {refused}."
     if _is_published(part):

@@ -282,8 +282,8 @@ class WatchedExperiment:
             parts.append(f"counterexample at {result.witness.distance:.4g}")
         if result.verdict.is_missing:
             parts.append(f"{question.kind.value} at {question.eps:.4g}")
-        if result.message:
-            parts.append(result.message)
+        if result.remark:
+            parts.append(result.remark)
         by = f"{result.verifier}, {result.seconds:.3g} s"
         text = f"{subject['network']}, input {subject['input']}: {'; '.join(parts)} ({by})"
         return {**subject, "number": answer.number, "text": text}

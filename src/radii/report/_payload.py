@@ -394,7 +394,7 @@ def _eps_axis(runs: Sequence[Run], counted: Distribution) -> dict[str, float]:
     medians = [part.median()[0] for part in counted.by_network().values()]
     start = float(np.median(medians)) or top / 4
     grids = [run.settings.grid for run in runs]
-    step = min((float(grid.step) for grid in grids if grid is not None), default=0.0)
+    step = min((grid.finest_step for grid in grids if grid is not None), default=0.0)
     nice = 10.0 ** math.floor(math.log10(top / 100))
     step = max(step, nice)
     return {"top": top, "start": round(start / step) * step, "step": step}

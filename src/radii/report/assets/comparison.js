@@ -231,7 +231,7 @@ function statisticsCard({ model, pair, names }) {
   const spearman = statistics.spearman.find((row) => row.first === pair.first && row.second === pair.second);
   const means = pair.mean_difference;
   const told = [pair.verdict, `On these inputs: ${pair.dominance}`, `Among all inputs: ${pair.dominance_of_all_inputs}`,
-    means.proven === null ? null : `The mean proven radius of ${names[0]} less that of ${names[1]} is ${signed(means.proven)}, with ${level} confidence between ${signed(means.low)} and ${signed(means.high)}.`,
+    means.proven === null ? null : `The mean proven radius of ${names[0]} less that of ${names[1]} is ${signed(means.proven)}, with a standard error of ${means.error === null ? "unknown size" : means.error.toFixed(4)}.`,
     spearman?.spearman === null || !spearman ? null : `Spearman's correlation of the radii is ${spearman.spearman.toFixed(2)} (p ${pText(spearman.p)}) over ${whole(spearman.inputs)} inputs.`];
   return section("statistics", "Statistics", `What radii compare prints, on ${statistics.inputs === "all" ? "all inputs" : "inputs that are classified correctly"}.`,
     el("div", { class: "sentences" }, ...told.filter(Boolean).map((text) => el("p", {}, text))),

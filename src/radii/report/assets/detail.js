@@ -100,6 +100,7 @@ function proofLine(model, row) {
     believed: `Its proof has no certificate: ${checker} is trusted.`,
     unchecked: `${certificate} has not been checked yet; radii check does that.`,
     checked: `${certificate} was checked by ${checker} in ${number(told("seconds"), 2)} s.`,
+    unreadable: `${certificate} cannot be read by ${checker}: ${checks.reason[told("reason")]}.`,
     failed: `${certificate} was refused by ${checker}: ${checks.reason[told("reason")]}.`,
   }[status];
   return el("p", { class: `proof ${status}` }, text);
