@@ -72,6 +72,7 @@ ADDED_COLUMNS = {
     3: ("proof_arithmetic",),
     4: ("step",),
     5: ("certificate",),
+    6: ("ending",),
 }
 """What each version of the store lacked in the table of queries, and the next one has."""
 
@@ -82,8 +83,10 @@ def make_older(directory: Path, version: int) -> None:
         for since, columns in ADDED_COLUMNS.items():
             for column in columns if since >= version else ():
                 db.execute(f"ALTER TABLE queries DROP COLUMN {column}")
-        db.executescript("DROP TABLE checks; DROP TABLE certificates;")
-        db.execute("ALTER TABLE networks DROP COLUMN model")
+        db.execute("DROP TABLE inputs")
+        if version <= 5:
+            db.executescript("DROP TABLE checks; DROP TABLE certificates;")
+            db.execute("ALTER TABLE networks DROP COLUMN model")
         if version <= 4:
             db.executescript("DROP TABLE step_instances; DROP TABLE steps;")
             db.execute("ALTER TABLE networks DROP COLUMN feeding")

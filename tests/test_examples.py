@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from python_scripts import run_alone, run_here
+from python_scripts import run_alone, run_script
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
@@ -23,9 +23,8 @@ def as_parameter(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("path", [as_parameter(path) for path in EXAMPLES])
-def test_example_runs(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    is_alone = path.stem in ALONE
-    printed = run_alone(path, tmp_path) if is_alone else run_here(path, tmp_path, capsys)
+def test_example_runs(path: Path, tmp_path: Path) -> None:
+    printed = (run_alone if path.stem in ALONE else run_script)(path, tmp_path)
     assert printed.strip()
     if printed.startswith("skipped: "):
         pytest.skip(printed.strip())

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,36 +53,58 @@ LAYERS = (
 VOCABULARY = ("errors", "verdicts", "balls", "properties", "queries")
 
 
-def imports_of(path: Path) -> set[str]:
-    """The radii modules a file imports, wherever in the file."""
+FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def imports_of(path: Path) -> frozenset[str]:
+    """The modules a file imports, wherever in the file; names of radii itself as its modules."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module == "radii":
             found |= {f"radii.{alias.name}" for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
-    return found
+    return frozenset(found)
 
 
 def layer_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
-FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
+def imports_of_radii() -> Iterator[tuple[Path, list[str]]]:
+    """Every file with the parts of each module of radii that it imports."""
+    for path in FILES:
+        for name in sorted(imports_of(path)):
+            parts = name.split(".")
+            if parts[0] == "radii" and len(parts) > 1:
+                yield path, parts
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_upward(path: Path) -> None:
-    own = layer_of(path)
-    for name in imports_of(path):
-        parts = name.split(".")
-        if parts[0] != "radii" or len(parts) == 1 or parts[1] in ("__version__", "load_on_use"):
-            continue
-        assert LAYERS.index(parts[1]) <= LAYERS.index(own), (
-            f"{path.relative_to(SOURCE)} imports {name}, which lies below it"
-        )
+def test_imports_point_upward() -> None:
+    offenders = [
+        f"{path.relative_to(SOURCE)} imports {'.'.join(parts)}, which lies below it"
+        for path, parts in imports_of_radii()
+        if parts[1] not in ("__version__", "load_on_use")
+        and LAYERS.index(parts[1]) > LAYERS.index(layer_of(path))
+    ]
+    assert not offenders
+
+
+def test_other_packages_are_entered_by_their_doors() -> None:
+    offenders = [
+        f"{path.relative_to(SOURCE)} imports {'.'.join(parts)}, not from radii.{parts[1]}"
+        for path, parts in imports_of_radii()
+        if len(parts) > 2 and parts[1] != layer_of(path)
+    ]
+    assert not offenders
 
 
 @pytest.mark.parametrize("name", VOCABULARY)
@@ -106,19 +130,10 @@ def test_public_class_names_are_unique() -> None:
     """One word, one class: a reader who sees a name knows which class is meant."""
     homes: dict[str, list[str]] = {}
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(str(path.relative_to(SOURCE)))
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_other_packages_are_entered_by_their_doors(path: Path) -> None:
-    for name in imports_of(path):
-        parts = name.split(".")
-        assert parts[0] != "radii" or len(parts) <= 2 or parts[1] == layer_of(path), (
-            f"{path.relative_to(SOURCE)} imports {name}, not from radii.{parts[1]}"
-        )
 
 
 def run_python(code: str) -> str:

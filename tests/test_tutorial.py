@@ -12,15 +12,18 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from conftest import work_in_this_process
+from radii import demo
 from radii.cli import main
 
-PAGE = Path(__file__).parents[1] / "docs" / "tutorial.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE = DOCS / "tutorial.md"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -74,6 +77,28 @@ def test_every_output_is_real(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         shown += 1
     assert shown >= 6
     assert (tmp_path / "robust-accuracy.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("page", ["check.md", "gate.md"])
+def test_outputs_of_commands_are_real(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On other pages: those that follow commands with a prompt."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    work_in_this_process(monkeypatch)
+    monkeypatch.setattr("radii.processes.has_workers", lambda: False)
+    shutil.copy(demo.network_path("mlp-standard"), tmp_path / "mlp-standard.onnx")
+    blocks = FENCE.findall((DOCS / page).read_text())
+    pairs = [
+        (commands, shown)
+        for (language, commands), (other, shown) in pairwise(blocks)
+        if (language, other) == ("console", "text")
+    ]
+    assert pairs
+    for commands, shown in pairs:
+        told = "".join(run(command) for command in commands.splitlines())
+        assert_shown(shown, told)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from conftest import work_in_this_process
-from python_scripts import run_here
+from python_scripts import run_script
 from radii.cli import main
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "credit_table.py"
@@ -22,7 +22,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "credit_table.py"
 def test_from_a_table_to_named_counterexamples(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run_here(EXAMPLE, tmp_path, capsys)
+    run_script(EXAMPLE, tmp_path)
     monkeypatch.chdir(tmp_path)
     work_in_this_process(monkeypatch)
     mine = Path("credit_features.csv").read_text()
