@@ -20,6 +20,7 @@ NAMES = {
     "budget": "mnist_relu_3_50: a tenth of the time where it narrows most, beside in order",
     "arithmetic": "what proofs for floating point cost, beside those in real arithmetic",
     "certified": "random networks of all kinds: are their certificates accepted, and no more?",
+    "checked_graphs": "random graphs of all operators: what `radii check` says of their results",
     "claims": "accepted certificates of networks that are fragile in floating point",
     "certificates": "what it costs to keep a certificate of every proof, and to check it",
     "float_errors": "errors of floating point that executions show, beside those that are allowed",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from radii_check import _logarithms
 from radii_check._bounds import Bounds, Regions
-from radii_check._format import Array, hold
-from radii_check._network import Unit
+from radii_check._format import Array, Certificate, hold, readable
+from radii_check._network import Network, Numbers, Unit
 from radii_check._proof import Proof, crown_slopes
 from radii_check._rows import NOTHING, Rows, terms
 from radii_check._trees import leaves_of, path_to
@@ -15,7 +16,20 @@ MOST_BOXES = 64
 
 
 class BoxProof(Proof):
-    """A proof by splits of inputs: nothing is stated but boxes."""
+    """A proof by splits of inputs: nothing is stated but boxes. Where a log-softmax is left at the
+    end, `stated` are its violations, and the others are rows on what it reads."""
+
+    def __init__(self, read: Certificate, network: Network, num: Numbers, memory: int) -> None:
+        super().__init__(read, network, num, memory)
+        self.stated = self.violations
+        last = self.network.nodes[number := self.network.last()]
+        self.is_logarithm = isinstance(last, Unit) and last.kind == "LogSoftmax" and last.is_whole
+        if self.is_logarithm:
+            outputs = self.network.size(number)
+            readable(outputs <= _logarithms.MOST_OUTPUTS, "its log-softmax is of too many outputs")
+            self.network = self.network.without(number, 0)
+            rows = _logarithms.rows_for(outputs)
+            self.violations = rows, np.zeros(len(rows))
 
     def run(self) -> None:
         a, claim, inputs = self.arrays, self.certificate.claim, self.network.size(0)
@@ -45,8 +59,10 @@ class BoxProof(Proof):
         """CROWN over some boxes: no violation may be possible in any."""
         self.bounds = Bounds(self.network, regions, self.certificate.widening, self.num)
         self.bounds.forward(self.tighten)
-        every, rows = np.arange(len(leaves)), range(self.firsts[-1])
+        every, rows = np.arange(len(leaves)), range(len(self.violations[0]))
         found = [self.crown(every, 0 * every + row, 1.0, of_units=False) for row in rows]
+        if self.is_logarithm:
+            found = [*_logarithms.least_of(self.bounds, np.stack(found), *self.stated)]
         for first, end in zip(self.firsts[:-1], self.firsts[1:], strict=True):
             best = np.max(found[first:end], axis=0)
             told = f"node {leaves[best.argmin()]}: a violation is possible in its box"

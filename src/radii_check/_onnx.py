@@ -38,9 +38,8 @@ OTHER_CONSTANTS = """And CumSum Equal Erf Exp Gemm Greater GreaterOrEqual Less L
 """Further operators by which constants may be computed. Of others, such as QuantizeLinear, Unique
 and LRN, onnx's implementation does not give what runtimes give."""
 REFUSED = ("Random", "Bernoulli", "Multinomial", "Range", "If", "Loop", "Scan")
-SUMS = ("Add", "Mul", "Sub", "Sum")
-"""Operators of which any input may be a value; of others it is the first one, and no other but
-what a Gemm adds."""
+ANY_INPUT = ("Add", "Gemm", "MatMul", "Max", "Min", "Mul", "Sub", "Sum")
+"""Operators of which any input may be a value; of others it is the first one."""
 OLDEST_OPSET = 8
 
 Attributes = dict[str, Any]
@@ -139,7 +138,7 @@ class _Reader:
         else:
             args = [self.values[name] if name else None for name in node.input]
             places = {place for place, arg in enumerate(args) if isinstance(arg, int)}
-            is_plain = kind in SUMS or places == {0} or (kind == "Gemm" and places == {0, 2})
+            is_plain = kind in ANY_INPUT or places == {0}
             known(kind in READERS and is_plain, kind if is_plain else f"{kind} of such values")
             is_trained = kind == "BatchNormalization" and any(node.output[1:])
             known(not is_trained, "BatchNormalization in training")
@@ -228,7 +227,11 @@ class _Reader:
     # Sums of products.
 
     def product(self, x: Any, weight: Any, gain: float = 1.0, scale: float = 1.0) -> int:
-        """x @ weight, times a number."""
+        """x @ weight, or the other way round, times a number."""
+        if not isinstance(x, int) and np.ndim(x) == 2:  # (weight.T @ x.T).T
+            known(isinstance(weight, int) and len(self.shape(weight)) == 2, "MatMul of such values")
+            result = self.product(self.flipped(weight), np.transpose(x), gain, scale)
+            return int(self.flipped(result))
         is_known = isinstance(x, int) and np.ndim(weight) == 2
         known(is_known, "MatMul or Gemm but of a value and a constant matrix")
         weight, (*rows, _) = _weight(weight), self.shape(x)
@@ -238,62 +241,102 @@ class _Reader:
         own = _weighted(weight * scale, 0) | {"gain": gain, "joins": "product"}
         return self.affine([x], [maps], shape, **own)
 
+    def flipped(self, x: Any) -> Any:
+        """The transposed matrix."""
+        if not isinstance(x, int):
+            return np.transpose(x)
+        (rows, columns), size = self.shape(x), math.prod(self.shape(x))
+        places = np.arange(size).reshape(rows, columns).T
+        return self.affine([x], [gathered(places, size)], (columns, rows))
+
     def gemm(self, args: list[Any], a: Attributes) -> int:
-        known(not a.get("transA"), "Gemm with transA")
         alpha, beta = (float(np.float32(a.get(name, 1.0))) for name in ("alpha", "beta"))
         gain = max(max(abs(f), 1 / abs(f) if f else math.inf) for f in (alpha, beta))
-        result = self.product(args[0], args[1].T if a.get("transB") else args[1], gain, alpha)
+        first, second = (
+            self.flipped(args[place]) if a.get(name) else args[place]
+            for place, name in enumerate(("transA", "transB"))
+        )
+        result = self.product(first, second, gain, alpha)
         if len(args) < 3 or args[2] is None:
             return result
         if isinstance(args[2], int):
             return self.plus(result, self.times(args[2], beta) if beta != 1 else args[2])
-        node, row = self.nodes[result], _weight(args[2]) * beta
+        node, row = self.nodes[result], self.num.array(_weight(args[2])) * beta
         assert isinstance(node, Affine)
-        is_exact = beta == 1 or not self.has_doubles  # products of two float32
-        known(is_exact, "Gemm with beta in float64")
-        if row.shape[:-1] not in ((), (1,)):
-            return self.plus(result, row)
+        if row.shape[:-1] not in ((), (1,)) or not isinstance(args[0], int):
+            shape = np.broadcast_shapes(node.shape, row.shape)
+            return self.affine([result], [()], shape, row, terms=2)
         offset = np.broadcast_to(row, node.shape).ravel()
         self.nodes[result] = replace(node, offset=offset, joins="")
         return result
 
-    def windows(self, x: int, kernel: Sequence[int], a: Attributes) -> tuple[Array, Any]:
+    def windows(
+        self, x: int, kernel: Sequence[int], a: Attributes, operator: str = "Conv"
+    ) -> tuple[Array, Any]:
         """The entries (places, taps) of one channel in each window, -1 in the padding; and the
         places along each axis. By a convolution of numbers with each weight alone."""
         sizes, taps = self.shape(x)[2:], math.prod(kernel)
-        known(not a.get("ceil_mode", 0), "of a pool with ceil_mode")
         is_same = a.get("auto_pad", b"").startswith(b"SAME")
         is_agreed = not is_same or max(a.get("dilations", [1])) == 1
         known(is_agreed, "with dilations and auto_pad, on which runtimes do not agree,")
         rows = zip(sizes, kernel, a.get("strides", [1] * len(sizes)), strict=True)
         is_near = [not is_same or (-(-n // s) - 1) * s + k - n >= -1 for n, k, s in rows]
         known(is_near, "with auto_pad and strides far above its kernel, on which they do not,")
-        given = {n: a[n] for n in ("auto_pad", "dilations", "pads", "strides") if n in a}
-        node = helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=kernel, **given)
+        names = ("auto_pad", "dilations", "pads", "strides", "output_padding")
+        given = {name: a[name] for name in names if name in a}
+        node = helper.make_node(operator, ["x", "w"], ["y"], kernel_shape=kernel, **given)
         image = 1.0 + np.arange(math.prod(sizes)).reshape(1, 1, *sizes)
-        (found,) = self.run(node, {"x": image, "w": np.eye(taps).reshape(taps, 1, *kernel)})
+        channels = (taps, 1) if operator == "Conv" else (1, taps)
+        alone = np.eye(taps).reshape(*channels, *kernel)
+        (found,) = self.run(node, {"x": image, "w": alone})
         return found.reshape(taps, -1).T.astype(int) - 1, found.shape[2:]
 
-    def convolution(self, args: list[Any], a: Attributes) -> int:
+    def rounded_up(self, x: int, a: Attributes) -> tuple[Attributes, bool]:
+        """What a pool is set to without `ceil_mode`: with the padding behind its input that makes
+        room for the last windows; and whether there is more of that than it states."""
+        if not a.get("ceil_mode", 0):
+            return a, False
+        known(a.get("auto_pad", b"NOTSET") == b"NOTSET", "of a pool with ceil_mode and auto_pad")
+        sizes, kernel = self.shape(x)[2:], a["kernel_shape"]
+        ones, stated = [1] * len(sizes), a.get("pads", [0] * (2 * len(sizes)))
+        strides, dilations = a.get("strides", ones), a.get("dilations", ones)
+        before, behind = np.reshape(stated, (2, -1))
+        reach = (np.array(kernel) - 1) * dilations + 1
+        missing = -(np.array(sizes) + before + behind - reach) % strides
+        starts = sizes + before + behind + missing - reach  # of the last windows
+        told = "of a pool with ceil_mode and a window behind its input, on which runtimes differ,"
+        known(starts < sizes + before, told)
+        return a | {"pads": [*before, *(behind + missing)]}, bool(missing.any())
+
+    def convolution(self, args: list[Any], a: Attributes, is_transposed: bool = False) -> int:
         batch, channels, *sizes = self.shape(args[0])
         weight, groups = _weight(args[1]), a.get("group", 1)
-        index, spots = self.windows(args[0], weight.shape[2:], a)
-        parts = weight.reshape(groups, len(weight) // groups, weight.shape[1], -1)
+        operator = "ConvTranspose" if is_transposed else "Conv"
+        index, spots = self.windows(args[0], weight.shape[2:], a, operator)
+        if is_transposed:  # its weights are (inputs, results of a group, ...)
+            known("output_shape" not in a and "auto_pad" not in a, "ConvTranspose so padded")
+            parts = weight.reshape(groups, channels // groups, weight.shape[1], -1).swapaxes(1, 2)
+        else:
+            parts = weight.reshape(groups, len(weight) // groups, weight.shape[1], -1)
         whole = np.zeros((groups, parts.shape[1], groups, *parts.shape[2:]))
         whole[range(groups), :, range(groups)] = parts  # zeros between groups
-        matrix = whole.reshape(len(weight), channels, -1)
-        bias = np.zeros(len(weight)) if len(args) < 3 or args[2] is None else _weight(args[2])
+        matrix = whole.reshape(groups * parts.shape[1], channels, -1)
+        bias = np.zeros(len(matrix)) if len(args) < 3 or args[2] is None else _weight(args[2])
         maps = [(Window(matrix, index, math.prod(sizes), batch),)]
-        shape, offset = (batch, len(weight), *spots), bias.reshape(-1, *(1,) * len(sizes))
+        shape, offset = (batch, len(matrix), *spots), bias.reshape(-1, *(1,) * len(sizes))
         return self.affine([args[0]], maps, shape, offset, **_weighted(matrix, (1, 2)))
 
     def mean(self, x: int, a: Attributes) -> int:
         """AveragePool; without a kernel the mean of all."""
         batch, channels, *sizes = self.shape(x)
+        a, is_more = self.rounded_up(x, a)
         index, spots = self.windows(x, a.get("kernel_shape", sizes), a)
         taps, inside = index.shape[1], (index >= 0).sum(1)
         known(inside, "AveragePool with a window in the padding")
-        counts = np.full(len(index), taps) if a.get("count_include_pad", 0) else inside
+        counts_padding = a.get("count_include_pad", 0)
+        told = "AveragePool with ceil_mode and count_include_pad, on which runtimes differ,"
+        known(not (counts_padding and is_more), told)
+        counts = np.full(len(index), taps) if counts_padding else inside
         sums = Window(np.ones((1, 1, taps)), index, math.prod(sizes), batch * channels)
         maps = [(sums, Scale(np.tile(counts, sums.outer).astype(float), divides=True))]
         own = {"terms": taps, "starts_sum": True, "gain": float(taps)}
@@ -372,6 +415,21 @@ class _Reader:
         low = -math.inf if given[0] is None or ends[0] <= -largest[0] else ends[0]
         high = math.inf if given[1] is None or ends[1] >= largest[1] else ends[1]
         known(low < math.inf and high > -math.inf, "Clip with such bounds")
+        return self.between(x, low, high)
+
+    def limited(self, args: list[Any], is_least: bool) -> int:
+        """Max or Min of a value and single numbers: a clip at each of them."""
+        (x, *others), limits = ([a for a in args if isinstance(a, int) == w] for w in (True, False))
+        is_known = not others and all(np.size(limit) == 1 for limit in limits)
+        known(is_known, "Max or Min of such values")
+        for limit in limits:
+            end = float(_weight(limit).item())
+            x = self.between(x, *((end, math.inf) if is_least else (-math.inf, end)))
+        shape = np.broadcast_shapes(self.shape(x), *(np.shape(limit) for limit in limits))
+        return self.affine([x], [()], shape) if shape != self.shape(x) else int(x)
+
+    def between(self, x: int, low: float, high: float) -> int:
+        """min(max(x, low), high)."""
         low, slope, num = min(low, high), float(low == -math.inf < high), self.num  # high wins
         bends = [(k, c) for k, c in ((low, 1.0), (high, -1.0)) if math.isfinite(k) and low < high]
         function = lambda z: num.minimum(num.maximum(z, low), high)
@@ -380,6 +438,7 @@ class _Reader:
     def max_pool(self, x: int, a: Attributes) -> int:
         """A chain m += max(0, z - m) over the entries of each window."""
         batch, channels, *sizes = self.shape(x)
+        a, _ = self.rounded_up(x, a)
         index, spots = self.windows(x, a.get("kernel_shape", sizes), a)
         known((index >= 0).any(1), "MaxPool with a window in the padding")
         image, none = np.arange(batch * channels)[:, None, None], math.prod(self.shape(x))
@@ -412,6 +471,7 @@ READERS: dict[str, Callable[[_Reader, list[Any], Attributes], int]] = {
     "Cast": lambda r, x, a: r.cast(x[0], a["to"]),
     "Clip": lambda r, x, a: r.clip(x[0], [*x[1:], a.get("min"), a.get("max")][:2]),
     "Conv": lambda r, x, a: r.convolution(x, a),
+    "ConvTranspose": lambda r, x, a: r.convolution(x, a, is_transposed=True),
     "Div": lambda r, x, a: r.times(x[0], x[1], divides=True),
     "Dropout": lambda r, x, a: r.dropout(x),
     "Gemm": lambda r, x, a: r.gemm(x, a),
@@ -421,7 +481,9 @@ READERS: dict[str, Callable[[_Reader, list[Any], Attributes], int]] = {
     "LeakyRelu": lambda r, x, a: r.leaky(x[0], np.float32(a.get("alpha", 0.01))),
     "LogSoftmax": lambda r, x, a: r.softmax("LogSoftmax", x[0], a),
     "MatMul": lambda r, x, a: r.product(x[0], x[1]),
+    "Max": lambda r, x, a: r.limited(x, is_least=True),
     "MaxPool": lambda r, x, a: r.max_pool(x[0], a),
+    "Min": lambda r, x, a: r.limited(x, is_least=False),
     "Mul": lambda r, x, a: r.times(x[0], x[1]),
     "Neg": lambda r, x, a: r.times(x[0], -1.0),
     "PRelu": lambda r, x, a: r.leaky(x[0], x[1]),

@@ -182,8 +182,8 @@ class TransposedConvolution(WeightedSum):
 
     def _counts(self) -> Tensor:
         """Every weight of a group may meet in one place."""
-        used: Tensor = self.weight.ne(0)
-        return used.sum(tuple(axis for axis in range(used.dim()) if axis != 1))
+        used: Tensor = self.weight.ne(0).unflatten(0, (self.groups, -1))
+        return used.flatten(3).sum((1, 3))
 
 
 def _without_bias(convolution: Operator) -> Operator:
