@@ -41,6 +41,7 @@ class PluginGroup(StrEnum):
     PROPERTIES = "radii.properties"
     DATASETS = "radii.datasets"
     OPERATORS = "radii.operators"
+    COMMANDS = "radii.commands"
 
     @property
     def word(self) -> str:

@@ -14,6 +14,7 @@ import pytest
 
 from radii import attacks, datasets, plugins, properties, search, verifiers
 from radii.attacks import FoolboxAttack, MinimumNorm, Pgd
+from radii.cli import COMMANDS, main
 from radii.errors import ExperimentError, InputError, SpecificationError
 from radii.experiments import Settings
 from radii.plugins import PluginGroup
@@ -222,6 +223,31 @@ def test_a_data_set_that_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         datasets.load_spec("spirals:test")
 
 
+def test_a_command_is_listed_and_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    assert "added:\n  farthest    of the package radii-example\n" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="0"):
+        main(["farthest", "--help"])
+    assert "largest proven radii" in capsys.readouterr().out
+    assert main(["farthest", str(tmp_path / "nowhere")]) == 2
+
+
+def test_commands_that_cannot_be_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declare(tmp_path, "[radii.commands]\nshow = other\nbare = other\n", "EPILOG = ''")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert main(["bare"]) == 2
+    sentence = "command 'bare' of package 'other' does not define DESCRIPTION, add_arguments"
+    assert sentence in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="0"):
+        main(["show", "--help"])
+    assert "radii show results" in capsys.readouterr().out
+    problems = {status.name: status.problem for status in plugin_statuses(COMMANDS)}
+    assert "of its own" in problems["show"] and not problems["farthest"]
+
+
 def test_radiis_own_names_need_no_look_at_other_packages() -> None:
     """Which would take as long as there are packages installed."""
     code = (
@@ -229,6 +255,7 @@ def test_radiis_own_names_need_no_look_at_other_packages() -> None:
         "from importlib import metadata; metadata.entry_points = None\n"
         "verifiers.get('native'); attacks.get('pgd'); search.get('binary')\n"
         "properties.parse('one-to-one:3'); properties.parse_family('become')\n"
-        "properties.parse_family('sr:delta=1')"
+        "properties.parse_family('sr:delta=1')\n"
+        "from radii.cli import build_parser; build_parser(only='show')"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

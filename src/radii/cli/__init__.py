@@ -11,10 +11,12 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Any
 
 from radii import __version__
 from radii.cli._parser import Parser
-from radii.errors import InputError, with_suggestion
+from radii.errors import InputError, SpecificationError, with_suggestion
+from radii.plugins import PluginGroup, load_plugin, package_of, plugin_names
 from radii.terminal import note
 
 __all__ = ["COMMANDS", "build_parser", "main"]
@@ -52,7 +54,8 @@ COMMANDS = {
 """Each command's module holds DESCRIPTION, EPILOG, `add_arguments(parser)` and `run(args)`; where
 its flags are many, FIRST names those that `--help` shows without `--help-all`.
 
-A command with commands of its own has no `run`: the parser of each of them sets one.
+A command with commands of its own has no `run`: the parser of each of them sets one. Commands that
+other packages add, as entry points of the group `radii.commands`, are modules of the same form.
 """
 
 GROUPS = {
@@ -78,22 +81,24 @@ def build_parser(only: str | None = None) -> Parser:
     """The parser of the whole command line; with `only`, the flags of that command alone.
 
     Modules of the other commands are not loaded: their names and purposes are all that help shows.
+    Other packages are asked for their commands only if `only` is none of radii's own.
     """
+    purposes = COMMANDS if only in COMMANDS else COMMANDS | _added_commands()
     parser = Parser(
         prog="radii",
         usage="radii [--help] [--version] COMMAND ...",
         description="How far is each input from breaking the network? Proven and witnessed radii.",
-        epilog=f"{_grouped()}\n{EXAMPLES}",
+        epilog=f"{_grouped(purposes)}\n{EXAMPLES}",
     )
     parser.is_grouped = True
     parser.add_argument("--version", action="version", version=f"radii {__version__}")
     subparsers = parser.add_subparsers(
         metavar="COMMAND", required=True, prog="radii", help="see below"
     )
-    for name, purpose in COMMANDS.items():
+    for name, purpose in purposes.items():
         command = subparsers.add_parser(name, help=purpose)
         if only is None or only == name:
-            module = import_module(f"{__name__}._{name}")
+            module = import_module(f"{__name__}._{name}") if name in COMMANDS else _added(name)
             command.description, command.epilog = module.DESCRIPTION, module.EPILOG
             command.first = getattr(module, "FIRST", "").split()
             command.set_defaults(run=getattr(module, "run", None))
@@ -101,12 +106,36 @@ def build_parser(only: str | None = None) -> Parser:
     return parser
 
 
-def _grouped() -> str:
-    """The commands and their purposes, group by group."""
+def _added_commands() -> dict[str, str]:
+    """Commands of other packages, and what help says of them before they are loaded."""
+    return {
+        name: f"of the package {package_of(PluginGroup.COMMANDS, name)}"
+        for name in plugin_names(PluginGroup.COMMANDS)
+        if name not in COMMANDS
+    }
+
+
+def _added(name: str) -> Any:
+    """The module of another package's command, with the names that radii's own have."""
+    module = load_plugin(PluginGroup.COMMANDS, name)
+    missing = [
+        part for part in ("DESCRIPTION", "EPILOG", "add_arguments") if not hasattr(module, part)
+    ]
+    if missing:
+        package = package_of(PluginGroup.COMMANDS, name)
+        raise SpecificationError(
+            f"command '{name}' of package '{package}' does not define {', '.join(missing)}"
+        )
+    return module
+
+
+def _grouped(purposes: dict[str, str]) -> str:
+    """The commands and their purposes, group by group; last those of other packages."""
+    added = tuple(name for name in purposes if name not in COMMANDS)
     lines = []
-    for group, names in GROUPS.items():
+    for group, names in {**GROUPS, **({"added": added} if added else {})}.items():
         lines.append(f"{group}:")
-        lines += [f"  {name:<12}{COMMANDS[name]}" for name in names if name in COMMANDS]
+        lines += [f"  {name:<12}{purposes[name]}" for name in names]
     return "\n".join(lines) + "\n"
 
 

@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from radii.cli import COMMANDS
     from radii.testing import data_sets, packages, plugins, self_test, tools
 
     here, installed, data = _machine(), packages(), data_sets()
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.json:
         _print_facts(here, installed, data)
     if not lacking:  # without them nothing below can be tried
-        verifiers, added = tools(), plugins()
+        verifiers, added = tools(), plugins(COMMANDS)
         if not args.json:
             _print_tools(verifiers)
             _print_plugins(added)

@@ -102,8 +102,8 @@ def tools() -> list[VerifierStatus]:
     return statuses
 
 
-def plugins() -> list[PluginStatus]:
-    """What other packages add, loaded to see whether it can be."""
+def plugins(commands: Collection[str] = ()) -> list[PluginStatus]:
+    """What other packages add, loaded to see whether it can be; `commands` are radii's own."""
     from radii import attacks, properties, search, verifiers
 
     own: dict[PluginGroup, Collection[str]] = {
@@ -112,6 +112,7 @@ def plugins() -> list[PluginStatus]:
         PluginGroup.SEARCHES: [kind.name for kind in search.SEARCHES],
         PluginGroup.PROPERTIES: [form.partition(":")[0] for form in properties.FORMS],
         PluginGroup.DATASETS: [DIGITS, *(published.name for published in CATALOGUE)],
+        PluginGroup.COMMANDS: commands,
     }
     bases: dict[PluginGroup, type[Any]] = {
         PluginGroup.VERIFIERS: verifiers.Verifier,
