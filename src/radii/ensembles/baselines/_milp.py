@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -34,6 +34,11 @@ MIP_TOLERANCE = 1e-9
 """Of feasibility: big-M constants reach 1e5 in balls of the paper, so HiGHS' own 1e-6 lets units be
 off by 0.1."""
 
+STRICT_MARGIN = 1e-5
+"""By how much a rival must win for a classifier to count as fooled, as a share of the largest score
+that interval bounds leave it. Solvers end on ties, which their tolerances times a big-M constant,
+and the float32 arithmetic of the replay, turn either way."""
+
 MILP, MAX_MILP = "milp", "maxmilp"
 
 
@@ -51,6 +56,10 @@ def solve_milp(
     """Is there a randomized attack of so many deterministic ones with a value of alpha?
 
     With `maximise`, the one whose losses add up to most over all classifiers: the paper's MaxMILP.
+    Its result claims the solver's objective, and is optimal only if the replayed attack reaches it.
+
+    Rivals win by a `STRICT_MARGIN`, though a tie is a loss by the paper's definition: so ROBUST
+    speaks of attacks that win by that much.
     """
     method = MAX_MILP if maximise else MILP
     alpha = problem.check_encodable(method, needs_alpha=not maximise)
@@ -71,17 +80,16 @@ def solve_milp(
             method, problem, BaselineReply.TIMEOUT, spent, found.solver, note=note
         )
     inputs = [[found.values[columns] for columns in row] for row in model.inputs]
-    return BaselineResult(
-        method,
-        problem,
-        BaselineReply.ATTACK,
-        spent,
-        found.solver,
-        replay_attack(problem, found.values[model.shares].tolist(), inputs),
-        claimed=alpha,
-        is_optimal=maximise and found.is_optimal,
-        note=note,
+    attack = replay_attack(problem, found.values[model.shares].tolist(), inputs)
+    result = BaselineResult(
+        method, problem, BaselineReply.ATTACK, spent, found.solver, attack, claimed=alpha, note=note
     )
+    if not maximise:
+        return result
+    value, mean_loss = model.claims(found.values, len(problem.points))
+    claiming = replace(result, claimed=value, claimed_mean_loss=mean_loss)
+    is_reached = claiming.is_replayed and claiming.reaches_objective
+    return replace(claiming, is_optimal=found.is_optimal and is_reached)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +104,11 @@ class _MipAnswer:
 
 @dataclass(slots=True, eq=False)
 class EnsembleProgram:
-    """Columns and rows, written down one after the other; `is_whole` once all are."""
+    """Columns and rows, written down one after the other; `is_whole` once all are.
+
+    `shares` are the columns of the attacks' probabilities, `inputs` those of the perturbed points
+    by attack and point, `losses` those of each classifier by attack and point.
+    """
 
     maximise: bool
     is_whole: bool = False
@@ -107,28 +119,29 @@ class EnsembleProgram:
     rows: list[tuple[list[int], list[float], float, float]] = field(default_factory=list)
     shares: list[int] = field(default_factory=list)
     inputs: list[list[list[int]]] = field(default_factory=list)
+    losses: list[list[int]] = field(default_factory=list)
     _bounds: dict[tuple[int, int], tuple[Float64, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, problem: BaselineProblem, alpha: float, maximise: bool, deadline: float
     ) -> EnsembleProgram:
-        """The program of a problem; `shares` are the attacks' probabilities."""
+        """The program of a problem."""
         made = cls(maximise)
         made.shares = [made._column(0.0, 1.0) for _ in range(problem.attack_count)]
         made._row(made.shares, [1.0] * len(made.shares), 1.0, 1.0)
         labels = {point.label for point in problem.points}
         units = {label: units_of(problem.ensemble, label) for label in labels}
-        losses: list[list[int]] = [[] for _ in range(len(problem.ensemble))]
+        made.losses = [[] for _ in range(len(problem.ensemble))]
         for share in made.shares:
             perturbed = []
             for place in range(len(problem.points)):
                 if time.perf_counter() > deadline:
                     return made
-                columns = made._attack_point(problem, place, share, units, losses)
+                columns = made._attack_point(problem, place, share, units)
                 perturbed.append(columns)
             made.inputs.append(perturbed)
-        for columns in losses:
+        for columns in made.losses:
             made._row(columns, [1.0] * len(columns), alpha * len(problem.points), INF)
         made.is_whole = True
         return made
@@ -143,13 +156,18 @@ class EnsembleProgram:
         """What each row is at least and at most."""
         return np.array([row[2] for row in self.rows]), np.array([row[3] for row in self.rows])
 
+    def claims(self, values: Float64, points: int) -> tuple[float, float]:
+        """The value of the solver's attack by its own arithmetic, and the mean loss over all
+        classifiers, which is what MaxMILP maximises."""
+        means = [float(values[columns].sum()) / points for columns in self.losses]
+        return min(means), sum(means) / len(means)
+
     def _attack_point(
         self,
         problem: BaselineProblem,
         place: int,
         share: int,
         units: dict[int, list[ReluClassifier]],
-        losses: list[list[int]],
     ) -> list[int]:
         """One attack at one point: its inputs, and for each classifier what it loses by them."""
         point = problem.points[place]
@@ -165,7 +183,7 @@ class EnsembleProgram:
             loss = self._column(0.0, 1.0, cost=1.0 if self.maximise else 0.0)
             self._row([loss, share], [1.0, -1.0], -INF, 0.0)
             self._row([loss, fooled], [1.0, -1.0], -INF, 0.0)
-            losses[classifier].append(loss)
+            self.losses[classifier].append(loss)
         return columns
 
     def _column(self, low: float, high: float, cost: float = 0.0) -> int:
@@ -193,7 +211,7 @@ class EnsembleProgram:
 
     def _fooled(self, units: ReluClassifier, inputs: list[int], bounds: tuple[Float64, ...]) -> int:
         """A binary column that can be 1 only where the classifier is fooled."""
-        under, over, rivals_low, _ = bounds
+        under, over, rivals_low, rivals_high = bounds
         one = self._column(1.0, 1.0)
         columns = [*inputs, one]
         for unit in range(units.rows.shape[0]):
@@ -204,9 +222,12 @@ class EnsembleProgram:
         for place in range(units.rivals.shape[0]):
             row = units.rivals[[place]]
             wins = self._binary()
-            # rival >= least * (1 - wins): where it wins, it is at least the label.
-            least = min(0.0, float(rivals_low[place]))
-            self._row([*(columns[i] for i in row.indices), wins], [*row.data, least], least, INF)
+            low, high = float(rivals_low[place]), float(rivals_high[place])
+            least, margin = min(0.0, low), STRICT_MARGIN * max(abs(low), abs(high))
+            # rival >= margin * wins + least * (1 - wins), of scores less that of the label
+            self._row(
+                [*(columns[i] for i in row.indices), wins], [*row.data, least - margin], least, INF
+            )
             chosen.append(wins)
         if len(chosen) == 1:
             return chosen[0]
