@@ -49,9 +49,12 @@ RULES = (
     "A claim has cases, such as a network or a data set, and speaks of all of them, of most, or of "
     "some. A case holds or fails where a test or an interval says so at the "
     f"{100 * CLAIM_LEVEL:g} % level, corrected for all cases of the claim (Holm or Bonferroni, "
-    "which allow for cases that share images); else it is unclear. Instances that depend on each "
-    "other are not counted twice: the same images under several networks enter as one number an "
-    "image, in pairs, or in a bootstrap over images. A case with fewer than "
+    "which allow for cases that share images); else it is unclear. That a test does not reject "
+    "supports nothing: a claim of equality or of a law can fail by it and cannot hold. Where a "
+    "paper says no more than that it found no significant difference, that holds if the "
+    "uncorrected test finds none either, and fails only after the correction. Instances that "
+    "depend on each other are not counted twice: the same images under several networks enter as "
+    "one number an image, in pairs, or in a bootstrap over images. A case with fewer than "
     f"{FEWEST_INSTANCES} independent instances in its smallest cell (`n`), or with fewer than "
     f"{FEWEST_SEEDS} seeds where networks were trained for it, is unclear. A tie without room, "
     "such as two shares of 100 %, counts for neither side. Cases tested on material of ours decide "
@@ -150,8 +153,8 @@ def _rows(text: str, heading: str, columns: Sequence[str]) -> list[list[str]]:
 
 
 def _case(row: Sequence[str]) -> tuple[str, ClaimCase]:
-    """A row of `evidence_table`, with the number of its claim."""
-    number, name, basis, n, seeds, shows, rule, outcome = row
+    """A row of `evidence_table`, with the number of its claim; as what it counts is found anew."""
+    number, name, basis, n, seeds, shows, rule, outcome, _ = row
     return number, ClaimCase(
         name=name,
         basis=ClaimBasis(basis),

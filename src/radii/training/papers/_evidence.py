@@ -247,25 +247,67 @@ def within(
     )
 
 
-def differing(name: str, basis: ClaimBasis, n: int, p_value: float) -> ClaimCase:
-    """Of a claim that two or more samples differ: a p-value above the level shows nothing."""
-    outcome = CaseOutcome.HOLDS if p_value < CLAIM_LEVEL else CaseOutcome.UNCLEAR
-    return _tested(name, basis, n, p_value, f"p < {CLAIM_LEVEL:g}", outcome)
+def differing(
+    name: str, basis: ClaimBasis, n: int, p_value: float, corrected: float | None = None
+) -> ClaimCase:
+    """Of a claim that two or more samples differ: no p-value shows that they do not.
+
+    `corrected` is the p-value after Holm's correction for all cases, which decides; without it
+    there is one case.
+    """
+    corrected = p_value if corrected is None else corrected
+    outcome = CaseOutcome.HOLDS if corrected < CLAIM_LEVEL else CaseOutcome.UNCLEAR
+    rule = f"p < {CLAIM_LEVEL:g} after Holm"
+    return _tested(name, basis, n, p_value, corrected, rule, outcome)
 
 
-def alike(name: str, basis: ClaimBasis, n: int, p_value: float) -> ClaimCase:
-    """Of a claim that no significant difference is found, which is all that such a test can say."""
-    outcome = CaseOutcome.HOLDS if p_value >= CLAIM_LEVEL else CaseOutcome.FAILS
-    return _tested(name, basis, n, p_value, f"p ≥ {CLAIM_LEVEL:g}", outcome)
+def alike(
+    name: str, basis: ClaimBasis, n: int, p_value: float, corrected: float | None = None
+) -> ClaimCase:
+    """Of a claim that no significant difference is found: in these words, for a test that finds
+    none is no evidence that there is none. Use `contradicted` for a claim of equality.
+
+    It holds by the test alone, as the paper makes it, and fails only after Holm's correction:
+    else a correction would turn differences that were found into support.
+    """
+    corrected = p_value if corrected is None else corrected
+    outcome = CaseOutcome.HOLDS if p_value >= CLAIM_LEVEL else CaseOutcome.UNCLEAR
+    if corrected < CLAIM_LEVEL:
+        outcome = CaseOutcome.FAILS
+    rule = f"p ≥ {CLAIM_LEVEL:g} uncorrected; fails at p < {CLAIM_LEVEL:g} after Holm"
+    return _tested(name, basis, n, p_value, corrected, rule, outcome)
+
+
+def contradicted(
+    name: str, basis: ClaimBasis, n: int, p_value: float, corrected: float | None = None
+) -> ClaimCase:
+    """Of a claim that something is so, such as a law or an equality, which a test can reject and
+    cannot support: it fails after Holm's correction, or stays unclear."""
+    corrected = p_value if corrected is None else corrected
+    outcome = CaseOutcome.FAILS if corrected < CLAIM_LEVEL else CaseOutcome.UNCLEAR
+    rule = f"no test can tell; fails at p < {CLAIM_LEVEL:g} after Holm"
+    return _tested(name, basis, n, p_value, corrected, rule, outcome)
 
 
 def _tested(
-    name: str, basis: ClaimBasis, n: int, p_value: float, rule: str, outcome: CaseOutcome
+    name: str,
+    basis: ClaimBasis,
+    n: int,
+    p_value: float,
+    corrected: float,
+    rule: str,
+    outcome: CaseOutcome,
 ) -> ClaimCase:
-    if math.isnan(p_value):
+    if math.isnan(p_value) or math.isnan(corrected):
         outcome = CaseOutcome.UNCLEAR
-    shows = f"p = {p_value:.2g}"
+    shows = p_value_text(p_value, corrected)
     return ClaimCase(name=name, basis=basis, n=n, shows=shows, rule=rule, outcome=outcome)
+
+
+def p_value_text(p_value: float, corrected: float) -> str:
+    """`p = 0.01, 0.2 after Holm`; one number where the correction changes nothing."""
+    first, second = f"{p_value:.2g}", f"{corrected:.2g}"
+    return f"p = {first}" if first == second else f"p = {first}, {second} after Holm"
 
 
 def unclear(

@@ -52,6 +52,22 @@ def mean_interval(values: npt.ArrayLike, of: int = 1, *, span: float = 0.0) -> C
     return ClaimInterval(float(array.mean()), float(low) - unseen, float(high) + unseen)
 
 
+def cluster_interval(
+    values: npt.ArrayLike, clusters: Sequence[object], of: int = 1
+) -> ClaimInterval:
+    """Bootstrap interval of a mean whose values come in clusters, such as all networks' of an
+    image: whole clusters are drawn anew."""
+    array = np.asarray(values, np.float64)
+    names = list(dict.fromkeys(clusters))
+    place = np.array([names.index(each) for each in clusters])
+    counts = np.bincount(place, minlength=len(names))
+    sums = np.bincount(place, array, minlength=len(names))
+    drawn = np.random.default_rng(0).integers(0, len(names), (BOOTSTRAPS, len(names)))
+    means = sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1)
+    low, high = np.quantile(means, [tail_of(of), 1 - tail_of(of)])
+    return ClaimInterval(float(array.mean()), float(low), float(high))
+
+
 def paired_p_value(first: Sequence[float] | Float64, second: Sequence[float] | Float64) -> float:
     """Wilcoxon's signed ranks of the same instances twice; 1 where all are equal."""
     from scipy.stats import wilcoxon

@@ -38,7 +38,9 @@ CLAIM_COLUMNS = (
     *("test", "found"),
 )
 STEP_COLUMN = "step"
-EVIDENCE_COLUMNS = (*("claim", "case", "tested on", "n", "seeds", "shows", "holds if", "so"),)
+EVIDENCE_COLUMNS = (
+    *("claim", "case", "tested on", "n", "seeds", "shows", "holds if", "so", "counts as"),
+)
 RULES = (
     "Each verdict follows from the cases at the end of this page by one function, whose rules "
     "stand on the page that `radii study claims` writes."
@@ -144,11 +146,12 @@ def claims_table(
 
 
 def evidence_table(claims: Sequence[StudyClaim]) -> StudyTable:
-    """A row for each case of each claim, by the claim's number."""
+    """A row for each case of each claim, by the claim's number: what its numbers say, and as what
+    that counts with so many instances and seeds."""
     rows = tuple(
         (
             number, case.name, case.basis.value, case.n, case.seeds, case.shows, case.rule,
-            case.outcome.value,
+            case.outcome.value, case.counted.value,
         )
         for number, claim in enumerate(claims, 1)
         for case in claim.cases

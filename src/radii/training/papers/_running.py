@@ -81,6 +81,8 @@ def run_paper(
         raise ExperimentError(f"step '{unknown[0]}' is not one of {', '.join(names)}")
     _claim(out, study.name)
     source = study.read(settings.data)
+    if study.check is not None:
+        study.check(source, settings.scale)
     key = {"scale": settings.scale.value, "radii": __version__}
     key["files"] = digest_of(study.files(source))
     records = []

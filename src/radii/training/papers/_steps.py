@@ -112,7 +112,8 @@ class PaperStudy(Generic[Source]):
     """A paper: what it is called, how its published files are read, and its sections.
 
     `read` takes the folder of `--data`, or None; `files` are those that a kept step depends on.
-    `introduction` stands below the page's first lines.
+    `introduction` stands below the page's first lines. `check` raises where the scale needs what is
+    not at hand, before any step is made.
     """
 
     name: str
@@ -122,6 +123,7 @@ class PaperStudy(Generic[Source]):
     read: Callable[[Path | None], Source]
     files: Callable[[Source], Sequence[Path]]
     sections: tuple[StudySection[Source], ...]
+    check: Callable[[Source, StudyScale], None] | None = None
 
     @property
     def steps(self) -> tuple[PaperStep[Source], ...]:
