@@ -34,8 +34,8 @@ $(RUNS): pyproject.toml constraints.txt
 	$(BIN)/python -c "import onnxruntime, scipy.optimize, radii.api"  # leaves bytecode of what every run imports
 	touch $@
 
-$(READY): $(RUNS)
-	$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[$(EXTRAS)]' $(TOOLS)
+$(READY): $(RUNS) papers/pyproject.toml
+	$(BIN)/python -m pip install $(PIP_FLAGS) -e '.[$(EXTRAS)]' -e papers $(TOOLS)
 	touch $@
 
 demo: $(RUNS)

@@ -13,8 +13,8 @@ from types import ModuleType
 
 import onnx.defs
 import torch
-
 from conftest import parsers
+
 from radii.cli import build_parser
 from test_documentation import FENCE, PAGES, ROOT, by_name
 
@@ -37,12 +37,13 @@ OWNERS = {
 FOREIGN = frozenset(name for names in OWNERS.values() for name in names)
 """What the documentation names and radii does not have."""
 
-TOPS = ("src", "tests", "docs", "scripts", "benchmarks", "examples")
+TOPS = ("src", "papers", "tests", "docs", "scripts", "benchmarks", "examples")
+SOURCES = ("src", "papers/src", "benchmarks")
 FILES = ("py", "toml", "md", "yml", "sh", "cff")
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 FILE = re.compile(rf"(?<![\w./-])(?:[\w.-]+/)*[\w-]+\.(?:{'|'.join(FILES)})(?!\w)")
-FOLDER = re.compile(r"(?:src|radii|tests|docs|scripts|benchmarks)(?:/[a-z_.]+)+/?")
+FOLDER = re.compile(r"(?:src|radii|papers|tests|docs|scripts|benchmarks)(?:/[a-z_.]+)+/?")
 DATA = re.compile(
     r"[\w/~.*-]+\.(?:cert|csv|fish|gz|json|npz|onnx|pdf|png|sbatch|sqlite|svg|vnnlib)\b"
 )
@@ -190,7 +191,7 @@ def ends_of_paths() -> frozenset[str]:
 
 
 def sources() -> list[Path]:
-    return [path for top in ("src", "benchmarks") for path in sorted((ROOT / top).rglob("*.py"))]
+    return [path for top in SOURCES for path in sorted((ROOT / top).rglob("*.py"))]
 
 
 def words_of(path: Path) -> list[str]:

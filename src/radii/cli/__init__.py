@@ -11,15 +11,28 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from radii import __version__
+from radii import __version__, load_on_use
 from radii.cli._parser import Parser
 from radii.errors import InputError, SpecificationError, with_suggestion
 from radii.plugins import PluginGroup, load_plugin, package_of, plugin_names
 from radii.terminal import note
 
-__all__ = ["COMMANDS", "build_parser", "main"]
+if TYPE_CHECKING:
+    from radii.cli._options import JOBS
+    from radii.cli._output import interruptible, print_json
+    from radii.cli._progress import PlainBar
+
+__all__ = ["COMMANDS", "JOBS", "PlainBar", "build_parser", "interruptible", "main", "print_json"]
+
+_HOMES = {
+    "JOBS": "_options",
+    "PlainBar": "_progress",
+    "interruptible": "_output",
+    "print_json": "_output",
+}
+"""What commands of other packages share with radii's own."""
 
 COMMANDS = {
     "demo": "four small networks on embedded data, in under a minute",
@@ -46,7 +59,6 @@ COMMANDS = {
     "train": "train a network",
     "cycle": "train, attack, verify and retrain until a requirement holds",
     "ensemble": "several classifiers against randomized attacks",
-    "study": "make and measure many networks",
     "data": "put data sets in place, checksummed",
     "doctor": "check this installation, in about ten seconds",
     "completion": "complete radii's commands in your shell",
@@ -63,7 +75,7 @@ GROUPS = {
     "measure": ("run", "merge", "attack", "verify", "global", "metrics", "ensemble"),
     "look": ("show", "compare", "board", "report", "serve", "plot", "export"),
     "require": ("gate", "card"),
-    "make": ("train", "cycle", "study"),
+    "make": ("train", "cycle"),
     "trust": ("check", "audit", "import", "convert"),
 }
 """What a command is for: `radii --help` lists them so."""
@@ -72,7 +84,6 @@ EXAMPLES = """examples:
   radii demo
   radii run --network net.onnx --data mnist:test[0:20] --domain 0:1 --out results
   radii show results
-  radii report results
   radii run --help      every command has examples; --help-all has every option
 """
 
@@ -166,3 +177,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "(RADII_DEBUG=1 shows where)"
         )
         return 3
+
+
+if not TYPE_CHECKING:  # type checkers see the imports above, and nothing else
+    __getattr__ = load_on_use(__name__, _HOMES)

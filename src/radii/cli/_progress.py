@@ -8,11 +8,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import (
     DownloadColumn,
-    MofNCompleteColumn,
     ProgressColumn,
     TaskID,
     TextColumn,
@@ -25,15 +24,12 @@ from radii.experiments import BarDisplay, ProgressBar, terminal_bar
 if TYPE_CHECKING:
     from radii.datasets import ProgressCallback
     from radii.ensembles import GameValue
-    from radii.execution import Case
-    from radii.search import Question
     from radii.training import Epoch
-    from radii.verdicts import Result
 
-__all__ = ["EnsembleProgress", "ProgressBar", "StudyBar", "TrainingProgress", "download_bars"]
+__all__ = ["EnsembleProgress", "PlainBar", "ProgressBar", "TrainingProgress", "download_bars"]
 
 
-class _Display(BarDisplay):
+class PlainBar(BarDisplay):
     """One bar, and lines above it that are made plain."""
 
     def __init__(self, *columns: ProgressColumn, **fields: Any) -> None:
@@ -41,7 +37,7 @@ class _Display(BarDisplay):
         super().__init__(*columns, console=console, **fields)
 
 
-class TrainingProgress(_Display):
+class TrainingProgress(PlainBar):
     """Of `radii.training.train`, with a line for each tested epoch, terminal or not."""
 
     def __init__(self) -> None:
@@ -71,39 +67,7 @@ class TrainingProgress(_Display):
         )
 
 
-class StudyBar(_Display):
-    """Of a study of a paper: which step it makes, and how far an experiment inside it is."""
-
-    def __init__(self) -> None:
-        super().__init__(MofNCompleteColumn(), TextColumn("{task.fields[inner]}"), inner="")
-        self._total = self._done = 0
-
-    def step(self, heading: str, done: int, total: int) -> None:
-        self._total = self._done = 0
-        self._update(description=heading or "radii", completed=done, total=total, inner="")
-
-    def inside(self) -> Self:
-        """This bar observes the experiments of a step itself."""
-        return self
-
-    def started(self, total: int) -> None:
-        self._total, self._done = total, 0
-        self._show()
-
-    def answered(self, _case: Case, _question: Question, _result: Result) -> None: ...
-
-    def finished(self, _case: Case) -> None:
-        self._done += 1
-        self._show()
-
-    def held(self, is_held: bool) -> None:
-        self._update(inner="paused" if is_held else "")
-
-    def _show(self) -> None:
-        self._update(inner=f"{self._done} of {self._total} inputs")
-
-
-class EnsembleProgress(_Display):
+class EnsembleProgress(PlainBar):
     """Of an ensemble's value: how much of its bracket is closed. Every eps begins anew."""
 
     def __init__(self) -> None:

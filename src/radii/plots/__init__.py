@@ -78,7 +78,7 @@ from radii.plots._studies import (
     draw_tradeoff,
     draw_tradeoffs,
 )
-from radii.plots._style import COLUMN_WIDTH, TEXT_WIDTH, save_figure
+from radii.plots._style import COLUMN_WIDTH, TEXT_WIDTH, new_figure, save_figure
 
 __all__ = [
     "ADDED_SPACE",
@@ -149,6 +149,7 @@ __all__ = [
     "latex_row",
     "latex_table",
     "latex_text",
+    "new_figure",
     "qq_points",
     "radius_densities",
     "radius_histograms",

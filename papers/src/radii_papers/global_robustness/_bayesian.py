@@ -1,0 +1,199 @@
+"""Section 4.4 and Figure 4: Bayesian networks, and deterministic ones on the same images."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from radii.plots import draw_tradeoffs
+from radii_papers._evidence import ClaimBasis, ClaimInterval, StudyClaim, within
+from radii_papers._steps import (
+    Paragraph,
+    Part,
+    StudyFigure,
+    StudySettings,
+)
+from radii_papers._tables import Beside, Cell, StudyTable
+from radii_papers.global_robustness._deterministic import grouped
+from radii_papers.global_robustness._measures import (
+    CONFIDENCE,
+    MEASURE_TITLES,
+    MEASURES,
+    Trend,
+    basis_of,
+    trade_claim,
+    tradeoff_panels,
+    trend_table,
+    trends,
+)
+from radii_papers.global_robustness._networks import (
+    BAYESIAN,
+    COUNTERPARTS,
+    DETERMINISTIC,
+    EVERY_CHAIN,
+    NetworkGroup,
+    NetworkStudies,
+)
+from radii_papers.global_robustness._pruned import SETS_OF_SECTION
+from radii_papers.tradeoff._results import FEWEST_NETWORKS, RESAMPLES, StudyMember, measure_of
+
+
+def figure_4(source: NetworkStudies, settings: StudySettings) -> list[Part]:
+    """Bayesian beside deterministic networks; correlations with accuracy and with capacity."""
+    sets = grouped(source, settings, SETS_OF_SECTION)
+    panels = tradeoff_panels(sets, (DETERMINISTIC, COUNTERPARTS, EVERY_CHAIN))
+    title = "Figure 4: Bayesian and deterministic networks over accuracy, with 95 % intervals"
+    along_accuracy = trends(sets, (BAYESIAN, EVERY_CHAIN), MEASURES)
+    along_capacity = trends(sets, (BAYESIAN, EVERY_CHAIN), MEASURES, "parameters")
+    pairs = paired_differences(sets)
+    return [
+        Paragraph(_chains_text(sets)),
+        StudyFigure("figure-4", title, lambda: draw_tradeoffs(panels)),
+        trend_table(
+            "figure-4-accuracy",
+            "Figure 4: correlation with accuracy, Bayesian networks",
+            along_accuracy,
+            "positive",
+        ),
+        trend_table(
+            "figure-4-capacity",
+            "Figure 4: correlation with the number of weights, Bayesian networks",
+            along_capacity,
+            "positive",
+        ),
+        _pairs_table(pairs),
+        _claim(
+            along_accuracy, "accuracy and robustness rise together in Bayesian networks", settings
+        ),
+        _claim(along_capacity, "larger Bayesian networks are (weakly) more robust", settings),
+        pairs_claim(pairs, basis_of(settings)),
+    ]
+
+
+def _claim(found: Sequence[Trend], claim: str, settings: StudySettings) -> StudyClaim:
+    """Of networks whose chains converged: others are no sample of the posterior."""
+    own = [each for each in found if each.group == BAYESIAN]
+    return trade_claim(own, claim, "Section 4.4, Figure 4", "positive", basis_of(settings))
+
+
+def _chains_text(sets: Mapping[str, Mapping[str, NetworkGroup]]) -> str:
+    texts = []
+    for place, groups in sets.items():
+        chains = groups[EVERY_CHAIN].members if EVERY_CHAIN in groups else ()
+        converged = sum(member.is_counted for member in chains)
+        rhats = [member.rhat for member in chains if member.rhat is not None]
+        widest = max((member.recipe.width for member in chains), default=0)
+        middle = f"{statistics.median(rhats):.2f}" if rhats else "not known"
+        texts.append(
+            f"{converged} of {len(chains)} on {place} (up to {widest} units, median R-hat {middle})"
+        )
+    return (
+        f"Bayesian networks whose predictions converged: {'; '.join(texts)}. That is, 95 % of the "
+        "predictions on held-out images have an R-hat of at most 1.1, and effective samples "
+        "enough; the paper does not say how this was judged. Those that did not are drawn, and "
+        "stand in rows of their own. Their outputs are the mean softmax of samples, on which the "
+        "attack follows the gradient of the mean."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """Bayesian less deterministic, over networks of one architecture on the same images."""
+
+    place: str
+    measure: str
+    pairs: int
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def sign(self) -> str:
+        if math.isnan(self.low):
+            return "not defined"
+        if self.low > 0:
+            return "positive"
+        return "negative" if self.high < 0 else "neither"
+
+
+def paired_differences(
+    sets: Mapping[str, Mapping[str, NetworkGroup]],
+) -> list[PairedDifference]:
+    """For accuracy and each measure; intervals by bootstrap over the pairs."""
+    found = []
+    for place, groups in sets.items():
+        if BAYESIAN not in groups or COUNTERPARTS not in groups:
+            continue
+        for measure in ("accuracy", *MEASURES):
+            own = _differences(groups[BAYESIAN].members, groups[COUNTERPARTS].members, measure)
+            found.append(_bootstrapped(place, measure, own))
+    return found
+
+
+def _value(member: StudyMember, measure: str) -> float | None:
+    return member.accuracy if measure == "accuracy" else measure_of(member, measure)
+
+
+def _differences(
+    bayesian: Sequence[StudyMember], others: Sequence[StudyMember], measure: str
+) -> list[float]:
+    """Each Bayesian network less the mean of its counterparts, of which there is one or more."""
+    found = []
+    for member in bayesian:
+        same = [
+            value
+            for other in others
+            if other.recipe.architecture == member.recipe.architecture
+            and (value := _value(other, measure)) is not None
+        ]
+        own = _value(member, measure)
+        if same and own is not None:
+            found.append(own - statistics.mean(same))
+    return found
+
+
+def _bootstrapped(place: str, measure: str, own: Sequence[float]) -> PairedDifference:
+    if len(own) < FEWEST_NETWORKS:
+        return PairedDifference(place, measure, len(own), math.nan, math.nan, math.nan)
+    values = np.array(own)
+    drawn = np.random.default_rng(0).integers(0, len(values), (RESAMPLES, len(values)))
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(values[drawn].mean(axis=1), (tail, 1 - tail))
+    return PairedDifference(place, measure, len(own), float(values.mean()), float(low), float(high))
+
+
+def _pairs_table(pairs: Sequence[PairedDifference]) -> StudyTable:
+    rows: list[tuple[Cell, ...]] = []
+    for each in pairs:
+        is_measure = each.measure != "accuracy"
+        name = MEASURE_TITLES[each.measure] if is_measure else "accuracy"
+        own = None if each.sign == "not defined" else each.sign
+        sign = Beside(own, "positive" if is_measure else "")
+        rows.append((each.place, name, each.pairs, each.mean, each.low, each.high, sign))
+    columns = ("data", "measure", "pairs", "mean difference", "low", "high", "sign")
+    title = (
+        "Section 4.4: Bayesian less deterministic networks of the same architecture on the same "
+        "images, bootstrap 95 %; the paper's sign is that of its summary"
+    )
+    forms = ("", "", "", "+.3f", "+.3f", "+.3f", "")
+    return StudyTable("bayesian-pairs", title, columns, tuple(rows), forms)
+
+
+def pairs_claim(pairs: Sequence[PairedDifference], basis: ClaimBasis) -> StudyClaim:
+    own = [each for each in pairs if each.measure != "accuracy" and each.sign != "not defined"]
+    return StudyClaim(
+        "Bayesian networks are more robust than their deterministic counterparts",
+        "Section 1",
+        "mean difference over pairs of one architecture on the same images, bootstrap over pairs",
+        tuple(
+            within(
+                f"{each.place}, {MEASURE_TITLES[each.measure]}", basis, each.pairs,
+                ClaimInterval(each.mean, each.low, each.high, "+.2f"), above=0,
+            )
+            for each in own
+        ),
+    )  # fmt: skip

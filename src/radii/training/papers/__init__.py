@@ -1,1 +1,0 @@
-"""The papers in full: a study for each, as a list of steps that make its tables and figures."""

@@ -1,1 +1,0 @@
-"""Studies of many networks: how they are described, made, measured and compared."""
