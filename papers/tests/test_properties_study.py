@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from conftest import work_in_this_process
 from torch import nn
 
-from conftest import work_in_this_process
 from radii.cli import main
 from radii.datasets import from_arrays
 from radii.distributions import Distribution
@@ -24,9 +24,10 @@ from radii.networks import from_torch
 from radii.store import Store
 from radii.training import Card, parse_regime
 from radii_papers import _running
-from radii_papers._evidence import CaseOutcome, ClaimBasis
+from radii_papers._evidence import CaseOutcome, ClaimBasis, ClaimCase
 from radii_papers._steps import StudyScale, StudySettings
-from radii_papers.properties import _accuracy, _networks, _sampling, _sizes
+from radii_papers.properties import _accuracy, _augmentation, _networks, _sampling, _sizes
+from radii_papers.properties import _satisfaction as _table
 from radii_papers.properties._data import (
     FASHION,
     GTSRB,
@@ -45,7 +46,12 @@ from radii_papers.properties._networks import (
     ADVERSARIAL,
     ALL_TRAININGS,
     BASELINE,
+    FGSM,
     LR,
+    OF_TABLE_1,
+    PAPER_TRAININGS,
+    SCR,
+    UNIFORM,
     KeptNetwork,
     NetworkKind,
     attempts_of,
@@ -53,7 +59,7 @@ from radii_papers.properties._networks import (
     kept_network,
 )
 from radii_papers.properties._numbers import ACCURACIES
-from radii_papers.properties._security import curve
+from radii_papers.properties._security import NEITHER_BEST, curve
 from radii_papers.properties._sizes import (
     AS_PLANNED,
     SIZES,
@@ -63,10 +69,11 @@ from radii_papers.properties._sizes import (
 from radii_papers.properties._study import PROPERTIES
 from radii_papers.properties._verdicts import (
     basis_of,
-    best_of,
     gain_case,
+    gains_case,
     percent,
     seeds_case,
+    shares_case,
 )
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "properties.md"
@@ -402,9 +409,11 @@ def test_one_image_of_sixteen_decides_nothing() -> None:
 def test_a_difference_over_seeds() -> None:
     """By hand: of 2, 3 and 4 points Student's 95 % limits are 3 -+ 4.303 / sqrt(3)."""
     seeds = np.array([0.02, 0.03, 0.04])
-    case = seeds_case("a", ClaimBasis.OURS, 250, seeds, above=0, shows="x")
+    case = seeds_case("a", ClaimBasis.OURS, 250, seeds, 1, above=0, shows="x")
     assert case.shows == "x: +3.0 [+0.5, +5.5] points" and case.outcome is CaseOutcome.HOLDS
-    one = seeds_case("a", ClaimBasis.OURS, 250, np.array([0.02, np.nan]), above=0, shows="x")
+    of_many = seeds_case("a", ClaimBasis.OURS, 250, seeds, 12, above=0, shows="x")
+    assert of_many.outcome is CaseOutcome.UNCLEAR
+    one = seeds_case("a", ClaimBasis.OURS, 250, np.array([0.02, np.nan]), 1, above=0, shows="x")
     assert one.outcome is CaseOutcome.UNCLEAR
 
 
@@ -419,9 +428,112 @@ def test_networks_that_keep_scr_nowhere_are_no_counterexamples() -> None:
     assert case.outcome is CaseOutcome.FAILS and case.n == 40
 
 
-def test_the_largest_of_several_and_what_learned_nothing() -> None:
-    low, high = np.full((2, 3), 0.2), np.full((2, 3), 0.4)
-    assert best_of([low, np.full((2, 3), np.nan), high]) is high
+def shares(kept: int, images: int = 100, seeds: int = 3) -> np.ndarray:
+    """The first images of a hundred keep a property, with every seed."""
+    return np.tile(np.arange(images) < kept, (seeds, 1)).astype(np.float64)
+
+
+def test_a_claim_about_every_rival_holds_in_all_and_fails_in_one() -> None:
+    own, nothing = shares(60), np.full((3, 100), np.nan)
+
+    def against(*rivals: tuple[str, np.ndarray]) -> ClaimCase:
+        pairs = {title: (own, rival) for title, rival in rivals}
+        return gains_case("a", ClaimBasis.SETTINGS, pairs, 1, above=0)
+
+    all_below = against(("low", shares(20)), ("high", shares(40)), ("unlearned", nothing))
+    assert all_below.outcome is CaseOutcome.HOLDS
+    assert all_below.shows.startswith("high, the closest of 2, 60.0 % for 40.0 %: +20.0")
+    one_near = against(("low", shares(20)), ("near", shares(59)))
+    assert one_near.outcome is CaseOutcome.UNCLEAR and "near" in one_near.shows
+    one_above = against(("low", shares(20)), ("near", shares(59)), ("above", shares(90)))
+    assert one_above.outcome is CaseOutcome.FAILS and "above" in one_above.shows
+    assert against(("unlearned", nothing)).outcome is CaseOutcome.UNCLEAR
+
+
+def test_the_closest_of_several_rivals_is_not_chosen_before_it_is_tested() -> None:
+    """Twenty rivals that are as good as the first: the luckiest of them is no counterexample."""
+    rng = np.random.default_rng(0)
+    failed = 0
+    for _ in range(40):
+        drawn = rng.integers(0, 2, (21, 3, 60)).astype(np.float64)
+        pairs = {str(place): (drawn[0], each) for place, each in enumerate(drawn[1:])}
+        case = gains_case("a", ClaimBasis.SETTINGS, pairs, 1, above=0)
+        failed += case.outcome is CaseOutcome.FAILS
+    assert failed <= 4
+
+
+def test_each_of_several_shares_below_a_limit() -> None:
+    each = {"few": shares(0, 1000), "some": shares(40, 1000)}
+    assert shares_case("a", ClaimBasis.OURS, each, 1, below=10).outcome is CaseOutcome.HOLDS
+    found = shares_case("a", ClaimBasis.OURS, each, 1, below=1)
+    assert found.outcome is CaseOutcome.FAILS and found.shows.startswith("some, the closest of 2")
+
+
+def table_case(**proven: np.ndarray) -> _table.TableCase:
+    """Proofs of the clipped variant on Fashion-MNIST by property and training, else none."""
+    names = {f"{name}_{how.name}": (name, how.name) for name in _table.PROVEN_PROPERTIES
+             for how in OF_TABLE_1}  # fmt: skip
+    proofs = {
+        ("clipped", FASHION, *place): proven.get(name, shares(0)) for name, place in names.items()
+    }
+    return _table.TableCase(proofs, _table.CLIPPED, FASHION, ClaimBasis.SETTINGS, 1)
+
+
+def test_no_count_of_zero_shows_that_lr_is_nowhere_proven() -> None:
+    (none,) = _table._lr_is_nowhere(table_case())
+    assert none.outcome is CaseOutcome.UNCLEAR
+    assert none.shows.startswith("0 proofs for 12 networks and 100 images")
+    (some,) = _table._lr_is_nowhere(table_case(LR_lr=shares(50)))
+    assert some.outcome is CaseOutcome.FAILS and "150 proofs" in some.shows
+    (one,) = _table._lr_is_nowhere(table_case(LR_lr=shares(1)))
+    assert one.outcome is CaseOutcome.UNCLEAR  # one image is no evidence about others
+
+
+def test_the_baselines_range_is_of_each_property() -> None:
+    """Three properties at 1 % each, of other images: 3 % have one of them, no property has 1.5."""
+    rolled = {f"{name}_baseline": np.roll(shares(10, 1000), 10 * place, axis=1)
+              for place, name in enumerate(_table.PROVEN_PROPERTIES)}  # fmt: skip
+    for how in OF_TABLE_1:
+        rolled |= {f"{name}_{how.name}": shares(0, 1000) for name in _table.PROVEN_PROPERTIES
+                   if f"{name}_{how.name}" not in rolled}  # fmt: skip
+    (case,) = _table._baseline_has_little(table_case(**rolled))
+    assert case.outcome is CaseOutcome.UNCLEAR and "1.0 [" in case.shows
+
+
+def test_lr_is_held_against_scr_alone() -> None:
+    """The paper says that LR gives better results for CR than SCR does; it does not speak of SR."""
+    (case,) = _table._lr_gives_more_cr(
+        table_case(CR_lr=shares(60), CR_scr=shares(10), CR_sr=shares(90))
+    )
+    assert case.outcome is CaseOutcome.HOLDS and SCR in OF_TABLE_1
+
+
+def test_claims_are_about_the_papers_trainings() -> None:
+    """Points that are made anew in each batch are ours: no rival, and no case."""
+    ours = {UNIFORM, FGSM}
+    assert not ours & set(PAPER_TRAININGS) and not ours & set(NEITHER_BEST)
+    assert ours | set(PAPER_TRAININGS) == set(ALL_TRAININGS)
+    assert {how.name for how in PAPER_TRAININGS} == {name for (name,) in ACCURACIES}
+
+
+def test_the_deep_network_and_whole_balls_in_training_are_ours_at_every_scale() -> None:
+    curves = {how.name: np.ones((1, 40, len(CURVE_EPS))) for how in ALL_TRAININGS}
+    deep = _augmentation._deep_cases("SR attack", curves)
+    assert {case.basis for case in deep} == {ClaimBasis.OURS}
+    full = StudySettings(StudyScale.FULL, None, Path(), 0, Silent())
+    proofs = {
+        (variant.name, data, name, how.name): shares(10)
+        for variant in _table.VARIANTS
+        for data in (FASHION, GTSRB)
+        for name in _table.PROVEN_PROPERTIES
+        for how in OF_TABLE_1
+    }
+    for claim in _table._claims(proofs, full):
+        theirs = {case.name for case in claim.cases if case.decides}
+        assert theirs and all("clipped" in name and FASHION[:4] in name.lower() for name in theirs)
+
+
+def test_a_share_over_what_learned_nothing() -> None:
     assert percent(np.array([0.5, np.nan, 0.1])) == "30.0 %" and percent(np.nan) == "–"
 
 

@@ -187,6 +187,22 @@ def test_images_under_many_networks_are_not_independent() -> None:
     assert missed <= 8  # 5 % of 60 are 3; as independent pairs about 48 would miss
 
 
+def test_seeds_that_differ_are_few_instances() -> None:
+    """Three seeds, each right or wrong for all images: resampling three numbers is too narrow."""
+    rng = np.random.default_rng(0)
+    missed = 0
+    for _ in range(100):
+        found = mean_interval(rng.normal(size=(1, 3)) + 0.01 * rng.normal(size=(40, 3)))
+        missed += not found.low <= 0 <= found.high
+    assert missed <= 12  # 5 % of 100; the bootstrap alone misses in 21 to 25 %
+
+
+def test_a_mean_over_seeds_by_hand() -> None:
+    """Of 1, 2 and 3 on every image Student's 95 % limits are 2 -+ 4.303 / sqrt(3)."""
+    found = mean_interval(np.tile([1.0, 2.0, 3.0], (40, 1)))
+    assert (found.low, found.high) == pytest.approx((2 - 2.4843, 2 + 2.4843), abs=1e-3)
+
+
 def test_intervals_by_hand() -> None:
     share = share_interval(10, 10)
     assert share.value == 100 and share.low == pytest.approx(100 * 0.025 ** (1 / 10))

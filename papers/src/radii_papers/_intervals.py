@@ -34,10 +34,14 @@ def mean_interval(values: npt.ArrayLike, of: int = 1, *, span: float = 0.0) -> C
     """Bootstrap interval of a mean, by percentiles.
 
     One number an instance; or a row an instance and a column a seed, and then both are drawn
-    anew: all trainings see the same instances, and all instances the same trainings. Where all
-    values are equal, nothing varies in what is drawn, though other instances may differ: then the
-    limits are those of a share of 0 in as many instances, times the `span` of possible values.
+    anew: all trainings see the same instances, and all instances the same trainings. A bootstrap
+    over a handful of seeds is too narrow where these differ, so each limit is then the outer one
+    of the bootstrap's and of Student's over the means of the seeds. Where all values are equal,
+    nothing varies in what is drawn, though other instances may differ: then the limits are those
+    of a share of 0 in as many instances, times the `span` of possible values.
     """
+    from scipy.stats import t
+
     array = np.asarray(values, np.float64)
     array = array[:, None] if array.ndim == 1 else array
     rng = np.random.default_rng(0)
@@ -46,6 +50,10 @@ def mean_interval(values: npt.ArrayLike, of: int = 1, *, span: float = 0.0) -> C
     seeds = rng.integers(0, columns, (BOOTSTRAPS, columns))
     means = array[instances[:, :, None], seeds[:, None, :]].mean(axis=(1, 2))
     low, high = np.quantile(means, [tail_of(of), 1 - tail_of(of)])
+    if columns > 1:
+        spread = float(array.mean(axis=0).std(ddof=1)) / columns**0.5
+        reach = float(t.ppf(1 - tail_of(of), columns - 1)) * spread
+        low, high = min(low, array.mean() - reach), max(high, array.mean() + reach)
     unseen = 0.0
     if not np.ptp(array):
         unseen = span * clopper_pearson(0, rows, 1 - 2 * tail_of(of))[1]

@@ -68,6 +68,10 @@ AUGMENTATIONS = (UNIFORM, FGSM, UNIFORM_ONCE, FGSM_ONCE)
 CONSTRAINTS = (SR, SCR, LR)
 ALL_TRAININGS = (BASELINE, *AUGMENTATIONS, ADVERSARIAL, *CONSTRAINTS)
 
+PAPER_AUGMENTATIONS = (UNIFORM_ONCE, FGSM_ONCE)
+PAPER_TRAININGS = (BASELINE, *PAPER_AUGMENTATIONS, ADVERSARIAL, *CONSTRAINTS)
+"""Those that claims are about: the paper's public scripts make the points of augmentation once."""
+
 
 @dataclass(frozen=True, slots=True)
 class NetworkKind:

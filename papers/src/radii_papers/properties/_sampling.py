@@ -15,7 +15,7 @@ from radii_papers._steps import (
 from radii_papers._tables import Beside, Cell, StudyTable
 from radii_papers.properties._data import TITLES, BallRegion, StudyImages
 from radii_papers.properties._measures import Measures, SampledShares, Spread
-from radii_papers.properties._networks import ALL_TRAININGS, NetworkKind
+from radii_papers.properties._networks import ALL_TRAININGS, PAPER_TRAININGS, NetworkKind
 from radii_papers.properties._numbers import EPS, SAMPLED
 from radii_papers.properties._sizes import HIDDEN_OF_ATTACKS, seeds_text
 from radii_papers.properties._verdicts import HOW, basis_of, share_case
@@ -93,11 +93,11 @@ def _panels(found: Found, eps: tuple[float, ...]) -> dict[str, list[SeedCurve]]:
 def _claim(found: Found, place: int, settings: StudySettings) -> StudyClaim:
     """Of images at which the property holds to begin with: a network that keeps SCR at few of them
     is nearly constant, and no counterexample."""
-    of = 2 * len(TITLES) * len(ALL_TRAININGS)
+    of = 2 * len(TITLES) * len(PAPER_TRAININGS)
     cases = []
     for data in TITLES:
         for name, least in (("SR", LEAST_SR), ("SCR", float(SAMPLED["SCR"]))):
-            for how in ALL_TRAININGS:
+            for how in PAPER_TRAININGS:
                 title = f"{TITLES[data]}, {name}, {how.title}"
                 measured = found[data, name, how.name]
                 cases.append(_case(title, basis_of(settings, data), measured, place, least, of))
@@ -105,8 +105,9 @@ def _claim(found: Found, place: int, settings: StudySettings) -> StudyClaim:
         "Random points find nearly no violation: constraint accuracy is 100 % for SR and above "
         "98 % for SCR",
         "Section 3",
-        f"images at which the property holds with every seed; {HOW}",
+        f"test images at which the property holds with every seed; {HOW}",
         tuple(cases),
+        note="The paper's definition has all images of the training set.",
     )
 
 

@@ -7,26 +7,30 @@ trained by every setting that it states (`--scale full`, Fashion-MNIST).
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from radii.results import Float64
 from radii_papers._evidence import (
-    CLAIM_LEVEL,
+    CaseOutcome,
     ClaimBasis,
     ClaimCase,
     ClaimInterval,
     unclear,
     within,
 )
-from radii_papers._intervals import mean_interval
+from radii_papers._intervals import mean_interval, tail_of
 from radii_papers._steps import StudyScale, StudySettings
 from radii_papers.properties._data import FASHION
 
-HOW = "bootstrap over images and seeds, which all trainings share; Bonferroni"
+HOW = (
+    "the wider of a bootstrap over images and seeds, which all trainings share, and of Student's "
+    "interval over seeds; Bonferroni over all cases and comparisons"
+)
 
 UNTRAINED = "a training learned nothing"
 TIE = "a tie at 0 or 100 % leaves no room"
@@ -83,8 +87,71 @@ def gain_case(
     )  # fmt: skip
 
 
+def shares_case(
+    name: str, basis: ClaimBasis, shares: Mapping[str, Float64], of: int, *, below: float
+) -> ClaimCase:
+    """Of a claim that each of several mean shares is below a limit, in per cent."""
+    known = {title: values for title, values in shares.items() if len(_known(values))}
+    if not known:
+        return unclear(name, basis, 0, "–", UNTRAINED)
+    cases = [
+        (-_known(values).mean(), title, share_case(name, basis, values, len(known) * of,
+                                                   below=below))
+        for title, values in known.items()
+    ]  # fmt: skip
+    return least_favourable(cases)
+
+
+def gains_case(
+    name: str,
+    basis: ClaimBasis,
+    pairs: Mapping[str, tuple[Float64, Float64]],
+    of: int,
+    *,
+    above: float = -math.inf,
+    below: float = math.inf,
+) -> ClaimCase:
+    """Of a claim about the gain in each of several pairs, such as that one training is better than
+    each of the others; limits are in points. What learned nothing is no rival."""
+    known = {title: pair for title, pair in pairs.items() if len(_known(*pair)[0])}
+    if not known:
+        return unclear(name, basis, 0, "–", UNTRAINED)
+    side = 1.0 if above > -math.inf else -1.0
+    cases = []
+    for title, (first, second) in known.items():
+        one, two = _known(first, second)
+        case = gain_case(name, basis, first, second, len(known) * of, above=above, below=below)
+        cases.append((side * float((one - two).mean()), title, case))
+    return least_favourable(cases)
+
+
+WORST_FIRST = (CaseOutcome.FAILS, CaseOutcome.UNCLEAR, CaseOutcome.HOLDS)
+
+
+def least_favourable(cases: Sequence[tuple[float, str, ClaimCase]]) -> ClaimCase:
+    """One case of several comparisons, all of which a claim speaks of: that which speaks least for
+    it. Each has how far it lies on the claim's side, and a title.
+
+    No comparison is chosen before it is tested: the claim holds if it holds in all, and fails if it
+    fails in one, so the intervals must hold for all at once.
+    """
+    _, title, worst = min(cases, key=lambda each: (WORST_FIRST.index(each[2].outcome), each[0]))
+    seeds = min(case.seeds for _, _, case in cases)
+    if len(cases) == 1:
+        return dataclasses.replace(worst, shows=f"{title}, {worst.shows}")
+    shows = f"{title}, the closest of {len(cases)}, {worst.shows}"
+    return dataclasses.replace(worst, shows=shows, rule=f"{worst.rule} for all", seeds=seeds)
+
+
 def seeds_case(
-    name: str, basis: ClaimBasis, n: int, differences: Float64, *, above: float, shows: str
+    name: str,
+    basis: ClaimBasis,
+    n: int,
+    differences: Float64,
+    of: int,
+    *,
+    above: float,
+    shows: str,
 ) -> ClaimCase:
     """Of one difference a seed, by Student's interval; limits are in points."""
     from scipy.stats import t
@@ -92,17 +159,11 @@ def seeds_case(
     known = 100 * differences[np.isfinite(differences)]
     if len(known) < 2:
         return unclear(name, basis, n, shows, "too few seeds", len(known))
-    reach = t.ppf(1 - CLAIM_LEVEL / 2, len(known) - 1) * known.std(ddof=1) / math.sqrt(len(known))
+    reach = t.ppf(1 - tail_of(of), len(known) - 1) * known.std(ddof=1) / math.sqrt(len(known))
     interval = ClaimInterval(known.mean(), known.mean() - reach, known.mean() + reach, "+.1f")
     return within(
         name, basis, n, interval, above=above, seeds=len(known), unit=" points", before=f"{shows}: "
     )
-
-
-def best_of(arrays: Sequence[Float64]) -> Float64:
-    """The one with the largest mean; what learned nothing is no rival."""
-    means = [_known(each).mean() if len(_known(each)) else -math.inf for each in arrays]
-    return arrays[int(np.argmax(means))]
 
 
 def _known(*arrays: Float64) -> Float64:
