@@ -143,7 +143,7 @@ def _claim(wrong: Sequence[str]) -> StudyClaim:
     rows = ", ".join(str(row.number) for row in few)
     counts = " and ".join(dict.fromkeys(wrong))
     return StudyClaim(
-        "No solution for the chosen |A| shows that the ensemble is robust",
+        "If no attack is found for the chosen |A|, the ensemble is robust",
         "Section 6.1",
         "a linear program for as many attacks as classifiers; an ensemble known by hand for fewer",
         (
@@ -151,7 +151,7 @@ def _claim(wrong: Sequence[str]) -> StudyClaim:
             fact(
                 "fewer attacks",
                 False if wrong else None,
-                f"with |A| = {counts} the MILP calls robust three classifiers whose value is 1/3"
+                f"with |A| = {counts} no attack reaches 0.3 on three classifiers whose value is 1/3"
                 if wrong
                 else "no such ensemble was found",
             ),
@@ -167,9 +167,8 @@ def _finding(wrong: Sequence[str]) -> list[Part]:
     return [
         Paragraph(
             f"**Too few attacks look like robustness**: with |A| = "
-            f"{' or '.join(dict.fromkeys(wrong))} the integer program calls three classifiers "
-            "robust for alpha 0.3 whose value is 1/3. |C| attacks are always enough, and can be "
-            "needed.",
+            f"{' or '.join(dict.fromkeys(wrong))} no attack reaches alpha 0.3 on three classifiers "
+            "whose value is 1/3. |C| attacks are always enough, and can be needed.",
             is_finding=True,
         )
     ]

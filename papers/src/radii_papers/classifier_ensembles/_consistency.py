@@ -127,9 +127,9 @@ def _contradicted_case(row: BenchmarkRow, against: list[BenchmarkRow]) -> ClaimC
 def _finding(row: BenchmarkRow, against: list[BenchmarkRow]) -> Paragraph:
     numbers = ", ".join(str(other.number) for other in against)
     return Paragraph(
-        f"**Row {row.number} of the paper contradicts its rows {numbers}**: {row.name} is called "
-        f"robust for alpha {row.alpha:g} within eps {row.eps:g}, where these rows have an attack "
-        "that fools every classifier at every point. Unless, that is, one name stands for "
-        "different networks or points.",
+        f"**If one name stands for the same networks and points, row {row.number} of the paper and "
+        f"its rows {numbers} exclude each other**: {row.name} is called robust for alpha "
+        f"{row.alpha:g} within eps {row.eps:g}, where these rows have an attack that fools every "
+        "classifier at every point.",
         is_finding=True,
     )

@@ -30,6 +30,7 @@ from radii_papers.classifier_ensembles._method_claims import (
     attacker_claims,
     contradicted,
     decided,
+    is_beaten,
     max_milp_claims,
     milp_claims,
     reaching,
@@ -68,8 +69,11 @@ def seconds_cell(answer: MethodAnswer, printed: str) -> Beside:
     return Beside(answer.seconds if has_number else f"{answer.seconds:.2f}", printed)
 
 
-def value_cell(answer: MethodAnswer, printed: str) -> Beside:
-    """What the attack attains when it is replayed; with a remark where it claims more."""
+def value_cell(answer: MethodAnswer, printed: str, *others: MethodAnswer) -> Beside:
+    """What the attack attains when it is replayed; with a remark where it claims more.
+
+    A star where the solver calls it optimal and none of the `others` attains more.
+    """
     if answer.answer == "robust":
         return Beside(ROBUST, printed)
     if answer.answer == "timeout":
@@ -77,7 +81,8 @@ def value_cell(answer: MethodAnswer, printed: str) -> Beside:
     if not answer.is_replayed:
         return Beside(f"{answer.lower:.2f}, not as claimed", printed)
     is_number = paper_value(printed) is not None and not printed.endswith("*")
-    star = "*" if answer.method == MAX_MILP and answer.is_optimal else ""
+    is_starred = answer.method == MAX_MILP and answer.is_optimal and not is_beaten(answer, *others)
+    star = "*" if is_starred else ""
     return Beside(answer.lower if is_number and not star else f"{answer.lower:.2f}{star}", printed)
 
 
@@ -188,6 +193,7 @@ def table_5(data: EnsembleData, settings: StudySettings) -> list[Part]:
     """MILP against MaxMILP."""
     games, milp = measure(data, settings, GAME), measure(data, settings, MILP)
     best = measure(data, settings, MAX_MILP)
+    uniform, alone = measure(data, settings, UA), measure(data, settings, BDA)
     rows = rows_of(data, settings)
     lines = []
     for row in rows:
@@ -198,7 +204,13 @@ def table_5(data: EnsembleData, settings: StudySettings) -> list[Part]:
                 seconds_cell(milp[row.number], paper[0]),
                 value_cell(milp[row.number], paper[1]),
                 seconds_cell(best[row.number], paper[2]),
-                value_cell(best[row.number], paper[3]),
+                value_cell(
+                    best[row.number],
+                    paper[3],
+                    games[row.number],
+                    alone[row.number],
+                    uniform[row.number],
+                ),
                 game_cell(games[row.number]),
             )
         )
@@ -208,9 +220,11 @@ def table_5(data: EnsembleData, settings: StudySettings) -> list[Part]:
     )
     return [
         Paragraph(
-            "A star: the solver proved the optimum of its objective, the losses added up over all "
-            "classifiers. The value of an attack is the least loss of a classifier, which is not "
-            "what MaxMILP maximises."
+            "A star, as in the paper: the solver calls the attack optimal for its objective, the "
+            "losses added up over all classifiers; the value of an attack is the least loss of a "
+            "classifier, which is not what MaxMILP maximises. The star is left out where the "
+            "replayed attack does not reach that objective, and where another replayed attack (of "
+            "UA, BDA or radii) has a larger value. No star is proven by radii."
         ),
         StudyTable("table-5", "Table 5: MILP versus MaxMILP", columns, tuple(lines)),
         *max_milp_claims(rows, games, milp, best),
@@ -230,12 +244,19 @@ def table_6(data: EnsembleData, settings: StudySettings) -> list[Part]:
                 *row_cells(row),
                 attained_cell(uniform[row.number], paper[0]),
                 attained_cell(alone[row.number], paper[1]),
-                value_cell(best[row.number], paper[2]),
+                value_cell(
+                    best[row.number],
+                    paper[2],
+                    games[row.number],
+                    alone[row.number],
+                    uniform[row.number],
+                ),
                 game_cell(games[row.number]),
             )
         )
     columns = (*ROW_COLUMNS, "UA, value", "BDA, value", "MaxMILP, value", "exact value")
     return [
+        Paragraph("Stars are those of Table 5."),
         StudyTable("table-6", "Table 6: attackers", columns, tuple(lines)),
         *attacker_claims(rows, games, uniform, alone),
     ]
