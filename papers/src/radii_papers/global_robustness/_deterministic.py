@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from radii.plots import draw_hyper_parameters, draw_tradeoffs
-from radii_papers._evidence import StudyClaim
+from radii_papers._evidence import ClaimScope, StudyClaim
 from radii_papers._steps import (
     Paragraph,
     Part,
@@ -16,10 +16,10 @@ from radii_papers._steps import (
 )
 from radii_papers._tables import Cell, StudyTable
 from radii_papers.global_robustness._measures import (
+    BASIS,
     HOW,
     MEASURE_TITLES,
     MEASURES,
-    basis_of,
     sign_cases,
     trade_claim,
     tradeoff_panels,
@@ -50,9 +50,10 @@ def grouped(
 WHY_SIGNS_DIFFER = (
     "`learned` leaves out networks with less than half of the best accuracy of their data set: "
     "they give one class to nearly all images, which no attack changes, so a few of them decide a "
-    "sign. A sign is shown where both intervals, the bootstrap's and Fisher's, exclude 0; beside "
-    "it stands the paper's, which it reads off its figures. No correction is made for the number "
-    "of rows. Where signs differ, the networks do: those here are smaller, and trained on "
+    "sign, and claims are decided without them. A sign is shown where both intervals, the "
+    "bootstrap's and Fisher's, exclude 0; beside it stands the paper's, which it reads off its "
+    "figures, for the measures of its Section 4.2. Tables make no correction for the number of "
+    "rows, claims do. Where signs differ, the networks do: those here are smaller, and trained on "
     "fewer images."
 )
 
@@ -73,8 +74,7 @@ def figure_2(source: NetworkStudies, settings: StudySettings) -> list[Part]:
     for title in SETS.values():
         own = [each for each in found if each.place == title and each.group == DETERMINISTIC]
         claim = f"accuracy and robustness are at odds on {title} under SGD"
-        basis = basis_of(settings)
-        parts.append(trade_claim(own, claim, "Section 4.2, Figure 2", "negative", basis))
+        parts.append(trade_claim(own, claim, "Section 4.2, Figure 2", "negative", BASIS))
     return parts
 
 
@@ -100,16 +100,21 @@ def hyper_parameters_step(source: NetworkStudies, settings: StudySettings) -> li
     forms = ("", "", "", "", ".4f", ".4f")
     parts.append(StudyTable("hyper-parameters", heading, columns, tuple(rows), forms))
     for along, words, claim in (
-        ("parameters", "the number of weights", "larger networks are less robust under SGD"),
-        ("epochs", "epochs", "longer training makes networks less robust under SGD"),
+        (
+            "parameters",
+            "the number of weights",
+            "larger networks tend to be less robust under SGD",
+        ),
+        ("epochs", "epochs", "longer training tends to make networks less robust under SGD"),
     ):
         found = trends(sets, (DETERMINISTIC, DENSE, CONVOLUTIONAL), MEASURES, along)
         table = f"Figure 2, boxes: correlation with {words}, deterministic networks"
         parts.append(trend_table(f"hyper-parameters-{along}", table, found, "negative"))
         own = [trend for trend in found if trend.group == DETERMINISTIC]
         # Numbers of weights spread over orders of magnitude: their ranks are compared.
-        cases = sign_cases(own, "spearman", "negative", basis_of(settings))
-        parts.append(StudyClaim(claim, "Section 4.2, Figure 2", f"rank {HOW}", cases))
+        cases = sign_cases(own, "spearman", "negative", BASIS)
+        place = "Section 4.2, Figure 2"
+        parts.append(StudyClaim(claim, place, f"rank {HOW}", cases, ClaimScope.MOST))
     return parts
 
 

@@ -19,7 +19,6 @@ from radii_papers._evidence import (
     StudyClaim,
     within,
 )
-from radii_papers._steps import StudyScale, StudySettings
 from radii_papers._tables import Beside, Cell, StudyTable
 from radii_papers.global_robustness._networks import NetworkGroup
 from radii_papers.tradeoff._results import (
@@ -36,6 +35,20 @@ CONFIDENCE = 0.95
 
 MEASURES = ("R(gamma)", "1-D", "R")
 """As the paper's figures have them; `proven R` is radii's own."""
+
+MEASURES_OF_PAPER: Mapping[str, tuple[str, ...]] = {
+    "MNIST": ("R(gamma)", "1-D"),
+    "Fashion-MNIST": ("R(gamma)", "1-D"),
+    "CIFAR-10": ("1-D", "R"),
+}
+"""By the panels that Section 4.2 lists: two for each data set. It names (c) twice, for confidence
+and for changes of class; the second is read as (f), which it does not name."""
+
+
+def is_of_paper(place: str, measure: str) -> bool:
+    """The paper measures it on this data set; of data of one's own all of `MEASURES` count."""
+    return measure in MEASURES_OF_PAPER.get(place, MEASURES)
+
 
 MEASURE_TITLES = {"R(gamma)": "R(0.5)", "1-D": "1 - D", "R": "R", "proven R": "proven R"}
 
@@ -166,7 +179,7 @@ def trend_table(
     rows: list[tuple[Cell, ...]] = []
     for each in found:
         printed = paper if isinstance(paper, str) else paper.get(each.group, "")
-        if each.measure not in MEASURES:
+        if not is_of_paper(each.place, each.measure):
             printed = ""
         sides: list[Cell] = []
         for pearson, spearman in (
@@ -185,14 +198,12 @@ def trend_table(
 
 
 HOW = (
-    "correlation over networks, each of which is one instance; the wider of the bootstrap's "
-    "interval and Fisher's, the latter with Bonferroni's correction"
+    "correlation over networks that learned something, each of which is one instance; the wider of "
+    "the bootstrap's interval and Fisher's, the latter with Bonferroni's correction"
 )
 
-
-def basis_of(settings: StudySettings) -> ClaimBasis:
-    """Of the appendix's grids at FULL; else of narrower networks on fewer images."""
-    return ClaimBasis.SETTINGS if settings.scale is StudyScale.FULL else ClaimBasis.OURS
+BASIS = ClaimBasis.OURS
+"""At every scale: the paper's text names no radii, so all measures are at radii of ours."""
 
 
 def correlation_interval(found: Correlation, of: int) -> ClaimInterval:
@@ -210,24 +221,26 @@ MOST = 1 - 1e-9
 
 
 def named_correlations(found: Sequence[Trend], method: CorrelationMethod) -> dict[str, Correlation]:
-    """Those that are defined, over all networks and over those that learned, by their names."""
+    """By their names, those that claims are about: of the paper's measures, over networks that
+    learned something, where they are defined.
+
+    A network that gives one class to nearly all inputs is robust and speaks for no claim, nor
+    against one.
+    """
     named = {}
     for each in found:
-        pair = (each.pearson, each.learned)
-        if method == "spearman":
-            pair = (each.spearman, each.learned_spearman)
-        name = f"{each.place}, {MEASURE_TITLES[each.measure]}"
-        for number, title in zip(pair, (name, f"{name}, learned"), strict=True):
-            if number is not None and number.sign != "not defined":
-                named[title] = number
+        number = each.learned_spearman if method == "spearman" else each.learned
+        is_defined = number is not None and number.sign != "not defined"
+        if number is not None and is_defined and is_of_paper(each.place, each.measure):
+            named[f"{each.place}, {MEASURE_TITLES[each.measure]}"] = number
     return named
 
 
 def sign_cases(
     found: Sequence[Trend], method: CorrelationMethod, expected: Sign, basis: ClaimBasis
 ) -> tuple[ClaimCase, ...]:
-    """Of a claim that all correlations have one sign; those that are not defined are left out."""
-    named = named_correlations([t for t in found if t.measure in MEASURES], method)
+    """Of a claim about the sign of correlations; those that are not defined are left out."""
+    named = named_correlations(found, method)
     below = 0.0 if expected == "negative" else math.inf
     above = 0.0 if expected == "positive" else -math.inf
     return tuple(
@@ -246,7 +259,7 @@ def sign_cases(
 def trade_claim(
     found: Sequence[Trend], claim: str, place: str, expected: Sign, basis: ClaimBasis
 ) -> StudyClaim:
-    """Of a correlation that the paper sees for all its measures: over all and learned networks."""
+    """Of a correlation that the paper sees for all its measures."""
     return StudyClaim(claim, place, HOW, sign_cases(found, "pearson", expected, basis))
 
 
