@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-
 from conftest import SHARED_DATA, dense_model, needs_shared_data, work_in_this_process
+
 from radii.cli import main
 from radii.datasets import Dataset
 from radii.distributions import Distribution
@@ -30,9 +30,11 @@ from radii_papers.classes import _brackets, _clusters, _numbers, _retraining, _t
 from radii_papers.classes._brackets import merged, tightened
 from radii_papers.classes._clusters import ClusterRow
 from radii_papers.classes._differences import (
+    Differences,
     differences,
     groups_differ,
     networks_differ,
+    splits_alike,
     targets_differ,
 )
 from radii_papers.classes._fairness import unequal_case, unfairness
@@ -44,6 +46,9 @@ from radii_papers.classes._modes import (
     modes_of,
     silverman_p_value,
 )
+from radii_papers.classes._networks import _accuracy
+from radii_papers.classes._networks import accuracy_claim as recall_claim
+from radii_papers.classes._one_to_any import accuracy_case, accuracy_claim, one_split_differs
 from radii_papers.classes._source import ClassSource, read_source
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "classes.md"
@@ -495,6 +500,89 @@ def test_networks_are_compared_image_by_image() -> None:
     assert few.outcome is CaseOutcome.HOLDS and few.counted is CaseOutcome.UNCLEAR
 
 
+def split_matrices(shift: float, groups: int) -> Differences:
+    """So many classes, each with 40 images of either split, apart by so much."""
+    base = np.linspace(0.1, 0.2, 40)
+    found = Distribution.from_arrays(
+        0.0, np.tile(np.concatenate([base, base + shift]), groups),
+        label=np.repeat(np.arange(groups), 80), input=np.arange(80 * groups),
+        split=np.tile(np.repeat(["train", "test"], 40), groups),
+    )  # fmt: skip
+    matrix = differences(found, "class")
+    assert matrix is not None
+    return matrix
+
+
+def test_that_no_difference_is_found_holds_by_each_test_alone() -> None:
+    """Three differences that each test finds, and Holm's correction does not, support nothing."""
+
+    def outcomes(shift: float) -> set[CaseOutcome]:
+        cases = splits_alike({"a": split_matrices(shift, 3)}, 40)
+        return {case.counted for case in cases}
+
+    some = split_matrices(0.031, 3).p_values("splits")
+    assert all(0.05 / 3 < p < 0.05 for p in some)
+    assert outcomes(0.0) == {CaseOutcome.HOLDS}
+    assert outcomes(0.031) == {CaseOutcome.UNCLEAR}
+    assert outcomes(0.08) == {CaseOutcome.FAILS}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "verdict"),
+    [
+        (0.001, 0.6, "confirmed"),
+        (0.7, 0.6, "open"),
+        (0.001, 0.001, "in part"),
+        (0.03, 0.03, "open"),  # 0.06 after Holm: neither a difference nor none
+    ],
+)
+def test_splits_of_one_network_differ(first: float, second: float, verdict: str) -> None:
+    p_values = {"mnist-net": first, "mnist-net_256x4": second, "another": 0.0}
+    assert one_split_differs(p_values, 90).verdict.value == verdict
+
+
+def test_a_printed_accuracy_is_contradicted_only_from_afar() -> None:
+    """Its sample is of other images, and nobody knows of which split."""
+
+    def outcome(low: float, high: float) -> CaseOutcome:
+        return accuracy_case("a", 99, (low, high), 40.4).outcome
+
+    assert outcome(39.0, 43.0) is CaseOutcome.HOLDS
+    assert outcome(20.0, 60.0) is outcome(41.0, 44.0) is outcome(36.0, 40.0) is CaseOutcome.UNCLEAR
+    assert outcome(46.0, 50.0) is outcome(20.0, 35.0) is CaseOutcome.FAILS
+
+
+def test_accuracies_are_of_both_splits_and_of_the_smaller_sample() -> None:
+    """All training images stand at 0.012, and no testing image: the limits have room for either."""
+    split = np.repeat(["train", "test"], 40)
+    upper = np.where(split == "train", 0.5, 0.001)
+    found = Distribution.from_arrays(
+        0.0, upper, network="mnist-net", split=split, input=np.arange(80)
+    )
+    claim = accuracy_claim(found, found.select(np.arange(0, 80, 8)))
+    assert claim.claim == "Robust accuracy of mnist-net is 94.8 % at 0.012 and 40.4 % at 0.04"
+    assert [case.name for case in claim.cases] == ["mnist-net at 0.012", "mnist-net at 0.04"]
+    assert [case.n for case in claim.cases] == [5, 5]
+    assert {case.outcome for case in claim.cases} == {CaseOutcome.UNCLEAR}
+
+
+def test_a_file_contradicts_an_accuracy_and_its_absence_does_not() -> None:
+    """No accuracy exceeds all recalls: 0.996 cannot be, and 0.990 and 0.941 can."""
+    printed = {name: _numbers.TABLE_1["all", name][1] for name in _numbers.NETWORKS}
+    without = {name: Beside(None, paper) for name, paper in printed.items()}
+    claim = recall_claim(without)
+    fails, unclear = CaseOutcome.FAILS, CaseOutcome.UNCLEAR
+    assert [case.outcome for case in claim.cases] == [fails, unclear, unclear]
+    assert claim.verdict is ClaimVerdict.REFUTED
+    other = recall_claim({"mnist-net_256x4": Beside(0.976, printed["mnist-net_256x4"])})
+    assert other.verdict is ClaimVerdict.REFUTED
+
+
+def test_images_that_are_not_all_of_mnist_say_nothing_of_its_accuracy(excerpt: Path) -> None:
+    rows: list[tuple[Any, ...]] = [("mnist-net", "all", None, Beside(0.5, "0.996"))]
+    assert _accuracy(rows, "mnist-net", ClassSource(excerpt)).ours is None
+
+
 def test_targets_of_the_same_images_are_compared_within_images() -> None:
     rng = np.random.default_rng(0)
     base = rng.uniform(0.1, 0.5, 40)
@@ -518,6 +606,16 @@ def test_groups_of_different_images() -> None:
     assert [case.n for case in cases] == [40, 40]
 
 
+def test_a_network_leads_although_most_images_tie() -> None:
+    """30 of 50 images have the same radius on the grid; the second network leads on all others."""
+    base = np.full(50, 0.1)
+    one = Distribution.from_arrays(0.0, base, network="a", label=0, input=np.arange(50))
+    better = base + np.where(np.arange(50) < 20, 0.02, 0.0)
+    two = Distribution.from_arrays(0.0, better, network="b", label=0, input=np.arange(50))
+    (lead,) = class_leads(one, two)
+    assert lead.difference == 0.0 and lead.leader == "b"
+
+
 def test_leads_are_found_image_by_image() -> None:
     """In class 0 network a is better on every image, in class 1 b; in class 2 neither."""
     rng = np.random.default_rng(0)
@@ -531,5 +629,9 @@ def test_leads_are_found_image_by_image() -> None:
     assert [lead.images for lead in leads] == [40, 40, 40]
     assert crossing_claim({("a", "b"): leads}, "hand").verdict is ClaimVerdict.CONFIRMED
     assert crossing_claim({("a", "b"): leads[:1]}, "hand").verdict is ClaimVerdict.OPEN
+    weak = [dataclasses.replace(lead, p_value=0.01) for lead in leads[:2]]
+    assert crossing_claim({("a", "b"): weak}, "hand").verdict is ClaimVerdict.CONFIRMED
+    several = dict.fromkeys((("a", "b"), ("a", "c"), ("b", "c")), weak)
+    assert crossing_claim(several, "hand").verdict is ClaimVerdict.OPEN  # one of six at 0.01
     few = [dataclasses.replace(lead, images=20) for lead in leads]
     assert crossing_claim({("a", "b"): few}, "hand").verdict is ClaimVerdict.OPEN

@@ -7,16 +7,20 @@ from typing import cast
 
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from radii.attacks import Apgd
-from radii.distributions import Distribution
+from radii.distributions import Distribution, fit_on_grid
 from radii.results import Float64, theoretical_maximum
 from radii.testing import LinearClassifier, instance_at
-from radii_papers._evidence import ClaimBasis, ClaimVerdict
+from radii_papers._evidence import CaseOutcome, ClaimBasis, ClaimVerdict
 from radii_papers._intervals import mean_interval
 from radii_papers.distributions import _claims, _image_claims, _numbers
 from radii_papers.distributions._attacks import bisected
-from radii_papers.distributions._brackets import closed_brackets
+from radii_papers.distributions._audit import AuditedRow
+from radii_papers.distributions._audit_tables import how_far
+from radii_papers.distributions._brackets import GAINING_ARCHITECTURES, closed_brackets
+from radii_papers.distributions._families import grid_of, lower_sides
 from radii_papers.distributions._gains import (
     CertainPairs,
     RadiusChange,
@@ -31,11 +35,18 @@ from radii_papers.distributions._ksearch import (
 )
 from radii_papers.distributions._public import (
     NETWORKS_OF_SECTION_4,
+    SPLITS,
     PublicResults,
     PublishedNetwork,
     networks_of,
 )
-from radii_papers.distributions._trained import TRAINING_SIZES, TRAININGS, TrainingOutcome
+from radii_papers.distributions._replay import REFUTED as REFUTED_ROW
+from radii_papers.distributions._trained import (
+    FULLY_CONNECTED,
+    TRAINING_SIZES,
+    TRAININGS,
+    TrainingOutcome,
+)
 
 CONFIRMED, REFUTED, OPEN = ClaimVerdict.CONFIRMED, ClaimVerdict.REFUTED, ClaimVerdict.OPEN
 
@@ -83,6 +94,20 @@ def test_networks_that_share_images_do_not_lean_one_way() -> None:
     assert split_verdicts(0, shift=1.0) is ClaimVerdict.NOT_BORNE_OUT
 
 
+def test_a_correction_does_not_turn_differences_into_support() -> None:
+    """t = 2.1 twice, p = 0.037: found by each test alone, and not after Holm's correction."""
+    names = [network.title for network in NETWORKS_OF_SECTION_4[:2]]
+    base = np.linspace(0.1, 0.2, 100)
+    rows = {}
+    for name in names:
+        rows[name, "train"] = base.tolist()
+        rows[name, "test"] = (base + 2.1 * base.std(ddof=1) * (2 / 100) ** 0.5).tolist()
+    groups = {name: [network] for name, network in zip(names, NETWORKS_OF_SECTION_4, strict=False)}
+    claim = _image_claims.split_claim(published(rows), groups)
+    assert [case.counted for case in claim.cases] == [CaseOutcome.UNCLEAR] * 2
+    assert claim.verdict is OPEN and claim.cases[0].shows == "p = 0.037, 0.074 after Holm"
+
+
 def test_images_that_a_network_lacks_do_not_shift_the_others() -> None:
     """A network with large radii has rows of a few images alone."""
     networks = NETWORKS_OF_SECTION_4[:2]
@@ -110,6 +135,15 @@ def test_the_better_network_depends_on_eps() -> None:
     assert _image_claims.order_claim(published({}), (0.012, 0.04)).verdict is OPEN
 
 
+def test_an_order_changes_only_where_both_tests_say_so() -> None:
+    """By hand: five coins alike have probability 2 / 2^5, though no bootstrap of them crosses 0."""
+    first = np.array([0.05] * 5 + [0.02] * 45)
+    second = np.array([0.005] * 5 + [0.05] * 45)
+    assert _image_claims.order_p_value(first, second, (0.012, 0.04)) == pytest.approx(0.0625)
+    assert _image_claims.order_p_value(second, first, (0.012, 0.04)) == pytest.approx(0.0625)
+    assert _image_claims.order_p_value(first, first - 0.01, (0.012, 0.04)) == 1.0
+
+
 def test_one_witness_refutes_a_claim_of_proofs_and_none_proves_it() -> None:
     assert _claims.proof_claim({"a": (1, 1000), "b": (0, 10)}).verdict is REFUTED
     assert _claims.proof_claim({"a": (0, 1000)}).verdict is OPEN
@@ -119,6 +153,25 @@ def test_terminations_are_counted_where_all_rows_are_there() -> None:
     assert _claims.critical_claim(430, 2301).verdict is REFUTED
     assert _claims.critical_claim(61, 2301).verdict is CONFIRMED
     assert _claims.critical_claim(5, 30).verdict is OPEN
+    claim = _claims.critical_claim(430, 2301, "Table 2 agrees.")
+    assert claim.claim.startswith("All but 61 of 2301") and claim.note.endswith("Table 2 agrees.")
+
+
+def test_a_witness_well_within_a_claim_is_no_rounding() -> None:
+    network = NETWORKS_OF_SECTION_4[0]
+
+    def row(outcome: str, closest: float, margin: float) -> AuditedRow:
+        return AuditedRow(
+            network, "train", 0, 1, 0.05, 0.052, 9.0, outcome, closest, 3, margin, "", 1.0
+        )
+
+    rows = [
+        row(REFUTED_ROW, 0.02, 1.0),
+        row(REFUTED_ROW, 0.0499, 1e-6),
+        row("stands", math.inf, math.nan),
+    ]
+    assert how_far(rows).startswith("Of 2 refuted rows 1 have a witness within 90 %")
+    assert "and 1 one whose class leads" in how_far(rows) and not how_far(rows[2:])
 
 
 def test_families() -> None:
@@ -136,9 +189,30 @@ def test_families() -> None:
     assert [claim.verdict for claim in _claims.family_claims([], [])] == [OPEN, OPEN, OPEN]
 
 
+def test_lower_sides_are_tested_whatever_the_widths_of_brackets() -> None:
+    """Log-normal lower sides, of which the larger ones have wide brackets: as brackets they seem to
+    be something else, as lower sides they are what they are."""
+    network = NETWORKS_OF_SECTION_4[0]
+    radii = np.random.default_rng(0).lognormal(-3, 0.5, 100)
+    lower = 0.001 + 0.002 * np.floor((radii - 0.001) / 0.002)
+    upper = lower + np.where(lower > np.median(lower), 0.1, 0.002)
+    published_part = Distribution.from_arrays(lower, upper, network=network.name)
+    own = lower_sides(published_part, network)
+    assert own.lower.tolist() == lower.tolist()
+    assert own.upper == pytest.approx(lower + 0.002)
+
+    def p_value(part: Distribution) -> float:
+        return fit_on_grid(part, "lognormal", grid_of(network), simulations=99).p_value
+
+    assert p_value(published_part) < 0.05 < p_value(own)
+
+
 def test_dropped_rows_spoil_a_comparison_of_samples() -> None:
-    assert _claims.size_claim({"a": (0.3, 90, 390, 400)}).verdict is OPEN
+    """The paper says that its test finds no difference; that holds by the test alone."""
+    assert _claims.size_claim({"a": (0.3, 90, 390, 400)}).verdict is CONFIRMED
     assert _claims.size_claim({"a": (0.3, 90, 150, 400)}).verdict is OPEN
+    twice = dict.fromkeys("ab", (0.03, 90, 390, 400))
+    assert _claims.size_claim(twice).verdict is OPEN
     assert _claims.size_claim({"a": (0.001, 90, 390, 400)}).verdict.value == "not borne out"
 
 
@@ -154,12 +228,14 @@ def radii_pairs(**gains: float) -> dict[str, tuple[Float64, Float64]]:
 def test_the_one_convolutional_network_that_gains() -> None:
     one = _claims.GAINING
 
-    def verdict(own: float, other: float) -> ClaimVerdict:
-        return _claims.convolutional_claim(radii_pairs(**{one: own, "a": other})).verdict
+    def verdicts(own: float, other: float) -> list[ClaimVerdict]:
+        pairs = radii_pairs(**{one: own, "a": other})
+        return [claim.verdict for claim in _claims.convolutional_claims(pairs)]
 
-    assert verdict(0.05, 0.0) is OPEN  # the paper names no test for the others
-    assert verdict(0.0, 0.0) is OPEN and verdict(-0.05, 0.0) is ClaimVerdict.NOT_BORNE_OUT
-    assert _claims.convolutional_claim({}).verdict is OPEN
+    assert verdicts(0.05, 0.0) == [CONFIRMED, OPEN]  # the paper names no test for the others
+    assert verdicts(0.0, 0.05) == [OPEN, OPEN]
+    assert verdicts(-0.05, 0.0) == [ClaimVerdict.NOT_BORNE_OUT, OPEN]
+    assert [claim.verdict for claim in _claims.convolutional_claims({})] == [OPEN, OPEN]
 
 
 def test_means_that_training_changes() -> None:
@@ -222,6 +298,34 @@ def test_correlations_are_means_over_pairs_of_networks() -> None:
     found = _image_claims.MeanCorrelation(hard + rng.normal(size=(60, 12)))
     interval = found.interval()
     assert interval.low < found.value < interval.high and 0.2 < interval.low < interval.high < 0.8
+    wider = found.interval(2)
+    assert wider.low < interval.low < interval.high < wider.high
+
+
+def test_drawn_correlations_are_those_of_the_drawn_images() -> None:
+    """As Spearman's coefficients of the images written out, each as often as it was drawn."""
+    rng = np.random.default_rng(0)
+    radii = rng.integers(1, 9, (30, 4)).astype(float)  # with ties
+    drawn = rng.integers(0, 30, (3, 30))
+    counts = np.stack([np.bincount(row, minlength=30) for row in drawn])
+    expected = [np.mean(spearmanr(radii[row])[0][np.triu_indices(4, 1)]) for row in drawn]
+    assert _image_claims.mean_correlations(radii, counts) == pytest.approx(expected)
+    assert _image_claims.mean_correlations(np.ones((5, 3)), np.ones((1, 5))).tolist() == [0.0]
+
+
+def test_images_of_two_splits_are_not_drawn_in_pairs() -> None:
+    """The same radii on both splits: their difference varies, as it would of other images."""
+    rng = np.random.default_rng(0)
+    rows: dict[tuple[str, str], list[float]] = {}
+    for network in NETWORKS_OF_SECTION_4[:3]:
+        radii = (np.arange(60) + rng.normal(0, 30, 60)).tolist()
+        rows |= {(network.title, split): radii for split in ("train", "test")}
+    first, second = _image_claims.correlation_claims(published(rows), "1 of 3 pairs")
+    assert [case.name for case in first.cases] == ["training images", "testing images"]
+    assert first.verdict is CONFIRMED and second.verdict is OPEN
+    train, test = (_image_claims.mean_correlation(published(rows), s) for s in SPLITS)
+    assert train is not None and test is not None and train.value == test.value
+    assert abs(np.corrcoef(train.draws, test.draws)[0, 1]) < 0.1
 
 
 def test_bisection_with_an_attack_of_one_eps_finds_the_radius() -> None:
@@ -273,6 +377,14 @@ def test_a_gain_is_certain_for_more_than_half_of_enough_images() -> None:
     assert verdict(loss, untold).value == "not borne out"
     assert verdict() is OPEN and verdict(CertainPairs(0, 0, 0)) is OPEN
     assert verdict(gain, basis=ClaimBasis.OURS) is ClaimVerdict.NOT_TESTABLE
+
+
+def test_gains_are_claimed_of_the_networks_that_the_paper_speaks_of() -> None:
+    """Section 6.2 leaves out the convolutional networks of CIFAR-10 and GTSRB."""
+    dense = {each.architecture for each in networks_of("CIFAR-10", "GTSRB", convolutional=False)}
+    assert set(FULLY_CONNECTED) == dense
+    left_out = {each.architecture for each in networks_of("CIFAR-10", "GTSRB", convolutional=True)}
+    assert not left_out & set(GAINING_ARCHITECTURES)
 
 
 def test_a_network_that_gives_one_class_has_learned_nothing() -> None:

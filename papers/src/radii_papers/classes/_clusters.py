@@ -195,7 +195,7 @@ def _there_are_clusters(rows: list[ClusterRow]) -> StudyClaim:
         for name, modes, p_value in zip(DEFINITIONS, row.modes, row.p_values, strict=True)
     ]  # fmt: skip
     return StudyClaim(
-        f"Radii of class 9 towards class {CLUSTERED_TARGET} fall into three clusters",
+        f"Radii of class 9 towards class {CLUSTERED_TARGET} appear to fall into three clusters",
         "Section 4.3, Figures 6b and 7b",
         "modes by Hartigan's dip test, then Silverman's",
         tuple(cases),

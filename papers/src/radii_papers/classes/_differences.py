@@ -210,7 +210,8 @@ def targets_differ(parts: Mapping[str, Distribution]) -> list[ClaimCase]:
 
 
 def splits_alike(matrices: Mapping[str, Differences], images: int) -> list[ClaimCase]:
-    """Of every group of each matrix, that no difference between the splits is found."""
+    """Of every group of each matrix, that no difference between the splits is found: by each test
+    alone, as the paper says it, while a contradiction needs Holm's correction."""
     tested = {
         f"{name}, {key}": p_value
         for name, each in matrices.items()

@@ -85,7 +85,7 @@ def audit_step(results: PublicResults, settings: StudySettings) -> list[Part]:
         Paragraph(_files_text()),
         StudyFile(REFUTED_CSV, "All refuted rows, for the paper's authors"),
         Paragraph(_short(rows), is_finding=True),
-        proof_claim(refuted_radii(rows, results.relabelled)),
+        proof_claim(refuted_radii(rows, results.relabelled), how_far(rows)),
     ]
 
 
@@ -218,6 +218,27 @@ def refuted_radii(
         own = claims.setdefault(network.file, {})
         own[key] = own.get(key, False) or row.is_refuted
     return {" = ".join(names[file]): (sum(own.values()), len(own)) for file, own in claims.items()}
+
+
+WELL_WITHIN = 0.9
+"""Of the claimed radius: no rounding puts a witness there."""
+
+CLEAR_LEAD = 0.01
+"""Of a witness's class over the label's: outputs of float32 networks differ by less between
+programs."""
+
+
+def how_far(rows: Sequence[AuditedRow]) -> str:
+    """How many witnesses lie well within the claim, and how many of them lead clearly."""
+    refuted = [row for row in rows if row.is_refuted]
+    if not refuted:
+        return ""
+    within = sum(row.closest < WELL_WITHIN * row.claimed for row in refuted)
+    clear = sum(row.margin > CLEAR_LEAD for row in refuted)
+    return (
+        f"Of {len(refuted)} refuted rows {within} have a witness within {100 * WELL_WITHIN:g} % of "
+        f"the claimed radius, and {clear} one whose class leads by more than {CLEAR_LEAD:g}."
+    )
 
 
 def _counts(

@@ -12,7 +12,7 @@ from radii.plots import draw_boxes, draw_ecdf_panels
 from radii_papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii_papers._tables import Beside, Cell, StudyTable, reasons_of
 from radii_papers.distributions._claims import (
-    convolutional_claim,
+    convolutional_claims,
     dense_claim,
     training_pairs,
 )
@@ -189,7 +189,7 @@ def convolutional_boxes(results: PublicResults, _: StudySettings) -> list[Part]:
     networks = networks_of("MNIST", convolutional=True)
     return [
         *_training_boxes(results, 11, networks, "convolutional MNIST networks"),
-        convolutional_claim(training_pairs(results, networks, "train")),
+        *convolutional_claims(training_pairs(results, networks, "train")),
     ]
 
 
@@ -243,7 +243,12 @@ def split_tests(results: PublicResults, _: StudySettings) -> list[Part]:
             f"Left out, since their testing rows are of training images: {left_out}."
         ),
         StudyTable("splits", "Training against testing images", columns, rows, forms),
-        split_claim(results, SPLIT_GROUPS),
+        split_claim(
+            results,
+            SPLIT_GROUPS,
+            "The paper's test, network by network, gives p below "
+            f"{SIGNIFICANCE:g} for {counts[0]} of {len(rows)} networks.",
+        ),
     ]
 
 

@@ -72,7 +72,7 @@ def _sides(part: Distribution) -> dict[int, tuple[float, float]]:
 
 
 def gain_claim(
-    claim: str, place: str, pairs: Mapping[str, CertainPairs], basis: ClaimBasis
+    claim: str, place: str, pairs: Mapping[str, CertainPairs], basis: ClaimBasis, note: str = ""
 ) -> StudyClaim:
     """A network gains where more than half of its shared images do, for certain."""
     return StudyClaim(
@@ -81,6 +81,7 @@ def gain_claim(
         "share of the images of both whose proven side lies above the other network's witness, "
         "exact interval; images of which that is not certain count against it",
         tuple(_gain_case(name, each, basis, len(pairs)) for name, each in pairs.items()),
+        note=note,
     )
 
 
