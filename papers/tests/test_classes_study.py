@@ -33,6 +33,7 @@ from radii_papers.classes._differences import (
     Differences,
     differences,
     groups_differ,
+    lead_p_value,
     networks_differ,
     splits_alike,
     targets_differ,
@@ -490,13 +491,16 @@ def paired(shift: float, images: int) -> Distribution:
 
 
 def test_networks_are_compared_image_by_image() -> None:
-    """A difference far smaller than radii vary is seen in pairs; few images decide nothing."""
-    (clear,) = networks_differ({"test": paired(0.005, 100)})
+    """A difference far smaller than radii vary is seen in pairs, if it is more than attacks may be
+    off; few images decide nothing."""
+    (clear,) = networks_differ({"test": paired(0.1, 100)})
     assert clear.name == "test, a and b" and clear.n == 100
     assert clear.counted is CaseOutcome.HOLDS
     (none,) = networks_differ({"test": paired(0.0, 100)})
     assert none.counted is CaseOutcome.UNCLEAR
-    (few,) = networks_differ({"test": paired(0.02, 20)})
+    (small,) = networks_differ({"test": paired(0.005, 100)})
+    assert small.counted is CaseOutcome.UNCLEAR
+    (few,) = networks_differ({"test": paired(0.1, 20)})
     assert few.outcome is CaseOutcome.HOLDS and few.counted is CaseOutcome.UNCLEAR
 
 
@@ -581,6 +585,12 @@ def test_a_file_contradicts_an_accuracy_and_its_absence_does_not() -> None:
 def test_images_that_are_not_all_of_mnist_say_nothing_of_its_accuracy(excerpt: Path) -> None:
     rows: list[tuple[Any, ...]] = [("mnist-net", "all", None, Beside(0.5, "0.996"))]
     assert _accuracy(rows, "mnist-net", ClassSource(excerpt)).ours is None
+
+
+def test_a_lead_of_a_tenth_may_be_the_attacks() -> None:
+    base = np.linspace(0.1, 0.5, 60)
+    assert lead_p_value(1.1 * base, base) == lead_p_value(base, 1.1 * base) == 1.0
+    assert lead_p_value(1.2 * base, base) == lead_p_value(base, 1.2 * base) < 1e-9
 
 
 def test_targets_of_the_same_images_are_compared_within_images() -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from radii.distributions import Distribution, holm
-from radii.results import Float64
 from radii_papers._evidence import (
     CLAIM_LEVEL,
     CaseOutcome,
@@ -19,7 +18,7 @@ from radii_papers._evidence import (
 )
 from radii_papers._intervals import paired_p_value
 from radii_papers._tables import StudyTable
-from radii_papers.classes._differences import Side, paired_values
+from radii_papers.classes._differences import Side, paired_values, signed_ranks
 from radii_papers.classes._numbers import SIGNIFICANCE
 
 NEITHER = "neither"
@@ -61,15 +60,6 @@ def class_leads(one: Distribution, two: Distribution, side: Side = "upper") -> l
         ClassLead(*row, float(p), NEITHER if p >= SIGNIFICANCE else row[3])
         for row, p in zip(found, adjusted, strict=True)
     ]
-
-
-def signed_ranks(differences: Float64) -> float:
-    """Ranks of what is larger less those of what is smaller. A median would be 0 where most images
-    have the same radius on the grid."""
-    from scipy.stats import rankdata
-
-    some = differences[differences != 0]
-    return float(np.sum(np.sign(some) * rankdata(np.abs(some))))
 
 
 def leads_table(

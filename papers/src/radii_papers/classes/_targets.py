@@ -263,6 +263,7 @@ def networks_by_target(source: ClassSource, settings: StudySettings) -> list[Par
         "Section 4.3, Figures 6 and 12",
         f"{PAIRED_TEST}, by either meaning of a target",
         tuple(networks_differ(tested)),
-        note=WITNESSED,
+        note="The paper's words (misclassified as the target) are those of `become`; how its "
+        f"verifier was asked is not told, so that both have to hold. {WITNESSED}",
     )
     return [*parts, claim]
