@@ -98,10 +98,10 @@ def make_older(directory: Path, version: int) -> None:
 
 def work_in_this_process(patch: pytest.MonkeyPatch) -> None:
     """Commands do without worker processes, whose start costs seconds each; also with --jobs 1."""
-    from radii.experiments import Plan
+    from radii.runs import Plan
 
-    patch.setattr("radii.experiments._plan.default_jobs", lambda: 0)
-    patch.setattr("radii.experiments.Plan.default_jobs", lambda _: 0)
+    patch.setattr("radii.runs._plan.default_jobs", lambda: 0)
+    patch.setattr("radii.runs.Plan.default_jobs", lambda _: 0)
     run = Plan.run
     patch.setattr(Plan, "run", lambda plan, store, **more: run(plan, store, **{**more, "jobs": 0}))
 
@@ -146,7 +146,7 @@ def write_wide(directory: Path) -> tuple[Path, Path]:
 
 def write_certified(directory: Path, **options: object) -> Path:
     """A run on `write_wide` that keeps certificates; returns its directory."""
-    from radii.experiments import Experiment, prepare
+    from radii.runs import Experiment, prepare
     from radii.store import Store
 
     network, data = write_wide(directory)

@@ -7,8 +7,8 @@ from benchmarks.measuring import Method, is_closed, mean, measured
 from benchmarks.records import Options, Record
 from benchmarks.tables import show
 from radii.attacks import MinimumNorm
-from radii.search import Native
-from radii.verdicts import FLOAT, REAL
+from radii.problem import FLOAT, REAL
+from radii.strategy import Native
 from radii.verifiers import BranchAndBound
 
 NETWORKS = ("mnist-net_256x2", "mnist_nn", "mnist_relu_3_50", "convSmallRELU__Point")

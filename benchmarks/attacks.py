@@ -11,7 +11,7 @@ from benchmarks import published
 from benchmarks.measuring import mean
 from benchmarks.records import Options
 from radii.attacks import MinimumNorm
-from radii.queries import Query
+from radii.problem import Query
 
 NETWORKS = (
     "mnist-net_256x2",

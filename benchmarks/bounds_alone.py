@@ -9,12 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from radii import __version__
-from radii.balls import Norm
 from radii.bounds import alpha_crown_bounds, crown_bounds
 from radii.networks import Interval, Network
-from radii.queries import Instance, Query, Specification
-from radii.search import Question, QuestionKind, Search
-from radii.verdicts import Verdict
+from radii.problem import Instance, Norm, Query, Specification, Verdict
+from radii.strategy import Question, QuestionKind, Search
 from radii.verifiers import Answer, GridVerifier, Limits, RadiusAnswer
 
 MARGIN = 1e-6

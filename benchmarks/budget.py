@@ -17,11 +17,10 @@ from benchmarks.measuring import GRID, TOGETHER
 from benchmarks.records import Options, Record
 from benchmarks.tables import show
 from radii.attacks import MinimumNorm
-from radii.execution import Agenda, Case, Inline, Task, Toolbox, drive
-from radii.experiments import BudgetAgenda, total_width
 from radii.networks import Network
-from radii.search import Native, Question, QuestionKind
-from radii.verdicts import Result, weigh
+from radii.problem import Result, weigh
+from radii.runs import Agenda, BudgetAgenda, Case, Inline, Task, Toolbox, drive, total_width
+from radii.strategy import Native, Question, QuestionKind
 from radii.verifiers import BranchAndBound
 
 NETWORK, IMAGES, BUDGET = "mnist_relu_3_50", 50, 20.0

@@ -15,12 +15,10 @@ from benchmarks.records import Log, Options, Record
 from benchmarks.tables import show
 from radii import demo
 from radii.attacks import MinimumNorm
-from radii.balls import Norm
 from radii.datasets import load
 from radii.errors import DataError
 from radii.networks import Network
-from radii.properties import OneToAny
-from radii.queries import Grid, Instance, Query
+from radii.problem import Grid, Instance, Norm, OneToAny, Query
 from radii.verifiers import BranchAndBound, Limits
 from radii_check import check
 

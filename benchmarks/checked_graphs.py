@@ -27,14 +27,11 @@ from benchmarks.soundness.random_graphs import RandomGraph, random_graph
 from benchmarks.tables import show
 from radii import robustness_distribution
 from radii.attacks import Apgd, Attack, MinimumNorm, Pgd, RandomSearch, attack_specification
-from radii.balls import Norm
 from radii.errors import InputError, UnsupportedOperator, UnsupportedQuery
-from radii.experiments import EvidenceKind, StoreCheck, check_store
 from radii.networks import Network, load_network
-from radii.queries import Instance, Query
+from radii.problem import Instance, Norm, Query, Witness, check_witness
+from radii.runs import EvidenceKind, StoreCheck, check_store
 from radii.store import Store
-from radii.verdicts import Witness
-from radii.witnesses import check_witness
 
 SEEDS, BUDGET, INPUTS = range(1000), 1.0, 2
 METHOD = "check"

@@ -20,9 +20,8 @@ CLOCKS = ("monotonic", "perf_counter")
 
 def measured(asked: dict[str, Any]) -> dict[str, Any]:
     """The bracket of the one instance that is asked for; imports come after the clock is set."""
-    from radii.balls import Domain
-    from radii.experiments import Experiment, prepare
-    from radii.queries import Grid
+    from radii.problem import Domain, Grid
+    from radii.runs import Experiment, prepare
     from radii.store import Store
 
     experiment = Experiment(

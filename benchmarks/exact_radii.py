@@ -15,12 +15,10 @@ from contextlib import contextmanager
 
 from benchmarks.records import Options
 from benchmarks.tables import show
-from radii.balls import Norm
 from radii.bounds import Fusion, HeldValues
 from radii.networks import Network, Relu
-from radii.queries import Instance, Query
+from radii.problem import Instance, Norm, Query, Verdict
 from radii.testing import NetworkFamily, random_instance, random_network
-from radii.verdicts import Verdict
 from radii.verifiers import BranchAndBound, Limits, Milp, RadiusAnswer
 from radii.verifiers.native import _attempts, _mapped_reduction, _verifier
 

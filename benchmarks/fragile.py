@@ -19,8 +19,7 @@ from benchmarks.soundness.known import KNOWN_CASES, FragileCase
 from benchmarks.soundness.search import find_break, find_break_in_orders
 from benchmarks.tables import show
 from radii.errors import UnsupportedQuery
-from radii.queries import Query
-from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
+from radii.problem import FLOAT, REAL, Arithmetic, Query, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, Verifier
 
 SEEDS, BUDGET = range(20), 2.0

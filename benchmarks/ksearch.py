@@ -18,12 +18,11 @@ from benchmarks.measuring import GRID, QUERY_SHARE, progress
 from benchmarks.records import Options, Record
 from benchmarks.tables import show
 from radii.attacks import MinimumNorm
-from radii.execution import Case, LocalWorkers, Toolbox, drive
 from radii.networks import Network
-from radii.queries import Instance
-from radii.results import Effort, effort_of, theoretical_maximum
-from radii.search import AttackGuided, KBinary, Native, Question, Search
-from radii.verdicts import Bracket, Measurement, Result, Verdict
+from radii.problem import Bracket, Instance, Measurement, Result, Verdict
+from radii.runs import Case, LocalWorkers, Toolbox, drive
+from radii.statistics import Effort, effort_of, theoretical_maximum
+from radii.strategy import AttackGuided, KBinary, Native, Question, Search
 from radii.verifiers import BranchAndBound
 
 NETWORK, IMAGES, BUDGET = "mnist_nn", 20, 60.0

@@ -15,10 +15,10 @@ from benchmarks.records import Options, Record
 from benchmarks.tables import show
 from benchmarks.watching import Watched, radii
 from radii.attacks import MinimumNorm
-from radii.execution import LocalWorkers, Task, Toolbox
+from radii.problem import Instance, Query
 from radii.processes import parse_size, show_size
-from radii.queries import Instance, Query
-from radii.search import QuestionKind
+from radii.runs import LocalWorkers, Task, Toolbox
+from radii.strategy import QuestionKind
 from radii.verifiers import BranchAndBound
 from radii.vnnlib import query_text
 

@@ -8,7 +8,7 @@ from benchmarks import published
 from benchmarks.measuring import NATIVE, Method, is_closed, measured, width
 from benchmarks.records import Options
 from benchmarks.tables import show
-from radii.search import Binary
+from radii.strategy import Binary
 from radii.verifiers import Marabou
 
 NETWORK, IMAGES, BUDGET = "mnist_relu_3_50", 3, 60.0

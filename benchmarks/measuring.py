@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from benchmarks import published
 from benchmarks.records import Options, Record
 from radii.attacks import Attack, MinimumNorm
-from radii.execution import Case, LocalWorkers, Toolbox, drive
-from radii.queries import Grid
-from radii.search import AttackOnly, Binary, Native, Search
+from radii.problem import Grid
+from radii.runs import Case, LocalWorkers, Toolbox, drive
+from radii.strategy import AttackOnly, Binary, Native, Search
 from radii.verifiers import BranchAndBound, Verifier
 
 GRID = Grid.parse("0.001:0.4:0.002")

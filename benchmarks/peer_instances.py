@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks import published
-from radii.queries import Grid
+from radii.problem import Grid
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from pathlib import Path
 
 from benchmarks.peer_instances import Peer, Subject
 from benchmarks.records import Options, Record
-from radii.experiments import Experiment, prepare
 from radii.networks import Network
+from radii.problem import Instance, Query
 from radii.processes import cpu_seconds
-from radii.queries import Instance, Query
+from radii.runs import Experiment, prepare
 from radii.vnnlib import query_text
 
 TOOL_NAME = "alpha-beta-CROWN"

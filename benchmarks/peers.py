@@ -24,7 +24,7 @@ from benchmarks.records import Options, Record
 from benchmarks.sides import Side, sides_of
 from benchmarks.tables import show
 from benchmarks.watching import radii
-from radii.queries import Grid
+from radii.problem import Grid
 
 BUDGET = 60.0
 SAME = 1e-9

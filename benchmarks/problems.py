@@ -24,7 +24,7 @@ from benchmarks.measuring import GRID
 from radii.attacks import MinimumNorm
 from radii.bounds import fuse
 from radii.networks import Network
-from radii.queries import Instance, Query
+from radii.problem import Instance, Query
 
 Float64 = npt.NDArray[np.float64]
 Layers = list[tuple[Float64, Float64]]

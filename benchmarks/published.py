@@ -7,10 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from radii.balls import Norm
 from radii.networks import Network, load_network
-from radii.properties import OneToAny
-from radii.queries import Instance
+from radii.problem import Instance, Norm, OneToAny
 
 
 def _shared() -> Path:

@@ -17,7 +17,6 @@ import torch
 
 from benchmarks.records import Options
 from benchmarks.tables import show
-from radii.balls import Ball, Norm
 from radii.bounds import (
     LayeredNetwork,
     LinearBounds,
@@ -30,6 +29,7 @@ from radii.bounds import (
     propagate,
 )
 from radii.networks import Network, from_torch
+from radii.problem import Ball, Norm
 from radii.training import architecture
 
 SHAPE = (3, 32, 32)

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 import radii
-from radii import datasets, results
+from radii import datasets, statistics
 
 NAMES = ("income", "debt", "age", "late_payments", "purpose_car", "purpose_home", "purpose_other")
 
@@ -83,7 +83,7 @@ def main() -> None:
         grid="0.05:2.05:0.05",
         out="credit-results",
     )
-    for witness in results.named_witnesses(Path("credit-results")).values():
+    for witness in statistics.named_witnesses(Path("credit-results")).values():
         found = witness.measurement
         print(f"application {found.input}, radius below {found.bracket.upper:.3g}: {witness}")
 

@@ -36,7 +36,7 @@ IDLE_SECONDS = 1.0
 HEAVY = (
     *("matplotlib.pyplot", "onnxruntime", "pandas", "pytest", "scipy.optimize"),
     *("scipy.stats", "sklearn.linear_model", "torch._dynamo", "torch.onnx", "radii_check"),
-    *("radii.api", "radii.cli", "radii.demo", "radii.report", "radii.verifiers.native"),
+    *("radii.api", "radii.cli", "radii.demo", "radii.views", "radii.verifiers.native"),
 )
 """What one script after the other would load."""
 

@@ -20,7 +20,7 @@ from python_scripts import run_script
 from radii.api import SettingValues
 from radii.cli import main
 from radii.errors import ExperimentError, NetworkError
-from radii.experiments import Settings, options_of
+from radii.runs import Settings, options_of
 from radii.verifiers import Milp
 
 ROOT = Path(__file__).parents[1]
@@ -113,8 +113,8 @@ def test_the_default_is_that_of_the_command_line(
         asked.append(jobs)
         raise ExperimentError("enough")
 
-    monkeypatch.setattr("radii.experiments.Plan.default_jobs", lambda _: 5)
-    monkeypatch.setattr("radii.experiments.Plan.run", run)
+    monkeypatch.setattr("radii.runs.Plan.default_jobs", lambda _: 5)
+    monkeypatch.setattr("radii.runs.Plan.run", run)
     choices: list[dict[str, Any]] = [{}, {"verifier": Own()}, {"jobs": 1, "verifier": Own()}]
     for chosen in choices:
         with pytest.raises(ExperimentError, match="enough"):

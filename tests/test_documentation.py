@@ -58,7 +58,7 @@ radii.robustness_distribution(net, few, grid="0.1:0.3:0.1", out="results")
     + """
 import gzip
 from pathlib import Path
-from radii.queries import Query
+from radii.problem import Query
 from radii.testing._networks import instance_at
 from radii.vnnlib import query_text
 net = demo.load_network("mlp-standard")
@@ -173,7 +173,7 @@ def commands_of(page: Path) -> Iterator[str]:
 
 def test_blocks_are_what_they_say() -> None:
     """Shell blocks are what bash reads, YAML and TOML blocks what their readers read. Text is shown
-    output, or a picture of something. The one diff is applied by tests/experiments/test_fields.py.
+    output, or a picture of something. The one diff is applied by tests/runs/test_fields.py.
     """
     shell = []
     for page in PAGES:

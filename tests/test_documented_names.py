@@ -13,8 +13,8 @@ from types import ModuleType
 
 import onnx.defs
 import torch
-from conftest import parsers
 
+from conftest import parsers
 from radii.cli import build_parser
 from test_documentation import FENCE, PAGES, ROOT, by_name
 

@@ -21,7 +21,7 @@ from pathlib import Path
 sys.path.insert(0, "scripts")
 from run_notebooks import executed
 # Without worker processes, whose start costs seconds each.
-alone = "from radii.experiments import Plan; Plan.default_jobs = lambda _: 0"
+alone = "from radii.runs import Plan; Plan.default_jobs = lambda _: 0"
 print(json.dumps(executed(Path(sys.argv[1]), alone)))
 """
 

@@ -53,7 +53,7 @@ def test_it_fetches_nothing_from_elsewhere(site: Path) -> None:
 
 def test_it_has_the_colours_of_a_report(site: Path) -> None:
     """In light and in dark: every colour of the site's own sheet is one of the report's."""
-    report = (ROOT / "src" / "radii" / "report" / "assets" / "page.css").read_text()
+    report = (ROOT / "src" / "radii" / "views" / "page" / "assets" / "page.css").read_text()
     own = (site / "stylesheets" / "radii.css").read_text()
     given = re.findall(r"--(\w+): (#\w+);", own)
     assert len(given) == 16

@@ -14,11 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from radii.attacks import MinimumNorm
-from radii.balls import Norm
 from radii.networks import Network
-from radii.queries import Grid, Query
+from radii.problem import FLOAT, REAL, Arithmetic, Grid, Norm, Query
 from radii.testing import NetworkFamily, random_instance, random_network
-from radii.verdicts import FLOAT, REAL, Arithmetic
 from radii.verifiers import BranchAndBound, Limits
 from radii_check import CertificateError, check
 

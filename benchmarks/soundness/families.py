@@ -32,7 +32,7 @@ from benchmarks.soundness.layers import (
     scaled,
 )
 from benchmarks.soundness.search import session_of
-from radii.properties import OneToOne
+from radii.problem import OneToOne
 from radii.testing import Sketch
 
 Float64 = npt.NDArray[np.float64]

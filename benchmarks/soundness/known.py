@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.networks import Network
-from radii.properties import OneToOne, Property
-from radii.queries import Instance
+from radii.problem import Instance, OneToOne, Property
 from radii.testing import Sketch, instance_at
 
 Float64 = npt.NDArray[np.float64]

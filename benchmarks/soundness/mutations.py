@@ -15,9 +15,8 @@ import numpy.typing as npt
 from benchmarks.soundness.certified import is_accepted
 from radii.attacks import MinimumNorm
 from radii.networks import Network
-from radii.queries import Grid, Instance, Query
+from radii.problem import Grid, Instance, Query, Witness
 from radii.testing import NetworkFamily, random_instance, random_network
-from radii.verdicts import Witness
 from radii.verifiers import BranchAndBound, Limits
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -23,7 +23,7 @@ from onnx import helper
 from benchmarks.soundness.executions import SummationOrder, execute, without_rounding
 from radii.bounds import FloatErrors, Fusion, Stage, StageBounds, fuse, stage_bounds
 from radii.networks import Graph, Interval, Network, OperatorKind, Reshape
-from radii.verdicts import FLOAT, Arithmetic
+from radii.problem import FLOAT, Arithmetic
 
 Array = npt.NDArray[Any]
 Float64 = npt.NDArray[np.float64]

@@ -17,7 +17,7 @@ import torch
 
 from benchmarks.soundness.executions import SummationOrder, execute
 from radii.networks import Network
-from radii.queries import Instance
+from radii.problem import Instance
 
 Float64 = npt.NDArray[np.float64]
 Points = npt.NDArray[np.floating]

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from conftest import SHARED_DATA, dense_model, needs_shared_data, work_in_this_process
 
+from conftest import SHARED_DATA, dense_model, needs_shared_data, work_in_this_process
 from radii.cli import main
 from radii.datasets import Dataset
-from radii.distributions import Distribution
 from radii.errors import DataError
+from radii.statistics import Distribution
 from radii_papers import _running
 from radii_papers._evidence import CaseOutcome, ClaimVerdict
 from radii_papers._steps import (

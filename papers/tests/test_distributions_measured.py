@@ -10,8 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from radii.attacks import Apgd
-from radii.distributions import Distribution, fit_on_grid
-from radii.results import Float64, theoretical_maximum
+from radii.statistics import Distribution, Float64, fit_on_grid, theoretical_maximum
 from radii.testing import LinearClassifier, instance_at
 from radii_papers._evidence import CaseOutcome, ClaimBasis, ClaimVerdict
 from radii_papers._intervals import mean_interval

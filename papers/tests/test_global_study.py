@@ -16,8 +16,8 @@ import pytest
 from conftest import work_in_this_process
 from radii.cli import main
 from radii.errors import DataError
-from radii.guarantees import repeat_estimates
-from radii.plots import draw_tradeoffs
+from radii.statistics import repeat_estimates
+from radii.views import draw_tradeoffs
 from radii_papers import _running
 from radii_papers._evidence import ClaimBasis, ClaimVerdict, StudyClaim
 from radii_papers._steps import StudyScale, StudySettings

@@ -124,7 +124,7 @@ def settings(scale: StudyScale = StudyScale.SMALL, data: Path | None = None) -> 
 
 
 def draw() -> Any:
-    from radii.plots import new_figure
+    from radii.views import new_figure
 
     figure, axes = new_figure(2, 1)
     axes.plot([0, 1])

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import work_in_this_process
 from torch import nn
 
+from conftest import work_in_this_process
 from radii.cli import main
 from radii.datasets import from_arrays
-from radii.distributions import Distribution
 from radii.errors import DataError
-from radii.experiments import Settings, plan
 from radii.networks import from_torch
+from radii.runs import Settings, plan
+from radii.statistics import Distribution
 from radii.store import Store
 from radii.training import Card, parse_regime
 from radii_papers import _running

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from radii.balls import Domain
 from radii.datasets import Spec, as_dataset, class_names, load_whole
-from radii.distributions import Distribution
 from radii.errors import DataError, ExperimentError, NetworkError
-from radii.experiments import (
+from radii.networks import Network, as_classifier, as_network
+from radii.problem import Domain, Grid, Shard, distinct_names
+from radii.runs import (
     DataTerms,
     Observer,
     Plan,
@@ -27,17 +27,13 @@ from radii.experiments import (
     plan,
     progress_bar,
 )
-from radii.networks import Network, as_classifier, as_network
-from radii.queries import Grid, Shard, distinct_names
-from radii.results import NO_NUMBER
+from radii.statistics import NO_NUMBER, Distribution
 from radii.store import PartChoice, Store
 
 if TYPE_CHECKING:
     from radii.attacks import Attack
-    from radii.balls import Features, Norm
-    from radii.properties import Property, TargetedProperty
-    from radii.search import Cuts, Search
-    from radii.verdicts import Arithmetic
+    from radii.problem import Arithmetic, Features, Norm, Property, TargetedProperty
+    from radii.strategy import Cuts, Search
     from radii.verifiers import Verifier
 
 

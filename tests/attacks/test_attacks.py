@@ -17,12 +17,22 @@ from radii.attacks import (
     attack_specification,
     get,
 )
-from radii.balls import Box, Domain, Norm
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network
-from radii.properties import Halfspaces, LinearRequirement, OneToAny, OneToOne, Property
-from radii.queries import Instance, Query, Specification
-from radii.verdicts import Verdict
+from radii.problem import (
+    Box,
+    Domain,
+    Halfspaces,
+    Instance,
+    LinearRequirement,
+    Norm,
+    OneToAny,
+    OneToOne,
+    Property,
+    Query,
+    Specification,
+    Verdict,
+)
 
 OWN: list[Attack] = [MinimumNorm(), Apgd(), Pgd(), Fgsm()]
 FOREIGN: list[Attack] = [

@@ -16,9 +16,8 @@ from radii.attacks._autoattack import (
 )
 from radii.attacks._batches import Batch, Clock, batches
 from radii.attacks._square import square_search, window_share
-from radii.balls import Norm
 from radii.errors import SpecificationError, UnsupportedQuery
-from radii.queries import Query
+from radii.problem import Norm, Query, Verdict
 from radii.testing import (
     LinearClassifier,
     NetworkFamily,
@@ -26,7 +25,6 @@ from radii.testing import (
     random_instance,
     random_network,
 )
-from radii.verdicts import Verdict
 
 NORMS = (Norm.LINF, Norm.L2)
 

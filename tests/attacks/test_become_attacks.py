@@ -12,10 +12,8 @@ from radii.attacks import MinimumNorm, attack_specification
 from radii.attacks._minimum_norm import STAGES
 from radii.attacks._objectives import joint_steps
 from radii.attacks._tasks import find_head, tied_tasks
-from radii.balls import Norm
 from radii.networks import Network
-from radii.properties import Become, OneToOne
-from radii.queries import Instance, Query
+from radii.problem import Become, Instance, Norm, OneToOne, Query
 from radii.testing import (
     LinearClassifier,
     NetworkFamily,

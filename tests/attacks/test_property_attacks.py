@@ -6,13 +6,20 @@ import numpy as np
 import pytest
 
 from radii.attacks import Apgd, Attack, Fgsm, FoolboxAttack, MinimumNorm, Pgd, attack_specification
-from radii.balls import Ball, Norm
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.properties import Property, SoftmaxRequirement, parse, resolution
-from radii.queries import Instance, Query
+from radii.problem import (
+    Ball,
+    Instance,
+    Norm,
+    Property,
+    Query,
+    SoftmaxRequirement,
+    Verdict,
+    resolution,
+)
+from radii.problem import parse_property as parse
 from radii.testing import LinearClassifier, NetworkFamily, Sketch, instance_at, random_network
-from radii.verdicts import Verdict
 
 EPS = 0.2
 SIDE = 41

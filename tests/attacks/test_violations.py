@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from radii.attacks import softmax_log_odds, violation
 from radii.errors import UnsupportedQuery
-from radii.properties import Anchor, LipschitzRequirement, OneToAny, Property, Requirement, parse
-from radii.properties import log_odds as numpy_log_odds
+from radii.problem import Anchor, LipschitzRequirement, OneToAny, Property, Requirement
+from radii.problem import log_odds as numpy_log_odds
+from radii.problem import parse_property as parse
 
 SPECS = (
     "cr",

@@ -10,12 +10,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from radii.balls import Ball, Norm
 from radii.bounds import Supports, crown_bounds, fuse, fuse_cascades, layered, propagate
 from radii.networks import ConvolutionMap, MaxPool, Network, Window, from_torch
-from radii.properties import Halfspaces
+from radii.problem import FLOAT, REAL, Arithmetic, Ball, Halfspaces, Norm
 from radii.testing import Sketch
-from radii.verdicts import FLOAT, REAL, Arithmetic
 from radii.verifiers.native import _mapped_reduction as mapping
 from radii.verifiers.native._mapped_reduction import keeps_structure, mapped_reduction
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from radii.balls import Ball, Box, Norm
 from radii.bounds import (
     alpha_crown_bounds,
     box_of,
@@ -21,9 +20,8 @@ from radii.bounds import (
 )
 from radii.bounds._affine_maps import adds_plainly
 from radii.networks import Interval, LinearMap, MatrixMap, Network, SparseMap
-from radii.properties import Halfspaces
+from radii.problem import REAL, Ball, Box, Halfspaces, Norm
 from radii.testing import LinearClassifier, NetworkFamily, Sketch, random_network
-from radii.verdicts import REAL
 
 POINTS = 10_000
 DTYPES = [torch.float64, torch.float32]

@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
 from benchmarks.soundness.executions import SummationOrder, execute
 from benchmarks.soundness.observed_errors import (
     ObservedKind,
@@ -19,16 +22,12 @@ from benchmarks.soundness.observed_errors import (
     sampled_points,
 )
 from benchmarks.soundness.rounding_networks import ROUNDING_NETWORKS
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-
-from radii.balls import Box
 from radii.bounds import StageBounds, alpha_crown_bounds, crown_bounds, fuse, stage_bounds
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
+from radii.problem import FLOAT, REAL, Arithmetic, Box
 from radii.testing import NetworkFamily, Sketch, random_network
 from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
-from radii.verdicts import FLOAT, REAL, Arithmetic
 
 UNIT = 2.0**-24
 RELAXED = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

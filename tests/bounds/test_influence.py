@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from radii.balls import Box
 from radii.bounds import Supports, fuse, input_influence, layered, propagate
+from radii.problem import Box
 from radii.testing import NetworkFamily, Sketch, random_network
 
 

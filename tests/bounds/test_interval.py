@@ -10,9 +10,9 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from radii.balls import Ball, Box, Domain, Norm
 from radii.bounds import box_of, interval_bounds
 from radii.networks import Interval, Network
+from radii.problem import Ball, Box, Domain, Norm
 from radii.testing import NetworkFamily, Sketch, random_network
 from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csr_array
 
-from radii.balls import Ball, Box, Domain, Norm
 from radii.bounds import linear_range
+from radii.problem import Ball, Box, Domain, Norm
 
 
 @settings(max_examples=40, deadline=None, derandomize=True, database=None)

@@ -12,14 +12,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from radii.balls import Ball, Box, Norm
 from radii.bounds import Supports, fuse, layered, propagate
 from radii.bounds._crown import bound_rows, output_rows
 from radii.bounds._linear import Gathered, LinearFunctions, State, backward, window_bounds
 from radii.bounds._windows import WindowRows, feature_maps
 from radii.networks import ConvolutionMap, Network, Window, from_torch
+from radii.problem import REAL, Ball, Box, Norm
 from radii.testing import Sketch
-from radii.verdicts import REAL
 
 
 class Residual(nn.Module):

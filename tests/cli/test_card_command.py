@@ -11,10 +11,10 @@ import pytest
 from conftest import make_older
 from radii import __version__, datasets, load_network
 from radii.cli import main
-from radii.distributions import Distribution
-from radii.experiments import Settings, plan
-from radii.properties import parse
-from radii.queries import Grid
+from radii.problem import Grid
+from radii.problem import parse_property as parse
+from radii.runs import Settings, plan
+from radii.statistics import Distribution
 from radii.store import Store
 from radii.testing import Sketch
 

@@ -15,10 +15,10 @@ import pytest
 import radii_check
 from conftest import work_in_this_process, write_certified, write_wide
 from radii.cli import main
-from radii.experiments import export_certificates
-from radii.search import Question, QuestionKind
+from radii.problem import FLOAT, Proof, Result, Verdict
+from radii.runs import export_certificates
 from radii.store import STORE_FILE, Store
-from radii.verdicts import FLOAT, Proof, Result, Verdict
+from radii.strategy import Question, QuestionKind
 from radii_check._onnx import READERS
 
 CHECKER = f"radii_check {radii_check.__version__}"
@@ -368,7 +368,7 @@ def test_a_table_has_no_certificates_to_count(
 
 
 def test_a_refused_bound_is_on_the_report(place: Path, tmp_path: Path) -> None:
-    from radii.report import make_payload
+    from radii.views import make_payload
 
     break_one(place)
     assert main(["check", str(place)]) == 1

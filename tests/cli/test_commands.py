@@ -16,9 +16,8 @@ import pytest
 from conftest import make_older, write_linear, write_points
 from radii.cli import main
 from radii.cli._output import writing
-from radii.distributions import read_results
 from radii.errors import InputError, StoreError
-from radii.results import VERONA_COLUMNS
+from radii.statistics import VERONA_COLUMNS, read_results
 from radii.store import STORE_FILE
 
 pytestmark = pytest.mark.usefixtures("without_workers")
@@ -291,7 +290,7 @@ def test_an_internal_error_is_3(
     def broken(*_: object) -> None:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr("radii.results.read_parts", broken)
+    monkeypatch.setattr("radii.statistics.read_parts", broken)
     monkeypatch.delitem(os.environ, "RADII_DEBUG", raising=False)
     assert main(["show", str(results)]) == 3
     assert "internal error: RuntimeError: boom" in capsys.readouterr().err
@@ -344,9 +343,9 @@ def test_a_device_that_is_not_here_says_what_is_missing(
 def test_a_parquet_file_without_its_package_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from radii.results import read
+    from radii.statistics import read
 
-    monkeypatch.setattr("radii.results._tables.find_spec", lambda name: None)
+    monkeypatch.setattr("radii.statistics.reading._tables.find_spec", lambda name: None)
     (tmp_path / "some.parquet").touch()
     with pytest.raises(InputError, match=r"pip install 'radii\[parquet\]'"):
         read(tmp_path / "some.parquet")

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from radii.cli import main
-from radii.distributions import Distribution, holm
+from radii.statistics import Distribution, holm
 
 EPS = np.linspace(0.01, 0.2, 20)
 

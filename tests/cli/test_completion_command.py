@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from conftest import parsers
-from radii import search
-from radii.balls import Norm
+from radii import strategy
 from radii.cli import COMMANDS, build_parser, main
 from radii.cli._data import NAMES, VIA
 from radii.datasets import CATALOGUE, DataOrigin
-from radii.experiments import Experiment, options_of
+from radii.problem import Norm
+from radii.runs import Experiment, options_of
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_commands_are_described_by_their_purpose(
 
 def test_values_are_those_that_are_known() -> None:
     assert set(options_of(Experiment)["norm"].values) == {norm.value for norm in Norm}
-    assert set(options_of(Experiment)["search"].values) <= {kind.name for kind in search.SEARCHES}
+    assert set(options_of(Experiment)["search"].values) <= {kind.name for kind in strategy.SEARCHES}
 
 
 def test_names_in_help_are_those_of_the_catalogue() -> None:

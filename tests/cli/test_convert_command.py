@@ -15,12 +15,11 @@ import torch
 
 from radii.cli import main
 from radii.datasets import load, read
-from radii.distributions import Distribution, read_results
 from radii.errors import DataError, ExperimentError, StoreError
-from radii.experiments import Experiment, prepare, values_of_file
 from radii.networks import load_network
-from radii.queries import Grid
-from radii.results import find_experiment, write_verona_folder
+from radii.problem import Grid
+from radii.runs import Experiment, prepare, values_of_file
+from radii.statistics import Distribution, find_experiment, read_results, write_verona_folder
 from radii.store import Store
 from radii.vnnlib import read_problem
 

@@ -20,12 +20,12 @@ from PIL import Image
 from conftest import work_in_this_process
 from radii import datasets, demo
 from radii.cli import main
-from radii.distributions import Distribution
 from radii.errors import NetworkError
-from radii.experiments import Plan
 from radii.networks import load_network
-from radii.report import finding_sentences
-from radii.verdicts import Bracket, Measurement
+from radii.problem import Bracket, Measurement
+from radii.runs import Plan
+from radii.statistics import Distribution
+from radii.views import finding_sentences
 
 INPUTS = 2
 FIGURES = ("ecdf", "robust-accuracy", "boxes", "counterexamples")

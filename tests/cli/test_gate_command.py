@@ -11,8 +11,8 @@ import pytest
 
 from radii import datasets, load_network
 from radii.cli import main
-from radii.distributions import Distribution
-from radii.experiments import Plan, Settings, plan
+from radii.runs import Plan, Settings, plan
+from radii.statistics import Distribution
 from radii.store import Store
 
 
@@ -193,8 +193,8 @@ def test_what_was_not_searched_does_not_pass_for_not_refuted(
 def test_time_outs_are_no_attempts(
     linear_file: Path, points_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from radii.search import Question, QuestionKind
-    from radii.verdicts import Result, Verdict
+    from radii.problem import Result, Verdict
+    from radii.strategy import Question, QuestionKind
 
     planned = planned_run(linear_file, points_file, grid="0.01:0.5:0.02")
     question = Question(QuestionKind.ATTACK, 0.49)

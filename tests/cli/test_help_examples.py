@@ -34,7 +34,7 @@ from radii.datasets import _acquisition as acquisition
 from radii.datasets import _catalogue as catalogue
 from radii.datasets import _sources as sources
 from radii.datasets import from_arrays
-from radii.report import LiveServer
+from radii.views import LiveServer
 
 SLOW = (
     "radii demo",

@@ -21,14 +21,11 @@ import pytest
 
 import radii
 from conftest import work_in_this_process
-from radii.balls import Domain, Norm
 from radii.cli import main
-from radii.properties import OneToAny
-from radii.queries import Instance
-from radii.search import Question, QuestionKind
+from radii.problem import Domain, Instance, Norm, OneToAny, Proof, Result, Verdict, Witness
 from radii.store import Store
+from radii.strategy import Question, QuestionKind
 from radii.terminal import plain, say
-from radii.verdicts import Proof, Result, Verdict, Witness
 
 ROW = "relu\n  safe      4/4   0.4000–0.5000   0.0010  0.01"
 HOSTILE = (
@@ -310,7 +307,7 @@ def test_lines_are_said_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
 SOURCE = Path(radii.__file__).parent
 PROTOCOLS = {"processes/_supervisor.py", "verifiers/_marabou_process.py"}
 """They print JSON for the process that started them."""
-DOORS = {"terminal.py", "cli/_tables.py", "cli/_latex.py", "experiments/_progress.py"}
+DOORS = {"terminal.py", "cli/_tables.py", "cli/_latex.py", "runs/_progress.py"}
 """The last two: cells of LaTeX, which are escaped, and the bar, whose texts are plain."""
 
 

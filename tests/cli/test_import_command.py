@@ -10,7 +10,7 @@ import pytest
 
 from conftest import SHARED_DATA, needs_shared_data
 from radii.cli import main
-from radii.distributions import read_results
+from radii.statistics import read_results
 
 ROWS = """image_id, epsilon_value, runtime, smallest_sat_value, network_path, original_label
 0, 0.015, 24.6, 0.017, nets/a.onnx, 5

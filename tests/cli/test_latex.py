@@ -12,7 +12,7 @@ from rich.table import Table
 from radii.cli import main
 from radii.cli._latex import latex_lines
 from radii.cli._tables import stacked, table
-from radii.distributions import Distribution
+from radii.statistics import Distribution
 
 NAMES = ["50%_pruned & {small}", "x^2~\\input{evil} #1 $"]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from conftest import parsers
-from radii.balls import Domain
 from radii.cli import build_parser, main
 from radii.cli._options import EPS
 from radii.errors import ExperimentError
-from radii.experiments import SECONDS, Option
+from radii.problem import Domain
+from radii.runs import SECONDS, Option
 
 TIMEOUT = Option(name="timeout", form=SECONDS, help="")
 AUDIT = ["audit", "r.csv", "--data", "digits", "--domain", "-1:1"]

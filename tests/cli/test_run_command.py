@@ -17,17 +17,13 @@ import numpy as np
 import pytest
 
 from conftest import work_in_this_process, write_linear
-from radii.balls import Domain, Norm
 from radii.cli import main
 from radii.cli._run import EventLog, TerminationSignal
-from radii.execution import Case
-from radii.experiments import Plan, Settings
-from radii.properties import OneToAny
-from radii.queries import Grid, Instance
-from radii.search import Native, Question, QuestionKind
+from radii.problem import Domain, Grid, Instance, Norm, OneToAny, Proof, Result, Verdict, Witness
+from radii.runs import Case, Plan, Settings
 from radii.store import STORE_FILE
+from radii.strategy import Native, Question, QuestionKind
 from radii.testing._simulated import Raising
-from radii.verdicts import Proof, Result, Verdict, Witness
 
 COUNT = 60
 
@@ -93,7 +89,7 @@ def test_a_store_that_counts_an_input_twice_says_so(
     np.savez(tmp_path / "many.npz", **data)
     with monkeypatch.context() as patched:  # as radii once did
         for module in ("_growth", "_joining"):
-            patched.setattr(f"radii.experiments.{module}.changed_inputs", lambda plan, store: {})
+            patched.setattr(f"radii.runs.{module}.changed_inputs", lambda plan, store: {})
         assert main(["run", *quick, "--quiet"]) == 0
     capsys.readouterr()
     assert main(["show", str(tmp_path / "out")]) == 0

@@ -12,7 +12,7 @@ from conftest import work_in_this_process, write_linear, write_points
 from radii.cli import main
 from radii.cli._show import instance_table, summary_table
 from radii.cli._tables import Console
-from radii.distributions import Distribution, quality
+from radii.statistics import Distribution, quality
 
 
 def shown(distribution: Distribution) -> list[str]:

@@ -18,9 +18,9 @@ from conftest import BUSY_SECONDS
 from radii.cli import _verify as verify
 from radii.cli import build_parser
 from radii.errors import InputError
+from radii.problem import FLOAT, REAL, Verdict
 from radii.testing import Sketch
 from radii.testing._simulated import Lying, hang, hoard
-from radii.verdicts import FLOAT, REAL, Verdict
 from radii.verifiers import Answer
 from radii.vnnlib import Outcome, parse_verification, read_problem
 

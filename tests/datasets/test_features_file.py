@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from radii import datasets
-from radii.balls import Domain
 from radii.errors import DataError, SpecificationError
+from radii.problem import Domain
 
 TABLE = """\
 feature,kind,low,high,scale,group

@@ -11,8 +11,8 @@ import pytest
 
 from radii.datasets import read_grid
 from radii.errors import InputError
-from radii.experiments import Settings, values_of_file
-from radii.queries import Grid
+from radii.problem import Grid
+from radii.runs import Settings, values_of_file
 
 UNEVEN = Grid.parse("0.001,0.01,0.1")
 

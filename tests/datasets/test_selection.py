@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from radii.balls import Norm
 from radii.datasets import from_arrays, load_spec
 from radii.errors import DataError, NetworkError, SpecificationError
-from radii.experiments import Settings, plan, select
 from radii.networks import Network, load_network
+from radii.problem import Norm
+from radii.runs import Settings, plan, select
 
 SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "jair"
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from planar_classifiers import half_plane, point
 
-from radii.balls import Norm
 from radii.ensembles import (
     BaselineProblem,
     BaselineReply,
@@ -20,6 +19,7 @@ from radii.ensembles import (
     run_baseline,
 )
 from radii.errors import InputError
+from radii.problem import Norm
 from radii.verifiers import gurobi_refusal
 
 LEFT, RIGHT = half_plane([-1.0, 0.0], 1.0), half_plane([1.0, 0.0], 1.0)

@@ -17,9 +17,8 @@ from radii.cli import main
 from radii.datasets import from_arrays
 from radii.ensembles import EnsembleResults, EnsembleStudy, read_ensemble_results
 from radii.errors import StoreError
-from radii.queries import Grid
+from radii.problem import FLOAT, REAL, Arithmetic, Grid, Verdict
 from radii.store import ENSEMBLE_FILE
-from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 
 LEFT, RIGHT = half_plane([-1.0, 0.0], 1.0), half_plane([1.0, 0.0], 1.0)
 

@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 from planar_classifiers import half_plane, point
 
-from radii.balls import Norm
 from radii.datasets import from_arrays
 from radii.ensembles import EnsembleStudy, GameValue, ListedSets, solve
 from radii.ensembles._ensemble import maximal
 from radii.errors import InputError
 from radii.networks import Network
-from radii.queries import Specification
+from radii.problem import Norm, Specification
 from radii.testing import NetworkFamily, Sketch, random_network
 from radii.verifiers import Answer, Enumeration, Limits
 

@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from radii.balls import Norm
 from radii.ensembles import (
     AllowedSets,
     BaselineProblem,
@@ -22,8 +21,8 @@ from radii.ensembles import (
 )
 from radii.ensembles._ensemble import full_set, maximal, minimal
 from radii.ensembles._game import value_of
+from radii.problem import Norm, Verdict
 from radii.testing import NetworkFamily, random_network
-from radii.verdicts import Verdict
 from radii.verifiers import Milp
 
 QUICK, ALL = 8, 200

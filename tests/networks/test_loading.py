@@ -15,9 +15,9 @@ import pytest
 import torch
 from onnx import TensorProto, helper
 
-from radii.balls import Domain
 from radii.errors import DataError, NetworkError, SpecificationError
 from radii.networks import Network, load_network
+from radii.problem import Domain
 from radii.testing import Sketch
 
 WEIGHT = np.array([[1.0, -2.0], [0.5, 3.0], [-1.0, 0.25]])

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from radii import attacks, verifiers
-from radii.balls import Domain
 from radii.cli import main
 from radii.errors import NetworkError
 from radii.networks import Network, as_classifier
-from radii.queries import Query
+from radii.problem import Domain, Query, Verdict
 from radii.testing import Sketch, instance_at
-from radii.verdicts import Verdict
 
 pytestmark = pytest.mark.usefixtures("without_workers")
 

@@ -15,14 +15,12 @@ from torch import nn
 
 import radii
 from radii.attacks import MinimumNorm, Pgd, RandomSearch
-from radii.balls import Box
 from radii.bounds import crown_bounds, interval_bounds
 from radii.cli import main
 from radii.errors import NetworkError, UnsupportedOperator, UnsupportedQuery
 from radii.networks import Interval, Network, from_torch, load_network
-from radii.queries import Query
+from radii.problem import Box, Query, Verdict
 from radii.testing import Sketch, instance_at
-from radii.verdicts import Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Milp
 
 pytestmark = pytest.mark.usefixtures("without_workers")

@@ -13,7 +13,6 @@ import pytest
 import torch
 
 from radii import plugins
-from radii.balls import Box
 from radii.bounds import FloatErrors, crown_bounds, interval_bounds
 from radii.errors import NetworkError, SpecificationError, UnsupportedOperator, UnsupportedQuery
 from radii.networks import (
@@ -30,8 +29,8 @@ from radii.networks import (
     SumOfProducts,
     load_network,
 )
+from radii.problem import FLOAT, Box
 from radii.testing import Sketch
-from radii.verdicts import FLOAT
 
 REPLAYS = 64
 

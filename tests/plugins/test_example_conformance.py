@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from radii import attacks, properties, search, verifiers
+from radii import attacks, problem, strategy, verifiers
 from radii.attacks import Attack
-from radii.balls import Norm
-from radii.properties import Property
-from radii.queries import Grid, Instance
-from radii.search import Search
+from radii.problem import Grid, Instance, Norm, Property
+from radii.strategy import Search
 from radii.testing import (
     AttackConformance,
     LinearClassifier,
@@ -34,7 +32,7 @@ class TestRandomCorners(AttackConformance):
 
 class TestThirds(SearchConformance):
     def make(self, grid: Grid) -> Search:
-        return search.make("thirds", grid)
+        return strategy.make("thirds", grid)
 
     def most_proofs(self) -> float:
         return 2 * super().most_proofs()
@@ -42,14 +40,14 @@ class TestThirds(SearchConformance):
 
 class TestAmongTwo(PropertyConformance):
     def make(self) -> Property:
-        return properties.parse("among-top")
+        return problem.parse_property("among-top")
 
 
 class TestAmongOne(PropertyConformance):
     """The label stays the largest: as one-to-any."""
 
     def make(self) -> Property:
-        return properties.parse("among-top:k=1")
+        return problem.parse_property("among-top:k=1")
 
     def radius(self, classifier: LinearClassifier, instance: Instance) -> float:
         return classifier.radius(instance.input, instance.label, Norm.LINF)

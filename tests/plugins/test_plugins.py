@@ -12,16 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from radii import attacks, datasets, plugins, properties, search, verifiers
+from radii import attacks, datasets, plugins, problem, strategy, verifiers
 from radii.attacks import FoolboxAttack, MinimumNorm, Pgd
 from radii.cli import COMMANDS, main
 from radii.errors import ExperimentError, InputError, SpecificationError
-from radii.experiments import Settings
 from radii.plugins import PluginGroup
-from radii.queries import Query
+from radii.problem import REAL, Query, Verdict
+from radii.runs import Settings
 from radii.testing import NetworkFamily, random_instance, random_network
 from radii.testing import plugins as plugin_statuses
-from radii.verdicts import REAL, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Milp, Portfolio
 
 pytestmark = pytest.mark.usefixtures("example_package")
@@ -42,8 +41,8 @@ def test_names_find_them_beside_radiis_own() -> None:
     assert verifiers.get("bounds-alone").version == "0.1"
     assert verifiers.verifier_names()[-1] == "bounds-alone"
     assert attacks.attack_names()[-1] == "random-corners"
-    assert search.get("thirds").name == search.search_names()[-1] == "thirds"
-    assert properties.parse("among-top:k=3").spec == "among-top:k=3"
+    assert strategy.get("thirds").name == strategy.search_names()[-1] == "thirds"
+    assert problem.parse_property("among-top:k=3").spec == "among-top:k=3"
     assert datasets.load_spec("blobs:train[0:4]").labels.tolist() == [0, 1, 2, 0]
     assert "blobs" in datasets.dataset_names()
 
@@ -196,7 +195,7 @@ def test_radiis_own_names_are_never_taken(tmp_path: Path, monkeypatch: pytest.Mo
     declare(tmp_path, points, "raise RuntimeError('it was loaded')")
     monkeypatch.syspath_prepend(tmp_path)
     assert isinstance(verifiers.get("native"), BranchAndBound)
-    assert properties.parse("one-to-one:3").target == 3
+    assert problem.parse_property("one-to-one:3").target == 3
     assert verifiers.verifier_names().count("native") == 1
     hidden = [status for status in plugin_statuses() if "of its own" in status.problem]
     assert {status.name for status in hidden} == {"native", "one-to-one"}
@@ -252,11 +251,11 @@ def test_commands_that_cannot_be_used(
 def test_radiis_own_names_need_no_look_at_other_packages() -> None:
     """Which would take as long as there are packages installed."""
     code = (
-        "import sys; from radii import attacks, properties, search, verifiers\n"
+        "import sys; from radii import attacks, problem, strategy, verifiers\n"
         "from importlib import metadata; metadata.entry_points = None\n"
-        "verifiers.get('native'); attacks.get('pgd'); search.get('binary')\n"
-        "properties.parse('one-to-one:3'); properties.parse_family('become')\n"
-        "properties.parse_family('sr:delta=1')\n"
+        "verifiers.get('native'); attacks.get('pgd'); strategy.get('binary')\n"
+        "problem.parse_property('one-to-one:3'); problem.parse_family('become')\n"
+        "problem.parse_family('sr:delta=1')\n"
         "from radii.cli import build_parser; build_parser(only='show')"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from light_services import ENVIRONMENT, START, make_slowly, next_event, start
 
+from radii.problem import Verdict
 from radii.processes import (
     Allowance,
     Child,
@@ -30,7 +31,6 @@ from radii.processes import (
 )
 from radii.processes._child import Call
 from radii.processes._usage import Usage, Watch
-from radii.verdicts import Verdict
 from radii.verifiers import Limits
 
 

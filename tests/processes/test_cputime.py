@@ -8,8 +8,8 @@ import time
 
 import pytest
 
+from radii.problem import Verdict
 from radii.processes import cpu_seconds, descendant_pids
-from radii.verdicts import Verdict
 from radii.verifiers import Limits
 
 needs_proc = pytest.mark.skipif(sys.platform != "linux", reason="other processes: Linux only")

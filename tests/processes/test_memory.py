@@ -7,8 +7,8 @@ import os
 import pytest
 
 from radii.errors import InputError
+from radii.problem import Verdict
 from radii.processes import check_room, parse_size, resident_bytes, show_size
-from radii.verdicts import Verdict
 from radii.verifiers import Limits
 
 

@@ -17,11 +17,11 @@ import pytest
 from conftest import work_in_this_process, write_linear, write_points
 from radii.cli import main
 from radii.errors import InputError, StoreError
-from radii.experiments import Experiment, Plan, prepare
-from radii.results import FollowedStore
-from radii.search import Question, QuestionKind
+from radii.problem import REAL, CertificateCheck, CheckOutcome, Measurement, Proof, Result, Verdict
+from radii.runs import Experiment, Plan, prepare
+from radii.statistics import FollowedStore
 from radii.store import STORE_FILE, CertifiedStatement, Store, content_hash
-from radii.verdicts import REAL, CertificateCheck, CheckOutcome, Measurement, Proof, Result, Verdict
+from radii.strategy import Question, QuestionKind
 
 TABLES = (
     *("meta", "networks", "instances", "queries", "witnesses", "brackets"),

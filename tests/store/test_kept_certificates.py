@@ -11,25 +11,26 @@ import numpy as np
 import pytest
 
 from conftest import make_older
-from radii.balls import Domain, Norm
-from radii.certificates import certificate_hash
 from radii.errors import StoreError
-from radii.properties import OneToAny
-from radii.queries import Instance
-from radii.search import Question, QuestionKind
-from radii.store import SCHEMA_VERSION, STORE_FILE, CertifiedStatement, Store, content_hash
-from radii.verdicts import (
+from radii.problem import (
     FLOAT,
     REAL,
     Bracket,
     CertificateCheck,
     CheckOutcome,
+    Domain,
+    Instance,
+    Norm,
+    OneToAny,
     Proof,
     ProofStatus,
     Result,
     Verdict,
     weigh,
 )
+from radii.store import SCHEMA_VERSION, STORE_FILE, CertifiedStatement, Store, content_hash
+from radii.strategy import Question, QuestionKind
+from radii.verifiers import certificate_hash
 
 FINGERPRINT = "a" * 64
 SHOWN = b"what shows it"

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from radii.errors import StoreError
-from radii.execution import Case
-from radii.experiments import Experiment, Plan, prepare
-from radii.search import Question
+from radii.problem import Result
+from radii.runs import Case, Experiment, Plan, prepare
 from radii.store import PauseFlag, Store, written_since
-from radii.verdicts import Result
+from radii.strategy import Question
 
 
 @pytest.fixture

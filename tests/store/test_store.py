@@ -16,14 +16,24 @@ import numpy as np
 import pytest
 
 from conftest import make_older
-from radii.balls import Domain, Norm
 from radii.errors import StoreError
+from radii.problem import (
+    FLOAT,
+    REAL,
+    Arithmetic,
+    Bracket,
+    Domain,
+    Instance,
+    Norm,
+    OneToAny,
+    Proof,
+    Result,
+    Verdict,
+    Witness,
+)
 from radii.processes import Ending
-from radii.properties import OneToAny
-from radii.queries import Instance
-from radii.search import Question, QuestionKind
 from radii.store import ENSEMBLE_FILE, SCHEMA_VERSION, STORE_FILE, Store
-from radii.verdicts import FLOAT, REAL, Arithmetic, Bracket, Proof, Result, Verdict, Witness
+from radii.strategy import Question, QuestionKind
 
 FINGERPRINT = "a" * 64
 

@@ -15,12 +15,12 @@ from scipy.stats import beta
 from torch import nn
 
 from radii.datasets import Dataset, from_arrays
-from radii.distributions import Distribution, parse_requirement
 from radii.errors import DataError, ExperimentError, InputError, NetworkError
 from radii.networks import Network, load_network
+from radii.problem import REAL, Arithmetic
+from radii.statistics import Distribution, parse_requirement
 from radii.testing import Check, Decision, RobustnessFailure, assert_robust, check_robustness
 from radii.testing import _assertions as checks
-from radii.verdicts import REAL, Arithmetic
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_what_is_not_decided_fails_and_says_so(
     network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No search at all leaves everything open: neither side may claim anything."""
-    monkeypatch.setattr("radii.experiments.Plan.run", leave_open)
+    monkeypatch.setattr("radii.runs.Plan.run", leave_open)
     with pytest.raises(RobustnessFailure) as failure:
         assert_robust(network, with_radii(0.3, 0.4), eps=0.1, timeout=7)
     assert failure.value.check.decision is Decision.UNDECIDED

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from radii import datasets, demo, verifiers
-from radii.balls import Norm
-from radii.experiments import _selection as selection
+from radii.problem import Bracket, Norm
 from radii.processes import _usage as machine
+from radii.runs import _selection as selection
 from radii.testing import PackageStatus, packages, self_test, tools
 from radii.testing._diagnosis import BRACKET_ROUNDING, KNOWN_RADII, _side_problem, _witness_problem
-from radii.verdicts import Bracket
 from radii.verifiers import BranchAndBound, Limits, Milp
 
 

@@ -7,10 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import torch
-from benchmarks.soundness.executions import Execution, SummationOrder, execute, without_rounding
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.soundness.executions import Execution, SummationOrder, execute, without_rounding
 from radii.networks import Network
 from radii.testing import NetworkFamily, Sketch, random_network
 from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models

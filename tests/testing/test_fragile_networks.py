@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+
 from benchmarks.soundness.executions import SummationOrder
 from benchmarks.soundness.families import FRAGILE_FAMILIES, fragile
 from benchmarks.soundness.known import KNOWN_CASES
 from benchmarks.soundness.search import breaks, find_break, find_break_in_orders
-
 from radii.networks import Softmax
-from radii.queries import Query
+from radii.problem import Query, check_witness
 from radii.testing import LinearClassifier, Sketch, instance_at
-from radii.witnesses import check_witness
 
 OFTEN = 0.6
 """Of the variants of a known case, at least so many break within what the search looks at."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
+import radii.demo
 from benchmarks.cpu_sides import CpuProcesses
 from benchmarks.peer_instances import (
     ALPHA_BETA_CROWN,
@@ -19,9 +21,7 @@ from benchmarks.peer_tool import asked_tool
 from benchmarks.peers import measured, standing
 from benchmarks.records import Log, Options, Record
 from benchmarks.sides import Side
-
-import radii.demo
-from radii.queries import Grid
+from radii.problem import Grid
 
 GRID = Grid.parse("0.001:0.4:0.002")
 DEMO = Path(radii.demo.__file__).parent

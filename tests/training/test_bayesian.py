@@ -13,7 +13,7 @@ import torch
 from radii import datasets
 from radii.cli import main
 from radii.errors import InputError
-from radii.properties import probabilities
+from radii.problem import probabilities
 from radii.training import BayesianNetwork, Hamiltonian, architecture, train_bayesian
 from radii.training._bayesian import Chain, Posterior, convergence, sample_chain
 

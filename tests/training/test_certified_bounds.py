@@ -10,7 +10,6 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from radii.balls import Ball, Domain, Norm
 from radii.bounds import (
     LinearBounds,
     LinearFunctions,
@@ -26,9 +25,9 @@ from radii.bounds import (
 )
 from radii.errors import NetworkError
 from radii.networks import Interval, from_torch
+from radii.problem import REAL, Ball, Domain, Norm
 from radii.training import Normalize, Residual
 from radii.training._certified import Enclosure, ModuleBounds
-from radii.verdicts import REAL
 
 EPS, SHAPE, CLASSES, BATCH = 0.06, (2, 6, 6), 4, 5
 

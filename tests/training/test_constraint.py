@@ -9,7 +9,7 @@ from torch.nn.functional import cross_entropy
 
 from radii.attacks import violation
 from radii.errors import SpecificationError
-from radii.properties import LipschitzRobustness, StandardRobustness, StrongClassification
+from radii.problem import LipschitzRobustness, StandardRobustness, StrongClassification
 from radii.training import Regime, Step, architecture, parse_regime
 from radii.training._regime import uniform
 

@@ -8,12 +8,10 @@ import pytest
 
 from radii.attacks import MinimumNorm
 from radii.attacks._minimum_norm import STAGES
-from radii.balls import Norm
 from radii.networks import Network
-from radii.queries import Grid, Instance, Query
-from radii.search import Binary, QuestionKind
+from radii.problem import Grid, Instance, Norm, Query, Verdict
+from radii.strategy import Binary, QuestionKind
 from radii.testing import NetworkFamily, random_instance, random_network
-from radii.verdicts import Verdict
 from radii.verifiers import Limits, Milp
 from radii.verifiers._case import farthest
 

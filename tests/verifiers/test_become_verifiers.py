@@ -7,13 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from radii.balls import Norm
 from radii.bounds import fuse
 from radii.networks import Network
-from radii.properties import Become, OneToAny, OneToOne
-from radii.queries import Instance, Query, Specification
+from radii.problem import Become, Instance, Norm, OneToAny, OneToOne, Query, Specification, Verdict
 from radii.testing import NetworkFamily, Sketch, instance_at, random_instance, random_network
-from radii.verdicts import Verdict
 from radii.verifiers import Answer, BranchAndBound, Enumeration, Limits, Marabou, Milp, Verifier
 from radii.verifiers.native._attempts import prove_by_inputs, prove_by_units, unwrapped
 

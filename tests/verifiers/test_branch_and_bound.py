@@ -10,13 +10,25 @@ import numpy as np
 import pytest
 import torch
 
-from radii.balls import Box, Norm
 from radii.bounds import fuse, relu_form
 from radii.errors import SpecificationError
 from radii.networks import Network
+from radii.problem import (
+    FLOAT,
+    REAL,
+    Arithmetic,
+    Box,
+    Grid,
+    Halfspaces,
+    LinearRequirement,
+    Norm,
+    OneToOne,
+    Query,
+    Result,
+    Specification,
+    Verdict,
+)
 from radii.processes import Ending
-from radii.properties import Halfspaces, LinearRequirement, OneToOne
-from radii.queries import Grid, Query, Specification
 from radii.testing import (
     NetworkFamily,
     Sketch,
@@ -25,7 +37,6 @@ from radii.testing import (
     random_instance,
     random_network,
 )
-from radii.verdicts import FLOAT, REAL, Arithmetic, Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
 from radii.verifiers._base import Answer
 from radii.verifiers.native import _attempts as proving

@@ -10,8 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from radii.errors import SpecificationError
 from radii.networks import Network
-from radii.queries import Specification
-from radii.verdicts import Array, Verdict
+from radii.problem import Array, Specification, Verdict
 from radii.verifiers import Answer, Limits, Verifier, decide_problem
 from radii.verifiers import _problems as deciding
 from radii.verifiers._problems import ProblemResult

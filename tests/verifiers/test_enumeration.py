@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from radii.balls import Norm
 from radii.errors import UnsupportedQuery
-from radii.queries import Query
+from radii.problem import REAL, Norm, Query, Verdict
 from radii.testing import (
     LinearClassifier,
     NetworkFamily,
@@ -19,7 +18,6 @@ from radii.testing import (
     random_instance,
     random_network,
 )
-from radii.verdicts import REAL, Verdict
 from radii.verifiers import Enumeration, Limits, Milp
 from radii.verifiers._linear_regions import Polyhedron, nearest
 

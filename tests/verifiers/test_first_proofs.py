@@ -12,23 +12,33 @@ import pytest
 import torch
 
 from radii.attacks import get
-from radii.balls import Ball, Box
 from radii.bounds import crown_state, fuse
-from radii.execution import Case, Inline, Toolbox, drive
-from radii.experiments import BudgetAgenda
 from radii.networks import Network
-from radii.properties import Anchor, Halfspaces, LinearRequirement, Property
-from radii.queries import Grid, Instance, Query, Specification
-from radii.search import Native
+from radii.problem import (
+    FLOAT,
+    REAL,
+    Anchor,
+    Ball,
+    Box,
+    Grid,
+    Halfspaces,
+    Instance,
+    LinearRequirement,
+    Property,
+    Query,
+    Specification,
+    Verdict,
+    check_witness,
+)
+from radii.runs import BudgetAgenda, Case, Inline, Toolbox, drive
+from radii.strategy import Native
 from radii.testing import NetworkFamily, random_instance, random_network
-from radii.verdicts import FLOAT, REAL, Verdict
 from radii.verifiers import BranchAndBound, Limits, Milp
 from radii.verifiers._base import Answer
 from radii.verifiers.native import _attempts as proving
 from radii.verifiers.native import _verifier as verifier
 from radii.verifiers.native._climb import Climb, Patience
 from radii.verifiers.native._nodes import Frontier, Nodes
-from radii.witnesses import check_witness
 
 SEEDS = range(6)
 BROKEN = (0, 1, 2, 4)

@@ -11,18 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
+
 from benchmarks.soundness.families import fragile
 from benchmarks.soundness.search import breaks, find_break
-
 from radii.bounds import crown_bounds
 from radii.ensembles._ensemble import Classifier
 from radii.ensembles._proofs import possible_rivals
 from radii.errors import UnsupportedQuery
 from radii.networks import Network, load_network
-from radii.properties import OneToOne, Property
-from radii.queries import Query
+from radii.problem import FLOAT, REAL, Arithmetic, OneToOne, Property, Query, Verdict
 from radii.testing import Sketch, instance_at
-from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp
 
 SECONDS = 0.5

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from benchmarks.soundness.search import breaks
 
+from benchmarks.soundness.search import breaks
 from radii.networks import Network
-from radii.properties import LipschitzRobustness, Property, StandardRobustness
-from radii.queries import Query
+from radii.problem import (
+    FLOAT,
+    Arithmetic,
+    LipschitzRobustness,
+    Property,
+    Query,
+    StandardRobustness,
+    Verdict,
+)
 from radii.testing import Sketch, instance_at
-from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp
 
 SECONDS = 0.5

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+
 from benchmarks.soundness.families import FRAGILE_FAMILIES, fragile
 from benchmarks.soundness.known import KNOWN_CASES, FragileCase
 from benchmarks.soundness.search import find_break, find_break_in_orders
-
 from radii.errors import UnsupportedQuery
-from radii.queries import Query
-from radii.verdicts import FLOAT, Verdict
+from radii.problem import FLOAT, Query, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, Verifier
 
 VERIFIERS = (BranchAndBound, Milp, Enumeration)

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from radii.balls import Norm
-from radii.queries import Query
+from radii.problem import Norm, Query, Verdict
 from radii.testing import NetworkFamily, VerifierConformance, random_instance, random_network
-from radii.verdicts import Verdict
 from radii.verifiers import Gurobi, Limits, Milp, Verifier
 from radii.verifiers._programs import program
 from radii.verifiers.milp._gurobi import TooLarge, is_limited, minimise_with_gurobi, refusal

@@ -14,15 +14,25 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from conftest import BUSY_SECONDS
-from radii.balls import Ball, Box, Domain, Norm
 from radii.bounds import LayeredNetwork, Supports, fuse, layered, linear_bounds, propagate
 from radii.bounds._crown import output_rows
 from radii.errors import UnsupportedQuery
 from radii.networks import Interval, Network
-from radii.properties import Halfspaces, LinearRequirement
-from radii.queries import Specification
+from radii.problem import (
+    FLOAT,
+    REAL,
+    Arithmetic,
+    Ball,
+    Box,
+    Domain,
+    Halfspaces,
+    LinearRequirement,
+    Norm,
+    Specification,
+    Verdict,
+    check_witness,
+)
 from radii.testing import NetworkFamily, Sketch, random_network
-from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 from radii.verifiers import Limits, Milp
 from radii.verifiers.native._boxes import (
     Boxes,
@@ -36,7 +46,6 @@ from radii.verifiers.native._chain_units import CentredFunctions, least_at_viola
 from radii.verifiers.native._dense_chain import DenseChain
 from radii.verifiers.native._input_splitting import SplitOutcome, SplitResult, split_inputs
 from radii.vnnlib import read_problem
-from radii.witnesses import check_witness
 
 
 def dense_network(

@@ -11,14 +11,11 @@ import numpy as np
 import pytest
 import torch
 
-from radii.balls import Box, Norm
 from radii.bounds import _affine_maps, crown_bounds, interval_bounds
 from radii.networks import Interval, Network
-from radii.queries import Query
+from radii.problem import FLOAT, REAL, Arithmetic, Box, Norm, Query, Verdict, check_witness
 from radii.testing import Sketch, instance_at
-from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp
-from radii.witnesses import check_witness
 
 INPUTS, FIRST, SECOND, LARGE = 64, 2048, 1024, 1e37
 """So large that float32 is tried first."""

@@ -6,13 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from radii.balls import Box, Norm
 from radii.bounds import Fusion, HeldValues, fuse
 from radii.networks import Network, Relu
-from radii.properties import Halfspaces
-from radii.queries import Instance, Query
+from radii.problem import REAL, Box, Halfspaces, Instance, Norm, Query, Verdict
 from radii.testing import NetworkFamily, Sketch, random_instance, random_network
-from radii.verdicts import REAL, Verdict
 from radii.verifiers import BranchAndBound, Limits, Milp
 from radii.verifiers.native import _attempts as proving
 from radii.verifiers.native import _mapped_reduction as mapping

@@ -11,11 +11,10 @@ import pytest
 
 from conftest import BUSY_SECONDS
 from radii.bounds import fuse, relu_form
-from radii.experiments import Experiment, prepare
-from radii.queries import Query
+from radii.problem import Query, Verdict
+from radii.runs import Experiment, prepare
 from radii.store import Store
 from radii.testing import NetworkFamily, VerifierConformance, random_instance, random_network
-from radii.verdicts import Verdict
 from radii.verifiers import Limits, Marabou, Milp, Verifier
 from radii.verifiers._marabou import as_chain
 

@@ -12,10 +12,9 @@ import pytest
 import torch
 
 from conftest import BUSY_SECONDS
-from radii.balls import Box, Norm
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network, load_network
-from radii.queries import Instance, Query, Specification
+from radii.problem import REAL, Box, Instance, Norm, Query, Specification, Verdict
 from radii.testing import (
     LinearClassifier,
     NetworkFamily,
@@ -24,7 +23,6 @@ from radii.testing import (
     random_instance,
     random_network,
 )
-from radii.verdicts import REAL, Verdict
 from radii.verifiers import Enumeration, Limits, Milp, Verifier, get
 from radii.verifiers._case import BoundedProblem
 from radii.verifiers.milp._encoding import Encoding

@@ -15,19 +15,16 @@ import pytest
 
 from conftest import BUSY_SECONDS
 from radii import verifiers
-from radii.balls import Norm
 from radii.errors import SpecificationError
-from radii.execution import Task, Toolbox
-from radii.experiments import Experiment, prepare
 from radii.networks import Network, Relu
+from radii.problem import Instance, Norm, Query, Verdict
 from radii.processes import Allowance, Ending, Message, MessageKind
 from radii.processes._usage import Usage, Watch
-from radii.queries import Instance, Query
-from radii.search import QuestionKind
+from radii.runs import Experiment, Task, Toolbox, prepare
 from radii.store import Store
+from radii.strategy import QuestionKind
 from radii.testing import NetworkFamily, VerifierConformance, random_instance, random_network
 from radii.testing._simulated import Cooperating, Crashing, Deaf, Hanging, Lying, Raising, Slow
-from radii.verdicts import Verdict
 from radii.verifiers import Answer, BranchAndBound, Limits, Milp, Portfolio, Verifier
 from radii.verifiers._portfolio import PortfolioMember, member_for
 
@@ -266,7 +263,7 @@ def test_in_a_worker_it_gives_the_brackets_of_native(
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel is asked to do it, on Linux only")
 def test_members_die_with_who_asked() -> None:
     code = """
-from radii.queries import Query
+from radii.problem import Query
 from radii.testing._networks import NetworkFamily, random_instance, random_network
 from radii.testing._simulated import Deaf, Hanging
 from radii.verifiers import Limits, Portfolio

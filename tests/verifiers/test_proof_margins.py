@@ -10,12 +10,20 @@ import torch
 from scipy.optimize import linprog
 from torch import nn
 
-from radii.balls import Ball, Domain, Norm
 from radii.bounds import fuse
 from radii.networks import Network, from_torch
-from radii.properties import Halfspaces, LinearRequirement
-from radii.queries import Specification
-from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict
+from radii.problem import (
+    FLOAT,
+    REAL,
+    Arithmetic,
+    Ball,
+    Domain,
+    Halfspaces,
+    LinearRequirement,
+    Norm,
+    Specification,
+    Verdict,
+)
 from radii.verifiers import Limits
 from radii.verifiers.native._attempts import prove_by_units, unwrapped
 

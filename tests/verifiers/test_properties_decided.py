@@ -5,21 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from radii.balls import Norm
 from radii.networks import Network
-from radii.properties import (
+from radii.problem import (
+    Instance,
     LipschitzRequirement,
     LipschitzRobustness,
+    Norm,
     OneToAny,
     Property,
+    Query,
+    Result,
+    Specification,
     StandardRobustness,
     StrongClassification,
+    Verdict,
     log_odds,
     resolution,
 )
-from radii.queries import Instance, Query, Specification
 from radii.testing import NetworkFamily, instance_at, random_network
-from radii.verdicts import Result, Verdict
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, Verifier
 
 SECONDS = 300.0

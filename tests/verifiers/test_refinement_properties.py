@@ -11,11 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from radii.balls import Features, Norm
-from radii.properties import Halfspaces, LipschitzRobustness
-from radii.queries import Query
+from radii.problem import REAL, Features, Halfspaces, LipschitzRobustness, Norm, Query, Verdict
 from radii.testing import NetworkFamily, Sketch, instance_at, random_instance, random_network
-from radii.verdicts import REAL, Verdict
 from radii.verifiers import BranchAndBound, Limits
 from radii.verifiers._jacobian import steepness
 from radii.verifiers._probabilities import (

@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 
 from radii.networks import Network
-from radii.properties import (
+from radii.problem import (
+    FLOAT,
+    Instance,
     LipschitzRobustness,
     OneToAny,
     Property,
+    Query,
     SoftmaxRequirement,
     StandardRobustness,
     StrongClassification,
+    Verdict,
     probabilities,
 )
-from radii.queries import Instance, Query
 from radii.testing import Sketch, instance_at
-from radii.verdicts import FLOAT, Verdict
 from radii.verifiers import BranchAndBound, Limits
 from radii.verifiers._probabilities import logit_question
 

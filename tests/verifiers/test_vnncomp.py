@@ -20,9 +20,9 @@ import pytest
 from conftest import BUSY_SECONDS
 from radii.cli import main as radii
 from radii.errors import SpecificationError, UnsupportedQuery
-from radii.experiments import Experiment, prepare, values_of_file
 from radii.networks import Network, load_network
-from radii.queries import Instance, Query
+from radii.problem import Instance, Query, Result, Verdict
+from radii.runs import Experiment, prepare, values_of_file
 from radii.store import Store
 from radii.testing import (
     NetworkFamily,
@@ -31,7 +31,6 @@ from radii.testing import (
     random_instance,
     random_network,
 )
-from radii.verdicts import Result, Verdict
 from radii.verifiers import Limits, Verifier, VnnComp
 from radii.verifiers._vnncomp import parse_tool, version_of
 from radii.vnnlib import read_problem
@@ -238,7 +237,7 @@ def test_the_tool_dies_with_who_asked(tmp_path: Path, linear_file: Path) -> None
 import tempfile
 tempfile.tempdir = {str(tmp_path)!r}
 from radii.networks import load_network
-from radii.queries import Query
+from radii.problem import Query
 from radii.testing._networks import instance_at
 from radii.verifiers import Limits, VnnComp
 network = load_network({str(linear_file)!r}, domain=(0, 1))

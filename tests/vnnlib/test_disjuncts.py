@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radii.queries import Specification
+from radii.problem import Specification
 from radii.vnnlib import parse_problem
 
 DECLARED = "".join(f"(declare-const {name} Real)" for name in ("X_0", "X_1", "Y_0", "Y_1"))

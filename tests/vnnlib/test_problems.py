@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radii.errors import SpecificationError
-from radii.queries import Specification
+from radii.problem import Specification
 from radii.vnnlib import Problem, parse_problem, read_problem
 from radii.vnnlib import _expressions as expressions
 from radii.vnnlib import _problems as problems

@@ -8,18 +8,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from radii.balls import Ball, Box, Domain, Norm
 from radii.errors import SpecificationError
-from radii.properties import (
+from radii.problem import (
+    Ball,
     Become,
+    Box,
+    Domain,
     Halfspaces,
+    Instance,
     LinearRequirement,
+    Norm,
     OneToAny,
     OneToOne,
     Property,
+    Query,
     Requirement,
+    Specification,
 )
-from radii.queries import Instance, Query, Specification
 from radii.vnnlib import parse_problem, query_text, specification_text
 
 finite = st.floats(-1e6, 1e6, allow_nan=False).map(lambda value: value + 0.0)

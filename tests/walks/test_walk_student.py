@@ -16,7 +16,7 @@ import pytest
 from conftest import SHARED_DATA, needs_shared_data, work_in_this_process
 from radii import demo
 from radii.cli import main
-from radii.distributions import Distribution
+from radii.statistics import Distribution
 
 PAPER = SHARED_DATA / "jair"
 NETWORK = "mnist-net_256x2"

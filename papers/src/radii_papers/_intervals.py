@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions import clopper_pearson
-from radii.results import Float64
+from radii.statistics import Float64, clopper_pearson
 from radii_papers._evidence import CLAIM_LEVEL, ClaimInterval
 
 BOOTSTRAPS = 2000

@@ -9,9 +9,9 @@ from rich.progress import MofNCompleteColumn, TextColumn
 from radii.cli import PlainBar
 
 if TYPE_CHECKING:
-    from radii.execution import Case
-    from radii.search import Question
-    from radii.verdicts import Result
+    from radii.problem import Result
+    from radii.runs import Case
+    from radii.strategy import Question
 
 
 class StudyBar(PlainBar):

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from radii import __version__
 from radii.errors import ExperimentError, StoreError
-from radii.plots import save_figure
+from radii.views import save_figure
 from radii_papers._evidence import (
     CaseOutcome,
     ClaimBasis,

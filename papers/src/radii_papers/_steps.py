@@ -19,7 +19,7 @@ from radii_papers._tables import StudyTable
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from radii.experiments import Observer
+    from radii.runs import Observer
 
 Source = TypeVar("Source")
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from radii.plots import latex_row, latex_table
+from radii.views import latex_row, latex_table
 
 NO_NUMBER_TEXT = "–"
 """Stands in a table where radii or the paper has no number."""

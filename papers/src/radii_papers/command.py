@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli import JOBS, interruptible, print_json
 from radii.errors import DataError, ExperimentError, StoreError
-from radii.experiments import SECONDS, Option
+from radii.runs import SECONDS, Option
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _add_paper(commands: Any, name: str, title: str) -> None:
 
 
 def _paper(args: argparse.Namespace) -> int:
-    from radii.experiments import default_jobs
+    from radii.runs import default_jobs
     from radii_papers._page import paper_agreement, write_pages
     from radii_papers._progress import StudyBar
     from radii_papers._registry import paper_study
@@ -207,8 +207,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def _tradeoff(args: argparse.Namespace) -> int:
-    from radii.experiments import ProgressBar
     from radii.processes import usable_cores
+    from radii.runs import ProgressBar
     from radii_papers.tradeoff import Study, run_study
 
     _check_output(args)
@@ -437,7 +437,7 @@ def _draw(
     caused: Sequence[Effect],
 ) -> None:
     """The scatter, the boxes of each kind, and the gaps to proofs; those that there are."""
-    from radii.plots import (
+    from radii.views import (
         TradeoffPoint,
         draw_hyper_parameters,
         draw_proof_gaps,

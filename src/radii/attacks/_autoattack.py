@@ -24,11 +24,9 @@ from radii.attacks._batches import Batch, Clock, batches
 from radii.attacks._geometry import SMALLEST_DIVISOR, DomainRows
 from radii.attacks._objectives import PointLoss
 from radii.attacks._square import square_search
-from radii.balls import Norm
 from radii.errors import SpecificationError
 from radii.networks import Network
-from radii.queries import Query
-from radii.verdicts import Array
+from radii.problem import Array, Norm, Query
 
 STEPS = 100
 """Of APGD and of FAB."""

@@ -16,14 +16,21 @@ import numpy as np
 
 from radii import __version__
 from radii.attacks._discrete import with_discrete
-from radii.balls import Ball, Norm
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.plugins import Plugin
-from radii.properties import Requirement
-from radii.queries import Query, Specification
-from radii.verdicts import Array, Result, Verdict, Witness
-from radii.witnesses import check_witness
+from radii.problem import (
+    Array,
+    Ball,
+    Norm,
+    Query,
+    Requirement,
+    Result,
+    Specification,
+    Verdict,
+    Witness,
+    check_witness,
+)
 
 OUTWARD_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 """How much further out a candidate is tried that does not replay, as parts of its distance."""

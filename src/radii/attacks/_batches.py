@@ -17,9 +17,8 @@ from torch import Tensor
 from radii.attacks._geometry import DomainRows, Geometry, geometry
 from radii.attacks._objectives import Objective, Origins
 from radii.attacks._tasks import AttackTask, tasks_of
-from radii.balls import Norm
 from radii.networks import Network
-from radii.queries import Instance, Query
+from radii.problem import Instance, Norm, Query
 
 STATE_BYTES = 256 * 2**20
 """Memory for the points, gradients and momenta of all rows of a batch."""

@@ -15,10 +15,8 @@ from torch import Tensor
 
 from radii.attacks._batches import Batch, batches
 from radii.attacks._random_walks import TOGETHER, RandomWalk
-from radii.balls import Ball, Box, Features
 from radii.networks import Network
-from radii.queries import Query
-from radii.verdicts import Array
+from radii.problem import Array, Ball, Box, Features, Query
 
 DISCRETE_STEPS = 24
 FIRST_STEP, LAST_STEP = 0.5, 0.05

@@ -18,12 +18,18 @@ import torch
 from torch import Tensor
 
 from radii.attacks._base import Attack
-from radii.balls import Norm
 from radii.errors import MissingExtra, SpecificationError, UnsupportedQuery
 from radii.networks import Network
-from radii.properties import Halfspaces, LinearRequirement, OneToAny, Requirement
-from radii.queries import Instance, Query
-from radii.verdicts import Array
+from radii.problem import (
+    Array,
+    Halfspaces,
+    Instance,
+    LinearRequirement,
+    Norm,
+    OneToAny,
+    Query,
+    Requirement,
+)
 
 NORM_OF_EXPONENT = {math.inf: Norm.LINF, 2: Norm.L2, 1: Norm.L1}
 """What foolbox's distances are called by their exponent."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from radii.balls import Features, Norm
+from radii.problem import Features, Norm
 
 SMALLEST_DIVISOR = 1e-30
 """Keeps quotients finite where a gradient vanishes."""

@@ -15,8 +15,7 @@ from radii.attacks._base import TimedAttack
 from radii.attacks._batches import Batch, Clock, batches
 from radii.attacks._random_search import RandomSearch
 from radii.networks import Network
-from radii.queries import Query
-from radii.verdicts import Array
+from radii.problem import Array, Query
 
 MOMENTUM = 0.75
 CONTRACTION_SHARE = 0.4

@@ -37,7 +37,7 @@ from radii.networks import (
     Sigmoid,
     Tanh,
 )
-from radii.properties import Halfspaces
+from radii.problem import Halfspaces
 
 SWEEPS = 20
 """Rounds over the rows; each makes one row hold after the other, which is Hildreth's method."""

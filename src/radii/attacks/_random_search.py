@@ -10,8 +10,7 @@ from radii.attacks._base import TimedAttack
 from radii.attacks._batches import Clock, batches
 from radii.attacks._random_walks import TOGETHER, RandomWalk
 from radii.networks import Network
-from radii.queries import Query
-from radii.verdicts import Array
+from radii.problem import Array, Query
 
 EVALUATIONS = 6000
 """Of the network, for each query; about as many as the gradients of `minimum-norm`."""

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from radii.attacks._batches import Batch
 from radii.attacks._geometry import Geometry
-from radii.queries import Query
+from radii.problem import Query
 
 TOGETHER = 24
 """Changes of one point that are tried at once: enough to fill a batch of the runtime."""

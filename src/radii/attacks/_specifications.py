@@ -14,11 +14,8 @@ from radii.attacks._batches import Clock
 from radii.attacks._geometry import DomainRows, geometry
 from radii.attacks._objectives import Objective, Origins
 from radii.attacks._tasks import tasks_of
-from radii.balls import Ball
 from radii.networks import Network
-from radii.queries import Specification
-from radii.verdicts import Witness
-from radii.witnesses import check_witness
+from radii.problem import Ball, Specification, Witness, check_witness
 
 POINTS_A_POLYHEDRON = 16
 """Points that move at once for each polyhedron of violating outputs."""

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from radii.attacks._batches import Batch, Clock
-from radii.balls import Norm
-from radii.queries import Query
+from radii.problem import Norm, Query
 
 FIRST_SHARE = 0.8
 """The part of an image that the first windows cover (p_init of AutoAttack)."""

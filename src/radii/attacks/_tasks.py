@@ -18,7 +18,7 @@ from torch import Tensor
 
 from radii.errors import UnsupportedQuery
 from radii.networks import Clip, Graph, Network, Relu, Reshape, Sigmoid, Softmax, Tanh
-from radii.properties import (
+from radii.problem import (
     Halfspaces,
     LipschitzRequirement,
     ProbabilityBound,

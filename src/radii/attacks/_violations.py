@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from radii.errors import UnsupportedQuery
-from radii.properties import (
+from radii.problem import (
     RESOLUTION,
     Anchor,
     Become,

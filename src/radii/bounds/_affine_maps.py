@@ -27,7 +27,7 @@ from radii.networks import (
     SumMap,
     composed,
 )
-from radii.verdicts import FLOAT, Arithmetic
+from radii.problem import FLOAT, Arithmetic
 
 DENSE_ENTRIES = 1 << 16
 """Matrices up to this size are dense: 0.5 MB in float64."""

@@ -11,14 +11,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from radii.balls import Ball, Box
 from radii.bounds._affine_maps import layered
 from radii.bounds._crown import bound_rows, output_rows, propagate
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, joined_bounds
 from radii.bounds._regions import Supports
 from radii.bounds._relu_form import fuse
 from radii.networks import Interval, Network
-from radii.verdicts import FLOAT, Arithmetic
+from radii.problem import FLOAT, Arithmetic, Ball, Box
 
 ADAM_STEP = 0.3
 ADAM_DECAY = 0.93

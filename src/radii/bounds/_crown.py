@@ -15,7 +15,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from radii.balls import Ball, Box
 from radii.bounds._affine_maps import Layer, LayeredNetwork, layered, slack
 from radii.bounds._curves import Curves
 from radii.bounds._linear import (
@@ -34,7 +33,7 @@ from radii.bounds._relu_form import Fusion, fuse
 from radii.bounds._softmax import from_differences, is_single_softmax, pairs_of
 from radii.bounds._windows import Sizes, feature_maps
 from radii.networks import Interval, Network
-from radii.verdicts import FLOAT, Arithmetic
+from radii.problem import FLOAT, Arithmetic, Ball, Box
 
 Float64 = npt.NDArray[np.float64]
 

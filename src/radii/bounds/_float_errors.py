@@ -45,7 +45,7 @@ from radii.networks import (
     Operator,
     log_softmax_error,
 )
-from radii.verdicts import Arithmetic
+from radii.problem import Arithmetic
 
 OPERATOR_EXTRA_TERMS = 4
 """Roundings that every operator is granted beyond its sum: the bias, alpha and beta of Gemm, and a

@@ -16,8 +16,8 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from radii.balls import Ball, Box, Norm
 from radii.networks import Interval, next_above
+from radii.problem import Ball, Box, Norm
 
 Float64 = npt.NDArray[np.float64]
 

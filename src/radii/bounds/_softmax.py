@@ -36,8 +36,7 @@ from radii.networks import (
     softmax_ratio,
     sum_slack,
 )
-from radii.properties import Halfspaces
-from radii.verdicts import FLOAT, Arithmetic
+from radii.problem import FLOAT, Arithmetic, Halfspaces
 
 MOST_SOFTMAX_PAIRED = 64
 """Differences of all pairs are bounded up to this many outputs; beyond, intervals alone."""

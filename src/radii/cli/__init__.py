@@ -13,7 +13,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from radii import __version__, load_on_use
+import lazy_loader
+
+from radii import __version__
 from radii.cli._parser import Parser
 from radii.errors import InputError, SpecificationError, with_suggestion
 from radii.plugins import PluginGroup, load_plugin, package_of, plugin_names
@@ -26,11 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "JOBS", "PlainBar", "build_parser", "interruptible", "main", "print_json"]
 
-_HOMES = {
-    "JOBS": "_options",
-    "PlainBar": "_progress",
-    "interruptible": "_output",
-    "print_json": "_output",
+_SHARED = {
+    "_options": ["JOBS"],
+    "_output": ["interruptible", "print_json"],
+    "_progress": ["PlainBar"],
 }
 """What commands of other packages share with radii's own."""
 
@@ -180,4 +181,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if not TYPE_CHECKING:  # type checkers see the imports above, and nothing else
-    __getattr__ = load_on_use(__name__, _HOMES)
+    __getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs=_SHARED)

@@ -7,7 +7,7 @@ import sys
 
 from radii.cli._options import OF_EXPERIMENT, OUT, add_experiment_flags, add_json_flag
 from radii.cli._run import add_logging_flags, execute
-from radii.experiments import SECONDS, Option
+from radii.runs import SECONDS, Option
 from radii.terminal import say
 
 FIRST = "networks data domain mean std eps grid norm attack jobs out json"

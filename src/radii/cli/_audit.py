@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from radii.experiments import Audit, ClaimStatus, Finding
+    from radii.runs import Audit, ClaimStatus, Finding
     from radii.store import Store
 
 
@@ -74,8 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli._progress import ProgressBar
-    from radii.experiments import default_jobs, prepare_audit
-    from radii.results import read
+    from radii.runs import default_jobs, prepare_audit
+    from radii.statistics import read
     from radii.store import Store
 
     if not args.results.exists():
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(audit: Audit, store: Store, out: Path, *, as_json: bool) -> None:
-    from radii.experiments import AUDIT_FILE, findings, findings_frame, save_witnesses
+    from radii.runs import AUDIT_FILE, findings, findings_frame, save_witnesses
 
     results = findings(audit, store)
     save_witnesses(audit, results, out)
@@ -125,7 +125,7 @@ def _print_audit_json(frame: pd.DataFrame) -> None:
 
 def _print_tables(results: Sequence[Finding], out: Path) -> None:
     from radii.cli._tables import Console
-    from radii.experiments import ClaimStatus
+    from radii.runs import ClaimStatus
 
     console = Console()
     refuted = _with_status(results, ClaimStatus.REFUTED)
@@ -143,7 +143,7 @@ def _print_tables(results: Sequence[Finding], out: Path) -> None:
 def _audit_table(results: Sequence[Finding]) -> Table:
     """For each network its claims, what became of them, and what the refuted ones had cost."""
     from radii.cli._tables import table
-    from radii.experiments import ClaimStatus
+    from radii.runs import ClaimStatus
 
     has_seconds = any(not math.isnan(finding.claim.seconds) for finding in results)
     others = [

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.report import make_board, write_board
+    from radii.views import make_board, write_board
 
     if args.out.is_dir():
         raise DataError(f"{args.out} is a directory: name a file with --out")

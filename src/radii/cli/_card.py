@@ -44,8 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.report import card
-    from radii.results import read
+    from radii.statistics import read
+    from radii.views import card
 
     eps, level = eps_values(args.eps), confidence_level(args.level)
     for place in args.places:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from radii.cli._options import JOBS
 from radii.cli._output import print_json
 from radii.errors import InputError
+from radii.problem import CheckOutcome
 from radii.terminal import note, say
-from radii.verdicts import CheckOutcome
 
 if TYPE_CHECKING:
-    from radii.experiments import EvidencePlace, FileCheck, StoreCheck
-    from radii.verdicts import CertificateCheck
+    from radii.problem import CertificateCheck
+    from radii.runs import EvidencePlace, FileCheck, StoreCheck
 
 MOST_FAILURES = 20
 """Lines of failures; JSON has them all."""
@@ -88,8 +88,8 @@ def add_data_flag(parser: argparse.ArgumentParser) -> None:
 
 def check_jobs(jobs: int | None) -> int:
     """How many processes check: as asked, or one a core; 0 is this process."""
-    from radii.experiments import default_jobs
     from radii.processes import has_workers
+    from radii.runs import default_jobs
 
     if not has_workers():
         return 0
@@ -98,7 +98,7 @@ def check_jobs(jobs: int | None) -> int:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli._progress import ProgressBar
-    from radii.experiments import StoreVerdict, check_files, check_store
+    from radii.runs import StoreVerdict, check_files, check_store
     from radii.store import STORE_FILE
 
     stores = [place for place in args.places if (place / STORE_FILE).is_file()]
@@ -204,7 +204,7 @@ def _shortest(file: Path) -> Path:
 
 
 def _proof_line(outcome: StoreCheck) -> str:
-    from radii.experiments import EvidenceKind
+    from radii.runs import EvidenceKind
 
     if not outcome.proofs:
         return "no proofs"
@@ -221,7 +221,7 @@ def _proof_line(outcome: StoreCheck) -> str:
 
 
 def _witness_line(outcome: StoreCheck) -> str:
-    from radii.experiments import EvidenceKind
+    from radii.runs import EvidenceKind
 
     if not outcome.witnesses:
         return "no counterexamples"
@@ -298,7 +298,7 @@ def _print_files(files: Sequence[FileCheck]) -> None:
 
 def _claim_words(claim: Any) -> str:
     """What a certificate claims, as half a sentence."""
-    from radii.verdicts import Arithmetic
+    from radii.problem import Arithmetic
 
     wanted = claim["requirement"]
     stays = {

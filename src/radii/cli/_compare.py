@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from radii.cli._tables import Cell
-    from radii.distributions import Correlations, Distribution, GroupComparison
-    from radii.results import Run
+    from radii.statistics import Correlations, Distribution, GroupComparison, Run
 
 
 SHORT_TEST_NAMES = {
@@ -122,7 +121,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli._sources import note_arithmetics, note_checks, note_published, selected
-    from radii.distributions import ComparisonOptions, compare_groups, fit_rows
+    from radii.statistics import ComparisonOptions, compare_groups, fit_rows
 
     options = ComparisonOptions(
         by=args.by if args.by in NAMED_GROUPS else "group",
@@ -154,8 +153,7 @@ def run(args: argparse.Namespace) -> int:
 def _read(args: argparse.Namespace) -> tuple[list[Run], Distribution]:
     """Runs for a page, where one is asked for, and the brackets of all."""
     from radii.cli._sources import read_distributions, read_runs
-    from radii.distributions import Distribution
-    from radii.results import grouped
+    from radii.statistics import Distribution, grouped
 
     if args.groups is not None and args.by in NAMED_GROUPS:
         raise DataError(f"--groups has no use without --by and one of its columns, not {args.by}")
@@ -184,7 +182,7 @@ def _read(args: argparse.Namespace) -> tuple[list[Run], Distribution]:
 
 
 def _write_page(runs: Sequence[Run], statistics: dict[str, Any], path: Path) -> None:
-    from radii.report import write_comparison
+    from radii.views import write_comparison
 
     write_comparison(runs, statistics, path)
     note(f"{path}: {path.stat().st_size / 1e3:.0f} kB, opens in any browser")
@@ -263,7 +261,7 @@ def _print_comparison(
 
 def _group_table(compared: GroupComparison) -> Table:
     """A row for each group."""
-    from radii.distributions import inputs_with_radius
+    from radii.statistics import inputs_with_radius
 
     summaries = compared.summaries()
     has_unsolved = any(row["unsolved"] for row in summaries)
@@ -382,7 +380,7 @@ def _effect_table(compared: GroupComparison) -> Table:
 
 def _correlation_table(correlations: Correlations, distribution: Distribution) -> Table:
     """Spearman's coefficients; a star where they differ from 0 after Holm's correction."""
-    from radii.distributions import inputs_with_radius
+    from radii.statistics import inputs_with_radius
 
     count = len(correlations.networks)
     rows = []
@@ -416,7 +414,7 @@ QUALITY_COLUMNS = {
 
 def _quality_table(compared: GroupComparison) -> Table:
     """For each group how tight the brackets are, what is missing, what it cost."""
-    from radii.distributions import inputs_with_radius
+    from radii.statistics import inputs_with_radius
 
     qualities = compared.qualities()
     shown = {

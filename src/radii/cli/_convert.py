@@ -117,9 +117,9 @@ def _convert_network(args: argparse.Namespace) -> int:
 
 
 def _convert_to_vnnlib(args: argparse.Namespace) -> int:
-    from radii.experiments import prepare
-    from radii.guarantees import one_value_grid
-    from radii.queries import Query
+    from radii.problem import Query
+    from radii.runs import prepare
+    from radii.statistics import one_value_grid
     from radii.vnnlib import write_benchmark
 
     at = [one_value_grid(part)[0] for part in args.radii.split(",")]
@@ -135,9 +135,9 @@ def _convert_to_vnnlib(args: argparse.Namespace) -> int:
 
 
 def _convert_from_verona(args: argparse.Namespace) -> int:
-    from radii.balls import Domain
-    from radii.experiments import Experiment, values_of_file
-    from radii.results import find_experiment
+    from radii.problem import Domain
+    from radii.runs import Experiment, values_of_file
+    from radii.statistics import find_experiment
 
     Domain.parse(args.domain)
     if args.out.is_file():  # experiments are edited by hand
@@ -154,7 +154,7 @@ def _convert_from_verona(args: argparse.Namespace) -> int:
 
 
 def _convert_results(args: argparse.Namespace) -> int:
-    from radii.results import read_store, write_verona_folder
+    from radii.statistics import read_store, write_verona_folder
 
     results = read_store(args.directory, part_choice(args))
     split = results.settings.split or ""

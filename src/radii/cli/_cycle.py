@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from radii.cli._options import EPS, JOBS, add_json_flag, add_options
 from radii.cli._output import interruptible, print_json
 from radii.errors import ExperimentError, InputError
-from radii.experiments import SECONDS, Option
+from radii.runs import SECONDS, Option
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
-    from radii import experiments, training
+    from radii import runs, training
     from radii.cli._tables import Console
     from radii.training import Cycle, Round
 
@@ -118,7 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import torch
 
-    from radii.experiments import default_jobs
+    from radii.runs import default_jobs
     from radii.training import run_cycle
 
     cycle = _cycle_from(args)
@@ -178,7 +178,7 @@ class _CycleDisplay:
 
         return TrainingProgress()
 
-    def measuring(self) -> AbstractContextManager[experiments.Observer | None]:
+    def measuring(self) -> AbstractContextManager[runs.Observer | None]:
         from radii.cli._progress import ProgressBar
 
         return ProgressBar()
@@ -186,7 +186,7 @@ class _CycleDisplay:
 
 def _write_cycle_report(out: Path, places: Sequence[Path]) -> Path:
     """The report of all rounds."""
-    from radii.report import make_payload, write_report
+    from radii.views import make_payload, write_report
 
     page = out / "report.html"
     write_report(make_payload(places, title=f"{out.name}: {len(places)} rounds"), page)
@@ -227,7 +227,7 @@ def _print_cycle(cycle: Cycle, rounds: Sequence[Round], places: Sequence[Path], 
 def _compare(console: Console, places: Sequence[Path]) -> None:
     """The first round against the last, input by input."""
     from radii.cli._sources import read_distributions
-    from radii.distributions import ComparisonOptions, compare_groups
+    from radii.statistics import ComparisonOptions, compare_groups
 
     try:
         compared = compare_groups(

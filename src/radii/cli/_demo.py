@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING
 
 from radii.cli._options import JOBS, add_json_flag, spare_workers
 from radii.cli._output import interruptible
-from radii.experiments import COUNT, Option
+from radii.runs import COUNT, Option
 from radii.terminal import say
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from radii.distributions import Counterexample, Distribution
-    from radii.experiments import Plan
-    from radii.queries import Instance
+    from radii.problem import Instance, Witness
+    from radii.runs import Plan
+    from radii.statistics import Counterexample, Distribution
     from radii.store import Store
-    from radii.verdicts import Witness
 
 
 SHOWN_INPUTS = 6
@@ -67,7 +66,7 @@ def _run(args: argparse.Namespace) -> int:
 
     started = time.perf_counter()
     from radii.cli._show import print_store
-    from radii.experiments import default_jobs
+    from radii.runs import default_jobs
     from radii.store import Store
 
     plan = _plan(args.inputs)
@@ -85,8 +84,8 @@ def _run(args: argparse.Namespace) -> int:
 
 def _plan(inputs: int) -> Plan:
     from radii import datasets, demo
-    from radii.experiments import Settings, plan
-    from radii.queries import Grid
+    from radii.problem import Grid
+    from radii.runs import Settings, plan
 
     networks = [demo.load_network(name) for name in demo.NETWORKS]
     paths = [str(demo.network_path(name)) for name in demo.NETWORKS]
@@ -104,8 +103,8 @@ def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
     """Say what the brackets show, and draw them; `quiet` only draws."""
     from radii.cli._tables import Console
     from radii.demo import TRAINED_AT
-    from radii.distributions import Distribution
-    from radii.report import finding_sentences, make_payload, write_report
+    from radii.statistics import Distribution
+    from radii.views import finding_sentences, make_payload, write_report
 
     distribution = Distribution.from_store(store)
     console = Console(quiet=quiet, highlight=False)
@@ -138,18 +137,18 @@ def _write_figures(
     directory: Path, distribution: Distribution, examples: Sequence[Counterexample]
 ) -> list[Path]:
     """Each as PDF for a paper and as PNG for a look; returns the PNG files."""
-    from radii import plots
+    from radii import views
 
     figures: dict[str, Figure] = {
-        "ecdf": plots.draw_ecdf(distribution),
-        "robust-accuracy": plots.draw_robust_accuracy(distribution),
-        "boxes": plots.draw_boxes(distribution),
+        "ecdf": views.draw_ecdf(distribution),
+        "robust-accuracy": views.draw_robust_accuracy(distribution),
+        "boxes": views.draw_boxes(distribution),
     }
     if examples:
-        figures["counterexamples"] = plots.draw_counterexamples(examples)
+        figures["counterexamples"] = views.draw_counterexamples(examples)
     for name, figure in figures.items():
         for suffix in (".pdf", ".png"):
-            plots.save_figure(figure, directory / f"{name}{suffix}")
+            views.save_figure(figure, directory / f"{name}{suffix}")
     return [directory / f"{name}.png" for name in figures]
 
 
@@ -160,7 +159,7 @@ def _closest_counterexamples(
 
     `names` are the networks' by fingerprint, `witnesses` the closest ones by instance key.
     """
-    from radii.distributions import Counterexample
+    from radii.statistics import Counterexample
 
     shown = set(_inputs_for_show(len(names), instances, witnesses))
     return [

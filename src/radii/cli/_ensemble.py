@@ -22,7 +22,7 @@ from radii.cli._ensemble_display import (
 from radii.cli._options import EPS, JOBS, OUT, add_json_flag, add_options, check_files
 from radii.cli._output import print_json
 from radii.errors import ExperimentError, SpecificationError
-from radii.experiments import COUNT, SECONDS, Option
+from radii.runs import COUNT, SECONDS, Option
 
 if TYPE_CHECKING:
     from radii.cli._progress import EnsembleProgress
@@ -161,7 +161,7 @@ def _study(args: argparse.Namespace) -> Iterator[tuple[EnsembleStudy, EnsemblePr
     from radii import datasets
     from radii.cli._progress import EnsembleProgress
     from radii.ensembles import EnsembleStudy, check_alpha
-    from radii.experiments import default_jobs
+    from radii.runs import default_jobs
 
     if getattr(args, "alpha", None) is not None:
         check_alpha(args.alpha)
@@ -215,7 +215,7 @@ def _write_report(args: argparse.Namespace, study: EnsembleStudy) -> None:
     """Everything that is known of the ensemble, also from earlier runs with the same --out."""
     if args.report is None:
         return
-    from radii.report import payload_of, write_report
+    from radii.views import payload_of, write_report
 
     write_report(payload_of((), ensembles=[study.known]), args.report)
 

@@ -49,8 +49,8 @@ def verify_by_baseline(
     """Run the method and say what it claims; exit code 0 without --alpha, else 1."""
     check_files(args)
     from radii import datasets
-    from radii.balls import Norm
     from radii.ensembles import BaselineProblem, Ensemble, MipSolver, run_baseline
+    from radii.problem import Norm
 
     ensemble = Ensemble(load_networks(args))
     points = ensemble.points(datasets.load_spec(args.data), layout=args.layout)

@@ -12,7 +12,7 @@ from radii.terminal import say
 if TYPE_CHECKING:
     from radii.cli._tables import Console
     from radii.ensembles import CriticalEps, EnsembleStudy, GameValue, RandomizedAttack
-    from radii.verdicts import Arithmetic
+    from radii.problem import Arithmetic
 
 
 def value_object(study: EnsembleStudy, value: GameValue, alpha: float | None) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from radii.terminal import note, say
 if TYPE_CHECKING:
     import pandas as pd
 
-    from radii.results import Run
+    from radii.statistics import Run
 
 
 DESCRIPTION = "Write a row for each instance. Without a witness `upper` is inf (verona: empty)."
@@ -58,8 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli._sources import note_checks
-    from radii.distributions import Distribution
-    from radii.results import check_parquet, frame_of_columns, read_store
+    from radii.statistics import Distribution, check_parquet, frame_of_columns, read_store
 
     if args.certificates is not None:
         return _export_certificates(args)
@@ -85,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _export_certificates(args: argparse.Namespace) -> int:
-    from radii.experiments import export_certificates
+    from radii.runs import export_certificates
 
     written = export_certificates(args.directory, args.certificates, networks=args.network)
     say(f"{written.folder}: {written.count} certificates; check them on any machine by")
@@ -100,7 +99,7 @@ def _changes_table(directory: Path) -> pd.DataFrame:
     """A row for each feature that a counterexample changes."""
     import pandas as pd
 
-    from radii.results import named_witnesses
+    from radii.statistics import named_witnesses
 
     rows = [
         {
@@ -123,7 +122,7 @@ def _changes_table(directory: Path) -> pd.DataFrame:
 
 
 def _verona_table(results: Run) -> pd.DataFrame:
-    from radii.results import verona_frame
+    from radii.statistics import verona_frame
 
     left_out = int((~results.columns["correct"]).sum())
     if left_out:

@@ -15,8 +15,8 @@ from radii.errors import DataError
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.distributions import Distribution, Judgement
-    from radii.experiments import StoreCheck
+    from radii.runs import StoreCheck
+    from radii.statistics import Distribution, Judgement
 
 
 DESCRIPTION = "Hold the networks of one or more results against requirements."
@@ -74,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli._sources import note_published, read_distributions
-    from radii.distributions import check_all, parse_requirement, proof_statuses, weakest_arithmetic
+    from radii.statistics import check_all, parse_requirement, proof_statuses, weakest_arithmetic
 
     requirements = [parse_requirement(text) for text in args.require]
     checks = _checks(args) if args.checked else {}
@@ -106,7 +106,7 @@ def _checks(args: argparse.Namespace) -> dict[Path, StoreCheck]:
     """A check of everything in each place, made now: what the results keep of earlier checks is
     their own word. A DataError if something other than a proof does not hold, or cannot be told."""
     from radii.cli._progress import ProgressBar
-    from radii.experiments import check_store
+    from radii.runs import check_store
     from radii.store import STORE_FILE
 
     for place in args.places:
@@ -132,7 +132,7 @@ def _checks(args: argparse.Namespace) -> dict[Path, StoreCheck]:
 def _refuse_untrue(check: StoreCheck) -> None:
     """Refused certificates only leave lower sides out. Inputs, labels and counterexamples that are
     not what the results say change every figure."""
-    from radii.experiments import EvidenceKind
+    from radii.runs import EvidenceKind
 
     untrue = [one for one in check.failed if one.kind is not EvidenceKind.PROOF]
     if untrue:
@@ -200,7 +200,7 @@ def refuse_unfinished(distribution: Distribution) -> None:
 
 
 def _print_judgement(judgement: Judgement, distribution: Distribution) -> None:
-    from radii.distributions import proof_checks, proof_scope
+    from radii.statistics import proof_checks, proof_scope
 
     outcomes = judgement.outcomes
     for text in dict.fromkeys(outcome.requirement for outcome in outcomes):

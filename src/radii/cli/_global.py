@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 from radii.cli._options import JOBS, OUT, add_json_flag, add_options, check_files
 from radii.cli._output import print_json, write_rows, writing
 from radii.errors import ExperimentError
-from radii.experiments import NUMBER, Option
+from radii.runs import NUMBER, Option
 from radii.terminal import say
 
 if TYPE_CHECKING:
     from radii.cli._progress import ProgressBar
-    from radii.guarantees import (
+    from radii.networks import Network
+    from radii.statistics import (
         CurvePoint,
         Demand,
         Estimate,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         Range,
         SamplePlan,
     )
-    from radii.networks import Network
 
 
 ERROR = Option(name="error", form=NUMBER, metavar="E", help="tolerance of the estimate (0.05)")
@@ -163,7 +163,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check_reachable(args: argparse.Namespace) -> None:
     """What no amount of work could answer is said before any."""
-    from radii.guarantees import Range
+    from radii.statistics import Range
 
     if len(args.networks or ()) > 1:
         raise ExperimentError(
@@ -181,7 +181,7 @@ def _check_reachable(args: argparse.Namespace) -> None:
 
 
 def _demand(args: argparse.Namespace) -> Demand:
-    from radii.guarantees import Demand
+    from radii.statistics import Demand
 
     is_open = args.sequential and args.decide is not None
     error = args.error
@@ -198,7 +198,7 @@ def _demand(args: argparse.Namespace) -> Demand:
 
 
 def _range(args: argparse.Namespace) -> Range | None:
-    from radii.guarantees import Range
+    from radii.statistics import Range
 
     return None if args.range is None else Range.parse(args.range)
 
@@ -207,7 +207,7 @@ def _source(args: argparse.Namespace) -> InputSource | None:
     if args.data is None and args.generator is None:
         return None
     from radii import datasets
-    from radii.guarantees import DataSource, load_generator
+    from radii.statistics import DataSource, load_generator
 
     if args.generator is not None:
         if args.data is not None:
@@ -218,8 +218,8 @@ def _source(args: argparse.Namespace) -> InputSource | None:
 
 
 def _load_network(args: argparse.Namespace) -> Network:
-    from radii.experiments import Experiment
     from radii.networks import load_network
+    from radii.runs import Experiment
 
     if args.eps is None:
         raise ExperimentError("--eps is missing: the radius of the ball, such as 0.02")
@@ -254,8 +254,8 @@ def _robustness(
     demand: Demand,
     bar: ProgressBar,
 ) -> GlobalRobustness:
-    from radii.experiments import default_jobs
-    from radii.guarantees import estimate_robustness, settings_for
+    from radii.runs import default_jobs
+    from radii.statistics import estimate_robustness, settings_for
     from radii.store import Store
 
     for name in ("range", "within"):
@@ -292,7 +292,7 @@ def _change(
     demand: Demand,
     bar: ProgressBar,
 ) -> GlobalRobustness:
-    from radii.guarantees import ChangeSettings, estimate_change, one_value_grid
+    from radii.statistics import ChangeSettings, estimate_change, one_value_grid
     from radii.verifiers import arithmetic_of
 
     if args.property is not None:
@@ -325,7 +325,7 @@ def _show_plan(
     args: argparse.Namespace, demand: Demand, source: InputSource | None, values: Range | None
 ) -> int:
     """How many inputs, for any source and for the one that is named."""
-    from radii.guarantees import Population, Range, plan_samples
+    from radii.statistics import Population, Range, plan_samples
 
     anyone = Population("the data")
     error = demand.error or 0.0
@@ -355,7 +355,7 @@ def _show_plan(
 
 
 def _note_available(plan: SamplePlan, available: int, name: str) -> None:
-    from radii.guarantees import reachable_error
+    from radii.statistics import reachable_error
 
     if plan.samples > available:
         error = reachable_error(
@@ -416,8 +416,7 @@ def _sample_text(estimate: Estimate) -> str:
 def _show_curve(args: argparse.Namespace) -> int:
     """R at every eps at once, of each network of a finished run."""
     from radii.cli._sources import read_distributions
-    from radii.distributions import proof_scope, weakest_arithmetic
-    from radii.guarantees import robustness_curve
+    from radii.statistics import proof_scope, robustness_curve, weakest_arithmetic
 
     distribution = read_distributions([args.curve])
     curves = {

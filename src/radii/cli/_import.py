@@ -7,7 +7,7 @@ from pathlib import Path
 
 from radii.cli._output import write_csv, writing
 from radii.errors import DataError, StoreError
-from radii.experiments import NUMBER, Option
+from radii.runs import NUMBER, Option
 from radii.terminal import note, say
 
 TABLE_SUFFIXES = (".csv", ".parquet")
@@ -60,8 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from radii.cli._show import summary_table
     from radii.cli._tables import Console
-    from radii.distributions import Distribution
-    from radii.results import check_parquet, frame_of_columns, read
+    from radii.statistics import Distribution, check_parquet, frame_of_columns, read
 
     if args.output.suffix not in TABLE_SUFFIXES or args.output.is_dir():
         raise DataError(f"{args.output}: an imported table ends in {' or '.join(TABLE_SUFFIXES)}")

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from radii.cli._options import add_options, check_files
 from radii.errors import ExperimentError
-from radii.experiments import COUNT, Experiment, Option, values_of_file
+from radii.runs import COUNT, Experiment, Option, values_of_file
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.balls import Domain
-    from radii.experiments import Inspection, Preprocessing
+    from radii.problem import Domain
+    from radii.runs import Inspection, Preprocessing
 
 
 EXPERIMENT_FILE = Path("experiment.toml")
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     ask = _silent if args.yes or not sys.stdin.isatty() else _ask
     networks = args.networks or _network_files(ask)
     data = args.data or ask("Data: a set such as mnist:test, a file, or a folder", "--data", None)
-    from radii.experiments import experiment_text, findings_lines, inspect
+    from radii.runs import experiment_text, findings_lines, inspect
 
     given = _given_preprocessing(args)
     domain, inspections = inspect(
@@ -195,7 +195,7 @@ def _selected(data: str, inputs: int | None, ask: Prompt, label: str | None) -> 
 
 
 def _given_preprocessing(args: argparse.Namespace) -> Preprocessing | None:
-    from radii.experiments import Preprocessing
+    from radii.runs import Preprocessing
 
     if args.mean is None:
         return None if args.layout is None else Preprocessing("as they are", layout=args.layout)

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from radii.cli._tables import Console
-from radii.plots import ADDED_SPACE, latex_row, latex_table
 from radii.terminal import say
+from radii.views import ADDED_SPACE, latex_row, latex_table
 
 WIDE = 10_000
 """Columns of a console on which every table has room: paper folds nothing."""

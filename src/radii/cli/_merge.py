@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.experiments import merge
+    from radii.runs import merge
 
     if args.out is None:
         raise ExperimentError("--out is missing: name the directory for all results")

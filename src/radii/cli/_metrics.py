@@ -23,7 +23,7 @@ from radii.terminal import note
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from radii.guarantees import Estimate, Metrics
+    from radii.statistics import Estimate, Metrics
 
 
 FIRST = "networks data domain eps samples out csv json"
@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _eps(text: str) -> tuple[float, ...]:
-    from radii.queries import Grid
+    from radii.problem import Grid
 
     values = Grid.parse(text).values if ":" in text else eps_values(text)
     if not values:
@@ -101,8 +101,7 @@ def _eps(text: str) -> tuple[float, ...]:
 def _measure_run(args: argparse.Namespace, eps: Sequence[float], level: float) -> list[Metrics]:
     """Of a run that is there already."""
     from radii.cli._gate import refuse_unfinished
-    from radii.distributions import Distribution
-    from radii.guarantees import measure_run
+    from radii.statistics import Distribution, measure_run
 
     names = {"networks": "network", "data": "data", "domain": "domain", "out": "out"}
     given = [flag for name, flag in names.items() if getattr(args, name)]
@@ -118,9 +117,9 @@ def _run_and_measure(args: argparse.Namespace, eps: Sequence[float], level: floa
     """Of what the flags describe: it is run first."""
     check_files(args)
     from radii.cli._progress import ProgressBar
-    from radii.experiments import default_jobs, prepare
-    from radii.guarantees import measure_plan
-    from radii.queries import Grid
+    from radii.problem import Grid
+    from radii.runs import default_jobs, prepare
+    from radii.statistics import measure_plan
     from radii.store import Store
 
     is_free = args.grid is None and args.experiment is None
@@ -143,7 +142,7 @@ def _write_metrics(path: Path, rows: Sequence[Metrics]) -> None:
 
 def _print_metrics(rows: Sequence[Metrics]) -> None:
     from radii.cli._tables import Console
-    from radii.verdicts import Arithmetic
+    from radii.problem import Arithmetic
 
     console = Console(highlight=False)
     for name in dict.fromkeys(row.network for row in rows):

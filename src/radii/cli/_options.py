@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.errors import DataError, ExperimentError, NetworkError, did_you_mean
-from radii.experiments import (
+from radii.runs import (
     COUNT,
     NUMBER,
     PATH,
@@ -24,7 +24,7 @@ from radii.experiments import (
 )
 
 if TYPE_CHECKING:
-    from radii.execution import Cluster
+    from radii.runs import Cluster
 
 OF_EXPERIMENT = options_of(Experiment)
 """Options of an experiment by name; a command that has some of them adds them with `add_to`."""
@@ -106,8 +106,8 @@ def spare_workers(jobs: int | None) -> AbstractContextManager[None]:
 
     if "torch" in sys.modules or not has_workers():
         return nullcontext()
-    from radii.execution import WORKER_MODULES
     from radii.processes import ONE_THREAD, spare_children, usable_cores
+    from radii.runs import WORKER_MODULES
 
     cores = usable_cores()
     return spare_children(min(jobs or cores, cores - 1), WORKER_MODULES, ONE_THREAD)
@@ -130,7 +130,7 @@ def check_files(args: argparse.Namespace) -> None:
 
 def cluster_from(args: argparse.Namespace) -> Cluster | None:
     """The cluster that the flags describe; None: this machine."""
-    from radii.execution import Cluster
+    from radii.runs import Cluster
 
     if args.ray is not None:
         cpus = 1.0 if args.ray_cpus is None else args.ray_cpus

@@ -17,9 +17,8 @@ from radii.terminal import note, say
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from radii.distributions import Distribution
-    from radii.plots import FigureSource, Metric
-    from radii.results import Run
+    from radii.statistics import Distribution, Run
+    from radii.views import FigureSource, Metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +70,13 @@ class FigureKind:
 
 
 def _drawn_by(name: str, **options: str) -> Callable[[Distribution, FigureOptions], Figure]:
-    """Draws with a function of `radii.plots`: each argument, and the option that gives it."""
+    """Draws with a function of `radii.views`: each argument, and the option that gives it."""
 
     def draw(distribution: Distribution, given: FigureOptions) -> Figure:
-        from radii import plots
+        from radii import views
 
         arguments = {argument: getattr(given, option) for argument, option in options.items()}
-        figure: Figure = getattr(plots, name)(distribution, width=given.width, **arguments)
+        figure: Figure = getattr(views, name)(distribution, width=given.width, **arguments)
         return figure
 
     return draw
@@ -85,7 +84,7 @@ def _drawn_by(name: str, **options: str) -> Callable[[Distribution, FigureOption
 
 def _constraints(metric: Metric) -> Callable[[Distribution, FigureOptions], Figure]:
     def draw(distribution: Distribution, options: FigureOptions) -> Figure:
-        from radii.plots import draw_constraints
+        from radii.views import draw_constraints
 
         return draw_constraints(
             distribution,
@@ -100,7 +99,7 @@ def _constraints(metric: Metric) -> Callable[[Distribution, FigureOptions], Figu
 
 
 def _boxes(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.plots import draw_boxes
+    from radii.views import draw_boxes
 
     sort = options.sort
     if sort not in ("minimum", "median", "none"):
@@ -115,14 +114,14 @@ def _boxes(distribution: Distribution, options: FigureOptions) -> Figure:
 
 
 def _qq(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.plots import draw_qq
+    from radii.views import draw_qq
 
     family = options.families[0] if options.families else "lognormal"
     return draw_qq(distribution, family, by=options.groups, width=options.width)
 
 
 def _claims(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.plots import draw_claims
+    from radii.views import draw_claims
 
     pairs: dict[str, list[str]] = {}
     for name in distribution.networks:
@@ -139,7 +138,7 @@ def _claims(distribution: Distribution, options: FigureOptions) -> Figure:
 
 
 def _leads(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.plots import draw_leads
+    from radii.views import draw_leads
 
     first, second = _two_networks(distribution)
     return draw_leads(
@@ -153,14 +152,14 @@ def _leads(distribution: Distribution, options: FigureOptions) -> Figure:
 
 
 def _ks(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.plots import draw_ks_matrix
+    from radii.views import draw_ks_matrix
 
     by, *each = options.by or ("class",)
     return draw_ks_matrix(distribution, by, each=each[0] if each else None, width=options.width)
 
 
 def _gains(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.plots import draw_class_gains
+    from radii.views import draw_class_gains
 
     eps = options.first_eps
     if eps is None:
@@ -169,7 +168,7 @@ def _gains(distribution: Distribution, options: FigureOptions) -> Figure:
 
 
 def _convergence(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.plots import draw_convergence
+    from radii.views import draw_convergence
 
     eps = options.first_eps
     if eps is None:
@@ -361,8 +360,8 @@ def _add_details(group: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from radii.cli._sources import read_runs, selected
-    from radii.distributions import Distribution
-    from radii.plots import caption, save_figure
+    from radii.statistics import Distribution
+    from radii.views import caption, save_figure
 
     kinds = _kinds(args.kind)
     options = _options(args)
@@ -411,7 +410,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _source(runs: Sequence[Run]) -> FigureSource:
     """What the results say of their data and norms, once each."""
-    from radii.plots import FigureSource
+    from radii.views import FigureSource
 
     return FigureSource(
         data=tuple(dict.fromkeys(run.settings.source for run in runs if run.settings.source)),
@@ -466,7 +465,7 @@ def _files(args: argparse.Namespace, kinds: list[str]) -> dict[str, list[Path]]:
 
 
 def _options(args: argparse.Namespace) -> FigureOptions:
-    from radii.plots import COLUMN_WIDTH, TEXT_WIDTH
+    from radii.views import COLUMN_WIDTH, TEXT_WIDTH
 
     widths = {"column": COLUMN_WIDTH, "text": TEXT_WIDTH}
     width = widths.get(args.width) or _parse_length("--width", args.width)

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 
 from radii.cli._tables import Console
-from radii.experiments import BarDisplay, ProgressBar, terminal_bar
+from radii.runs import BarDisplay, ProgressBar, terminal_bar
 
 if TYPE_CHECKING:
     from radii.datasets import ProgressCallback

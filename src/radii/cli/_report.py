@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.report import make_payload, write_report
+    from radii.views import make_payload, write_report
 
     if args.output.is_dir():
         raise DataError(f"{args.output} is a directory: name a file with --output")

@@ -32,23 +32,22 @@ from radii.cli._options import (
     take_run_budget,
 )
 from radii.errors import ExperimentError, InputError
-from radii.experiments import show_duration, values_of_file
+from radii.runs import show_duration, values_of_file
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from radii.execution import Agenda, Case
-    from radii.experiments import Observer, Plan, PredictionInterval, Retry, RunEstimate
-    from radii.search import Question
+    from radii.problem import Result
+    from radii.runs import Agenda, Case, Observer, Plan, PredictionInterval, Retry, RunEstimate
     from radii.store import Store
-    from radii.verdicts import Result
+    from radii.strategy import Question
 
 
 def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> None:
     """From the instances that are finished, whoever finished them."""
     from radii.cli._tables import Console
-    from radii.experiments import estimate
+    from radii.runs import estimate
 
     names = {network.fingerprint: network.name for network in plan.networks}
     budget = plan.settings.budget
@@ -185,7 +184,7 @@ class EventLog:
         self.write("start", instances=total, **self._context)
 
     def answered(self, case: Case, question: Question, result: Result, /) -> None:
-        from radii.verdicts import Verdict, weigh
+        from radii.problem import Verdict, weigh
 
         self._asked.add(case.instance.key)
         if result.verdict is Verdict.ERROR or result.ran_out_of_memory:
@@ -375,16 +374,16 @@ def _plan(args: argparse.Namespace, out: Path | None, **fixed: Any) -> Plan:
     """What the flags and the file describe, or what a directory holds with the flags' changes."""
     if args.experiment is None or not _is_study(args.experiment):
         experiment = experiment_from(args, **fixed)  # what is missing is told before torch loads
-        from radii.experiments import prepare
+        from radii.runs import prepare
 
         return prepare(experiment, out)
-    from radii.experiments import continued
+    from radii.runs import continued
 
     return continued(args.experiment, {**experiment_flags(args), **fixed})
 
 
 def _retry(args: argparse.Namespace) -> Retry | None:
-    from radii.experiments import Retry
+    from radii.runs import Retry
 
     asked = getattr(args, "retry", None)
     if asked is not None and asked not in list(Retry):
@@ -400,7 +399,7 @@ def _note_growth(summary: str, out: Path | None, args: argparse.Namespace) -> No
 
 def _note_units(args: argparse.Namespace, plan: Plan) -> None:
     """What was done to the data's units, and what about them looks wrong."""
-    from radii.experiments import unit_warnings
+    from radii.runs import unit_warnings
 
     for sentence in plan.notes if not args.quiet else ():
         note(sentence)
@@ -412,8 +411,7 @@ def _agenda(
     args: argparse.Namespace, plan: Plan, budget: float | None, *, is_estimate: bool
 ) -> Agenda:
     """In which order, and how far."""
-    from radii.execution import Agenda
-    from radii.experiments import BudgetAgenda, SamplingAgenda
+    from radii.runs import Agenda, BudgetAgenda, SamplingAgenda
 
     if is_estimate:
         return SamplingAgenda(seed=plan.settings.seed)
@@ -480,7 +478,7 @@ def _print_results(store: Store, args: argparse.Namespace) -> None:
 
 def _note_progress(plan: Plan, store: Store) -> None:
     """What is left when a budget is over, and that the same command goes on."""
-    from radii.experiments import is_closed
+    from radii.runs import is_closed
 
     cases = plan.cases(store)
     closed = sum(is_closed(case.search) for case in cases)

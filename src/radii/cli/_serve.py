@@ -12,7 +12,7 @@ from radii.errors import ExperimentError
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
-    from radii.report import LiveServer
+    from radii.views import LiveServer
 
 HOST = "127.0.0.1"
 PORT = 8765
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _start(args: argparse.Namespace) -> LiveServer:
-    from radii.report import Gate, LiveServer, token_for
+    from radii.views import Gate, LiveServer, token_for
 
     if args.port is not None and not 0 <= args.port <= 65535:
         raise ExperimentError(f"--port {args.port} must be from 0 to 65535; 0: any that is free")

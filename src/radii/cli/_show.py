@@ -18,11 +18,10 @@ from radii.terminal import note, say
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from radii.distributions import Distribution
-    from radii.results import Effort, NamedWitness, Run
-    from radii.search import Question
+    from radii.problem import Measurement, Result
+    from radii.statistics import Distribution, Effort, NamedWitness, Run
     from radii.store import Store, StoredSettings, StudyStep
-    from radii.verdicts import Measurement, Result
+    from radii.strategy import Question
 
 
 SHOWN_REASONS = 5
@@ -63,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.results import read, read_parts, read_store
+    from radii.statistics import read, read_parts, read_store
     from radii.store import Store
 
     if args.directory.is_file() and args.statistics:
@@ -100,8 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_statistics(results: Run, *, as_json: bool, as_latex: bool) -> None:
     """Print what the search cost, a row for each network."""
-    from radii.distributions import Distribution
-    from radii.results import effort_of
+    from radii.statistics import Distribution, effort_of
 
     distribution = Distribution.from_run(results)
     efforts = {name: effort_of(part) for name, part in distribution.by_network().items()}
@@ -121,7 +119,7 @@ def _print_statistics(results: Run, *, as_json: bool, as_latex: bool) -> None:
 
 def print_store(store: Store, *, as_json: bool) -> None:
     """Print an experiment's distribution, and loudly any disagreement."""
-    from radii.results import read_parts
+    from radii.statistics import read_parts
 
     print_runs(read_parts(store), as_json=as_json, steps=store.steps() if as_json else ())
 
@@ -138,7 +136,7 @@ def print_runs(
 
     Brackets of several questions are of networks with different names: see `read_parts`.
     """
-    from radii.distributions import Distribution
+    from radii.statistics import Distribution
 
     disagreements = [
         {
@@ -177,7 +175,7 @@ def print_runs(
 
 def _missing_notes(runs: Sequence[Run]) -> list[str]:
     """Why answers are missing, as lines below a table."""
-    from radii.results import missing_reasons
+    from radii.statistics import missing_reasons
 
     reasons = missing_reasons(record for results in runs for record in results.records)
     notes = [f"no answer: {reason}" for reason in reasons[:SHOWN_REASONS]]
@@ -187,7 +185,7 @@ def _missing_notes(runs: Sequence[Run]) -> list[str]:
 
 def _named(results: Run) -> Mapping[Any, NamedWitness]:
     """What counterexamples change, by the names of features; nothing where they have none."""
-    from radii.results import features_of, named_witnesses
+    from radii.statistics import features_of, named_witnesses
 
     has_store = results.is_measured and results.place.is_dir()
     is_named = has_store and features_of(results.settings) is not None
@@ -241,7 +239,7 @@ def _network_object(
     part: Distribution, results: Run, named: Mapping[Any, NamedWitness]
 ) -> dict[str, Any]:
     """`arithmetic` is what was asked for; each proof has its own."""
-    from radii.results import question_of
+    from radii.statistics import question_of
 
     first, settings = part.measurements[0], results.settings
     names = {record.facts.fingerprint: record.facts.network for record in results.records}
@@ -310,7 +308,7 @@ def _instance_object(m: Measurement) -> dict[str, Any]:
 def summary_table(distribution: Distribution, notes: Sequence[str] = ()) -> Table:
     """For each network how many, how robust, how tight and how costly; `notes` stand below it."""
     from radii.cli._tables import stacked, table
-    from radii.distributions import arithmetics, proof_checks, proof_scope, quality
+    from radii.statistics import arithmetics, proof_checks, proof_scope, quality
 
     has_missing, has_unsolved = any(m.missing for m in distribution), distribution.unsolved > 0
     is_mixed, only = len(arithmetics(distribution)) > 1, distribution.only_eps
@@ -356,7 +354,7 @@ def _robustness_cells(part: Distribution, only_eps: float | None) -> list[str]:
 
 
 def _summary_caption(distribution: Distribution) -> str:
-    from radii.distributions import inputs_with_radius
+    from radii.statistics import inputs_with_radius
 
     inputs = inputs_with_radius(distribution)
     if distribution.only_eps is None:
@@ -368,7 +366,7 @@ def _summary_caption(distribution: Distribution) -> str:
 
 def _counts(part: Distribution) -> str:
     """How many proofs in which arithmetic, as in `18 float, 2 real`."""
-    from radii.distributions import arithmetics
+    from radii.statistics import arithmetics
 
     counts = reversed(arithmetics(part).items())
     return ", ".join(f"{count} {arithmetic}" for arithmetic, count in counts) or "none"
@@ -392,7 +390,7 @@ INSTANCE_COLUMNS: dict[str, Callable[[Measurement], str]] = {
 def instance_table(distribution: Distribution, notes: Sequence[str] = ()) -> Table:
     """A row for each bracket; `notes` stand below it."""
     from radii.cli._tables import stacked, table
-    from radii.distributions import arithmetics, proof_checks, proof_scope
+    from radii.statistics import arithmetics, proof_checks, proof_scope
 
     cells = dict(INSTANCE_COLUMNS)
     if all(m.target is None for m in distribution):
@@ -433,7 +431,7 @@ def _effort_tables(efforts: Mapping[str, Effort], settings: StoredSettings) -> t
 
 def _search_title(settings: StoredSettings) -> str:
     """How it was searched, and what the theory says of that."""
-    from radii.results import theoretical_maximum
+    from radii.statistics import theoretical_maximum
 
     if settings.search is None:
         return "Effort"

@@ -12,8 +12,7 @@ from radii.errors import DataError
 from radii.terminal import note
 
 if TYPE_CHECKING:
-    from radii.distributions import Distribution
-    from radii.results import Run
+    from radii.statistics import Distribution, Run
     from radii.store import CertifiedStatement, PartChoice
 
 
@@ -73,7 +72,7 @@ def read_distributions(
     network on several splits. `split` names the inputs of places that do not tell it themselves.
     With `accepted`, only proofs count that one of a place's certificates shows.
     """
-    from radii.distributions import Distribution
+    from radii.statistics import Distribution
 
     runs = read_runs(
         places,
@@ -96,7 +95,7 @@ def read_runs(
     accepted: Mapping[Path, Collection[CertifiedStatement]] | None = None,
 ) -> list[Run]:
     """The same, run by run; only with `joins_splits` is one network on several splits one."""
-    from radii.results import check_distinct, read, with_distinct_names
+    from radii.statistics import check_distinct, read, with_distinct_names
 
     check_distinct(places)
     shown = accepted or {}
@@ -151,7 +150,7 @@ def note_published(distribution: Distribution) -> None:
 
 def note_arithmetics(distribution: Distribution) -> None:
     """Say on standard error that the proofs of networks hold in different arithmetics."""
-    from radii.distributions import weakest_arithmetic
+    from radii.statistics import weakest_arithmetic
 
     names: dict[str, list[str]] = {}
     for name, part in distribution.by_network().items():
@@ -164,8 +163,8 @@ def note_arithmetics(distribution: Distribution) -> None:
 
 def note_checks(distribution: Distribution) -> None:
     """Say on standard error which networks have proofs that no checker has accepted or can."""
-    from radii.distributions import proof_checks, proof_statuses
-    from radii.verdicts import ProofStatus
+    from radii.problem import ProofStatus
+    from radii.statistics import proof_checks, proof_statuses
 
     fine = {ProofStatus.CHECKED, ProofStatus.UNCHECKED}
     for name, part in distribution.by_network().items():

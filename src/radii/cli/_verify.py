@@ -194,8 +194,8 @@ def _network_of_problem(path: Path, problem: Problem) -> Network:
     """The network; its domain is the smallest box around all inputs of the problem."""
     import numpy as np
 
-    from radii.balls import Domain
     from radii.networks import Network, compare_with_replay, read_model, signature
+    from radii.problem import Domain
 
     model = read_model(path)
     shape = signature(model, path.name).input_shape

@@ -17,10 +17,10 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from radii.balls import Domain
 from radii.datasets._archives import error_text
 from radii.datasets._classes import displaced, name_list, numbered
 from radii.errors import DataError
+from radii.problem import Domain
 
 Float32 = npt.NDArray[np.float32]
 Int64 = npt.NDArray[np.int64]

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from radii.balls import Features
 from radii.errors import DataError, SpecificationError
+from radii.problem import Features
 
 COLUMNS = ("feature", "kind", "low", "high", "scale", "group")
 MOST_COUNTED = 100

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from radii.errors import DataError
-from radii.queries import Grid
+from radii.problem import Grid
 
 DECIMALS = 12
 """Of epsilons: numpy.arange makes 0.009000000000000001 of 0.009."""

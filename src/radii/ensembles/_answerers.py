@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from radii.balls import Norm
 from radii.ensembles._ensemble import Ensemble, Point
 from radii.ensembles._proofs import JointResult, decide_jointly
 from radii.ensembles._value import JointQuestion
 from radii.errors import RadiiError
 from radii.networks import Network
+from radii.problem import FLOAT, Arithmetic, Norm, Verdict
 from radii.processes import Ending, ProcessPool, Request, StoppedCall, is_out_of_memory
-from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers import Limits, Verifier
 
 

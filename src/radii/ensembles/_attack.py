@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from radii.attacks import Clock, DomainRows, Geometry, geometry
-from radii.balls import Ball, Norm
 from radii.ensembles._ensemble import Ensemble, Fooling, Point, is_within, maximal, members
+from radii.problem import Ball, Norm
 
 JOINT_STEPS = 40
 JOINT_STARTS = 8

@@ -16,11 +16,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from radii.balls import Ball, Domain, Norm
 from radii.bounds import crown_bounds
 from radii.datasets import Dataset
 from radii.errors import NetworkError, SpecificationError
-from radii.experiments import select
 from radii.networks import (
     LogSoftmax,
     Network,
@@ -31,10 +29,18 @@ from radii.networks import (
     softmax_ratio,
     without_last,
 )
-from radii.properties import Anchor, OneToAny
-from radii.queries import Specification
-from radii.verdicts import Arithmetic, Array
-from radii.witnesses import check_witness
+from radii.problem import (
+    Anchor,
+    Arithmetic,
+    Array,
+    Ball,
+    Domain,
+    Norm,
+    OneToAny,
+    Specification,
+    check_witness,
+)
+from radii.runs import select
 
 Float64 = npt.NDArray[np.float64]
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 
-from radii.balls import Norm
 from radii.ensembles._ensemble import (
     Fooling,
     Point,
@@ -24,7 +23,7 @@ from radii.ensembles._ensemble import (
 from radii.ensembles._game import DeterministicAttack, added_up, value_of
 from radii.ensembles._proofs import JointResult
 from radii.errors import StoreError
-from radii.verdicts import REAL, Arithmetic, Verdict
+from radii.problem import REAL, Arithmetic, Norm, Verdict
 
 SPENT_LIMIT_SHARE = 0.9
 """A question that timed out after this part of the limit is not asked again within it; one that

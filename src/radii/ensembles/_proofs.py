@@ -21,13 +21,18 @@ import numpy.typing as npt
 import torch
 
 from radii import __version__
-from radii.balls import Ball
 from radii.bounds import crown_bounds
 from radii.ensembles._ensemble import Classifier, Ensemble, Fooling, Point, is_within, members
 from radii.networks import Concat, Dense, Graph, Input, MaxPool, Network, Node, Reshape, Window
-from radii.properties import Halfspaces, LinearRequirement
-from radii.queries import Specification
-from radii.verdicts import FLOAT, Arithmetic, Verdict
+from radii.problem import (
+    FLOAT,
+    Arithmetic,
+    Ball,
+    Halfspaces,
+    LinearRequirement,
+    Specification,
+    Verdict,
+)
 from radii.verifiers import Limits, Verifier
 
 Float64 = npt.NDArray[np.float64]

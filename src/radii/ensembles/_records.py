@@ -10,11 +10,11 @@ from typing import Self
 
 import numpy as np
 
-from radii.balls import Norm
 from radii.ensembles._ensemble import Ensemble, Fooling, Point, full_set, is_within, members, set_of
 from radii.ensembles._facts import EnsembleResults, Facts, Play
 from radii.ensembles._game import DeterministicAttack
 from radii.ensembles._proofs import JointResult
+from radii.problem import Arithmetic, Norm, Verdict
 from radii.store import (
     EnsembleIdentity,
     EnsembleStore,
@@ -24,7 +24,6 @@ from radii.store import (
     StoredPoint,
     explaining_damage,
 )
-from radii.verdicts import Arithmetic, Verdict
 
 
 class Records:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Self
 
 from radii import verifiers
-from radii.balls import Norm
 from radii.datasets import Dataset
 from radii.ensembles._answerers import InlineAnswerer, ProcessAnswerer
 from radii.ensembles._defence import (
@@ -36,7 +35,7 @@ from radii.ensembles._records import Records
 from radii.ensembles._value import EnsembleSolver, GameValue
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network
-from radii.verdicts import Arithmetic
+from radii.problem import Arithmetic, Norm
 from radii.verifiers import Verifier, VnnComp
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
-from radii.balls import Norm
 from radii.ensembles._attack import JointTarget, attack_jointly
 from radii.ensembles._ensemble import (
     Ensemble,
@@ -29,7 +28,7 @@ from radii.ensembles._ensemble import (
 from radii.ensembles._facts import Facts
 from radii.ensembles._game import AllowedSets, ListedSets, Solution, solve
 from radii.ensembles._proofs import JointResult, prove_alone
-from radii.verdicts import FLOAT, Arithmetic, Verdict
+from radii.problem import FLOAT, Arithmetic, Norm, Verdict
 
 REPLAY = "replay"
 """Who decides a ball of radius 0: the point itself, on ONNX Runtime."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from radii import load_on_use
+import lazy_loader
+
 from radii.networks._estimators import from_sklearn, is_estimator
 from radii.networks._exchange import as_network, from_foolbox, from_torch
 from radii.networks._network import DomainLike, Graph, Network, Node, load_network
@@ -173,19 +174,17 @@ if TYPE_CHECKING:
     from radii.networks._models import node_title, read_model, signature, sorted_nodes
 
 _ONNX_HOMES = {
-    "as_classifier": "_loading",
-    "constant_outputs": "_building",
-    "compare_with_replay": "_loading",
-    "node_title": "_models",
-    "read_model": "_models",
-    "signature": "_models",
-    "sorted_nodes": "_models",
-    "structural_fingerprint": "_loading",
-    "without_last": "_loading",
-    "per_channel": "_loading",
+    "_building": ["constant_outputs"],
+    "_loading": [
+        "as_classifier",
+        "compare_with_replay",
+        "per_channel",
+        "structural_fingerprint",
+        "without_last",
+    ],
+    "_models": ["node_title", "read_model", "signature", "sorted_nodes"],
 }
 """What reads ONNX models loads on first use: a network that was loaded needs no onnx package."""
 
-
 if not TYPE_CHECKING:  # type checkers see the imports above, and nothing else
-    __getattr__ = load_on_use(__name__, _ONNX_HOMES)
+    __getattr__, _, _ = lazy_loader.attach(__name__, submod_attrs=_ONNX_HOMES)

@@ -15,7 +15,6 @@ import onnx
 import torch
 from onnx import AttributeProto, helper, numpy_helper
 
-from radii.balls import Domain
 from radii.errors import InputError, NetworkError, SpecificationError, UnsupportedOperator
 from radii.networks._building import build_graph, random_operator
 from radii.networks._models import (
@@ -35,6 +34,7 @@ from radii.networks.operators._activations import Sigmoid
 from radii.networks.operators._arrangement import Reshape
 from radii.networks.operators._base import Array, Input, OperatorLike
 from radii.networks.operators._opaque import Opaque
+from radii.problem import Domain
 
 Float64 = npt.NDArray[np.float64]
 

@@ -20,13 +20,13 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from radii.balls import Domain
 from radii.errors import DataError, NetworkError
 from radii.networks.operators._activations import Softmax
 from radii.networks.operators._arithmetic import Cast
 from radii.networks.operators._arrangement import Reshape
 from radii.networks.operators._base import Operator, OperatorKind, OperatorLike
 from radii.networks.operators._opaque import Opaque
+from radii.problem import Domain
 
 
 @dataclass(frozen=True, slots=True, eq=False)

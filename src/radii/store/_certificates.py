@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from radii.verdicts import Arithmetic, CertificateCheck, CheckOutcome, KeptCertificate, Result
+from radii.problem import Arithmetic, CertificateCheck, CheckOutcome, KeptCertificate, Result
 
 MOST_BLOB_BYTES = 2**29
 """Of a certificate or a network: SQLite keeps at most 10^9 bytes in a cell."""

@@ -14,10 +14,19 @@ from typing import IO, Any, Self
 
 import numpy as np
 
-from radii.balls import Domain, Features, Norm
 from radii.errors import StoreError
-from radii.queries import Instance
-from radii.search import Question, QuestionKind
+from radii.problem import (
+    Array,
+    CertificateCheck,
+    Disagreement,
+    Domain,
+    Features,
+    Instance,
+    Measurement,
+    Norm,
+    Result,
+    weigh,
+)
 from radii.store._certificates import (
     CertifiedStatement,
     certificate_of,
@@ -69,7 +78,7 @@ from radii.store._steps import (
     parts_of,
     step_of_row,
 )
-from radii.verdicts import Array, CertificateCheck, Disagreement, Measurement, Result, weigh
+from radii.strategy import Question, QuestionKind
 
 STORE_FILE = "radii.sqlite"
 

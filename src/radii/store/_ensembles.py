@@ -17,15 +17,14 @@ from typing import Self
 
 import numpy as np
 
-from radii.balls import Norm
 from radii.errors import StoreError
+from radii.problem import REAL, Arithmetic, Array, Norm, Verdict
 from radii.store._files import (
     copy_in_memory,
     explaining_damage,
     explaining_errors,
     read_only_address,
 )
-from radii.verdicts import REAL, Arithmetic, Array, Verdict
 
 ENSEMBLE_FILE = "ensemble.sqlite"
 

@@ -20,13 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from radii.balls import Domain, Features, Norm
 from radii.errors import SpecificationError
-from radii.properties import Property, parse
-from radii.queries import Instance
-from radii.search import Question
+from radii.problem import Array, Domain, Features, Instance, Norm, Property, Result, Witness
+from radii.problem import parse_property as parse
 from radii.store._rows import InstanceFacts, array_of
-from radii.verdicts import Array, Result, Witness
+from radii.strategy import Question
 
 DISTANCE_ROUNDING = 2.0**-23
 """By which part of the largest input value a distance may be off: rounding to float32 moves a value

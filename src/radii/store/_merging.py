@@ -19,12 +19,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from radii.queries import Shard
+from radii.problem import Shard, weigh
 from radii.store._database import Store
 from radii.store._files import explaining_errors
 from radii.store._integrity import selection_of
 from radii.store._steps import StudyStep, joined_description
-from radii.verdicts import weigh
 
 COPIED = ("networks", "inputs", "certificates")
 """Tables whose rows are facts: one that is there stays."""

@@ -15,10 +15,22 @@ from typing import Any
 
 import numpy as np
 
+from radii.problem import (
+    Arithmetic,
+    Array,
+    Bracket,
+    Disagreement,
+    Instance,
+    Measurement,
+    Proof,
+    Result,
+    Verdict,
+    Weighing,
+    Witness,
+    is_of_class,
+    weigh,
+)
 from radii.processes import Ending
-from radii.properties import is_of_class
-from radii.queries import Instance
-from radii.search import Question, QuestionKind
 from radii.store._certificates import (
     CERTIFICATES,
     CertifiedStatement,
@@ -26,19 +38,7 @@ from radii.store._certificates import (
     content_hash,
     kept_certificate,
 )
-from radii.verdicts import (
-    Arithmetic,
-    Array,
-    Bracket,
-    Disagreement,
-    Measurement,
-    Proof,
-    Result,
-    Verdict,
-    Weighing,
-    Witness,
-    weigh,
-)
+from radii.strategy import Question, QuestionKind
 
 SCHEMA_VERSION = 7
 

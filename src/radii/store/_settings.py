@@ -11,9 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from radii.balls import Domain, Features, Norm
-from radii.queries import Grid, Shard
-from radii.verdicts import Arithmetic
+from radii.problem import Arithmetic, Domain, Features, Grid, Norm, Shard
 
 
 def _text(value: object) -> str:

@@ -13,13 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from radii.balls import Norm
-from radii.queries import Shard
-from radii.search import Question
+from radii.problem import Arithmetic, Norm, Result, Shard
 from radii.store._integrity import selection_of
 from radii.store._rows import AnsweredQuestion, without_proof
 from radii.store._settings import StoredSettings
-from radii.verdicts import Arithmetic, Result
+from radii.strategy import Question
 
 StepAnswer = tuple[int, Question, Result]
 """The number of the step in which it was asked, the question, and the answer."""

@@ -13,25 +13,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from radii import experiments
-from radii.balls import Domain
+from radii import runs
 from radii.datasets import Dataset, as_dataset
-from radii.distributions import Distribution, RobustnessRequirement, parse_requirement, proof_scope
 from radii.errors import DataError, ExperimentError
-from radii.execution import Agenda, Case
-from radii.guarantees import (
+from radii.networks import Network, as_network
+from radii.problem import Domain, Instance, Measurement, Result
+from radii.problem import property_family_spec as family_spec
+from radii.runs import Agenda, Case
+from radii.statistics import (
     FINAL_MISS_SHARE,
+    Distribution,
     Population,
+    RobustnessRequirement,
     SequentialEstimate,
     StoppingRule,
+    parse_requirement,
+    proof_scope,
     settings_for,
 )
-from radii.networks import Network, as_network
-from radii.properties import family_spec
-from radii.queries import Instance
-from radii.search import Question
 from radii.store import Store
-from radii.verdicts import Measurement, Result
+from radii.strategy import Question
 
 
 class AnswerKnown(Exception):
@@ -166,10 +167,10 @@ def check_robustness(
     settings = _settings(eps, options)
     at = settings.grid[0]
     requirement = _requirement(at, at_least, confidence, among, len(data))
-    if not experiments.DataTerms.of(out).is_salted:
+    if not runs.DataTerms.of(out).is_salted:
         data = data.unsalted()
     sample = data if confidence is None else data.shuffled(settings.seed)
-    plan = experiments.plan((network,), sample, settings, layout=layout, data=data.title)
+    plan = runs.plan((network,), sample, settings, layout=layout, data=data.title)
     if len(plan.instances) != len(data):
         raise ExperimentError(
             f"property '{family_spec(settings.property)}' asks several things of an input; name one"
@@ -205,7 +206,7 @@ def check_robustness(
     )
 
 
-def _settings(eps: float | str, options: dict[str, Any]) -> experiments.Settings:
+def _settings(eps: float | str, options: dict[str, Any]) -> runs.Settings:
     options.setdefault("attack", "minimum-norm")  # close witnesses, hence tight radii to report
     try:
         return settings_for(eps, "both", **{"property": "one-to-any", **options})
@@ -214,7 +215,7 @@ def _settings(eps: float | str, options: dict[str, Any]) -> experiments.Settings
 
 
 def _measured(
-    plan: experiments.Plan, watch: CheckObserver, out: Path | str | None, jobs: int
+    plan: runs.Plan, watch: CheckObserver, out: Path | str | None, jobs: int
 ) -> Distribution:
     """The brackets, once enough of them are known."""
     with Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store:

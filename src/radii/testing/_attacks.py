@@ -19,11 +19,9 @@ import pytest
 import torch
 
 from radii.attacks import Attack
-from radii.balls import Norm
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.properties import Become, OneToOne
-from radii.queries import Query
+from radii.problem import Become, Norm, OneToOne, Query, Result, Verdict
 from radii.testing._networks import (
     LinearClassifier,
     NetworkFamily,
@@ -32,7 +30,6 @@ from radii.testing._networks import (
     random_network,
 )
 from radii.testing._sampling import TABLES, loses_to_sampling, sampling_wins
-from radii.verdicts import Result, Verdict
 
 HIDDEN_UNITS = 10
 """Hidden units of the random networks."""

@@ -18,7 +18,7 @@ from radii.plugins import PluginGroup, load_plugin, load_plugin_class, package_o
 if TYPE_CHECKING:
     from radii.datasets import Dataset
     from radii.networks import Network
-    from radii.verdicts import Bracket
+    from radii.problem import Bracket
 
 
 REQUIREMENT = re.compile(r'([\w.-]+)[^;\[]*(?:;.*extra == "([\w-]+)")?')
@@ -86,7 +86,7 @@ def _version(package: str) -> str | None:
 def tools() -> list[VerifierStatus]:
     """Every verifier that the command line knows, offered the smallest of networks."""
     from radii import verifiers
-    from radii.balls import Norm
+    from radii.problem import Norm
     from radii.testing._networks import LinearClassifier
 
     network = LinearClassifier.random(0).network
@@ -104,36 +104,36 @@ def tools() -> list[VerifierStatus]:
 
 def plugins(commands: Collection[str] = ()) -> list[PluginStatus]:
     """What other packages add, loaded to see whether it can be; `commands` are radii's own."""
-    from radii import attacks, properties, search, verifiers
+    from radii import attacks, problem, strategy, verifiers
 
     own: dict[PluginGroup, Collection[str]] = {
         PluginGroup.VERIFIERS: [kind.name for kind in verifiers.VERIFIERS],
         PluginGroup.ATTACKS: [kind.name for kind in attacks.ATTACKS],
-        PluginGroup.SEARCHES: [kind.name for kind in search.SEARCHES],
-        PluginGroup.PROPERTIES: [form.partition(":")[0] for form in properties.FORMS],
+        PluginGroup.SEARCHES: [kind.name for kind in strategy.SEARCHES],
+        PluginGroup.PROPERTIES: [form.partition(":")[0] for form in problem.PROPERTY_FORMS],
         PluginGroup.DATASETS: [DIGITS, *(published.name for published in CATALOGUE)],
         PluginGroup.COMMANDS: commands,
     }
     bases: dict[PluginGroup, type[Any]] = {
         PluginGroup.VERIFIERS: verifiers.Verifier,
         PluginGroup.ATTACKS: attacks.Attack,
-        PluginGroup.SEARCHES: search.Search,
-        PluginGroup.PROPERTIES: properties.Property,
+        PluginGroup.SEARCHES: strategy.Search,
+        PluginGroup.PROPERTIES: problem.Property,
     }
     statuses = []
     for group in PluginGroup:
         for name in plugin_names(group):
-            problem = ""
+            reason = ""
             try:
                 if name in own.get(group, ()):
-                    problem = f"hidden: radii has a {group.word} '{name}' of its own"
+                    reason = f"hidden: radii has a {group.word} '{name}' of its own"
                 elif group in bases:
                     load_plugin_class(group, name, bases[group])
                 else:
                     load_plugin(group, name)
             except InputError as error:
-                problem = str(error)
-            statuses.append(PluginStatus(group.word, name, package_of(group, name), problem))
+                reason = str(error)
+            statuses.append(PluginStatus(group.word, name, package_of(group, name), reason))
     return statuses
 
 
@@ -219,8 +219,8 @@ def _bracket_problem(
     judge: Callable[[float, Bracket], str], search: str, *, verifier: str = "native", jobs: int = 0
 ) -> str:
     """What is wrong with the brackets that this way of searching finds; empty if nothing is."""
-    from radii.experiments import Settings, plan
-    from radii.queries import Grid
+    from radii.problem import Grid
+    from radii.runs import Settings, plan
     from radii.store import Store
 
     settings = Settings(
@@ -273,7 +273,7 @@ def _subjects() -> Iterator[_Subject]:
 def _linear() -> _Subject:
     """Points of a linear classifier that break well inside of the grid."""
     from radii import datasets
-    from radii.balls import Norm
+    from radii.problem import Norm
     from radii.testing._networks import LinearClassifier
 
     classifier = LinearClassifier.random(SEED)

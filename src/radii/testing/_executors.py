@@ -20,12 +20,11 @@ import numpy as np
 import pytest
 
 from radii.attacks import Fgsm
-from radii.execution import Executor, Task, Toolbox
-from radii.queries import Query
-from radii.search import QuestionKind
+from radii.problem import Query, Result, Verdict
+from radii.runs import Executor, Task, Toolbox
+from radii.strategy import QuestionKind
 from radii.testing._networks import LinearClassifier, instance_at
 from radii.testing._simulated import Cooperating, Crashing, Hanging, Lying, Raising, Scripted
-from radii.verdicts import Result, Verdict
 from radii.verifiers import BranchAndBound, Verifier
 
 CLASSIFIER = LinearClassifier.random(3, dtype=np.float32)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
-from radii.balls import Domain
 from radii.networks import Network
+from radii.problem import Domain
 
 Array = npt.NDArray[np.generic]
 

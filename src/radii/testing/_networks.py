@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import linprog
 
-from radii.balls import Norm
 from radii.networks import Network
-from radii.properties import OneToAny, Property
-from radii.queries import Instance
+from radii.problem import Instance, Norm, OneToAny, Property
 from radii.testing._graphs import Sketch
 
 Float64 = npt.NDArray[np.float64]

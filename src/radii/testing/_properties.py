@@ -9,8 +9,8 @@ A plugin's author writes
         def radius(self, classifier, instance):  # where there is a closed form
             return ...
 
-and runs pytest. `spec` is read back by `radii.properties.parse`, so the property has to be declared
-as an entry point by then; set `is_declared = False` for one that only Python knows.
+and runs pytest. `spec` is read back by `radii.problem.parse_property`, so the property has to be
+declared as an entry point by then; set `is_declared = False` for one that only Python knows.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ import torch
 
 from radii.attacks import objective_depths, violation
 from radii.errors import RadiiError, SpecificationError
-from radii.properties import Anchor, LinearRequirement, Property, Requirement, parse
-from radii.queries import Instance, Query
+from radii.problem import Anchor, Instance, LinearRequirement, Property, Query, Requirement, Verdict
+from radii.problem import parse_property as parse
 from radii.testing._graphs import Sketch
 from radii.testing._networks import LinearClassifier, instance_at
-from radii.verdicts import Verdict
 from radii.verifiers import BranchAndBound, Limits
 
 Float64 = npt.NDArray[np.float64]
@@ -47,7 +46,7 @@ class PropertyConformance:
     outputs = 4
     """Of the networks that the property is asked of."""
     is_declared = True
-    """`radii.properties.parse` knows it."""
+    """`radii.problem.parse_property` knows it."""
     scale = 2.0
     """Size of the random outputs: some of them should break the property, and some should not."""
 

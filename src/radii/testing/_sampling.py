@@ -16,9 +16,8 @@ from scipy.stats import binomtest
 from torch import Tensor
 
 from radii.attacks import Attack
-from radii.balls import Domain, Features, Norm
 from radii.networks import Network
-from radii.queries import Query
+from radii.problem import Domain, Features, Norm, Query
 from radii.testing._graphs import Sketch
 from radii.testing._networks import instance_at
 

@@ -19,9 +19,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from radii.queries import Grid
-from radii.search import Question, QuestionKind, Search
-from radii.verdicts import Proof, Result, Verdict, Witness
+from radii.problem import Grid, Proof, Result, Verdict, Witness
+from radii.strategy import Question, QuestionKind, Search
 
 
 def simulated_witness(distance: float) -> Witness:

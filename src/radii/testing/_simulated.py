@@ -14,11 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from radii.attacks import Attack
-from radii.balls import Ball
 from radii.errors import SpecificationError
 from radii.networks import Network
-from radii.queries import Instance, Query, Specification
-from radii.verdicts import Array, Verdict
+from radii.problem import Array, Ball, Instance, Query, Specification, Verdict
 from radii.verifiers import Answer, GridVerifier, Limits, RadiusAnswer, Verifier
 
 HOARDED_BYTES = 16 * 2**20

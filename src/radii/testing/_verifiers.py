@@ -19,11 +19,24 @@ import numpy as np
 import pytest
 import torch
 
-from radii.balls import Box, Norm
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.properties import Become, Halfspaces, LinearRequirement, OneToOne, Requirement, parse
-from radii.queries import Instance, Query, Specification
+from radii.problem import (
+    Array,
+    Become,
+    Box,
+    Halfspaces,
+    Instance,
+    LinearRequirement,
+    Norm,
+    OneToOne,
+    Query,
+    Requirement,
+    Result,
+    Specification,
+    Verdict,
+)
+from radii.problem import parse_property as parse
 from radii.testing._graphs import Sketch
 from radii.testing._networks import (
     LinearClassifier,
@@ -32,7 +45,6 @@ from radii.testing._networks import (
     random_instance,
     random_network,
 )
-from radii.verdicts import Array, Result, Verdict
 from radii.verifiers import Limits, Verifier
 
 GRACE_SECONDS = 10.0

@@ -20,10 +20,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from radii.balls import Domain
 from radii.datasets import Dataset
 from radii.errors import MissingExtra, TrainingError
 from radii.networks import Network, from_torch
+from radii.problem import Domain
 from radii.training._architectures import architecture
 from radii.training._checkpoints import claimed, replacing
 from radii.training._preparation import TrainingData, material

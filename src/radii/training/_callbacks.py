@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from radii import experiments
-from radii.balls import Domain
+from radii import runs
 from radii.datasets import as_dataset
-from radii.distributions import Distribution
 from radii.errors import ExperimentError, InputError, StoreError
-from radii.experiments import Settings
 from radii.networks import as_network
-from radii.queries import Grid
+from radii.problem import Domain, Grid
+from radii.runs import Settings
+from radii.statistics import Distribution
 from radii.store import Store
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ class RobustnessLog:
         devices = [torch.cuda.current_device()] if on_cuda else []
         with torch.random.fork_rng(devices=devices), Store.in_memory() as store:
             network = as_network(module, name="module", **self._network)  # type: ignore[arg-type]
-            experiments.plan((network,), self.data, self._settings).run(store)
+            runs.plan((network,), self.data, self._settings).run(store)
             self.last = Distribution.from_store(store)
         row = self._row(self.last) | {"seconds": time.perf_counter() - started}
         self._rows[epoch] = row

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from radii.balls import Domain
 from radii.datasets import Dataset, extent
 from radii.errors import DataError, NetworkError, SpecificationError, TrainingError
 from radii.networks import per_channel
+from radii.problem import Domain
 from radii.training._checkpoints import Epoch, replacing
 from radii.training._loop import Holdout
 from radii.training._regime import evaluating

@@ -17,7 +17,7 @@ from torch.nn.functional import cross_entropy
 
 from radii.attacks import violation
 from radii.errors import SpecificationError
-from radii.properties import LipschitzRobustness, Property, StandardRobustness, StrongClassification
+from radii.problem import LipschitzRobustness, Property, StandardRobustness, StrongClassification
 from radii.training._regime import Regime, Step, ascend, check_eps, check_steps, evaluating, uniform
 
 

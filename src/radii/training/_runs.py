@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from radii import __version__
-from radii.balls import Domain
 from radii.datasets import Dataset, are_words
 from radii.errors import NetworkError, TrainingError
 from radii.networks import Network, from_torch
+from radii.problem import Domain
 from radii.training._architectures import architecture
 from radii.training._checkpoints import Checkpoint, Epoch, TrainingState, claimed, replacing
 from radii.training._loop import Loop, TrainingObserver

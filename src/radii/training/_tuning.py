@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.balls import Ball, Norm
 from radii.datasets import Dataset
 from radii.errors import MissingExtra, TrainingError
+from radii.problem import Ball, Norm
 from radii.training._checkpoints import claimed
 from radii.training._preparation import digest
 from radii.training._regime import Regime, parse_regime

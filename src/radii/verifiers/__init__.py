@@ -23,6 +23,9 @@ from radii.verifiers._registry import (
     verifier_names,
 )
 from radii.verifiers._vnncomp import VnnComp
+from radii.verifiers.certificates._claims import claim_of
+from radii.verifiers.certificates._container import Certificate, certificate_hash
+from radii.verifiers.certificates._covers import CoveredRequirement, ProbabilityCover, covered
 from radii.verifiers.milp._gurobi import Gurobi, gurobi_refusal
 from radii.verifiers.milp._gurobi import environment as gurobi_environment
 from radii.verifiers.milp._verifier import Milp
@@ -32,6 +35,8 @@ __all__ = [
     "VERIFIERS",
     "Answer",
     "BranchAndBound",
+    "Certificate",
+    "CoveredRequirement",
     "Enumeration",
     "GridVerifier",
     "Gurobi",
@@ -39,12 +44,16 @@ __all__ = [
     "Marabou",
     "Milp",
     "Portfolio",
+    "ProbabilityCover",
     "RadiusAnswer",
     "RadiusVerifier",
     "Verifier",
     "VnnComp",
     "arithmetic_of",
+    "certificate_hash",
     "check_device",
+    "claim_of",
+    "covered",
     "decide_problem",
     "get",
     "gurobi_environment",

@@ -10,16 +10,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self, final
 
-from radii.balls import Ball, Norm
 from radii.bounds import unprovable
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.plugins import Plugin
+from radii.problem import (
+    REAL,
+    Arithmetic,
+    Array,
+    Ball,
+    Instance,
+    LinearRequirement,
+    Norm,
+    Proof,
+    Query,
+    Requirement,
+    Result,
+    Specification,
+    Verdict,
+    Witness,
+    check_witness,
+)
 from radii.processes import Ending, cpu_seconds, is_out_of_memory, resident_bytes
-from radii.properties import LinearRequirement, Requirement
-from radii.queries import Instance, Query, Specification
-from radii.verdicts import REAL, Arithmetic, Array, Proof, Result, Verdict, Witness
-from radii.witnesses import check_witness
 
 MEMORY_SHARE = 0.9
 """Of the memory limit, at which to stop: a step that is under way still needs some."""

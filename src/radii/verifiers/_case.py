@@ -9,13 +9,18 @@ import numpy as np
 from radii.bounds import SUM_ROUNDING, Fusion, StageBounds, box_of, fuse, stage_bounds
 from radii.errors import SpecificationError
 from radii.networks import Network
-from radii.properties import Halfspaces
-from radii.queries import Instance, Specification
-from radii.verdicts import FLOAT, Arithmetic, Witness
+from radii.problem import (
+    FLOAT,
+    Arithmetic,
+    Halfspaces,
+    Instance,
+    Specification,
+    Witness,
+    check_witness,
+)
 from radii.verifiers._base import Limits
 from radii.verifiers._expressions import Float64
 from radii.verifiers._programs import HIGHS_TOLERANCE
-from radii.witnesses import check_witness
 
 
 def check_bounded(network: Network, specification: Specification) -> None:

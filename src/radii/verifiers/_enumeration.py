@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from radii.balls import Ball, Norm
 from radii.bounds import box_of, centre_of
 from radii.networks import Network, OperatorKind
-from radii.properties import LinearRequirement, Requirement, SoftmaxRequirement
-from radii.queries import Instance, Specification
-from radii.verdicts import FLOAT, Arithmetic, Verdict
+from radii.problem import (
+    FLOAT,
+    Arithmetic,
+    Ball,
+    Instance,
+    LinearRequirement,
+    Norm,
+    Requirement,
+    SoftmaxRequirement,
+    Specification,
+    Verdict,
+)
 from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier
 from radii.verifiers._case import BALL_MARGIN, BoundedProblem, farthest, replay_depths
 from radii.verifiers._expressions import Float64

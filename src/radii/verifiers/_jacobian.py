@@ -12,7 +12,6 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from radii.balls import Ball, Norm
 from radii.bounds import (
     Fusion,
     Layer,
@@ -39,7 +38,7 @@ from radii.networks import (
     Softmax,
     Tanh,
 )
-from radii.verdicts import Arithmetic
+from radii.problem import Arithmetic, Ball, Norm
 
 Float64 = npt.NDArray[np.float64]
 

@@ -18,7 +18,6 @@ import highspy
 import numpy as np
 from scipy.sparse import csr_array
 
-from radii.balls import Norm
 from radii.bounds import (
     SMALLEST_NORMAL,
     SUM_ROUNDING,
@@ -30,8 +29,7 @@ from radii.bounds import (
     windows_of,
 )
 from radii.networks import Hinges
-from radii.properties import Halfspaces
-from radii.verdicts import Verdict
+from radii.problem import Halfspaces, Norm, Verdict
 from radii.verifiers._base import Limits
 from radii.verifiers._expressions import Affine, Float64, combined, unit_rows
 from radii.verifiers._programs import LinearConstraints, Program, exhausted, load, run_highs

@@ -11,17 +11,27 @@ import torch
 from torch import Tensor
 
 from radii.attacks import attack_specification
-from radii.balls import Ball, Norm
 from radii.bounds import centre_of, crown_bounds
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.properties import Anchor, LinearRequirement, LipschitzRequirement, StandardRobustness
-from radii.queries import Specification
-from radii.verdicts import REAL, Arithmetic, Array, Verdict, Witness
+from radii.problem import (
+    REAL,
+    Anchor,
+    Arithmetic,
+    Array,
+    Ball,
+    LinearRequirement,
+    LipschitzRequirement,
+    Norm,
+    Specification,
+    StandardRobustness,
+    Verdict,
+    Witness,
+    check_witness,
+)
 from radii.verifiers._base import Answer, Limits
 from radii.verifiers._case import attack_seconds, check_bounded
 from radii.verifiers._jacobian import steepness
-from radii.witnesses import check_witness
 
 RAY_SHARES = (1.0, 0.5, 0.2, 0.05, 0.01, 0.002)
 """Parts of the ball's radius at which each ray is looked at."""

@@ -22,14 +22,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array, hstack, vstack
 
-from radii.balls import Norm
 from radii.bounds import ReluForm, box_of, centre_of, fuse, relu_form
 from radii.errors import MissingExtra
 from radii.networks import Network
+from radii.problem import Halfspaces, LinearRequirement, Norm, Requirement, Specification, Verdict
 from radii.processes import Ending, ProgramEnd, run_program
-from radii.properties import Halfspaces, LinearRequirement, Requirement
-from radii.queries import Specification
-from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, Limits, Verifier
 from radii.verifiers._case import BoundedProblem
 

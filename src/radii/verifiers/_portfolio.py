@@ -12,9 +12,9 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from radii.balls import Ball, Norm
 from radii.errors import SpecificationError
 from radii.networks import Network
+from radii.problem import Ball, LinearRequirement, Norm, Requirement, Specification, Verdict
 from radii.processes import (
     ONE_THREAD,
     START_SECONDS,
@@ -29,9 +29,6 @@ from radii.processes import (
     family_seconds,
     watch,
 )
-from radii.properties import LinearRequirement, Requirement
-from radii.queries import Specification
-from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, Limits, Verifier
 
 MEMBER_POLL_SECONDS = 0.02

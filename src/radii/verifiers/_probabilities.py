@@ -14,14 +14,21 @@ import numpy.typing as npt
 
 from radii.attacks import attack_specification
 from radii.bounds import centre_of, crown_bounds, fuse
-from radii.certificates import ProbabilityCover
 from radii.networks import Network, softmax_error, without_last
-from radii.properties import Halfspaces, LinearRequirement, ProbabilityBound, SoftmaxRequirement
-from radii.queries import Specification
-from radii.verdicts import Arithmetic, Array, Verdict
+from radii.problem import (
+    Arithmetic,
+    Array,
+    Halfspaces,
+    LinearRequirement,
+    ProbabilityBound,
+    SoftmaxRequirement,
+    Specification,
+    Verdict,
+    check_witness,
+)
 from radii.verifiers._base import Answer, Limits
 from radii.verifiers._case import attack_seconds, check_bounded
-from radii.witnesses import check_witness
+from radii.verifiers.certificates._covers import ProbabilityCover
 
 Float64 = npt.NDArray[np.float64]
 

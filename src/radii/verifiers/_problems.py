@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from radii.attacks import attack_specification
-from radii.balls import Box
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network
-from radii.queries import Specification
-from radii.verdicts import Arithmetic, Verdict, Witness
+from radii.problem import Arithmetic, Box, Specification, Verdict, Witness
 from radii.verifiers._base import Limits, Verifier
 from radii.vnnlib import Outcome, Problem, Verification
 

@@ -12,7 +12,7 @@ from radii.plugins import (
     options_from_text,
     plugin_names,
 )
-from radii.verdicts import FLOAT, Arithmetic
+from radii.problem import FLOAT, Arithmetic
 from radii.verifiers._base import Verifier
 from radii.verifiers._enumeration import Enumeration
 from radii.verifiers._marabou import Marabou

@@ -22,13 +22,10 @@ from pathlib import Path
 
 import numpy as np
 
-from radii.balls import Box, Norm
 from radii.errors import SpecificationError
 from radii.networks import Network
+from radii.problem import Box, LinearRequirement, Norm, Requirement, Specification, Verdict
 from radii.processes import Ending, ProgramEnd, run_program
-from radii.properties import LinearRequirement, Requirement
-from radii.queries import Specification
-from radii.verdicts import Verdict
 from radii.verifiers._base import Answer, Limits, Verifier
 from radii.verifiers._case import check_bounded
 from radii.vnnlib import Outcome, parse_verification, specification_text

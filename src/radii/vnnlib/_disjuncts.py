@@ -17,10 +17,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from radii.balls import Box
 from radii.errors import SpecificationError
-from radii.properties import Halfspaces, LinearRequirement
-from radii.queries import Specification
+from radii.problem import Box, Halfspaces, LinearRequirement, Specification
 from radii.vnnlib._expressions import Variables
 from radii.vnnlib._formulas import Conjunction, Constraint, Disjunction, Formula, Number, one_by_one
 from radii.vnnlib._terms import Alternatives, Comparisons

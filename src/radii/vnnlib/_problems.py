@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from radii.datasets import gunzip
 from radii.errors import SpecificationError
-from radii.queries import Specification
+from radii.problem import Specification
 from radii.vnnlib._disjuncts import specifications
 from radii.vnnlib._expressions import (
     Form,

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from radii.balls import Ball, Norm
 from radii.errors import SpecificationError, StoreError
-from radii.properties import Halfspaces
-from radii.queries import Query, Specification
+from radii.problem import Ball, Halfspaces, Norm, Query, Specification
 
 if TYPE_CHECKING:
     from radii.networks import Network

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.distributions import Distribution
 from radii.errors import DataError
+from radii.statistics import Distribution
 from radii_papers._steps import StudyScale, StudySettings
 from radii_papers.classes._numbers import FROM_CLASS, GRID
 from radii_papers.classes._source import ClassSource
@@ -169,8 +169,8 @@ def _measured(
     options: dict[str, Any],
 ) -> Distribution:
     """What the folder holds, once all of it is measured."""
-    from radii.experiments import Settings, plan
     from radii.networks import load_network
+    from radii.runs import Settings, plan
     from radii.store import Store
 
     networks = [load_network(path, domain=DOMAIN) for path in source.networks.values()]

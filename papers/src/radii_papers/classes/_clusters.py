@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radii.distributions import Distribution
+from radii.statistics import Distribution
 from radii_papers._evidence import CaseOutcome, ClaimBasis, ClaimCase, StudyClaim
 from radii_papers._steps import (
     Paragraph,

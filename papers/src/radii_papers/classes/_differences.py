@@ -10,9 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from radii.distributions import Distribution, KsMatrix, holm, ks_matrix
 from radii.errors import InputError
-from radii.results import Float64
+from radii.statistics import Distribution, Float64, KsMatrix, holm, ks_matrix
 from radii_papers._evidence import ClaimBasis, ClaimCase, alike, differing
 from radii_papers._intervals import paired_p_value
 from radii_papers._tables import Beside, Cell, StudyTable, share_text

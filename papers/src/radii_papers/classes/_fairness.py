@@ -1,6 +1,6 @@
 """Robust recall of classes, their ranking, and how unfair a network is: the announced measure.
 
-The measure is the spread of robust recall between classes (`radii.distributions.fairness`), at an
+The measure is the spread of robust recall between classes (`radii.statistics.fairness`), at an
 eps and at its worst over all eps; beside it, ratios and an entropy of the classes' mean radii.
 """
 
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radii.distributions import Distribution, class_curves, fairness
-from radii.plots import draw_classes, draw_closest_targets, draw_fairness
+from radii.statistics import Distribution, class_curves, fairness
+from radii.views import draw_classes, draw_closest_targets, draw_fairness
 from radii_papers._evidence import (
     ClaimBasis,
     ClaimCase,

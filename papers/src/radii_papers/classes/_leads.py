@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radii.distributions import Distribution, holm
+from radii.statistics import Distribution, holm
 from radii_papers._evidence import (
     CLAIM_LEVEL,
     CaseOutcome,

@@ -36,7 +36,7 @@ REASONS = {("*", name): "another draw of images" for name in ("images, train", "
 
 def right_answers(network: Network, images: Dataset) -> npt.NDArray[np.bool_]:
     """Whether each image's label has the largest output, as the file computes it."""
-    from radii.experiments import images_for
+    from radii.runs import images_for
 
     found = []
     for start in range(0, len(images), BATCH):

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions import Distribution, clopper_pearson, holm
-from radii.plots import draw_boxes, draw_ecdf_panels, draw_ks_matrix, draw_scatter
+from radii.statistics import Distribution, clopper_pearson, holm
+from radii.views import draw_boxes, draw_ecdf_panels, draw_ks_matrix, draw_scatter
 from radii_papers._evidence import (
     CLAIM_LEVEL,
     CaseOutcome,
@@ -331,7 +331,7 @@ def _preferred(found: Distribution) -> Distribution:
 
 def class_points(source: ClassSource, settings: StudySettings) -> list[Part]:
     """Figure 4: the same images on two networks; are the same ones hard?"""
-    from radii.distributions import spearman_matrix
+    from radii.statistics import spearman_matrix
 
     found = _preferred(one_to_any(source, settings))
     if len(found.networks) < 2:

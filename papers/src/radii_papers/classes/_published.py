@@ -9,8 +9,8 @@ from itertools import combinations
 
 import numpy as np
 
-from radii.distributions import NO_NUMBER, Distribution
-from radii.plots import draw_ks_matrix
+from radii.statistics import NO_NUMBER, Distribution
+from radii.views import draw_ks_matrix
 from radii_papers._evidence import StudyClaim
 from radii_papers._steps import (
     Paragraph,

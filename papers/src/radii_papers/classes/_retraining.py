@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions import Distribution, class_gains
+from radii.statistics import Distribution, class_gains
 from radii_papers._steps import (
     Paragraph,
     Part,
@@ -155,8 +155,8 @@ def _brackets(
     trained: list[Trained], source: ClassSource, settings: StudySettings, sizes: TrainingSizes
 ) -> Distribution:
     """One question an image: is its class proven within `EPS`, or is there a counterexample?"""
-    from radii.experiments import Settings, plan
     from radii.networks import load_network
+    from radii.runs import Settings, plan
     from radii.store import Store
 
     images = source.drawn("test", sizes.proven) or source.drawn("train", sizes.proven)
@@ -227,7 +227,7 @@ def _proven_table(found: Distribution) -> StudyTable:
 
 
 def _draw(found: Distribution) -> Figure:
-    from radii.plots import draw_class_gains
+    from radii.views import draw_class_gains
 
     first, second = TRAININGS
     return draw_class_gains(found, first, second, EPS)

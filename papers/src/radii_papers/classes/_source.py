@@ -27,7 +27,7 @@ from radii_papers.distributions._public import (
 
 if TYPE_CHECKING:
     from radii.datasets import Dataset
-    from radii.distributions import Distribution
+    from radii.statistics import Distribution
 
 OWN_IMAGES = "mnist.npz"
 """Images to use in place of MNIST, with splits `train` and `test`, in the folder of the data."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions import Distribution, spearman_matrix
-from radii.plots import draw_boxes, draw_ecdf_panels, draw_ks_matrix, draw_scatter
+from radii.statistics import Distribution, spearman_matrix
+from radii.views import draw_boxes, draw_ecdf_panels, draw_ks_matrix, draw_scatter
 from radii_papers._evidence import ClaimScope, StudyClaim
 from radii_papers._steps import (
     Paragraph,

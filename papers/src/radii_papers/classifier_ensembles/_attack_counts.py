@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from radii.balls import Norm
 from radii.ensembles import EnsembleStudy
-from radii.plots import ValueAtEps, draw_game_values
+from radii.problem import Norm
+from radii.views import ValueAtEps, draw_game_values
 from radii_papers._evidence import StudyClaim, fact
 from radii_papers._steps import (
     Paragraph,

@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from radii.balls import Norm
 from radii.ensembles import (
     BaselineProblem,
     Ensemble,
@@ -24,6 +23,7 @@ from radii.ensembles import (
     solve,
 )
 from radii.networks import from_torch
+from radii.problem import Norm
 from radii_papers._evidence import StudyClaim, fact
 from radii_papers._steps import (
     Paragraph,

@@ -15,7 +15,7 @@ import numpy as np
 from radii import datasets
 from radii.ensembles import Defence, EnsembleStudy, GameValue, Point
 from radii.networks import load_network
-from radii.plots import ValueAtEps, draw_game_values
+from radii.views import ValueAtEps, draw_game_values
 from radii_papers._evidence import (
     CaseOutcome,
     ClaimBasis,

@@ -36,7 +36,7 @@ from radii_papers.distributions._public import (
 if TYPE_CHECKING:
     from radii.attacks import Attack
     from radii.networks import Network
-    from radii.queries import Instance
+    from radii.problem import Instance
 
 RESOLUTION, CLOSER = 0.01, 0.02
 """Bisection ends with this part of the upper side left; a side is closer than another if it is
@@ -167,10 +167,10 @@ def _attacked(
     network: AttackedNetwork, images: int, is_small: bool
 ) -> tuple[UpperSides, UpperSides]:
     from radii.attacks import AutoAttack, MinimumNorm
-    from radii.balls import Norm
     from radii.datasets import load_spec
-    from radii.experiments import select
     from radii.networks import load_network
+    from radii.problem import Norm
+    from radii.runs import select
 
     normal: dict[str, Any] = {"mean": network.mean, "std": network.std}
     net = load_network(network.path, domain=(0.0, 1.0), **normal)
@@ -218,7 +218,7 @@ def bisected(attack: Attack, net: Network, instances: Sequence[Instance], top: f
 def _distances(
     attack: Attack, net: Network, instances: Sequence[Instance], eps: Sequence[float]
 ) -> list[float]:
-    from radii.queries import Query
+    from radii.problem import Query
 
     queries = [Query(each, value) for each, value in zip(instances, eps, strict=True)]
     results = attack.attack(net, queries, seed=0)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.distributions import NO_NUMBER, Distribution
 from radii.errors import DataError
+from radii.statistics import NO_NUMBER, Distribution
 from radii_papers._steps import StudyScale, StudySettings
 from radii_papers.distributions import _replay
 from radii_papers.distributions._public import (
@@ -31,7 +31,7 @@ from radii_papers.distributions._public import (
 
 if TYPE_CHECKING:
     from radii.attacks import Attack
-    from radii.experiments import Finding
+    from radii.runs import Finding
 
 ROWS_OF_SMALL = 3
 """Rows of a network and split that a small audit attacks."""
@@ -196,7 +196,7 @@ def _audit_group(
     chosen: dict[PublishedNetwork, Distribution],
     settings: StudySettings,
 ) -> list[AuditedRow]:
-    from radii.experiments import findings, prepare_audit, save_witnesses
+    from radii.runs import findings, prepare_audit, save_witnesses
     from radii.store import Store
 
     folder = settings.folder / group.folder

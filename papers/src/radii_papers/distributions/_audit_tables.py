@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from radii.distributions import Distribution
 from radii.errors import InputError, StoreError
-from radii.plots import draw_claims
+from radii.statistics import Distribution
+from radii.views import draw_claims
 from radii_papers._steps import (
     Paragraph,
     Part,

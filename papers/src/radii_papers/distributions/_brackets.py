@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from radii.distributions import Distribution
 from radii.errors import InputError
-from radii.plots import draw_boxes
+from radii.statistics import Distribution
+from radii.views import draw_boxes
 from radii_papers._evidence import ClaimBasis
 from radii_papers._steps import (
     Paragraph,

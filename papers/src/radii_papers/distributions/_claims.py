@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radii.distributions import Distribution, holm
-from radii.results import Float64
+from radii.statistics import Distribution, Float64, holm
 from radii_papers._evidence import (
     CLAIM_LEVEL,
     CaseOutcome,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from radii.distributions import Correlations, spearman_matrix
-from radii.plots import draw_correlations, draw_scatter
+from radii.statistics import Correlations, spearman_matrix
+from radii.views import draw_correlations, draw_scatter
 from radii_papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii_papers._tables import Beside, Cell, StudyTable, reasons_of, share_text
 from radii_papers.distributions._image_claims import correlation_claims

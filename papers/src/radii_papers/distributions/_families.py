@@ -13,10 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radii.distributions import FAMILIES, Distribution, GridFit, fit_on_grid, holm
 from radii.errors import InputError
-from radii.plots import draw_fits
-from radii.results import Float64
+from radii.statistics import FAMILIES, Distribution, Float64, GridFit, fit_on_grid, holm
+from radii.views import draw_fits
 from radii_papers._steps import Paragraph, Part, StudyFigure, StudyScale, StudySettings
 from radii_papers._tables import Cell, StudyTable, share_text
 from radii_papers.distributions._claims import USUAL, family_claims

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from radii.distributions import Distribution, holm
-from radii.distributions import compare as compare_distributions
-from radii.plots import draw_boxes, draw_ecdf_panels
+from radii.statistics import Distribution, holm
+from radii.statistics import compare as compare_distributions
+from radii.views import draw_boxes, draw_ecdf_panels
 from radii_papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii_papers._tables import Beside, Cell, StudyTable, reasons_of
 from radii_papers.distributions._claims import (

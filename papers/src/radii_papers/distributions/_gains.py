@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from radii.distributions import Distribution
+from radii.statistics import Distribution
 from radii_papers._evidence import (
     CaseOutcome,
     ClaimBasis,

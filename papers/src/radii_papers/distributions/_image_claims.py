@@ -13,8 +13,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions import Distribution, holm
-from radii.results import Float64
+from radii.statistics import Distribution, Float64, holm
 from radii_papers._evidence import (
     CLAIM_LEVEL,
     CaseOutcome,

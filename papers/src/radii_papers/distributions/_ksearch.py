@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from radii.distributions import Distribution
-from radii.plots import draw_run_times
-from radii.results import Effort, effort_of, theoretical_maximum
+from radii.statistics import Distribution, Effort, effort_of, theoretical_maximum
+from radii.views import draw_run_times
 from radii_papers._evidence import (
     CaseOutcome,
     ClaimBasis,

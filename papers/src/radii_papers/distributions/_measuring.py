@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from radii.distributions import Distribution
+from radii.statistics import Distribution
 from radii_papers._steps import StudySettings
 from radii_papers.distributions._audit import DOMAIN, FIRST_IMAGES
 from radii_papers.distributions._public import PublicResults, PublishedNetwork
@@ -35,7 +35,7 @@ def measured(
 
     A folder that holds more images than are asked for is gone on with, and they are left out.
     """
-    from radii.experiments import Experiment, prepare
+    from radii.runs import Experiment, prepare
     from radii.store import Store
 
     plan = prepare(Experiment.from_options({"domain": DOMAIN, "seed": 0, **options}))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from radii.distributions import Distribution, clopper_pearson
+from radii.statistics import Distribution, clopper_pearson
 from radii_papers._steps import Paragraph, Part, StudySettings
 from radii_papers._tables import (
     Beside,

@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from radii.distributions import Distribution, read_results
 from radii.errors import DataError
+from radii.statistics import Distribution, read_results
 from radii_papers.distributions._numbers import CONVENTIONAL, STATISTICS
 
 Split = Literal["train", "test"]

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from radii.distributions import Distribution
-from radii.plots import draw_gaps
-from radii.results import Float64
+from radii.statistics import Distribution, Float64
+from radii.views import draw_gaps
 from radii_papers._steps import (
     Paragraph,
     Part,

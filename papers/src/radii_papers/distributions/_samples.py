@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from radii.distributions import Distribution, sample_stability
-from radii.plots import draw_samples
+from radii.statistics import Distribution, sample_stability
+from radii.views import draw_samples
 from radii_papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii_papers._tables import EVERY_ROW, Beside, Cell, StudyTable, reasons_of
 from radii_papers.distributions._claims import size_claim

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from radii.distributions import Distribution, summary
+from radii.statistics import Distribution, summary
 from radii_papers._steps import Paragraph, Part, StudySettings
 from radii_papers._tables import (
     Beside,

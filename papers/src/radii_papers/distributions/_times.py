@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from radii.distributions import Distribution
-from radii.results import Float64
+from radii.statistics import Distribution, Float64
 from radii_papers._steps import Paragraph, Part, StudySettings
 from radii_papers._tables import EVERY_ROW, Beside, Cell, StudyTable, reasons_of
 from radii_papers.distributions._claims import cost_claim

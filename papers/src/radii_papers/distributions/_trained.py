@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions import Distribution
 from radii.errors import InputError
-from radii.plots import draw_ecdf_panels
+from radii.statistics import Distribution
+from radii.views import draw_ecdf_panels
 from radii_papers._evidence import ClaimBasis
 from radii_papers._steps import (
     Paragraph,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radii.plots import draw_tradeoffs
+from radii.views import draw_tradeoffs
 from radii_papers._evidence import ClaimBasis, StudyClaim, within
 from radii_papers._intervals import mean_interval
 from radii_papers._steps import (

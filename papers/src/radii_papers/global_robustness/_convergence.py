@@ -9,7 +9,8 @@ import numpy as np
 
 from radii.datasets import load_spec
 from radii.errors import DataError
-from radii.guarantees import (
+from radii.networks import load_network
+from radii.statistics import (
     DataSource,
     Demand,
     GlobalRobustness,
@@ -19,10 +20,9 @@ from radii.guarantees import (
     repeat_estimates,
     settings_for,
 )
-from radii.networks import load_network
-from radii.plots import draw_repetition
 from radii.store import Store
 from radii.training import train
+from radii.views import draw_repetition
 from radii_papers._evidence import StudyClaim, fact
 from radii_papers._steps import (
     Paragraph,

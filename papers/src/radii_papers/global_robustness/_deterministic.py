@@ -6,7 +6,7 @@ import functools
 import statistics
 from collections.abc import Sequence
 
-from radii.plots import draw_hyper_parameters, draw_tradeoffs
+from radii.views import draw_hyper_parameters, draw_tradeoffs
 from radii_papers._evidence import ClaimScope, StudyClaim
 from radii_papers._steps import (
     Paragraph,

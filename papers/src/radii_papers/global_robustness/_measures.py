@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from radii.plots import TradeoffPoint
+from radii.views import TradeoffPoint
 from radii_papers._evidence import (
     CLAIM_LEVEL,
     ClaimBasis,

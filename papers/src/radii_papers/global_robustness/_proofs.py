@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from radii.plots import draw_proof_gaps
+from radii.views import draw_proof_gaps
 from radii_papers._evidence import ClaimBasis, ClaimCase, ClaimInterval, StudyClaim, within
 from radii_papers._intervals import tail_of
 from radii_papers._steps import (

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from radii.plots import draw_tradeoffs
+from radii.views import draw_tradeoffs
 from radii_papers._evidence import (
     CLAIM_LEVEL,
     CaseOutcome,

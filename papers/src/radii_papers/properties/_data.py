@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from radii.balls import Domain
 from radii.datasets import Dataset, convert, load, read
 from radii.errors import DataError
+from radii.problem import Domain
 
 FASHION, GTSRB = "fashion", "gtsrb"
 TITLES = {FASHION: "Fashion-MNIST", GTSRB: "GTSRB"}

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions import Distribution
-from radii.results import Float64
+from radii.statistics import Distribution, Float64
 from radii_papers._running import write_whole
 from radii_papers._steps import StudySettings
 from radii_papers.properties._data import BallRegion, StudyImages
@@ -274,9 +273,9 @@ class Measures:
         seed: int,
         path: Path,
     ) -> None:
-        from radii.balls import Norm
-        from radii.experiments import select
-        from radii.guarantees import sampled_shares
+        from radii.problem import Norm
+        from radii.runs import select
+        from radii.statistics import sampled_shares
 
         data = self._test(kind, self.sizes.sampled)
         shares, holds = {}, {}
@@ -312,7 +311,7 @@ class Measures:
         **how: str | float,
     ) -> Mapping[str, Distribution]:
         """The brackets of an experiment by network; those that the folder lacks are measured."""
-        from radii.experiments import Settings, plan
+        from radii.runs import Settings, plan
         from radii.store import Store
 
         given = networks()

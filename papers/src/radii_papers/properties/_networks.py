@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.distributions import clopper_pearson
+from radii.statistics import clopper_pearson
 from radii_papers._steps import StudySettings, digest_of
 from radii_papers.properties._data import (
     FASHION,

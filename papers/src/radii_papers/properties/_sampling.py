@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from radii.plots import SeedCurve, draw_seed_curves
+from radii.views import SeedCurve, draw_seed_curves
 from radii_papers._evidence import ClaimBasis, ClaimCase, StudyClaim, unclear
 from radii_papers._steps import (
     Paragraph,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radii.results import Float64
+from radii.statistics import Float64
 from radii_papers._evidence import (
     ClaimBasis,
     ClaimCase,

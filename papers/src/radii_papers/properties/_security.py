@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from radii.plots import SeedCurve, draw_seed_curves
-from radii.results import Float64
+from radii.statistics import Float64
+from radii.views import SeedCurve, draw_seed_curves
 from radii_papers._evidence import ClaimBasis, ClaimCase, StudyClaim
 from radii_papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii_papers._tables import Cell, StudyTable

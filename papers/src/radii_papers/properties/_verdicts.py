@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from radii.results import Float64
+from radii.statistics import Float64
 from radii_papers._evidence import (
     CaseOutcome,
     ClaimBasis,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from radii.errors import ExperimentError
-from radii.guarantees import Demand, one_value_grid
+from radii.statistics import Demand, one_value_grid
 
 RECIPE_KINDS = ("deterministic", "pruned", "bayesian")
 

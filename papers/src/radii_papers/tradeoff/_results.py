@@ -17,9 +17,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from radii.distributions import holm, several_p_value
 from radii.errors import DataError, ExperimentError, StoreError
-from radii.guarantees import Estimate
+from radii.statistics import Estimate, holm, several_p_value
 from radii_papers.tradeoff._description import HYPER_PARAMETERS, RECIPE_KINDS, Recipe, Study
 
 Float64 = npt.NDArray[np.float64]

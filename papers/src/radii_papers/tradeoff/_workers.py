@@ -18,7 +18,9 @@ import torch
 
 from radii.datasets import Dataset, load_spec
 from radii.errors import ExperimentError, TrainingError, UnsupportedQuery
-from radii.guarantees import (
+from radii.networks import Network, load_network
+from radii.processes import ProcessPool, Request, StoppedCall
+from radii.statistics import (
     ChangeSettings,
     DataSource,
     Demand,
@@ -31,8 +33,6 @@ from radii.guarantees import (
     one_value_grid,
     settings_for,
 )
-from radii.networks import Network, load_network
-from radii.processes import ProcessPool, Request, StoppedCall
 from radii.store import Store
 from radii.training import (
     Hamiltonian,

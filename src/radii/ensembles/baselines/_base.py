@@ -11,7 +11,6 @@ from fractions import Fraction
 import numpy as np
 from scipy.sparse import csr_array, vstack
 
-from radii.balls import Norm
 from radii.bounds import ReluForm, fuse, relu_form
 from radii.ensembles._ensemble import Ensemble, Float64, Point
 from radii.ensembles._game import (
@@ -22,6 +21,7 @@ from radii.ensembles._game import (
 )
 from radii.ensembles._study import check_alpha
 from radii.errors import SpecificationError, UnsupportedQuery
+from radii.problem import Norm
 
 VALUE_ROUNDING = 1e-4
 """Probabilities are rounded to fractions, by 1e-6 each, and there are tens of them; a network that

@@ -15,7 +15,6 @@ import highspy
 import numpy as np
 from scipy.sparse import csr_array
 
-from radii.balls import Norm
 from radii.ensembles._ensemble import Float64
 from radii.ensembles.baselines._base import (
     BaselineProblem,
@@ -26,6 +25,7 @@ from radii.ensembles.baselines._base import (
     units_of,
 )
 from radii.errors import UnsupportedQuery
+from radii.problem import Norm
 from radii.verifiers import gurobi_environment, gurobi_refusal
 
 INF = highspy.kHighsInf

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from radii.balls import Norm
 from radii.ensembles._ensemble import Float64
 from radii.ensembles.baselines._base import (
     BaselineProblem,
@@ -19,6 +18,7 @@ from radii.ensembles.baselines._base import (
     units_of,
 )
 from radii.errors import MissingExtra
+from radii.problem import Norm
 
 SMT = "smt"
 

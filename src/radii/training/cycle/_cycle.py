@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Protocol
 
-from radii import datasets, experiments, training
+from radii import datasets, runs, training
 from radii.datasets import Dataset
 from radii.errors import DataError, ExperimentError
 from radii.training._checkpoints import claimed
@@ -32,7 +32,7 @@ class CycleObserver(Protocol):
 
     def training(self) -> AbstractContextManager[training.TrainingObserver | None]: ...
 
-    def measuring(self) -> AbstractContextManager[experiments.Observer | None]: ...
+    def measuring(self) -> AbstractContextManager[runs.Observer | None]: ...
 
 
 class _SilentCycle:
@@ -41,7 +41,7 @@ class _SilentCycle:
     def training(self) -> AbstractContextManager[training.TrainingObserver | None]:
         return nullcontext()
 
-    def measuring(self) -> AbstractContextManager[experiments.Observer | None]:
+    def measuring(self) -> AbstractContextManager[runs.Observer | None]:
         return nullcontext()
 
 

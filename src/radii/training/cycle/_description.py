@@ -11,12 +11,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from radii import experiments, training
-from radii.balls import Domain
-from radii.distributions import RobustnessRequirement, parse_requirement
+from radii import runs, training
 from radii.errors import ExperimentError, InputError
-from radii.queries import Grid
-from radii.search import AttackOnly
+from radii.problem import Domain, Grid
+from radii.statistics import RobustnessRequirement, parse_requirement
+from radii.strategy import AttackOnly
 from radii.training._checkpoints import replacing
 
 CYCLE_FILE = "cycle.json"
@@ -37,7 +36,7 @@ class Cycle:
     `later_epochs`; `training` holds further settings of `radii.training`. Counterexamples are
     sought within `eps` of training images drawn for each round: `attacked` of them are attacked
     (all if it is 0), and of those that withstand, `verified` are proven or refuted. `measuring`
-    are settings of `radii.experiments`, among them the grid for the test images.
+    are settings of `radii.runs`, among them the grid for the test images.
     """
 
     architecture: str
@@ -99,19 +98,19 @@ class Cycle:
         return {"regime": regime, **settings}
 
     @property
-    def judging(self) -> experiments.Settings:
+    def judging(self) -> runs.Settings:
         """How the test images are measured."""
         return self._settings({})
 
     @property
-    def attacking(self) -> experiments.Settings:
+    def attacking(self) -> runs.Settings:
         """How training images are attacked, at the one eps."""
         attack = self.measuring.get("attack", DEFAULT_ATTACK)
         only = {"search": AttackOnly.name, "verifier": "native", "attack": attack}
         return self._settings({"grid": self._only_eps, **only})
 
     @property
-    def verifying(self) -> experiments.Settings:
+    def verifying(self) -> runs.Settings:
         """How training images are proven or refuted, at the one eps."""
         return self._settings({"grid": self._only_eps})
 
@@ -120,8 +119,8 @@ class Cycle:
         eps = Fraction(repr(self.eps))
         return Grid(eps, 2 * eps, eps)
 
-    def _settings(self, fixed: Mapping[str, Any]) -> experiments.Settings:
-        return experiments.Settings.from_options({**self.measuring, **fixed}).resolved()
+    def _settings(self, fixed: Mapping[str, Any]) -> runs.Settings:
+        return runs.Settings.from_options({**self.measuring, **fixed}).resolved()
 
     def as_json(self) -> str:
         values = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
@@ -154,7 +153,7 @@ class Cycle:
 
 def _typed(measuring: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of an experiment as typed values, whether they were given as such or as text."""
-    known = experiments.options_of(experiments.Settings)
+    known = runs.options_of(runs.Settings)
     for name in measuring:
         if name not in known:
             raise ExperimentError(f"measuring takes no such setting ('{name}')")
@@ -163,7 +162,7 @@ def _typed(measuring: Mapping[str, Any]) -> dict[str, Any]:
 
 def _written(measuring: Mapping[str, Any]) -> dict[str, Any]:
     """As cycle.json holds them: those that were given, and the grid."""
-    known = experiments.options_of(experiments.Settings)
+    known = runs.options_of(runs.Settings)
     return {name: known[name].form.write(value) for name, value in measuring.items()}
 
 

@@ -15,18 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from radii import experiments, report, results, training
-from radii.balls import Domain
+from radii import runs, statistics, training, views
 from radii.datasets import Dataset, from_arrays
-from radii.distributions import Distribution, RequirementOutcome, check_all
 from radii.errors import StoreError
 from radii.networks import load_network
-from radii.queries import Query
+from radii.problem import Array, Domain, Query, check_witness
+from radii.statistics import Distribution, RequirementOutcome, check_all
 from radii.store import Store
 from radii.training._checkpoints import replacing
 from radii.training.cycle._description import Cycle
-from radii.verdicts import Array
-from radii.witnesses import check_witness
 
 ROUND_FILE, TRAINING_FOLDER, RESULTS_FOLDER = "round.json", "training", "results"
 COUNTEREXAMPLES_FILE = "counterexamples.npz"
@@ -107,7 +104,7 @@ def find_counterexamples(
     directory: Path,
     data: Data,
     jobs: int,
-    observer: experiments.Observer | None,
+    observer: runs.Observer | None,
 ) -> Counterexamples:
     """Attack the network of a round around training images, then verify some that withstand."""
     seed = int(cycle.training.get("seed", 0)) + number
@@ -139,7 +136,7 @@ def _search_images(
     data: Dataset,
     how: str,
     jobs: int,
-    observer: experiments.Observer | None,
+    observer: runs.Observer | None,
 ) -> tuple[Array, Array, Array]:
     settings = cycle.attacking if how == "attack" else cycle.verifying
     plan = _plan(cycle, directory, data, settings, cycle.data)
@@ -149,7 +146,7 @@ def _search_images(
 
 
 def _collect_counterexamples(
-    plan: experiments.Plan, store: Store, eps: float
+    plan: runs.Plan, store: Store, eps: float
 ) -> tuple[Array, Array, Array]:
     """Points and labels, one for each image that has a witness, and which images have one.
 
@@ -248,7 +245,7 @@ def judge(
     data: Data,
     hunts: Sequence[Counterexamples],
     jobs: int,
-    observer: experiments.Observer | None,
+    observer: runs.Observer | None,
     *,
     began: float,
 ) -> Round:
@@ -257,7 +254,7 @@ def judge(
     with Store.create_or_open(directory / RESULTS_FOLDER) as store:
         plan.run(store, jobs=jobs, observer=observer)
         distribution = Distribution.from_store(store)
-    text = report.card([results.read(directory / RESULTS_FOLDER)], eps=(cycle.eps,))
+    text = views.card([statistics.read(directory / RESULTS_FOLDER)], eps=(cycle.eps,))
     with replacing(directory / "card.md") as partial:
         partial.write_text(text + "\n", "utf-8")
     share = distribution.robust_accuracy(cycle.eps)
@@ -277,9 +274,9 @@ def judge(
 
 
 def _plan(
-    cycle: Cycle, directory: Path, data: Dataset, settings: experiments.Settings, source: str
-) -> experiments.Plan:
+    cycle: Cycle, directory: Path, data: Dataset, settings: runs.Settings, source: str
+) -> runs.Plan:
     """The network of a round, named after it, on some images."""
     path = directory / TRAINING_FOLDER / "network.onnx"
     network = load_network(path, domain=Domain.parse(cycle.domain), name=directory.name)
-    return experiments.plan((network,), data, settings, paths=[str(path)], data=source)
+    return runs.plan((network,), data, settings, paths=[str(path)], data=source)

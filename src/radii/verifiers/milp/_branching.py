@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from radii.verdicts import Verdict
+from radii.problem import Verdict
 from radii.verifiers._base import Limits
 from radii.verifiers._expressions import Float64, Integers
 from radii.verifiers._programs import (

@@ -7,11 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from radii.balls import Ball
 from radii.bounds import centre_of
 from radii.errors import UnsupportedQuery
-from radii.properties import Halfspaces, LipschitzRequirement
-from radii.verdicts import Verdict
+from radii.problem import Ball, Halfspaces, LipschitzRequirement, Verdict
 from radii.verifiers._base import Answer
 from radii.verifiers._case import BoundedProblem
 from radii.verifiers._expressions import Float64

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from radii.balls import Ball, Box, Norm
 from radii.bounds import Fusion, Stage, StageBounds, box_of, hinges_of, linear_range, windows_of
 from radii.networks import Hinges
-from radii.properties import Halfspaces
+from radii.problem import Ball, Box, Halfspaces, Norm
 from radii.verifiers._expressions import Affine, Float64, Integers, combined, stacked, unit_rows
 from radii.verifiers._programs import LinearConstraints, at_most, joined_constraints
 

@@ -10,12 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from radii.balls import Norm
 from radii.errors import MissingExtra, UnsupportedQuery
 from radii.networks import Network
-from radii.properties import LinearRequirement, Requirement
-from radii.queries import Instance, Specification
-from radii.verdicts import FLOAT, Arithmetic, Verdict
+from radii.problem import (
+    FLOAT,
+    Arithmetic,
+    Instance,
+    LinearRequirement,
+    Norm,
+    Requirement,
+    Specification,
+    Verdict,
+)
 from radii.verifiers._base import Answer, Limits, RadiusAnswer
 from radii.verifiers._expressions import Float64
 from radii.verifiers._programs import HIGHS_TOLERANCE, Program, exhausted, highs_version

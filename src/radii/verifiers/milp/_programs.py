@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from radii.balls import Ball, Norm
 from radii.bounds import SUM_ROUNDING
-from radii.properties import Halfspaces, LipschitzRequirement
+from radii.problem import Ball, Halfspaces, LipschitzRequirement, Norm
 from radii.verifiers._expressions import (
     Affine,
     Float64,

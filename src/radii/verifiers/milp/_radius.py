@@ -12,11 +12,8 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from radii.balls import Ball, Norm
 from radii.networks import Network
-from radii.properties import Halfspaces
-from radii.queries import Instance, Specification
-from radii.verdicts import Arithmetic, Verdict
+from radii.problem import Arithmetic, Ball, Halfspaces, Instance, Norm, Specification, Verdict
 from radii.verifiers._base import Limits, RadiusAnswer
 from radii.verifiers._case import BALL_MARGIN, BoundedProblem, farthest, replay_depths
 from radii.verifiers._expressions import Float64

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from radii.verdicts import Verdict
+from radii.problem import Verdict
 from radii.verifiers._base import Limits
 from radii.verifiers._case import BoundedProblem
 from radii.verifiers._expressions import Affine, Float64, widened_to

@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from radii.balls import Norm
 from radii.networks import Network
-from radii.properties import (
+from radii.problem import (
+    FLOAT,
+    Arithmetic,
+    Instance,
     LinearRequirement,
     LipschitzRequirement,
+    Norm,
     Requirement,
     SoftmaxRequirement,
+    Specification,
+    Verdict,
 )
-from radii.queries import Instance, Specification
-from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier
 from radii.verifiers._case import BoundedProblem
 from radii.verifiers._probabilities import decide_softmax

@@ -36,9 +36,7 @@ from radii.bounds import (
     without_softmax,
 )
 from radii.networks import Network, OperatorKind, Relu
-from radii.properties import Halfspaces
-from radii.queries import Specification
-from radii.verdicts import FLOAT, REAL, Arithmetic, Verdict, Witness
+from radii.problem import FLOAT, REAL, Arithmetic, Halfspaces, Specification, Verdict, Witness
 from radii.verifiers._base import Answer, Limits
 from radii.verifiers._case import attack_seconds, check_bounded
 from radii.verifiers.native._box_certificates import box_certificate

@@ -14,7 +14,6 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from radii.balls import Ball, Box, Norm
 from radii.bounds import (
     LayeredNetwork,
     Supports,
@@ -27,11 +26,10 @@ from radii.bounds import (
     propagate,
     without_softmax,
 )
-from radii.certificates import Certificate, claim_of
 from radii.networks import Interval, Network
-from radii.properties import Halfspaces
-from radii.queries import Specification
-from radii.verdicts import Arithmetic
+from radii.problem import Arithmetic, Ball, Box, Halfspaces, Norm, Specification
+from radii.verifiers.certificates._claims import claim_of
+from radii.verifiers.certificates._container import Certificate
 
 BOXES_AT_ONCE = 64
 MOST_BOXES = 1 << 14

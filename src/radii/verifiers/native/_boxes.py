@@ -9,11 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from radii.balls import Ball, Norm
 from radii.bounds import OFFSET_ROUNDING
 from radii.networks import Interval
-from radii.properties import Halfspaces
-from radii.queries import Specification
+from radii.problem import Ball, Halfspaces, Norm, Specification
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,12 +6,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from radii.balls import Ball
 from radii.networks import Network
-from radii.properties import Halfspaces
-from radii.queries import Specification
-from radii.verdicts import Array, Witness
-from radii.witnesses import check_witness
+from radii.problem import Array, Ball, Halfspaces, Specification, Witness, check_witness
 
 DESCENT_STEPS = 10
 DESCENT_FIRST_STEP = 0.1

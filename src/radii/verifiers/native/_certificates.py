@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from radii.balls import Ball
-from radii.certificates import Certificate, claim_of
 from radii.networks import Network
-from radii.queries import Specification
-from radii.verdicts import Arithmetic
+from radii.problem import Arithmetic, Ball, Specification
+from radii.verifiers.certificates._claims import claim_of
+from radii.verifiers.certificates._container import Certificate
 from radii.verifiers.native._proof_log import CLOSING, LemmaRows, ProofLog
 
 Array = npt.NDArray[Any]

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from radii.verdicts import Verdict, Witness
+from radii.problem import Verdict, Witness
 from radii.verifiers.native._attempts import Certify, ProofAttempt
 from radii.verifiers.native._nodes import Frontier
 

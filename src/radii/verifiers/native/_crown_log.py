@@ -7,11 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from radii.balls import Ball, Box
 from radii.bounds import Fusion, State, bound_rows, crown_state
 from radii.networks import Relu
-from radii.properties import Halfspaces
-from radii.verdicts import Arithmetic
+from radii.problem import Arithmetic, Ball, Box, Halfspaces
 from radii.verifiers.native._duals import Multipliers, Rows
 from radii.verifiers.native._proof_log import Ground, ProofLog, slope_bytes
 

@@ -21,7 +21,6 @@ from enum import Enum, auto
 import torch
 from torch import Tensor
 
-from radii.balls import Ball, Norm
 from radii.bounds import (
     LayeredNetwork,
     LinearBounds,
@@ -39,8 +38,7 @@ from radii.bounds import (
 )
 from radii.errors import UnsupportedQuery
 from radii.networks import Interval, Network
-from radii.queries import Specification
-from radii.verdicts import FLOAT, Arithmetic
+from radii.problem import FLOAT, Arithmetic, Ball, Norm, Specification
 from radii.verifiers._base import Limits
 from radii.verifiers.native._boxes import Boxes, CutMixture, Statement, ViolationCuts
 from radii.verifiers.native._candidates import Descent

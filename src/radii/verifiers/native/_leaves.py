@@ -13,7 +13,7 @@ import torch
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 from torch import Tensor
 
-from radii.balls import Ball, Box, Norm
+from radii.problem import Ball, Box, Norm
 from radii.verifiers.native._duals import Layers, Multipliers, Rows
 from radii.verifiers.native._supports import Support
 

@@ -12,11 +12,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from radii.balls import Ball, Box
 from radii.bounds import Fusion, HeldValues, State, crown_state
 from radii.networks import Relu
-from radii.properties import Halfspaces
-from radii.verdicts import FLOAT, Arithmetic
+from radii.problem import FLOAT, Arithmetic, Ball, Box, Halfspaces
 from radii.verifiers.native._duals import (
     DUAL_ROUNDING,
     Multipliers,

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from radii.balls import Ball, Box
+from radii.problem import Ball, Box
 from radii.verifiers.native._duals import Multipliers, Rows
 from radii.verifiers.native._proof_log import LARGEST_HALF, ProofLog
 from radii.verifiers.native._reduction import Reduction

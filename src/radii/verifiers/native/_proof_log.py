@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from radii.balls import Ball, Box
+from radii.problem import Ball, Box
 from radii.verifiers.native._duals import Multipliers, Rows
 
 SLOPE_STEPS = 255

@@ -20,11 +20,9 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from radii.balls import Ball, Box
 from radii.bounds import LOST_TO_UNDERFLOW, FloatErrors, ReluForm, Stage, StageUnits, box_of
 from radii.networks import Interval, Operator
-from radii.properties import Halfspaces
-from radii.verdicts import FLOAT, Arithmetic
+from radii.problem import FLOAT, Arithmetic, Ball, Box, Halfspaces
 from radii.verifiers.native._duals import (
     DUAL_ROUNDING,
     Block,

@@ -14,8 +14,8 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from radii.balls import Ball, Box, Norm
 from radii.bounds import box_of, scale_of_small
+from radii.problem import Ball, Box, Norm
 
 BALL_BISECTIONS = 24
 """Halvings of the multiplier of an L2 ball; any multiplier is sound, so this is precision only."""

@@ -15,21 +15,27 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from radii import __version__
-from radii.balls import Box, Norm
-from radii.certificates import ProbabilityCover, covered
 from radii.networks import Network
-from radii.properties import (
+from radii.problem import (
+    FLOAT,
+    Arithmetic,
+    Box,
+    Instance,
     LinearRequirement,
     LipschitzRequirement,
+    Norm,
+    Query,
     Requirement,
     SoftmaxRequirement,
+    Specification,
+    Verdict,
+    check_witness,
 )
-from radii.queries import Instance, Query, Specification
-from radii.verdicts import FLOAT, Arithmetic, Verdict
 from radii.verifiers._base import Answer, GridVerifier, Limits, RadiusAnswer
 from radii.verifiers._jacobian import has_known_slopes
 from radii.verifiers._lipschitz import Shells, decide_lipschitz
 from radii.verifiers._probabilities import decide_softmax, logit_question
+from radii.verifiers.certificates._covers import ProbabilityCover, covered
 from radii.verifiers.native._attempts import (
     Certify,
     ProofAttempt,
@@ -44,7 +50,6 @@ from radii.verifiers.native._attempts import (
 from radii.verifiers.native._candidates import shortened
 from radii.verifiers.native._climb import Climb, Patience
 from radii.verifiers.native._nodes import Frontier
-from radii.witnesses import check_witness
 
 SLOPES_KNOWN = "ReLU and its kin, Clip, MaxPool, Sigmoid, Tanh and one Softmax over all outputs"
 
@@ -85,7 +90,7 @@ class BranchAndBound(GridVerifier):
     Requirements that are not linear become linear queries: see `refinement` and `lipschitz`.
 
     `device` is where multipliers are looked for: any that torch has. `arithmetic` is what its
-    proofs speak of. With `certificates` it keeps what shows a proof, see `radii.certificates`.
+    proofs speak of. With `certificates` it keeps what shows a proof, see `radii.verifiers`.
     """
 
     name: ClassVar[str] = "native"

@@ -13,15 +13,24 @@ from typing import ClassVar
 import numpy as np
 
 from radii.attacks import Attack
-from radii.balls import Norm
 from radii.bounds import crown_bounds
 from radii.datasets import Dataset, from_arrays
 from radii.errors import DataError, SpecificationError
 from radii.networks import Network
-from radii.properties import Anchor, Halfspaces, LinearRequirement, Property
-from radii.queries import Query, Specification
-from radii.search import Question, QuestionKind, Search
-from radii.verdicts import FLOAT, Arithmetic, Array, Verdict
+from radii.problem import (
+    FLOAT,
+    Anchor,
+    Arithmetic,
+    Array,
+    Halfspaces,
+    LinearRequirement,
+    Norm,
+    Property,
+    Query,
+    Specification,
+    Verdict,
+)
+from radii.strategy import Question, QuestionKind, Search
 from radii.verifiers import Answer, Limits, Verifier
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from radii.results import read
+from radii.statistics import read
 from radii.terminal import say
 
 DESCRIPTION = "The inputs of an experiment with the largest proven radii."

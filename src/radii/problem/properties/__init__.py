@@ -1,0 +1,1 @@
+"""Properties: what must stay true in a ball around an input."""

@@ -1,0 +1,302 @@
+"""Going on with a study from its directory alone: what is there, with changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from radii import datasets
+from radii.errors import ExperimentError, InputError
+from radii.networks import Network, as_classifier, load_network
+from radii.problem import Domain, distinct_names
+from radii.runs import _selection as selection
+from radii.runs._data_terms import DataTerms, reading_notes
+from radii.runs._description import Experiment, Settings
+from radii.runs._features import resolved_features
+from radii.runs._fields import options_of
+from radii.runs._growth import FEEDING_FIELDS, feeding_of
+from radii.runs._joining import absolute_source, location_of
+from radii.runs._plan import Plan
+from radii.store import PartChoice, Store, StudyStep
+
+Values = dict[str, Any]
+
+FOLLOWING = {"verifier": ("search", "k", "cuts", "tool", "device"), "search": ("k", "cuts")}
+"""What was chosen to suit another value, and is chosen anew when that changes."""
+
+
+def continued(directory: Path, changes: Mapping[str, Any]) -> Plan:
+    """The plan that goes on with what a directory holds, with these options of an experiment.
+
+    Networks and inputs are added to those that are there; any other option takes the place of what
+    was asked for last. A property, norm or arithmetic that is there goes on with that part; a new
+    one begins a part: of the networks and inputs that are named, or else of all.
+    """
+    with Store.open(directory) as store:
+        step, is_new = _base(store, changes)
+        known = _known_networks(store, step, changes)
+        terms = DataTerms.of(store)
+    asked = [str(Path(path).resolve()) for path in changes.get("networks", ())]
+    common = _common([one.feeding for one in known])
+    label = next((one.feeding["label"] for one in known if "label" in one.feeding), None)
+    if is_new and asked:
+        known = [one for one in known if one.path in asked]
+    paths = [one.path for one in known]
+    added = [path for path in asked if path not in paths]
+    _check_feeding(directory, known, asked, changes)
+    sources = _sources(directory, step, changes, is_new=is_new)
+    settings = Experiment.from_options(
+        {
+            **(known[0].feeding if known and not added else common),
+            **_settings(step, changes),
+            **_given_feeding(changes),
+            "networks": [*paths, *added],
+            "data": " and ".join(sources),
+        }
+    ).resolved()
+    loaded = [_loaded(directory, one, settings) for one in known]
+    loaded += _added(added, distinct_names([*paths, *added]), settings)
+    wholes = _wholes(directory, sources, changes.get("label") or label)
+    classed = {
+        name: terms.apply(whole, loaded, changes.get("classes")) for name, whole in wholes.items()
+    }
+    sets = _needed(directory, classed, sources, changes.get("data"))
+    fed = [*(one.feeding for one in known), *[feeding_of(settings)] * len(added)]
+    return _plan(loaded, (*paths, *added), fed, sets, sources, settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownNetwork:
+    """A network of a study. `is_certain`: how it was fed is stored, and not only its domain."""
+
+    fingerprint: str
+    name: str
+    path: str
+    feeding: Values
+    is_certain: bool
+
+
+def _base(store: Store, changes: Mapping[str, Any]) -> tuple[StudyStep, bool]:
+    """The latest step of the part that is meant; or of all, if another part is to begin."""
+    asked = changes.get("property")
+    text = None if asked is None else options_of(Settings)["property"].form.write(asked)
+    choice = PartChoice(text, changes.get("norm"), changes.get("arithmetic"))
+    steps, parts = {step.number: step for step in store.steps()}, store.parts()
+    if not parts:
+        raise ExperimentError(f"{store.place}: no experiment has begun here")
+    chosen = [part for part in parts if choice.admits(part.settings)]
+    part = max(chosen or parts, key=lambda part: max(part.numbers))
+    own = [n for n in part.numbers if part.arithmetics[n] == part.settings.arithmetic]
+    return steps[own[-1]], not chosen
+
+
+def _known_networks(
+    store: Store, base: StudyStep, changes: Mapping[str, Any]
+) -> list[_KnownNetwork]:
+    """All networks of the part that a step belongs to."""
+    part = next(part for part in store.parts() if base.number in part.numbers)
+    steps = [step for step in store.steps() if step.number in part.numbers]
+    keys = dict.fromkeys(
+        key for step in steps for key in (step.described.get("networks") or {}).values()
+    )
+    names, feeding = store.networks(), store.feeding()
+    options, domains = options_of(Experiment), store.settings().domain_of_network()
+    given = {n: options[n].form.write(value) for n, value in _given_feeding(changes).items()}
+    known = []
+    for key in keys:
+        fed, domain = feeding[key], {"domain": str(domains[key])} if key in domains else {}
+        values = {**given, **domain} if fed is None else fed
+        values = {name: value for name, value in values.items() if value is not None}
+        known.append(_KnownNetwork(key, *names[key], values, fed is not None))
+    return known
+
+
+def _settings(step: StudyStep, changes: Mapping[str, Any]) -> Values:
+    """The step's settings with the changes; what suited a value that changes is chosen anew."""
+    names = options_of(Settings)
+    stored = {n: v for n, v in step.described.items() if n in names and v is not None}
+    for name, following in FOLLOWING.items():
+        if name in changes:
+            stored = {n: v for n, v in stored.items() if n not in following}
+    if "eps" in changes:
+        stored.pop("grid", None)
+    if "budget_per_input" in changes:
+        stored.pop("budget", None)
+    return {**stored, **{n: v for n, v in changes.items() if n in names}}
+
+
+def _given_feeding(changes: Mapping[str, Any]) -> Values:
+    return {name: changes[name] for name in FEEDING_FIELDS if name in changes}
+
+
+def _check_feeding(
+    directory: Path,
+    known: Sequence[_KnownNetwork],
+    asked: Sequence[str],
+    changes: Mapping[str, Any],
+) -> None:
+    """Refuses another way to feed the networks that are named, or else all; labels are of all."""
+    options = options_of(Experiment)
+    named = [one for one in known if one.path in asked] if asked else known
+    for name, value in _given_feeding(changes).items():
+        now = _in_words(options[name].form.write(options[name].read(value)))
+        for one in known if name == "label" else named:
+            stored = options[name].read(one.feeding[name]) if name in one.feeding else None
+            was = "not given" if stored is None else _in_words(options[name].form.write(stored))
+            if was != now:
+                raise ExperimentError(
+                    f"{directory}: the {name} of {one.name} was {was}, is {now}; "
+                    "choose another --out"
+                )
+
+
+def _in_words(written: Any) -> str:
+    return ",".join(map(str, written)) if isinstance(written, list | tuple) else str(written)
+
+
+def _loaded(directory: Path, known: _KnownNetwork, settings: Experiment) -> Network:
+    if not Path(known.path).is_file():
+        raise ExperimentError(
+            f"{directory}: its network {known.name} is not at {known.path} any more; put it back, "
+            "or give the experiment's file and --out"
+        )
+    options = options_of(Experiment)
+    read = {name: options[name].read(value) for name, value in known.feeding.items()}
+    network = load_network(
+        known.path,
+        name=known.name,
+        domain=_domain(read.get("domain"), settings),
+        mean=read.get("mean"),
+        std=read.get("std"),
+        opaque=not settings.search_class().needs_verifier,
+    )
+    network = as_classifier(network, read.get("threshold"))
+    if network.fingerprint != known.fingerprint:
+        advice = "" if known.is_certain else "; if it was given --mean and --std, give them again"
+        raise ExperimentError(
+            f"{directory}: its network {known.name} has changed at {known.path}{advice}"
+        )
+    return network
+
+
+def _added(paths: Sequence[str], names: Sequence[str], settings: Experiment) -> list[Network]:
+    """The networks that are new; `names` end with theirs."""
+    new = zip(paths, names[len(names) - len(paths) :], strict=True)
+    loaded = (
+        load_network(
+            path,
+            domain=_domain(settings.domain, settings),
+            mean=settings.mean,
+            std=settings.std,
+            name=name,
+            opaque=not settings.search_class().needs_verifier,
+        )
+        for path, name in new
+    )
+    return [as_classifier(network, settings.threshold) for network in loaded]
+
+
+def _domain(given: Domain | None, settings: Experiment) -> Domain:
+    """What is given; bounds of features come before it."""
+    domain = given if settings.features is None else settings.features.domain(given)
+    if domain is None:
+        raise ExperimentError("say which inputs are valid: --domain LOW:HIGH")
+    return domain
+
+
+def _sources(
+    directory: Path, step: StudyStep, changes: Mapping[str, Any], *, is_new: bool
+) -> Values:
+    """The texts that name the inputs, with those of a change, which are of the same data set."""
+    if "data" not in changes:
+        return dict(step.sources)
+    new, place = changes["data"], absolute_source(changes["data"])
+    known = {location_of(absolute_source(each)) for each in step.sources.values()}
+    if known and location_of(place) not in known:
+        raise _other_inputs(directory, " and ".join(step.sources), new)
+    return {**({} if is_new else step.sources), new: place}
+
+
+def _needed(
+    directory: Path, wholes: Mapping[str, datasets.Dataset], sources: Values, new: str | None
+) -> list[datasets.Dataset]:
+    """The selections; `sources` loses those whose inputs another one has, too."""
+    sets = {
+        name: datasets.Spec.parse(sources[name]).select(whole) for name, whole in wholes.items()
+    }
+    for name, dataset in sets.items():
+        if new is not None and dataset.split != sets[new].split:
+            raise _other_inputs(directory, name, new)
+    origin = {name: (location_of(sources[name]), one.split) for name, one in sets.items()}
+    for name, dataset in list(sets.items()):
+        own = set(dataset.indices.tolist())
+        others = [sets[one] for one in sets if one != name and origin[one] == origin[name]]
+        if any(own <= set(other.indices.tolist()) for other in others):
+            del sets[name], sources[name]
+    return list(sets.values())
+
+
+def _other_inputs(directory: Path, held: str, new: str) -> ExperimentError:
+    return ExperimentError(f"{directory}: holds inputs of {held}; {new} needs another --out")
+
+
+def _wholes(directory: Path, sources: Values, label: str | None) -> dict[str, datasets.Dataset]:
+    """The data sets from which inputs are selected, by the texts that name the inputs."""
+    try:
+        return {name: datasets.load_whole(one, label=label) for name, one in sources.items()}
+    except InputError as error:
+        raise ExperimentError(
+            f"{directory}: its inputs cannot be read again ({error}); give the experiment's file "
+            "and --out"
+        ) from None
+
+
+def _plan(
+    networks: Sequence[Network],
+    paths: tuple[str, ...],
+    feeding: Sequence[Values],
+    sets: Sequence[datasets.Dataset],
+    sources: Values,
+    settings: Experiment,
+) -> Plan:
+    features = resolved_features(settings, sets[0], networks[0].domain if networks else None)
+    settings = replace(settings, features=features, scale=None)
+    instances = [
+        instance
+        for network, fed in zip(networks, feeding, strict=True)
+        for dataset in sets
+        for instance in selection.select(
+            network,
+            dataset,
+            property=settings.property,
+            norm=settings.norm,
+            layout=fed.get("layout"),
+            features=features,
+        )
+    ]
+    made = Plan(
+        tuple(networks),
+        paths,
+        " and ".join(sources),
+        sets[0].split or "",
+        tuple({one.key: one for one in instances}.values()),
+        settings,
+        sets[0].features or (),
+        sources,
+        tuple(feeding),
+        sets[0].classes or (),
+        {index: digest for one in sets for index, digest in one.digests().items()},
+        tuple(
+            note
+            for source, one in zip(sources, sets, strict=True)
+            for note in reading_notes(source, one, networks)
+        ),
+    )
+    return made.of_its_shard()
+
+
+def _common(feeding: Sequence[Values]) -> Values:
+    """How all the networks are fed, for one more; nothing where that differs."""
+    return feeding[0] if feeding and all(one == feeding[0] for one in feeding) else {}

@@ -1,0 +1,1 @@
+"""Executors: where and how questions are answered."""

@@ -1,0 +1,306 @@
+"""One number, row or curve for a distribution: the papers' tables, and how far to trust them.
+
+The empirical distribution function of one side of the brackets; count, lowest, mean and median;
+the quality of the brackets (gaps, missing answers, cost); and the stability of these numbers when
+inputs are drawn again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from radii.errors import DataError
+from radii.statistics._confidence import dkw_half_width
+from radii.statistics.reading._run import NO_NUMBER, Array, Float64
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from radii.statistics._distribution import Distribution, ValueRange
+
+
+Side = Literal["lower", "upper"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ecdf:
+    """A step function: `shares[i]` of the values are at most `values[i]`.
+
+    Infinite values (inputs without a witness) are counted but never reached. Brackets without any
+    answer have no value, and are `left_out`.
+    """
+
+    values: Float64
+    shares: Float64
+    left_out: int = 0
+
+    def __call__(self, eps: npt.ArrayLike) -> Float64:
+        """The share of values that are at most eps."""
+        places = np.searchsorted(self.values, np.asarray(eps, np.float64), side="right")
+        return np.concatenate([[0.0], self.shares])[places]
+
+
+def ecdf(distribution: Distribution, side: Side = "lower") -> Ecdf:
+    """Of the proven side, which the papers draw, or of the witnessed one."""
+    sides = side_values(distribution, side)
+    values, counts = np.unique(sides[np.isfinite(sides)], return_counts=True)
+    return Ecdf(values, np.cumsum(counts) / max(1, len(sides)), distribution.unsolved)
+
+
+def side_values(distribution: Distribution, side: str) -> Float64:
+    """One number for each bracket that has an answer; others have none, and are left out."""
+    return side_of(distribution, side)[~distribution.is_unsolved]
+
+
+def side_of(distribution: Distribution, side: str) -> Float64:
+    """A side of every bracket."""
+    if side not in ("lower", "upper"):
+        raise DataError(f"a bracket's side is lower or upper, not '{side}'")
+    return distribution.lower if side == "lower" else distribution.upper
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Of the radii of correctly classified inputs, each as (proven side, witnessed side).
+
+    `inputs` counts all, `accuracy` is the share of them that is classified correctly. Those
+    `unsolved` have no answer at all: they widen the intervals, and have no part in `deviation`.
+    """
+
+    inputs: int
+    correct: int
+    unsolved: int
+    accuracy: float
+    lowest: ValueRange
+    mean: ValueRange
+    median: ValueRange
+    deviation: float
+
+    def row(self) -> dict[str, float]:
+        """Flat, for tables: `lowest_lower`, `lowest_upper` and so on."""
+        flat: dict[str, float] = {}
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, tuple):
+                flat |= {f"{field.name}_lower": value[0], f"{field.name}_upper": value[1]}
+            else:
+                flat[field.name] = value
+        return flat
+
+
+def inputs_with_radius(distribution: Distribution) -> str:
+    """Which inputs have a radius: those that `correctly_classified` keeps."""
+    if np.array_equal(distribution.holds, distribution.correct):
+        return "correct inputs"
+    return "inputs at which the property holds"
+
+
+def summary(distribution: Distribution) -> Summary:
+    """`deviation` is the standard deviation of the proven sides of brackets with an answer."""
+    right = distribution.correctly_classified()
+    proven = side_values(right, "lower")
+    return Summary(
+        inputs=len(distribution),
+        correct=int(distribution.correct.sum()),
+        unsolved=right.unsolved,
+        accuracy=float(distribution.correct.mean()),
+        lowest=right.minimum(),
+        mean=right.mean(),
+        median=right.median(),
+        deviation=float(proven.std(ddof=1)) if len(proven) > 1 else 0.0,
+    )
+
+
+def summary_table(distribution: Distribution) -> pd.DataFrame:
+    """One row for each network and split that classifies an input correctly."""
+    import pandas as pd
+
+    rows = [
+        {"network": network, "split": split or "", **summary(part).row()}
+        for (network, split), part in distribution.group_by("network", "split").items()
+        if part.holds.any()
+    ]
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """The measures of the papers' tables. Shares and gaps are over the inputs that `holds` counts:
+    correctly classified ones, or with another property those at which it holds as they stand.
+
+    An input is `unsolved` if nothing is proven and nothing witnessed. The `mean_gap` is over inputs
+    with a witness; NaN if there is none. A `critical` termination is a missing answer between
+    `lower` and `upper`. Where it is not known at which eps answers were missing, inputs with any
+    count, and `is_critical_exact` is false; where not even that is known, the share is of the other
+    inputs. What a file does not say is None, or NaN for numbers that are
+    sums.
+    """
+
+    inputs: int
+    correct: int
+    mean_gap: float
+    largest_gap: float
+    critical: float
+    is_critical_exact: bool
+    unsolved: float
+    without_witness: float
+    queries: int | None
+    missing: int | None
+    timeouts: int | None
+    memouts: int | None
+    total_seconds: float
+    mean_seconds: float
+    cpu_seconds: float
+
+
+def quality(distribution: Distribution) -> Quality:
+    """How good the brackets of a distribution are, and what they cost."""
+    right = distribution.holds
+    lower, upper = distribution.lower[right], distribution.upper[right]
+    gaps = (upper - lower)[np.isfinite(upper)]
+    critical = distribution.column("critical")[right]
+    is_exact = bool(np.all(critical != NO_NUMBER))
+    seconds = distribution.column("seconds")
+    counts = {
+        name: int(distribution.column(name).sum())
+        for name in ("queries", "missing", "timeouts", "memouts")
+    }
+    are_known = counts["queries"] > 0
+    if are_known:
+        critical = np.where(critical == NO_NUMBER, distribution.column("missing")[right], critical)
+    critical = critical[critical != NO_NUMBER]
+    return Quality(
+        inputs=len(distribution),
+        correct=int(right.sum()),
+        mean_gap=float(gaps.mean()) if gaps.size else math.nan,
+        largest_gap=float(gaps.max()) if gaps.size else math.nan,
+        critical=_mean_share(critical > 0),
+        is_critical_exact=is_exact,
+        unsolved=_mean_share(distribution.is_unsolved[right]),
+        without_witness=_mean_share(np.isinf(upper)),
+        queries=counts["queries"] if are_known else None,
+        missing=counts["missing"] if are_known else None,
+        timeouts=counts["timeouts"] if are_known else None,
+        memouts=counts["memouts"] if are_known else None,
+        total_seconds=float(seconds.sum()),
+        mean_seconds=float(seconds.mean()),
+        cpu_seconds=float(distribution.column("cpu_seconds").sum()),
+    )
+
+
+def quality_table(distribution: Distribution) -> pd.DataFrame:
+    """One row for each network and split."""
+    import pandas as pd
+
+    rows = [
+        {"network": network, "split": split or "", **dataclasses.asdict(quality(part))}
+        for (network, split), part in distribution.group_by("network", "split").items()
+    ]
+    return pd.DataFrame(rows)
+
+
+def _mean_share(which: Array) -> float:
+    return float(which.mean()) if which.size else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """How far statistics of samples of one size, drawn with replacement, vary.
+
+    Half-widths are of the central 95 %, of statistics of the proven sides; `robust_accuracy` is at
+    its worst eps. `band` is the half-width of the simultaneous band: no eps is off by more. Mean
+    and median are of brackets with an answer (NaN if there are none); `left_out` counts the others.
+    """
+
+    inputs: int
+    mean: float
+    median: float
+    robust_accuracy: float
+    band: float
+    left_out: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"With {self.inputs} inputs the mean radius is within ±{self.mean:.2g}, the median "
+            f"within ±{self.median:.2g}, and robust accuracy within ±{self.robust_accuracy:.2f} "
+            f"at any one eps, ±{self.band:.2f} at all at once."
+            + (
+                f" {self.left_out} brackets without an answer have no radius."
+                if self.left_out
+                else ""
+            )
+        )
+
+
+def sample_stability(
+    distribution: Distribution,
+    sizes: Sequence[int] | None = None,
+    *,
+    resamples: int = 999,
+    seed: int = 0,
+) -> list[Stability]:
+    """Bootstrap at several sizes: those of the papers (100 and 400), and that of the sample itself.
+
+    All inputs count, misclassified ones with radius 0. Sizes above the sample's own extrapolate:
+    they take the sample for the population.
+    """
+    wanted = sorted({100, 400, len(distribution)}) if sizes is None else sorted(set(sizes))
+    if any(size < 2 for size in wanted):
+        raise DataError(f"a sample has at least 2 inputs, not {wanted[0]}")
+    rng = np.random.default_rng(seed)
+    return [_stability(distribution, size, resamples, rng) for size in wanted]
+
+
+def stability_table(distribution: Distribution, sizes: Sequence[int] | None = None) -> pd.DataFrame:
+    """One row for each network and size."""
+    import pandas as pd
+
+    rows = [
+        {"network": name, **dataclasses.asdict(row)}
+        for name, part in distribution.by_network().items()
+        for row in sample_stability(part, sizes)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _stability(
+    distribution: Distribution, size: int, resamples: int, rng: np.random.Generator
+) -> Stability:
+    values = np.sort(distribution.lower)
+    sampled = _resampled(values, size, resamples, rng)
+    # Accuracy varies most where the population's is nearest to a half; ties move it in leaps.
+    distinct, first = np.unique(values, return_index=True)
+    share = 1 - first / len(values)
+    middle = distinct[int(np.argmin(np.abs(share - 0.5)))]
+    proven = (sampled >= middle).mean(axis=1)
+    radii = sampled
+    if distribution.unsolved:
+        radii = _resampled(np.sort(side_values(distribution, "lower")), size, resamples, rng)
+    return Stability(
+        inputs=size,
+        mean=_half_width(radii.mean(axis=1)),
+        median=_half_width(radii[:, (size - 1) // 2]),
+        robust_accuracy=_half_width(proven),
+        band=dkw_half_width(size),
+        left_out=distribution.unsolved,
+    )
+
+
+def _resampled(values: Float64, size: int, resamples: int, rng: np.random.Generator) -> Float64:
+    """Sorted samples, one per row, with replacement of sorted values; NaN if there are none."""
+    runs = min(resamples, max(99, 20_000_000 // size))
+    if not values.size:
+        return np.full((runs, size), np.nan)
+    return np.asarray(values[np.sort(rng.integers(0, len(values), size=(runs, size)), axis=1)])
+
+
+def _half_width(values: Array) -> float:
+    low, high = np.quantile(values, [0.025, 0.975])
+    return float(high - low) / 2

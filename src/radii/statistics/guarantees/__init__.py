@@ -1,0 +1,1 @@
+"""Guarantees: how many inputs a statement about all inputs needs, and what it says."""

@@ -1,0 +1,53 @@
+from ._architectures import ARCHITECTURES, Normalize, Residual, architecture
+from ._bayesian import BayesianNetwork, Convergence, Hamiltonian, train_bayesian
+from ._callbacks import RobustnessLog
+from ._checkpoints import Epoch, claimed, replacing, saved_weights
+from ._loop import Holdout, TrainingObserver
+from ._preparation import Card
+from ._pruning import PrunedNetwork, PruningRound, prune
+from ._regime import REGIMES, Ramp, Regime, Step, parse_regime
+from ._runs import NETWORK_FILE, TrainedNetwork, train
+from ._settings import TrainingSettings
+from ._tuning import Trial, TuningResult, tune
+from .cycle._cycle import CycleObserver, read_rounds, run_cycle
+from .cycle._description import Cycle
+from .cycle._rounds import Round
+
+__all__ = [
+    "ARCHITECTURES",
+    "NETWORK_FILE",
+    "REGIMES",
+    "BayesianNetwork",
+    "Card",
+    "Convergence",
+    "Cycle",
+    "CycleObserver",
+    "Epoch",
+    "Hamiltonian",
+    "Holdout",
+    "Normalize",
+    "PrunedNetwork",
+    "PruningRound",
+    "Ramp",
+    "Regime",
+    "Residual",
+    "RobustnessLog",
+    "Round",
+    "Step",
+    "TrainedNetwork",
+    "TrainingObserver",
+    "TrainingSettings",
+    "Trial",
+    "TuningResult",
+    "architecture",
+    "claimed",
+    "parse_regime",
+    "prune",
+    "read_rounds",
+    "replacing",
+    "run_cycle",
+    "saved_weights",
+    "train",
+    "train_bayesian",
+    "tune",
+]

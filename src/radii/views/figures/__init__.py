@@ -1,0 +1,1 @@
+"""Figures: a pure data function, and thin drawing that returns the figure."""

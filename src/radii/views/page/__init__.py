@@ -1,0 +1,1 @@
+"""One self-contained interactive page about one or more experiments, static or live."""

@@ -1,0 +1,123 @@
+"""One self-contained page: markup, style, scripts and the payload in a single file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import importlib.util
+import json
+import re
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+
+from radii.errors import DataError
+from radii.views.page._payload import Payload
+
+PAGE_SCRIPTS = (
+    *("dom", "data", "state", "tables", "cloud", "charts"),
+    *("overview", "curves", "gallery", "points", "pairs", "classes", "targets", "statistics"),
+    *("quality", "pictures", "detail", "ensembles"),
+)
+LIVE_SCRIPTS = ("live", "runs", "starts", "closing")
+"""In this order, `main` last, they make one script; each uses what others define."""
+
+_LICENCE_OR_ADDRESS = re.compile(r"(/\*!.*?\*/)|https?://(?!www\.w3\.org/)", re.DOTALL)
+"""Names of XML namespaces begin with www.w3.org; nothing is ever asked of them."""
+
+
+def render_page(payload: Payload) -> str:
+    """The page with everything in it; opened from a file, it asks the network for nothing."""
+    held = {
+        "title": html.escape(f"{payload.facts['title']} · radii"),
+        "style": _asset("page.css"),
+        "facts": json_in_script(payload.facts),
+        "columns": base64.b64encode(payload.columns).decode(),
+        "pictures": base64.b64encode(payload.pictures).decode(),
+    }
+    scripts = _scripts(*PAGE_SCRIPTS, "main")
+    return _filled(held | scripts | {"policy": _policy(scripts.values(), connects="'none'")})
+
+
+def render_live_page() -> tuple[str, str]:
+    """The same page without anything in it, and its content security policy.
+
+    It asks the server that it came from, which is `radii.views`, for what it shows.
+    """
+    held = {"title": "radii", "style": _asset("page.css") + _asset("live.css")}
+    held |= dict.fromkeys(("facts", "columns", "pictures"), "")
+    scripts = _scripts(*PAGE_SCRIPTS, *LIVE_SCRIPTS, "main")
+    policy = _policy(scripts.values(), connects="'self'")
+    return _filled(held | scripts | {"policy": policy}), policy
+
+
+def write_report(payload: Payload, path: Path) -> None:
+    """Write the page; the folder must exist."""
+    try:
+        path.write_text(render_page(payload), "utf-8")
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _filled(parts: Mapping[str, str]) -> str:
+    first, *rest = _asset("page.html").split("{{")
+    pieces = [first]
+    for piece in rest:
+        name, _, text = piece.partition("}}")
+        pieces += [parts[name], text]
+    return "".join(pieces)
+
+
+def _scripts(*names: str) -> dict[str, str]:
+    code = "\n".join(_asset(f"{name}.js") for name in names)
+    return {
+        "plotly": _in_script(_plotly()),
+        "script": _in_script(f'(() => {{\n"use strict";\n{code}\n}})();'),
+    }
+
+
+def json_in_script(value: object) -> str:
+    """JSON that cannot end the script element it stands in, whatever names say."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _policy(scripts: Iterable[str], *, connects: str) -> str:
+    """What the page may do: run these scripts and no other, however it might come into the page."""
+    hashes = " ".join(
+        f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
+        for code in scripts
+    )
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
+        f"connect-src {connects}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _in_script(code: str) -> str:
+    """Code of our own and of Plotly: an end tag or comment inside a string must not end it."""
+    return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+def _asset(name: str) -> str:
+    return resources.files("radii.views.page").joinpath("assets", name).read_text("utf-8")
+
+
+def _plotly() -> str:
+    """The script that the plotly package brings along; the package itself is not imported."""
+    found = importlib.util.find_spec("plotly")
+    if found is None or not found.submodule_search_locations:
+        raise DataError("a report needs the package 'plotly': pip install 'plotly>=6'")
+    root = Path(next(iter(found.submodule_search_locations)))
+    return without_addresses((root / "package_data" / "plotly.min.js").read_text("utf-8"))
+
+
+def without_addresses(code: str) -> str:
+    """A script whose addresses lead nowhere; its licences stay as they are.
+
+    Plotly knows places for maps, fonts and a cloud to which charts are uploaded. The policy forbids
+    requests, but no policy forbids to open a window: whatever a later Plotly offers, it has no
+    address to go to.
+    """
+    return _LICENCE_OR_ADDRESS.sub(lambda found: found[1] or "about:blank#", code)

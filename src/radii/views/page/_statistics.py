@@ -1,0 +1,165 @@
+"""Tests and fits for the page: the numbers of `radii compare`, as far as they are quick."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from radii.errors import DataError, InputError
+from radii.statistics import (
+    ComparisonOptions,
+    Distribution,
+    Fit,
+    compare_groups,
+    dominance,
+    family_named,
+    fit_all,
+    goodness_of_fit,
+    ks_matrix,
+    spearman_matrix,
+)
+
+MOST_COMPARED = 400_000
+"""Inputs times pairs of networks: beyond, permutation tests take minutes."""
+
+MOST_CLASSES = 24
+"""A matrix with more rows is hard to read, and has hundreds of tests."""
+
+MOST_TESTED = 8
+"""Networks whose best fit is tested: each takes about half a second."""
+
+SIMULATIONS = 99
+"""Of the test of a fit: p-values are then multiples of 0.01."""
+
+FIT_POINTS = 121
+
+
+def pair_objects(counted: Distribution, level: float) -> list[dict[str, str]]:
+    """Who is more robust where, for every two networks: on these inputs, and with confidence."""
+    parts = counted.by_network()
+    return [
+        {
+            "a": one,
+            "b": two,
+            "here": str(dominance(parts[one], parts[two])),
+            "everywhere": str(dominance(parts[one], parts[two], level=level)),
+        }
+        for one, two in combinations(parts, 2)
+    ]
+
+
+def correlation_rows(measured: Distribution) -> list[list[float | None]]:
+    """Spearman's, between all networks; none with fewer than two."""
+    if len(measured.networks) < 2:
+        return []
+    return _numbers(spearman_matrix(measured).coefficients)
+
+
+def test_objects(counted: Distribution) -> list[dict[str, Any]]:
+    """Every two networks: do their radii differ? None where that takes long."""
+    count = len(counted.networks)
+    if count * (count - 1) / 2 * len(counted) / max(count, 1) > MOST_COMPARED:
+        return []
+    try:
+        pairs = compare_groups(counted, ComparisonOptions(by="network")).pairs()
+    except DataError:
+        return []  # fewer than two networks have radii
+    objects = []
+    for pair in pairs:
+        plain, *_, permuted, _ = pair["tests"]
+        objects.append(
+            {
+                "a": pair["first"],
+                "b": pair["second"],
+                "statistic": _finite_or_none(plain["statistic"]),
+                "adjusted": _finite_or_none(plain["adjusted"]),
+                "permutation": _finite_or_none(permuted["adjusted"]),
+                "delta": [pair["cliffs_delta"][side] for side in ("least", "most")],
+                "verdict": pair["verdict"],
+            }
+        )
+    return objects
+
+
+def class_test_objects(counted: Distribution) -> list[dict[str, Any]]:
+    """For each network the Kolmogorov-Smirnov matrix of its classes, as in the per-class paper."""
+    objects = []
+    for name, part in counted.by_network().items():
+        if not 2 <= len(part.labels) <= MOST_CLASSES:
+            continue
+        try:
+            matrix = ks_matrix(part, "class")
+        except DataError:
+            continue  # at most one class has radii
+        has_both = len(set(part.column("split").tolist())) > 1
+        mirrored = np.asarray if has_both else _mirrored
+        objects.append(
+            {
+                "network": name,
+                "classes": [int(key) for key in matrix.keys],
+                "statistics": _numbers(mirrored(matrix.statistics)),
+                "adjusted": _numbers(mirrored(matrix.adjusted)),
+                "sides": "training inputs below the diagonal, testing above" if has_both else "",
+            }
+        )
+    return objects
+
+
+def fit_objects(counted: Distribution, top: float) -> list[dict[str, Any]]:
+    """For each network all families, the best one first with its test and its curve up to `top`."""
+    parts = counted.by_network()
+    objects = []
+    for name, part in parts.items():
+        try:
+            fits = fit_all(part)
+            p_value = _p_value(part, fits[0]) if len(parts) <= MOST_TESTED else None
+        except InputError:
+            continue  # too few brackets, or none that says anything
+        best = {
+            "is_best": True,
+            "p_value": p_value,
+            "broken": _numbers([fits[0].broken(np.linspace(0, top, FIT_POINTS))])[0],
+        }
+        rest = {"is_best": False, "p_value": None}
+        objects += [_fit(name, one) | (best if one is fits[0] else rest) for one in fits]
+    return objects
+
+
+def _p_value(part: Distribution, best: Fit) -> float | None:
+    try:
+        tested = goodness_of_fit(part, best.family, simulations=SIMULATIONS)
+    except InputError:
+        return None
+    return _finite_or_none(tested.p_value)
+
+
+def _fit(network: str, one: Fit) -> dict[str, Any]:
+    return {
+        "network": network,
+        "family": one.family,
+        "title": family_named(one.family).title,
+        "parameters": _parameters(one.parameters, one.standard_errors),
+        "aic": _finite_or_none(one.aic),
+    }
+
+
+def _parameters(values: Mapping[str, float], errors: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g} ± {errors[name]:.2g}" for name, value in values.items())
+
+
+def _mirrored(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Only one triangle is known: both show it."""
+    return np.where(np.isnan(matrix), matrix.T, matrix)
+
+
+def _numbers(matrix: Any) -> list[list[float | None]]:
+    return [[_finite_or_none(value) for value in row] for row in np.asarray(matrix, np.float64)]
+
+
+def _finite_or_none(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

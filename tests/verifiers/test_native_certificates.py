@@ -1,0 +1,227 @@
+"""Certificates of native's proofs: accepted where they are true, refused where native is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.soundness.certified import certified_case, is_accepted, with_eps
+from radii.attacks import MinimumNorm
+from radii.bounds import FloatErrors
+from radii.networks import Network, from_torch
+from radii.problem import FLOAT, REAL, Become, Instance, Norm, OneToOne, Query, Verdict
+from radii.testing import LinearClassifier, NetworkFamily, instance_at, random_instance
+from radii.testing import random_network as made
+from radii.verifiers import BranchAndBound, Limits, Milp
+from radii.verifiers.native import _certificates, _duals
+from radii.verifiers.native._attempts import prove_by_units
+from radii.verifiers.native._candidates import Candidates
+from radii.verifiers.native._tree import Tree
+from radii_check import check
+
+NORMS = list(Norm)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    count = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(count)
+
+
+@pytest.mark.parametrize("family", NetworkFamily)
+@pytest.mark.parametrize("norm", NORMS)
+def test_writer_and_checker_agree(family: NetworkFamily, norm: Norm) -> None:
+    for seed, arithmetic in ((2, FLOAT), (3, REAL)):
+        case = certified_case(family, seed, norm, arithmetic)
+        assert case.problem == "", str(case)
+        assert case.lower > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", NetworkFamily)
+def test_writer_and_checker_agree_exactly(family: NetworkFamily) -> None:
+    pytest.importorskip("flint")
+    for norm in NORMS:
+        assert certified_case(family, 3, norm, exact=True).problem == ""
+
+
+def proven(network: Network, instance: Instance, eps: float) -> bytes:
+    """The certificate of a query."""
+    result = BranchAndBound(certificates=True).verify(network, Query(instance, eps))
+    assert result.verdict is Verdict.ROBUST
+    assert result.proof is not None
+    assert result.proof.certificate is not None
+    return result.proof.certificate
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_a_closed_form(norm: Norm) -> None:
+    classifier = LinearClassifier.random(5, inputs=14, outputs=4)
+    centre = np.full(14, 0.5, np.float32)
+    instance = instance_at(classifier.network, centre, norm=norm)
+    radius = classifier.radius(instance.input, instance.label, norm)
+    certificate = proven(classifier.network, instance, 0.999 * radius)
+    assert check(certificate, classifier.network.onnx_bytes).accepted
+    assert not is_accepted(with_eps(certificate, 1.001 * radius), classifier.network)
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("kind", [torch.nn.Tanh, torch.nn.Sigmoid])
+def test_smooth_networks(kind: type[torch.nn.Module], norm: Norm) -> None:
+    """Two layers of smooth units, of which the second one reads curves."""
+    torch.manual_seed(3)
+    layers = [torch.nn.Linear(4, 6), kind(), torch.nn.Linear(6, 6), kind(), torch.nn.Linear(6, 3)]
+    module = torch.nn.Sequential(*layers)
+    for weight in module.parameters():
+        if weight.dim() == 2:
+            torch.nn.init.normal_(weight, std=1.0 if kind is torch.nn.Tanh else 3.0)
+    network = from_torch(module, input_shape=(4,), domain=(-3, 3))
+    instance = instance_at(network, np.full(4, 0.4), norm=norm)
+    (attacked,) = MinimumNorm().attack(network, [Query(instance, 6.0)])
+    assert attacked.witness is not None
+    certificate = proven(network, instance, 0.2 * attacked.witness.distance)
+    report = check(certificate, network.onnx_bytes)
+    assert report.accepted, report.reason
+    assert not is_accepted(with_eps(certificate, attacked.witness.distance), network)
+
+
+@pytest.mark.parametrize("norm", [Norm.LINF, Norm.L1])
+@pytest.mark.parametrize("family", [NetworkFamily.DENSE, NetworkFamily.POOLING])
+def test_what_milp_proves_is_proven_by_the_tree(family: NetworkFamily, norm: Norm) -> None:
+    network = made(family, 3, inputs=6)
+    instance = random_instance(network, 3, norm=norm)
+    (attacked,) = MinimumNorm().attack(network, [Query(instance, 2.0)])
+    assert attacked.witness is not None
+    query = Query(instance, 0.9 * attacked.witness.distance)
+    proof = Milp(certificates=True).verify(network, query).proof
+    assert proof is not None
+    assert proof.certificate is not None
+    assert check(proof.certificate, network.onnx_bytes).accepted
+    unasked = Milp().verify(network, query).proof
+    assert unasked is not None
+    assert unasked.certificate is None
+
+
+@pytest.mark.parametrize("property_", [OneToOne(1), Become(1)], ids=["one-to-one", "become"])
+def test_targets(property_: Any) -> None:
+    network = made(NetworkFamily.DENSE, 11, inputs=16, outputs=4)
+    for seed in range(40):
+        instance = random_instance(network, seed)
+        if instance.label != 1 and instance.correct:
+            break
+    targeted = Instance(
+        *(network.fingerprint, 0, instance.input, instance.label, instance.outputs),
+        *(property_, Norm.LINF, network.domain),
+    )
+    result = MinimumNorm().attack(network, [Query(targeted, 0.9)])[0]
+    eps = 0.9 * result.witness.distance if result.witness is not None else 0.3
+    certificate = proven(network, targeted, eps)
+    report = check(certificate, network.onnx_bytes)
+    assert report.accepted, report.reason
+    assert report.claim["requirement"]["kind"] == property_.spec.split(":")[0]
+
+
+# Verifiers that are wrong on purpose: each claims a proof where a counterexample lies.
+
+
+def upper_line_too_low(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = _duals.UnitEnvelope.of
+
+    def wrong(lower: Any, upper: Any) -> Any:
+        found = right(lower, upper)
+        found.upper_offset = found.upper_offset * 0.0
+        return found
+
+    monkeypatch.setattr(_duals.UnitEnvelope, "of", staticmethod(wrong))
+
+
+def slope_of_the_wrong_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(self: Any, on_output: Any, slopes: Any, units: slice) -> tuple[Any, Any]:
+        return -(on_output.clamp_max(0) * slopes[:, units]), torch.zeros_like(on_output)
+
+    monkeypatch.setattr(_duals.UnitEnvelope, "lowered", wrong)
+
+
+def raised_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = _duals.DenseLayers.backward
+
+    def wrong(self: Any, *args: Any, **options: Any) -> Any:
+        found = right(self, *args, **options)
+        found.values = found.values + 10.0
+        return found
+
+    monkeypatch.setattr(_duals.DenseLayers, "backward", wrong)
+
+
+def forgotten_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Tree.children
+
+    def wrong(self: Any, nodes: Any) -> Any:
+        return right(self, nodes).pick(torch.arange(0))
+
+    monkeypatch.setattr(Tree, "children", wrong)
+    monkeypatch.setattr(_certificates._Assembly, "_is_over", lambda *_: True)
+
+
+WRONG: list[Callable[[pytest.MonkeyPatch], None]] = [
+    upper_line_too_low,
+    slope_of_the_wrong_sign,
+    raised_bounds,
+    forgotten_children,
+]
+
+
+@pytest.mark.parametrize("make_wrong", WRONG, ids=lambda wrong: wrong.__name__)
+def test_wrong_verifiers_are_found_out(
+    make_wrong: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_wrong(monkeypatch)
+    monkeypatch.setattr(Candidates, "try_points", lambda *_: False)  # nor does it look
+    claimed = 0
+    for seed in range(12):
+        network = made(NetworkFamily.DENSE, seed, inputs=16, units=30)
+        instance = random_instance(network, seed)
+        (attacked,) = MinimumNorm().attack(network, [Query(instance, 0.9)])
+        if attacked.witness is None:
+            continue
+        eps = 1.02 * attacked.witness.distance
+        attempt = prove_by_units(
+            *(network, Query(instance, eps).specification, Limits(seconds=5)), certifies=True
+        )
+        if attempt.certify is None or (certificate := attempt.certify()) is None:
+            continue
+        claimed += 1
+        assert not is_accepted(certificate, network)
+    assert claimed >= 3
+
+
+def test_a_dropped_margin_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claims for floats that rest on real numbers: refused where the error is what is missing."""
+    network = made(NetworkFamily.DENSE, 4, inputs=16)
+    instance = random_instance(network, 4)
+    right = FloatErrors.of_arguments
+    monkeypatch.setattr(FloatErrors, "of_arguments", lambda *args: 0 * right(*args))
+    certificate = largest_certificate(network, instance)
+    assert not is_accepted(certificate, network)
+
+
+def largest_certificate(network: Network, instance: Instance) -> bytes:
+    """At the largest eps, to 1e-9 of it, that is proven."""
+    low, high, best = 0.0, 1.0, b""
+    for _ in range(40):
+        middle = (low + high) / 2
+        limits = Limits(seconds=5)
+        attempt = prove_by_units(
+            network, Query(instance, middle).specification, limits, certifies=True
+        )
+        if attempt.answer.verdict is Verdict.ROBUST:
+            low, best = middle, (attempt.certify and attempt.certify()) or best
+        else:
+            high = middle
+    return best
