@@ -1,7 +1,11 @@
-"""Checks certificates of robustness proofs, with numpy and onnx alone: see docs/certificates.md."""
+"""Checks certificates of robustness proofs, with numpy and onnx alone.
+
+README.md in this folder walks through one certificate by hand; docs/certificates.md is the format.
+"""
 
 from radii_check._check import CheckReport, check
-from radii_check._format import Certificate, CertificateError, Unreadable, read_certificate
+from radii_check._errors import CertificateError, Unreadable
+from radii_check._format import Certificate, read_certificate
 
 __version__ = "1.1"
 

@@ -1,4 +1,8 @@
-"""Files that are refused: runtimes, or onnx's own implementation, read them in another way."""
+"""Models that runtimes, or onnx's own implementation, read in more than one way.
+
+A proof about such a model would be about one reading of it. They are unreadable; what they do is
+left to nobody's judgement.
+"""
 
 from __future__ import annotations
 
@@ -10,75 +14,97 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from radii_check._format import readable
+from radii_check._errors import require_known, require_readable
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
 RUNTIME_DOMAINS = ("ai.onnx", "com.", "org.pytorch.aten")
 """Of operators that ONNX Runtime has itself, and takes instead of a model's function."""
-MAKERS, MOST_ENTRIES = ("ConstantOfShape", "Expand", "Tile"), 2**24
-"""Operators that make large values of small ones, and how large they may be."""
+ENLARGING = ("ConstantOfShape", "Expand", "Tile")
+"""Operators that make large values of small ones."""
+MAX_ENTRIES = 2**24
+"""Of a value that one of them makes."""
+MAX_INTEGER_REDUCTION = 2**31
+"""From here on, sums and products of integers wrap in some runtimes."""
 
 
-def known(condition: Any, what: str) -> None:
-    readable(condition, f"operator {what} is not known to this checker")
+def check_model(model: onnx.ModelProto) -> None:
+    """Files that are read in more than one way, or in part from elsewhere, are not read at all."""
+    opsets = [opset for opset in model.opset_import if opset.domain in DEFAULT_DOMAINS]
+    require_readable(len(opsets) == 1, "the network names no opset, or several")
+    _check_functions(model)
+    _check_weights(model)
+    _check_names(model.graph)
 
 
-def check_plain(model: onnx.ModelProto) -> None:
-    """Files that are read in more than one way, or from elsewhere, are not read at all."""
-    opsets = [each for each in model.opset_import if each.domain in DEFAULT_DOMAINS]
-    readable(len(opsets) == 1, "the network names no opset, or several")
-    is_own = [
-        not function.domain.startswith(RUNTIME_DOMAINS) and function.domain != ""
+def _check_functions(model: onnx.ModelProto) -> None:
+    has_own_domain = [
+        function.domain != "" and not function.domain.startswith(RUNTIME_DOMAINS)
         for function in model.functions
     ]
-    readable(is_own, "the network has functions named as operators of ONNX or of a runtime")
-    has_defaults = [len(function.attribute_proto) for function in model.functions]
-    readable(not any(has_defaults), "a function of the network has attributes that may be left out")
+    shadowing = "the network has functions named as operators of ONNX or of a runtime"
+    require_readable(has_own_domain, shadowing)
+    defaults = [len(function.attribute_proto) for function in model.functions]
+    optional = "a function of the network has attributes that may be left out"
+    require_readable(not any(defaults), optional)
+
+
+def _check_weights(model: onnx.ModelProto) -> None:
     graph = model.graph
-    readable(not graph.sparse_initializer, "the network has sparse weights")
+    require_readable(not graph.sparse_initializer, "the network has sparse weights")
     bodies = [graph.node, *(function.node for function in model.functions)]
-    attributes = [each for nodes in bodies for node in nodes for each in node.attribute]
-    constants = [node for nodes in bodies for node in nodes if node.op_type == "Constant"]
-    readable([len(node.attribute) == 1 for node in constants], "a constant has several values")
-    tensors = [*graph.initializer, *(each.t for each in attributes)]
-    is_here = [each.data_location != TensorProto.EXTERNAL for each in tensors]
-    readable(is_here, "the network keeps weights in another file")
-    made = [name for node in graph.node for name in node.output if name]
-    names = Counter([*made, *(tensor.name for tensor in graph.initializer)])
-    names.update({value.name for value in graph.input} - {t.name for t in graph.initializer})
-    readable(max(names.values()) == 1, "the network has two values of one name")
+    nodes = [node for body in bodies for node in body]
+    constants = [node for node in nodes if node.op_type == "Constant"]
+    has_one_value = [len(node.attribute) == 1 for node in constants]
+    require_readable(has_one_value, "a constant has several values")
+    of_attributes = (attribute.t for node in nodes for attribute in node.attribute)
+    tensors = [*graph.initializer, *of_attributes]
+    is_inside = [tensor.data_location != TensorProto.EXTERNAL for tensor in tensors]
+    require_readable(is_inside, "the network keeps weights in another file")
 
 
-def check_run(node: onnx.NodeProto, given: Mapping[str, Any]) -> None:
-    """What onnx's implementation is known not to do as its specification says, or makes too large;
-    `given` are the inputs."""
+def _check_names(graph: onnx.GraphProto) -> None:
+    stored = {tensor.name for tensor in graph.initializer}
+    inputs = {value.name for value in graph.input} - stored
+    names = Counter(name for node in graph.node for name in node.output if name)
+    names.update(tensor.name for tensor in graph.initializer)
+    names.update(inputs)
+    require_readable(max(names.values()) == 1, "the network has two values of one name")
+
+
+def check_before_running(node: onnx.NodeProto, inputs: Mapping[str, Any]) -> None:
+    """What onnx's reference implementation is known not to do as its specification says, or makes
+    too large."""
     kind = node.op_type
-    if kind in MAKERS:
-        largest = given[node.input[0]].size * np.prod(np.float64(given[node.input[-1]]) + 1)
-        known(largest < MOST_ENTRIES, f"{kind} of values that large")
+    if kind in ENLARGING:
+        sizes = np.float64(inputs[node.input[-1]]) + 1
+        entries = inputs[node.input[0]].size * np.prod(sizes)
+        require_known(entries < MAX_ENTRIES, f"{kind} of values that large")
     if kind == "Slice" and len(node.input) > 4:
-        known(given[node.input[4]] > 0, "Slice with a negative step")
+        steps = inputs[node.input[4]]
+        require_known(steps > 0, "Slice with a negative step")
     if kind == "Pad":
-        stated = [each.ints for each in node.attribute if each.name == "pads"]
-        pads = given[node.input[1]] if len(node.input) > 1 else stated[0]
-        known(min(pads, default=0) >= 0, "Pad that cuts off")
+        by_attribute = [attribute.ints for attribute in node.attribute if attribute.name == "pads"]
+        pads = inputs[node.input[1]] if len(node.input) > 1 else by_attribute[0]
+        require_known(min(pads, default=0) >= 0, "Pad that cuts off")
     if kind == "Unsqueeze":
-        axes = given[node.input[1]] if len(node.input) > 1 else node.attribute[0].ints
-        is_plain = len(axes) == 1 or (min(axes) >= 0 and all(np.diff(axes) > 0))
-        known(is_plain, "Unsqueeze with axes in such an order")
+        axes = inputs[node.input[1]] if len(node.input) > 1 else node.attribute[0].ints
+        is_sorted = len(axes) == 1 or (min(axes) >= 0 and all(np.diff(axes) > 0))
+        require_known(is_sorted, "Unsqueeze with axes in such an order")
 
 
-def check_constants(node: onnx.NodeProto, results: Sequence[Any], first: Any, rank: int) -> None:
-    """Constants that runtimes compute in another way than onnx does; `first` is the first input,
-    with `rank` axes."""
-    kind, types = node.op_type, [np.asarray(each).dtype for each in results]
-    if kind == "Cast":  # from float64 they round twice
-        is_plain = [each in (np.float32, np.float64) or each.kind in "iub" for each in types]
-        known(is_plain, "Cast of constants to floats of few bits")
-    if kind.startswith("Reduce") and types[0].kind in "iu":  # some of them wrap, others do not
-        sizes = np.abs(np.asarray(first, np.float64))
+def check_computed_constants(
+    node: onnx.NodeProto, results: Sequence[Any], first_input: Any, rank: int
+) -> None:
+    """Constants that runtimes compute in another way than onnx does; the first input has `rank`
+    axes."""
+    kind, types = node.op_type, [np.asarray(result).dtype for result in results]
+    if kind == "Cast":  # from float64 to few bits runtimes round twice
+        is_plain = [t in (np.float32, np.float64) or t.kind in "iub" for t in types]
+        require_known(is_plain, "Cast of constants to floats of few bits")
+    if kind.startswith("Reduce") and types[0].kind in "iu":
+        sizes = np.abs(np.asarray(first_input, np.float64))
         largest = sizes.prod() if kind == "ReduceProd" else (sizes**2).sum()
-        known(largest < 2**31, f"{kind} of numbers that large")
+        require_known(largest < MAX_INTEGER_REDUCTION, f"{kind} of numbers that large")
     if kind == "Shape":
-        ends = [each.i for each in node.attribute]
-        known([abs(end) <= rank for end in ends], "Shape of axes that do not exist")
+        ends = [attribute.i for attribute in node.attribute]
+        require_known([abs(end) <= rank for end in ends], "Shape of axes that do not exist")

@@ -1,40 +1,87 @@
-"""Lines around tanh and the logistic function."""
+"""Lines below and above tanh and the logistic function.
+
+CROWN uses such lines for smooth units (Zhang et al., "Efficient Neural Network Robustness
+Certification with General Activation Functions", 2018). Any slope gives a valid line if its offset
+is the least value of the curve minus the line. So slopes are chosen in plain floating point, and
+only the offset is bounded.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from radii_check._format import Array
-from radii_check._network import Numbers
+from radii_check._numbers import Numbers
 
-HALVINGS, SMALLEST_SLOPE = 14, 2.0**-40
+HALVINGS = 14
+"""Of the interval in which the point of tangency lies."""
+SMALLEST_SLOPE = 2.0**-40
+FEW_UNITS = 64
+"""Bounds the rounding of tanh, exp and log, with what is computed of them, in units of float64."""
 
 
-def curve_lines(kind: str, low: Array, high: Array, num: Numbers) -> tuple[Any, Array, Array]:
-    """Lines around tanh, or sigmoid(z) = (1 + tanh(z / 2)) / 2: slopes below and above, offsets
-    below and above; and the range of values."""
-    half = 0.5 if kind == "Sigmoid" else 1.0
-    left, right, middle = half * num.below(low), -half * num.below(-high), 1.0 - half
-    below, least = _line_below_tanh(left, right, num)
-    above, most = _line_below_tanh(-right, -left, num)  # tanh(-z) = -tanh(z)
-    lines = half * half * below, half * half * above, middle + half * least, middle - half * most
-    ends = np.tanh(num.array(left)) - 64 * num.unit, np.tanh(num.array(right)) + 64 * num.unit
-    low, high = (num.minimum(middle + half * end, 1.0) for end in ends)
-    return lines, num.maximum(low, 2 * middle - 1.0), high
+class CurveLines(NamedTuple):
+    """slope_below z + offset_below <= curve(z) <= slope_above z + offset_above, and the range of
+    the curve; all are (entries, regions)."""
+
+    slope_below: Array
+    slope_above: Array
+    offset_below: Array
+    offset_above: Array
+    low: Array
+    high: Array
+
+
+def curve_lines(kind: str, low: Array, high: Array, num: Numbers) -> CurveLines:
+    """Lines around "Tanh" or "Sigmoid" for arguments from `low` to `high`.
+
+    sigmoid(z) = 1/2 + 1/2 tanh(z / 2): with a line k w + d below tanh(w) at w = z / 2, the line
+    below sigmoid is (k / 4) z + 1/2 + d / 2. A line above tanh is minus one below tanh(-w).
+    """
+    half, middle = (0.5, 0.5) if kind == "Sigmoid" else (1.0, 0.0)
+    left, right = half * num.floor(low), -half * num.floor(-high)
+    slope_below, offset_below = _line_below_tanh(left, right, num)
+    slope_above, negated_offset = _line_below_tanh(-right, -left, num)
+    rounding = FEW_UNITS * num.unit
+    least, most = np.tanh(num.array(left)) - rounding, np.tanh(num.array(right)) + rounding
+    value_low = num.minimum(middle + half * least, 1.0)
+    value_high = num.minimum(middle + half * most, 1.0)
+    return CurveLines(
+        half * half * slope_below,
+        half * half * slope_above,
+        middle + half * offset_below,
+        middle - half * negated_offset,
+        num.maximum(value_low, 2 * middle - 1.0),
+        value_high,
+    )
 
 
 def _line_below_tanh(low: Array, high: Array, num: Numbers) -> tuple[Array, Array]:
     """Slope and offset of a line below tanh between these.
 
-    A line of any slope k is, if its offset is the least value of tanh(z) - k z, which is at an end
-    or where the derivative 1 - tanh(z)^2 is k: at z = +-log((1 + s)^2 / k) / 2, s = sqrt(1 - k).
-    Points that are off by some units change that value by their square.
+    The offset for a slope k is the least value of tanh(z) - k z, which is at an end or where the
+    derivative 1 - tanh(z)^2 is k: at z = +-log((1 + s)^2 / k) / 2 with s = sqrt(1 - k). Where that
+    point is off by some units, the value changes by their square, since the derivative is 0 there.
     """
+    slope = num.array(np.clip(_slope_below_tanh(low, high), SMALLEST_SLOPE, 1.0))
+    turn = np.log((1 + np.sqrt(1 - slope)) ** 2 / slope) / 2
+    points = [num.minimum(num.maximum(z, low), high) for z in (low, high, turn, -turn)]
+    least = np.tanh(points[0]) - slope * points[0]
+    for point in points[1:]:
+        least = num.minimum(least, np.tanh(point) - slope * point)
+    farthest = num.maximum(abs(points[0]), abs(points[1]))
+    return slope, least - FEW_UNITS * num.unit * (1 + farthest)
+
+
+def _slope_below_tanh(low: Array, high: Array) -> Array:
+    """A good slope, in plain floating point. Where tanh is concave it is the chord's; where it is
+    convex, that of the tangent in the middle; else that of the tangent through the curve's point at
+    the upper end, or the chord's if that point of tangency lies below the interval."""
     far = np.maximum(high, 0.0)
     left, right = -far, 0.0 * far
-    for _ in range(HALVINGS):  # the tangent that goes through the curve at the far end
+    for _ in range(HALVINGS):  # the tangent at `left` that goes through the curve at `far`
         middle = (left + right) / 2
         value = np.tanh(middle)
         is_below = value + (1 - value**2) * (far - middle) <= np.tanh(far)
@@ -42,11 +89,4 @@ def _line_below_tanh(low: Array, high: Array, num: Numbers) -> tuple[Array, Arra
     point = np.where(high > 0, left, (low + high) / 2)
     chord = (np.tanh(high) - np.tanh(low)) / np.where(high > low, high - low, 1.0)
     chord = np.minimum(chord, np.where(low < 0, 1 - np.tanh(low) ** 2, 1.0))
-    slope = np.where((low < 0) & (point > low), 1 - np.tanh(point) ** 2, chord)
-    k = num.array(np.clip(slope, SMALLEST_SLOPE, 1.0))
-    turn = np.log((1 + np.sqrt(1 - k)) ** 2 / k) / 2
-    points = [num.minimum(num.maximum(z, low), high) for z in (low, high, turn, -turn)]
-    least = np.tanh(points[0]) - k * points[0]
-    for z in points[1:]:
-        least = num.minimum(least, np.tanh(z) - k * z)
-    return k, least - 64 * num.unit * (1 + num.maximum(abs(points[0]), abs(points[1])))
+    return np.where((low < 0) & (point > low), 1 - np.tanh(point) ** 2, chord)

@@ -1,86 +1,94 @@
-"""Proofs by splits of units: every lemma's row is evaluated, every leaf must be closed."""
+"""Proofs by splits of units: every lemma's row is evaluated, and every leaf must be closed.
+
+For each violation there is a tree, whose root stands for all inputs of the region that violate the
+requirement in this way. A split sends an input to the side of its sign, a >= 0 or a <= 0. A lemma
+at a node says side * a >= bound for the inputs there. Its row may use what is known at the node
+before it, which is its state: the intersection of
+
+    the ground bounds of the lemma's part (and of earlier parts)
+    the splits on the path to the node
+    the lemmas of the node's ancestors
+    the lemmas of the node itself with a smaller part or round
+
+A leaf is closed by a contradiction: a row above 0 that is at most 0, an empty interval, or a split
+that leaves nothing to this side. If all leaves are closed, no input violates the requirement. The
+scheme is branch and bound with beta-CROWN (Wang et al., 2021).
+"""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from radii_check._bounds import Bounds, Regions
-from radii_check._format import Array, Rejected, hold, need, readable
-from radii_check._network import Unit
-from radii_check._proof import Proof, crown_slopes
-from radii_check._rows import NOTHING, Rows, terms
+from radii_check._bounds import Bounds
+from radii_check._errors import Rejected, require, require_format, require_readable
+from radii_check._format import Array
+from radii_check._ground_bounds import GroundBounds
+from radii_check._proof import Proof
+from radii_check._regions import Regions
+from radii_check._rows import Rows, Terms
+from radii_check._states import State
 from radii_check._trees import leaves_of
 
-
-@dataclass(slots=True, eq=False)
-class State:
-    """What is known at a node: bounds of all units, and the splits on the path to it."""
-
-    lower: Array
-    upper: Array
-    split: Array = field(default_factory=lambda: np.zeros(0, int))
-    sign: Array = field(default_factory=lambda: np.zeros(0, int))
-
-    def columns(self, count: int) -> list[Array]:
-        """Its bounds, for so many rows."""
-        return [np.broadcast_to(x[:, None], (len(x), count)) for x in (self.lower, self.upper)]
-
-    def child(self, unit: int, sign: int) -> State:
-        split, signs = np.append(self.split, unit), np.append(self.sign, sign)
-        found = State(self.lower, self.upper, split, signs)
-        found.tighten(split[-1:], signs[-1:], np.zeros(1))
-        return found
-
-    def intersect(self, known: tuple[Array, Array], part: int) -> None:
-        self.lower = np.maximum(self.lower, known[0][:, part])
-        self.upper = np.minimum(self.upper, known[1][:, part])
-
-    def tighten(self, unit: Array, side: Array, bound: Array) -> None:
-        """side * argument >= bound."""
-        below, above = side > 0, side < 0
-        self.lower, self.upper = self.lower.copy(), self.upper.copy()
-        np.maximum.at(self.lower, unit[below], bound[below])
-        np.minimum.at(self.upper, unit[above], -bound[above])
+MULTIPLIERS = ("gamma", "slopes", "beta", "sign_beta")
+"""Arrays that lemmas take their numbers from, one after another."""
+CLOSING = -1
+"""The "unit" of a lemma that closes its leaf."""
 
 
 class UnitProof(Proof):
     """A proof by splits of units."""
 
     def run(self) -> None:
-        a, eps, units = self.arrays, self.arrays["eps"], self.network.units
-        self.parts = len(eps)
-        fits = a["lower"].shape == a["upper"].shape == (self.parts, units) and self.parts > 0
-        need(fits, f"its bounds are not those of {self.parts} parts and {units} units")
-        readable(self.parts <= self.most_regions, "its parts do not fit into the memory")
-        if self.certificate.claim["norm"] != "box":
-            hold(eps >= self.certificate.claim["eps"], "a part has a smaller eps than the claim")
-            hold(np.diff(eps) <= 0, "a part has a larger eps than the one before it")
-        self.is_leaf = leaves_of(a, "parent", "split_unit", "spec", "split_sign")
-        self.check_lemmas()
-        self.lower, self.upper = (a[name].T.astype(np.float64) for name in ("lower", "upper"))
-        self.known = np.maximum.accumulate(self.lower, 1), np.minimum.accumulate(self.upper, 1)
-        regions = Regions.of(self.certificate, eps, self.num)
+        self.check_parts()
+        self.is_leaf = leaves_of(self.arrays, "parent", "split_unit", "spec", "split_sign")
+        self.check_tree()
+        self.check_ranges()
+        self.check_order_of_lemmas()
+        lower, upper = (self.arrays[name].T.astype(np.float64) for name in ("lower", "upper"))
+        self.ground = GroundBounds(lower, upper)
+        regions = Regions.of_claim(self.certificate, self.arrays["eps"], self.num)
         self.bounds = Bounds(self.network, regions, self.certificate.widening, self.num)
-        self.bounds.lower, self.bounds.upper = self.known
-        self.ground()
-        self.lemmas()
+        self.bounds.lower, self.bounds.upper = self.ground.known_lower, self.ground.known_upper
+        self.ground.check(self)
+        self.check_nodes()
 
-    def check_lemmas(self) -> None:
-        """Everything is in range and in order."""
-        a, nodes, units = self.arrays, len(self.is_leaf), self.network.units
-        parent, spec, is_root = a["parent"], a["spec"], a["parent"] < 0
-        roots = sorted(spec[is_root].tolist())
-        hold(roots == list(range(len(self.firsts) - 1)), "a violation has no root, or several")
-        hold(is_root | (spec == spec[parent]), "a node has another violation than its parent")
-        ranges = {
-            "split_unit": ("parent", np.where(is_root, -1, 0), units),
-            "node": ("node", 0, nodes),
+    # Everything is in range and in order.
+
+    def check_parts(self) -> None:
+        """Each part holds the claim's region, and each the next one."""
+        eps, units = self.arrays["eps"], self.network.units
+        self.parts = len(eps)
+        shape = (self.parts, units)
+        fits = self.arrays["lower"].shape == self.arrays["upper"].shape == shape and self.parts > 0
+        require_format(fits, f"its bounds are not those of {self.parts} parts and {units} units")
+        is_small = self.parts <= self.max_regions
+        require_readable(is_small, "its parts do not fit into the memory")
+        if self.certificate.claim["norm"] != "box":
+            claimed = self.certificate.claim["eps"]
+            require(eps >= claimed, "a part has a smaller eps than the claim")
+            require(np.diff(eps) <= 0, "a part has a larger eps than the one before it")
+
+    def check_tree(self) -> None:
+        """Every violation has one root, and every node the violation of its root."""
+        parent, spec = self.arrays["parent"], self.arrays["spec"]
+        is_root = parent < 0
+        violations = list(range(len(self.first_rows) - 1))
+        has_roots = sorted(spec[is_root].tolist()) == violations
+        require(has_roots, "a violation has no root, or several")
+        has_one_spec = is_root | (spec == spec[parent])
+        require(has_one_spec, "a node has another violation than its parent")
+
+    def check_ranges(self) -> None:
+        """Every array of numbers has its length, and every number its range."""
+        a, units = self.arrays, self.network.units
+        first_unit = np.where(a["parent"] < 0, -1, 0)
+        ranges: dict[str, tuple[str, Array | float, float]] = {  # as long as which, from, below
+            "split_unit": ("parent", first_unit, units),
+            "node": ("node", 0, len(self.is_leaf)),
             "part": ("node", 0, self.parts),
-            "unit": ("node", -1, units),
+            "unit": ("node", CLOSING, units),
             "side": ("node", -1, 2),
             "ground_part": ("ground_part", 0, self.parts),
             "ground_unit": ("ground_part", 0, units),
@@ -93,186 +101,160 @@ class UnitProof(Proof):
             "round": ("node", -np.inf, np.inf),
             "bound": ("node", -np.inf, np.inf),
         }
-        for name, (like, low, high) in ranges.items():
-            hold(a[name].shape == (len(a[like]),), f"array '{name}' is of another length")
-            hold((a[name] >= low) & (a[name] < high), f"array '{name}' holds a number out of range")
-        steps = [np.diff(a[name]) for name in ("node", "part", "round")]
-        is_later = (steps[0] == 0) & (steps[1] >= 0) & (steps[2] >= 0)
-        hold((steps[0] > 0) | is_later, "its lemmas are not in order")
-        hold((a["unit"] < 0) | (abs(a["side"]) == 1), "a lemma is of no side")
-        hold(np.diff(a["sign_lemma"]) >= 0, "its signs are not in order")
-        self.first = np.searchsorted(a["node"], np.arange(nodes + 1))
-        last = np.zeros(nodes + 1, int)  # the last part at or above a node; none is above a root
+        for name, (same_length, low, high) in ranges.items():
+            array = a[name]
+            require(array.shape == (len(a[same_length]),), f"array '{name}' is of another length")
+            in_range = (array >= low) & (array < high)
+            require(in_range, f"array '{name}' holds a number out of range")
+        is_bound = a["unit"] >= 0
+        require(~is_bound | (abs(a["side"]) == 1), "a lemma is of no side")
+
+    def check_order_of_lemmas(self) -> None:
+        """Lemmas are sorted by node, part and round, and parts do not decrease along a path."""
+        a, nodes = self.arrays, len(self.is_leaf)
+        node_step, part_step, round_step = (np.diff(a[name]) for name in ("node", "part", "round"))
+        is_later_in_node = (node_step == 0) & (part_step >= 0) & (round_step >= 0)
+        require((node_step > 0) | is_later_in_node, "its lemmas are not in order")
+        require(np.diff(a["sign_lemma"]) >= 0, "its signs are not in order")
+        self.first_lemma = np.searchsorted(a["node"], np.arange(nodes + 1))
+        last_part = np.zeros(nodes + 1, int)  # at or above a node; last_part[-1] is above roots
         for node in range(nodes):
-            own = a["part"][self.first[node] : self.first[node + 1]]
-            hold(own[:1] >= last[parent[node]], f"node {node} has a lemma of too early a part")
-            last[node] = own[-1] if len(own) else last[parent[node]]
-
-    # Bounds before any split.
-
-    def ground(self) -> None:
-        """By intervals, an earlier part, or a row: with slopes of its own, CROWN's or flat ones."""
-        wanted = np.zeros((2, *self.lower.shape), bool)  # a lower bound, an upper bound
-
-        def compare(node: Unit, low: Array, high: Array) -> None:
-            need(node.kind == "Relu", f"operator {node.kind} needs a proof by boxes")
-            mine = node.units
-            wanted[0, mine] = self.lower[mine] > self.num.below(low)
-            wanted[1, mine] = -self.upper[mine] > self.num.below(-high)
-
-        self.bounds.forward(compare)
-        wanted[0, :, 1:] &= self.lower[:, 1:] > self.known[0][:, :-1]
-        wanted[1, :, 1:] &= self.upper[:, 1:] < self.known[1][:, :-1]
-        start, order = np.zeros(len(self.lower), int), [np.zeros(0, int)]
-        for node in self.network.nodes:
-            if isinstance(node, Unit) and node.kind == "Relu":  # neighbours together
-                place = np.arange(math.prod(node.shape)) % max(1, math.prod(node.shape[2:]))
-                order.append(node.first + np.argsort(place, kind="stable"))
-                start[order[-1]] = node.first
-        given, units = self.given_slopes(start), np.concatenate(order)
-        for part in range(self.parts):
-            which, place = np.nonzero(wanted[:, units, part])
-            self.ground_rows(part, units[place], 1 - 2 * which, given)
-
-    def ground_rows(self, part: int, unit: Array, side: Array, given: Any) -> None:
-        """Whether some row shows each of these bounds of a part."""
-        state = State(self.lower[:, part], self.upper[:, part])
-        stated = np.where(side > 0, state.lower[unit], -state.upper[unit])
-        short, crown = np.full(len(unit), math.inf), crown_slopes(state.lower, state.upper)
-
-        def rows(some: Array) -> Rows:
-            keys = zip(unit[some].tolist(), side[some].tolist(), strict=True)
-            found = (given(part, *key) for key in keys)
-            slopes = np.stack([crown if own is None else own for own in found], 1)
-            lower, upper = state.columns(len(some))
-            units = terms(unit[some], side[some])
-            return Rows(np.full(len(some), part), lower, upper, slopes, units, NOTHING)
-
-        for is_flat in (False, True):
-            left = np.flatnonzero(short > 0)
-            over = self.evaluated(left, rows, is_flat) - stated[left]
-            self.margin = min(self.margin, over[over >= 0].min(initial=math.inf))
-            short[left] = np.minimum(short[left], -over)
-        for i in np.flatnonzero(~(short <= 0)):
-            what = f"part {part} states a bound of unit {unit[i]}, side {side[i]:+d}"
-            raise Rejected(f"{what}, that no row shows: it fails by {short[i]:.3g}")
-
-    def given_slopes(self, start: Array) -> Any:
-        """Gives the slopes of a (part, unit, side) that has its own; layers begin at `start`."""
-        part, unit, side = (self.arrays[f"ground_{name}"] for name in ("part", "unit", "side"))
-        slopes, is_open = self.arrays["ground_slopes"], (self.lower < 0) & (self.upper > 0)
-        counts = np.vstack([np.zeros((1, self.parts), int), np.cumsum(is_open, 0)])
-        ends = np.cumsum([0, *counts[start[unit], part]])
-        hold(slopes.shape == (ends[-1],), "its ground lemmas have other numbers of slopes")
-        keys = (part.astype(np.int64) * len(start) + unit) * 3 + side
-        order = np.argsort(keys)
-
-        def given(part: int, unit: int, side: int) -> Array | None:
-            key = (part * len(start) + unit) * 3 + side
-            place = np.searchsorted(keys, key, sorter=order)
-            if place == len(keys) or keys[i := order[place]] != key:
-                return None
-            found, before = np.zeros(len(start), np.uint8), is_open[: start[unit], part]
-            found[: len(before)][before] = slopes[ends[i] : ends[i + 1]]
-            return found
-
-        return given
+            parts = a["part"][self.first_lemma[node] : self.first_lemma[node + 1]]
+            part_above = last_part[a["parent"][node]]
+            require(parts[:1] >= part_above, f"node {node} has a lemma of too early a part")
+            last_part[node] = parts[-1] if len(parts) else part_above
 
     # The tree.
 
-    def lemmas(self) -> None:
-        """All lemmas in order, many at once, and whether each leaf is closed."""
-        a, inner = self.arrays, dict[int, State]()
-        self.used = {"gamma": 0, "slopes": 0, "beta": 0, "sign_beta": 0}
-        self.signs = np.searchsorted(a["sign_lemma"], np.arange(len(a["node"]) + 1))
-        self.waiting: list[tuple[Array, Rows]] = []
-        is_next = [np.diff(a[name], prepend=-1) != 0 for name in ("node", "part", "round")]
-        starts = np.flatnonzero(np.any(is_next, axis=0))
-        rounds = np.split(np.arange(len(a["node"])), starts[1:]) if len(starts) else []
-        begun, parents = np.searchsorted(starts, self.first), a["parent"]
+    def check_nodes(self) -> None:
+        """All nodes in order; a state is kept until the last child of its node was there."""
+        a = self.arrays
+        self.used = dict.fromkeys(MULTIPLIERS, 0)
+        self.first_sign = np.searchsorted(a["sign_lemma"], np.arange(len(a["node"]) + 1))
+        self.pending = list[tuple[Array, Rows]]()
+        rounds, first_round = self.rounds_of_lemmas()
+        parents = a["parent"]
         last_child = np.zeros(len(parents) + 1, np.int32)
         np.maximum.at(last_child, parents, np.arange(len(parents), dtype=np.int32))
-        root = State(self.known[0][:, 0], self.known[1][:, 0])
+        root, inner = self.ground.state(0), dict[int, State]()
         for node, parent in enumerate(map(int, parents)):
             split = a["split_unit"][node], a["split_sign"][node]
             state = replace(root) if parent < 0 else inner[parent].child(*split)
-            for lemmas in rounds[begun[node] : begun[node + 1]]:
-                self.round(state, int(a["spec"][node]), lemmas)
+            for lemmas in rounds[first_round[node] : first_round[node + 1]]:
+                self.check_round(state, int(a["spec"][node]), lemmas)
             if self.is_leaf[node]:
-                hold(self.is_closed(state, node), f"nothing closes node {node}")
+                require(self.is_closed(state, node), f"nothing closes node {node}")
             else:
                 inner[node] = state
-                readable(len(inner) <= self.most_states, "its tree is too wide for the memory")
+                is_small = len(inner) <= self.max_states
+                require_readable(is_small, "its tree is too wide for the memory")
             if parent >= 0 and last_child[parent] == node:
                 del inner[parent]
-        self.prove()
-        is_used = [self.used[name] == len(a[name]) for name in self.used]
-        hold(is_used, "it has multipliers that no lemma needs")
+        self.evaluate_pending()
+        is_used_up = [self.used[name] == len(a[name]) for name in MULTIPLIERS]
+        require(is_used_up, "it has multipliers that no lemma needs")
 
-    def round(self, state: State, spec: int, lemmas: Array) -> None:
-        """Lemmas of one round, which rest on the same state; then it has what they say."""
+    def rounds_of_lemmas(self) -> tuple[list[Array], Array]:
+        """Lemmas of one node, part and round, which share a state; and each node's first round."""
         a = self.arrays
-        state.intersect(self.known, a["part"][lemmas[0]])
-        for some in np.split(lemmas, range(self.at_once, len(lemmas), self.at_once)):
-            self.waiting.append((some, self.rows(state, spec, some)))
-            if sum(len(each) for each, _ in self.waiting) >= self.at_once:
-                self.prove()
-        said = lemmas[a["unit"][lemmas] >= 0]
-        state.tighten(a["unit"][said], a["side"][said], a["bound"][said].astype(np.float64))
+        changes = [np.diff(a[name], prepend=-1) != 0 for name in ("node", "part", "round")]
+        starts = np.flatnonzero(np.any(changes, axis=0))
+        rounds = np.split(np.arange(len(a["node"])), starts[1:]) if len(starts) else []
+        return rounds, np.searchsorted(starts, self.first_lemma)
 
-    def rows(self, state: State, spec: int, lemmas: Array) -> Rows:
+    def check_round(self, state: State, spec: int, lemmas: Array) -> None:
+        """Lemmas that rest on the same state, which then has what they say. Their rows are kept
+        until there are enough to be bounded together: the proof fails as a whole or not at all."""
+        a = self.arrays
+        part = a["part"][lemmas[0]]
+        state.intersect(self.ground.known_lower[:, part], self.ground.known_upper[:, part])
+        for some in np.split(lemmas, range(self.rows_at_once, len(lemmas), self.rows_at_once)):
+            self.pending.append((some, self.rows_of(state, spec, some)))
+            if sum(len(lemmas) for lemmas, _ in self.pending) >= self.rows_at_once:
+                self.evaluate_pending()
+        bounding = lemmas[a["unit"][lemmas] >= 0]
+        bound = a["bound"][bounding].astype(np.float64)
+        state.tighten(a["unit"][bounding], a["side"][bounding], bound)
+
+    def rows_of(self, state: State, spec: int, lemmas: Array) -> Rows:
         """The rows of some lemmas of one state, in order."""
-        a, count, (first, end) = self.arrays, len(lemmas), self.firsts[spec : spec + 2]
-        is_open = (state.lower < 0) & (state.upper > 0)
+        a, count = self.arrays, len(lemmas)
+        is_open = state.is_open
         slopes = np.zeros((len(is_open), count), np.uint8)
-        slopes[is_open] = self.take("slopes", count, int(is_open.sum())).T
-        beta = self.take("beta", count, len(state.split)).astype(np.float64)
-        row, place = np.nonzero(beta)
-        signs = slice(self.signs[lemmas[0]], self.signs[lemmas[-1] + 1])
-        more = a["sign_unit"][signs]
-        is_on, weights = state.lower[more] >= 0, self.take("sign_beta", 1, len(more))[0]
-        is_known = np.all(is_on | (state.upper[more] <= 0))
-        hold(is_known, f"lemmas {lemmas[0]} to {lemmas[-1]}: a sign is not known")
-        own = np.flatnonzero(a["unit"][lemmas] >= 0)
-        units = (
-            terms(a["unit"][lemmas[own]], a["side"][lemmas[own]], own),
-            terms(state.split[place], -state.sign[place] * beta[row, place], row),
-            terms(more, np.where(is_on, -weights, weights), a["sign_lemma"][signs] - lemmas[0]),
-        )
-        gamma = self.take("gamma", count, end - first)
-        row, place = np.nonzero(gamma)
-        stated, (lower, upper) = terms(first + place, gamma[row, place], row), state.columns(count)
-        return Rows(a["part"][lemmas], lower, upper, slopes, np.concatenate(units, 1), stated)
+        slopes[is_open] = self.next_multipliers("slopes", count, int(is_open.sum())).T
+        bounding = np.flatnonzero(a["unit"][lemmas] >= 0)
+        own_units = Terms.of(a["unit"][lemmas[bounding]], a["side"][lemmas[bounding]], bounding)
+        splits = self.split_terms(state, count)
+        signs = self.sign_terms(state, lemmas)
+        on_units = Terms.joined([own_units, splits, signs])
 
-    def take(self, name: str, count: int, each: int) -> Array:
-        """The next multipliers: so many for each of `count` lemmas."""
-        held, first = self.arrays[name], self.used[name]
-        self.used[name] = end = first + count * each
-        hold(end <= len(held), f"its {name} are too few")
-        return held[first:end].reshape(count, each)
+        first_row, end_row = self.first_rows[spec : spec + 2]
+        gamma = self.next_multipliers("gamma", count, end_row - first_row)
+        row, place = np.nonzero(gamma)
+        on_violations = Terms.of(first_row + place, gamma[row, place], row)
+        regions = a["part"][lemmas]
+        return Rows(regions, *state.columns(count), slopes, on_units, on_violations)
+
+    def split_terms(self, state: State, count: int) -> Terms:
+        """-beta_d sign_d a_d for the splits d on the path, for each of `count` lemmas."""
+        depth = len(state.split_units)
+        beta = self.next_multipliers("beta", count, depth).astype(np.float64)
+        row, place = np.nonzero(beta)
+        weight = -state.split_signs[place] * beta[row, place]
+        return Terms.of(state.split_units[place], weight, row)
+
+    def sign_terms(self, state: State, lemmas: Array) -> Terms:
+        """-beta a for further units that are on at the state, and beta a for units that are off."""
+        a, first, last = self.arrays, lemmas[0], lemmas[-1]
+        signs = slice(self.first_sign[first], self.first_sign[last + 1])
+        units = a["sign_unit"][signs]
+        beta = self.next_multipliers("sign_beta", 1, len(units))[0]
+        is_on, is_off = state.lower[units] >= 0, state.upper[units] <= 0
+        require(is_on | is_off, f"lemmas {first} to {last}: a sign is not known")
+        return Terms.of(units, np.where(is_on, -beta, beta), a["sign_lemma"][signs] - first)
+
+    def next_multipliers(self, name: str, count: int, each: int) -> Array:
+        """The next numbers of an array: `each` for each of `count` lemmas."""
+        array, start = self.arrays[name], self.used[name]
+        self.used[name] = end = start + count * each
+        require(end <= len(array), f"its {name} are too few")
+        return array[start:end].reshape(count, each)
 
     def is_closed(self, state: State, node: int) -> bool:
-        """By a closing row, an empty unit, or a split that leaves nothing to this side."""
-        state.intersect(self.known, -1)
-        is_closing = self.arrays["unit"][self.first[node] : self.first[node + 1]] == -1
-        is_on, is_off = self.known[0][state.split, -1] >= 0, self.known[1][state.split, -1] <= 0
-        is_vacant = np.where(state.sign < 0, is_on, is_off & ~is_on)
-        return bool(is_closing.any() or is_vacant.any() or (state.lower > state.upper).any())
+        """A leaf is closed by a closing row, an empty unit, or a split that leaves nothing to it.
 
-    def prove(self) -> None:
-        """The rows that wait."""
-        if not self.waiting:
+        The last: where a unit is on for the whole region (by the last ground bounds), every input
+        of the side a <= 0 belongs to the other side as well; where it is off, and not on, every
+        input of the side a >= 0. If a = 0 throughout, only the side a <= 0 is vacant: else both
+        sides would leave the inputs to each other.
+        """
+        last_lower, last_upper = self.ground.known_lower[:, -1], self.ground.known_upper[:, -1]
+        state.intersect(last_lower, last_upper)
+        lemmas = slice(self.first_lemma[node], self.first_lemma[node + 1])
+        has_closing_row = bool((self.arrays["unit"][lemmas] == CLOSING).any())
+        is_on = last_lower[state.split_units] >= 0
+        is_off = last_upper[state.split_units] <= 0
+        is_vacant = np.where(state.split_signs < 0, is_on, is_off & ~is_on)
+        return has_closing_row or bool(is_vacant.any()) or state.is_empty
+
+    def evaluate_pending(self) -> None:
+        """Bound the rows that are pending; each must reach what its lemma states, and a closing
+        row must be above 0."""
+        if not self.pending:
             return
-        lemmas = np.concatenate([each for each, _ in self.waiting])
-        unit, side, bound, node = (
-            self.arrays[name][lemmas] for name in ("unit", "side", "bound", "node")
-        )
-        values = self.bounds_of(Rows.joined([rows for _, rows in self.waiting]))
-        stated = np.where(unit < 0, 0.0, bound.astype(np.float64))
-        for i in np.flatnonzero(~np.where(unit < 0, values > 0, values >= stated)):
-            what = "closes it" if unit[i] < 0 else f"bounds unit {unit[i]}, side {side[i]:+d},"
-            told = f"lemma {lemmas[i]} of node {node[i]} {what} by {stated[i]:.9g}"
-            fails = f"it fails by {stated[i] - values[i]:.3g}"
-            raise Rejected(f"{told}, but its row gives {values[i]:.9g}: {fails}")
+        lemmas = np.concatenate([lemmas for lemmas, _ in self.pending])
+        values = self.lower_bounds_of(Rows.joined([rows for _, rows in self.pending]))
+        unit, bound = self.arrays["unit"][lemmas], self.arrays["bound"][lemmas]
+        is_closing = unit == CLOSING
+        stated = np.where(is_closing, 0.0, bound.astype(np.float64))
+        is_shown = np.where(is_closing, values > 0, values >= stated)
+        for i in np.flatnonzero(~is_shown):
+            raise Rejected(self.failure(lemmas[i], stated[i], values[i]))
         self.margin = min(self.margin, (values - stated).min())
-        self.waiting.clear()
+        self.pending.clear()
+
+    def failure(self, lemma: int, stated: float, value: float) -> str:
+        unit, side, node = (self.arrays[name][lemma] for name in ("unit", "side", "node"))
+        what = "closes it" if unit == CLOSING else f"bounds unit {unit}, side {side:+d},"
+        gives = f"but its row gives {value:.9g}: it fails by {stated - value:.3g}"
+        return f"lemma {lemma} of node {node} {what} by {stated:.9g}, {gives}"

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from radii_check import check
 from radii_check._curves import curve_lines
-from radii_check._network import Numbers
+from radii_check._numbers import Numbers
 
 Array = np.ndarray[Any, Any]
 KINDS = ("Relu", "Tanh", "Sigmoid", "LeakyRelu")
@@ -179,10 +179,12 @@ def test_a_missing_box_is_noticed() -> None:
 def test_lines_hold(middle: float, width: float, kind: str) -> None:
     num = Numbers()
     low, high = np.array([[middle - width]]), np.array([[middle + width]])
-    (below, above, least, most), bottom, top = curve_lines(kind, low, high, num)
+    lines = curve_lines(kind, low, high, num)
     z = np.linspace(low[0, 0], high[0, 0], 501)
     value = np.tanh(z) if kind == "Tanh" else 1 / (1 + np.exp(-z))
-    assert np.all(below[0, 0] * z + least[0, 0] <= value + 1e-15)
-    assert np.all(above[0, 0] * z + most[0, 0] >= value - 1e-15)
-    assert bottom[0, 0] <= value.min() + 1e-15
-    assert top[0, 0] >= value.max() - 1e-15
+    below = lines.slope_below[0, 0] * z + lines.offset_below[0, 0]
+    above = lines.slope_above[0, 0] * z + lines.offset_above[0, 0]
+    assert np.all(below <= value + 1e-15)
+    assert np.all(above >= value - 1e-15)
+    assert lines.low[0, 0] <= value.min() + 1e-15
+    assert lines.high[0, 0] >= value.max() - 1e-15

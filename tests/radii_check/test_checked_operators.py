@@ -14,14 +14,16 @@ from radii.bounds import FloatErrors, Fusion, fuse, relu_form
 from radii.bounds._float_errors import GRANTED
 from radii.errors import UnsupportedQuery
 from radii.networks import Interval, Network
+from radii.problem import Arithmetic
 from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
-from radii.verdicts import Arithmetic
 from radii_check import CertificateError
 from radii_check import _network as checked
-from radii_check._bounds import Bounds, Regions
-from radii_check._format import Rejected
-from radii_check._network import Numbers, pushed
+from radii_check._bounds import Bounds
+from radii_check._errors import Rejected
+from radii_check._linear_maps import apply_chain
+from radii_check._numbers import Numbers
 from radii_check._onnx import read_network
+from radii_check._regions import Regions
 
 Array = np.ndarray[Any, Any]
 NUM = Numbers()
@@ -37,7 +39,8 @@ def evaluated(network: checked.Network, x: Array) -> Array:
     values: list[Array] = []
     for node in network.nodes:
         if isinstance(node, checked.Affine):
-            parts = [pushed(m, NUM, values[i]) for m, i in zip(node.maps, node.inputs, strict=True)]
+            pairs = zip(node.maps, node.inputs, strict=True)
+            parts = [apply_chain(chain, NUM, values[source]) for chain, source in pairs]
             values.append(sum(parts) + node.offset[:, None])
         elif node.kind == "Input":
             values.append(x)
@@ -50,7 +53,7 @@ def evaluated(network: checked.Network, x: Array) -> Array:
 
 def of_unit(node: checked.Unit, z: Array) -> Array:
     match node.kind:
-        case "Held" | "Leaky":
+        case "Copy" | "Leaky":
             return z
         case "Relu":
             return np.asarray(np.maximum(z, 0))
@@ -163,19 +166,22 @@ def my_errors(mine: checked.Network, sizes: list[Array], widening: float) -> lis
         found, given = [], iter(rest)
         for number, node in enumerate(mine.nodes):
             if isinstance(node, checked.Affine):
-                held = [bounds.held[i] for i in node.inputs]
-                bounds.held[number] = bounds.affine(number, node, held)
+                inputs = [bounds.enclosures[source] for source in node.inputs]
+                value = bounds.errors.affine(node, inputs, bounds.readers[number])
+                bounds.enclosures[number] = value
             elif number:
                 # An operator of several pieces holds what it reads, and what it gives.
                 is_inner = node.kind == "Relu" and not is_own(mine, number)
-                is_first = node.kind == "Held" and node.function is None
+                is_first = node.kind == "Copy" and node.function is None
                 if node.function is None and not is_inner:
-                    found.append(bounds.error(bounds.held[node.inputs[0]])[:, 0])
+                    source = bounds.enclosures[node.inputs[0]]
+                    found.append(bounds.errors.argument_error(source)[:, 0])
                 is_given = not is_first and not is_inner
                 size = next(given) if is_given else np.ones((mine.size(number), 1))
-                error = bounds.value_error(node.kind, size)
-                bounds.leaf(number, error - size, size - error, error)
-        return [*found, bounds.error(bounds.held[mine.output])[:, 0]]
+                error = bounds.errors.value_error(node.kind, size)
+                bounds.set_value(number, error - size, size - error, error)
+        output = bounds.enclosures[mine.output]
+        return [*found, bounds.errors.argument_error(output)[:, 0]]
     except Rejected:
         return None
 

@@ -18,7 +18,8 @@ from onnx import TensorProto, helper, numpy_helper
 from test_checked_operators import evaluated
 
 from radii_check import CertificateError
-from radii_check._network import Numbers, Unit
+from radii_check._network import Unit
+from radii_check._numbers import Numbers
 from radii_check._onnx import read_network
 
 Array = np.ndarray[Any, Any]
@@ -110,7 +111,7 @@ COMPUTED = {
         [TOTAL, node("Dropout", ["c", "s"], ["t"]), node("Add", ["x", "t"], ["y"])],
         {"axes": whole(0, 1), "c": np.float32(0)},
     ),
-    "left of MatMul": model([node("MatMul", ["c", "x"], ["y"])], {"c": drawn(2, 1)}),
+    "MatMul": model([node("Transpose", ["x"], ["t"]), node("MatMul", ["t", "x"], ["y"])]),
     "Mul": model([node("Mul", ["x", "x"], ["y"])]),
     "divisor": model([node("Div", ["c", "x"], ["y"])], {"c": drawn(1, 4)}),
 }
@@ -126,6 +127,7 @@ def test_computed_inputs_that_are_known() -> None:
     assert reads_as_the_runtime(
         model([node("Gemm", ["x", "w", "x"], ["y"], alpha=0.5, beta=2.0)], {"w": drawn(4, 4)})
     )
+    assert reads_as_the_runtime(model([node("MatMul", ["c", "x"], ["y"])], {"c": drawn(2, 1)}))
     pads = {"axes": whole(0, 1), "p": whole(0, 1, 0, 2)}
     assert reads_as_the_runtime(model([TOTAL, node("Pad", ["x", "p", "s"], ["y"])], pads))
 
@@ -297,7 +299,7 @@ def test_what_a_softmax_normalises(opset: int, given: dict[str, Any], is_whole: 
     """All axes from the given one on in old files, one axis in new ones."""
     file = model([node("Softmax", ["x"], ["y"], **given)], {}, (1, 4, 1), opset)
     network = read_network(file.SerializeToString(), Numbers())[1]
-    last = network.nodes[network.last()]
+    last = network.nodes[network.final_nonlinear()]
     assert isinstance(last, Unit)
     assert last.is_whole == is_whole
     outputs = by_runtime(file.SerializeToString(), drawn(1, 4, 1))

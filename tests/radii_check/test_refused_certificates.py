@@ -60,12 +60,15 @@ NO_CERTIFICATE = {
     "NaN among bounds": (changed(lower=np.full((1, 4), np.nan)), "'lower' holds NaN"),
     "bounds of other units": (changed(lower=np.zeros((1, 3))), "parts and 4 units"),
     "no parts": (changed(eps=[], lower=np.zeros((0, 4)), upper=np.zeros((0, 4))), "0 parts"),
-    "an axis too many": (changed(parent=np.zeros((1, 2))), "other axes"),
+    "an axis too many": (changed(parent=np.zeros((1, 2))), "wrong number of axes"),
     "an unknown norm": (claiming(norm="l3"), "norm"),
     "a negative eps": (claiming(eps=-0.1), "eps"),
     "eps as text": (claiming(eps="0.1"), "eps"),
     "an unknown arithmetic": (claiming(arithmetic="float:0.5"), "arithmetic"),
-    "an unknown requirement": (claiming(requirement={"kind": "all"}), "claims nothing"),
+    "an unknown requirement": (
+        claiming(requirement={"kind": "all"}),
+        "unknown kind",
+    ),
     "a target in place of a label": (
         claiming(requirement={"kind": "one-to-any", "target": 0}),
         "says more than this checker knows",
