@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
+from scipy.optimize import linprog
 
 from radii.problem import (
     RESOLUTION,
@@ -16,6 +19,7 @@ from radii.problem import (
     Property,
     StandardRobustness,
     StrongClassification,
+    TopK,
 )
 from radii.testing import LinearClassifier, PropertyConformance
 
@@ -48,6 +52,38 @@ class TestBecome(PropertyConformance):
 
     def radius(self, classifier: LinearClassifier, instance: Instance) -> float:
         return classifier.become_radius(instance.input, 1, Norm.LINF)
+
+
+class TestTopK(PropertyConformance):
+    """The nearest input where two rivals reach the label at once is a linear program a pair."""
+
+    def make(self) -> Property:
+        return TopK(2)
+
+    def radius(self, classifier: LinearClassifier, instance: Instance) -> float:
+        label, point = instance.label, instance.input.ravel()
+        rivals = [rival for rival in range(len(classifier.bias)) if rival != label]
+        radii = []
+        for pair in combinations(rivals, 2):
+            above = classifier.weights[label] - classifier.weights[list(pair)]
+            gaps = above @ point + classifier.bias[label] - classifier.bias[list(pair)]
+            steps = np.eye(point.size)
+            column = np.full((point.size, 1), -1.0)
+            program = linprog(  # the least t with |d| <= t and above @ d <= -gaps
+                np.eye(point.size + 1)[-1],
+                np.block([[above, np.zeros((2, 1))], [steps, column], [-steps, column]]),
+                np.concatenate([-gaps, np.zeros(2 * point.size)]),
+                bounds=[(None, None)] * (point.size + 1),
+            )
+            radii.append(max(0.0, float(program.fun)) if program.success else np.inf)
+        return min(radii)
+
+
+class TestTopOne(TestOneToAny):
+    """One rival is enough: the same as one-to-any."""
+
+    def make(self) -> Property:
+        return TopK(1)
 
 
 class TestStrongClassification(PropertyConformance):

@@ -130,7 +130,14 @@ def test_log_odds_do_not_saturate() -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    ["scr:eta=0.52", "sr:delta=10", "sr:delta=0.1,on=probabilities", "lr:L=10", "cr:of=prediction"],
+    [
+        "top:k=2",
+        "scr:eta=0.52",
+        "sr:delta=10",
+        "sr:delta=0.1,on=probabilities",
+        "lr:L=10",
+        "cr:of=prediction",
+    ],
 )
 def test_specs_round_trip(spec: str) -> None:
     assert parse(spec).spec == spec
@@ -141,6 +148,9 @@ def test_specs_round_trip(spec: str) -> None:
     ("spec", "words"),
     [
         ("scr", "'scr' needs eta, a number between 0 and 1"),
+        ("top:k=0", "k must be a whole number above 0, not 0"),
+        ("top:k=1.5", "k must be a whole number, not 1.5"),
+        ("top", "property 'top' needs k, a number of classes: top:k=NUMBER"),
         ("scr:eta=0", "eta must lie between 0 and 1, but is 0"),
         ("scr:eta=1.5", "eta must lie between 0 and 1, but is 1.5"),
         ("scr:eta=much", "eta must be a number between 0 and 1, but is 'much'"),
@@ -176,3 +186,19 @@ def test_probabilities_need_two_outputs() -> None:
     for spec in ("scr:eta=0.6", "sr:delta=0.1,on=probabilities"):
         with pytest.raises(SpecificationError, match="at least two outputs"):
             parse(spec).at(Anchor(0, np.zeros(1)))
+
+
+def test_the_label_stays_among_the_largest() -> None:
+    """By counting: the label is among the k largest where fewer than k others reach it."""
+    rng = np.random.default_rng(5)
+    for k in (1, 2, 3):
+        outputs = rng.integers(-2, 3, (200, 5)).astype(float)
+        requirement = parse(f"top:k={k}").at(Anchor(2, np.zeros(5)))
+        reached = (np.delete(outputs, 2, axis=1) >= outputs[:, 2:3]).sum(axis=1)
+        assert requirement.holds(outputs, np.zeros(200)).tolist() == (reached < k).tolist()
+
+
+@pytest.mark.parametrize(("k", "outputs", "why"), [(3, 3, "always holds"), (5, 43, "850,668")])
+def test_top_k_that_cannot_be_asked(k: int, outputs: int, why: str) -> None:
+    with pytest.raises(SpecificationError, match=why):
+        parse(f"top:k={k}").at(Anchor(0, np.zeros(outputs)))

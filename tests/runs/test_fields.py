@@ -196,3 +196,10 @@ def test_the_diff_in_contributing_is_all_that_a_flag_takes(tmp_path: Path) -> No
     refused = subprocess.run([*run, *flags], env=environment, capture_output=True, text=True)
     assert (refused.returncode, refused.stderr) == (2, "radii: --restarts 0 must be at least 1\n")
     assert tomllib.loads("restarts = 5") == {"restarts": 5}
+
+
+def test_help_names_every_attack() -> None:
+    from radii.attacks import ATTACKS
+
+    listed = options_of(Settings)["attack"].help
+    assert not [kind.name for kind in ATTACKS if kind.name not in listed]

@@ -69,6 +69,7 @@ from radii.problem.properties._classification import (
     OneToOne,
     PredictionStays,
     StrongClassification,
+    TopK,
 )
 from radii.problem.properties._registry import (
     PROPERTY_FORMS,
@@ -130,6 +131,7 @@ __all__ = [
     "Specification",
     "StandardRobustness",
     "StrongClassification",
+    "TopK",
     "TargetedProperty",
     "Verdict",
     "Weighing",

@@ -255,8 +255,8 @@ class Settings:
     property: Property | type[TargetedProperty] = _what(
         PROPERTY,
         "one-to-any (default; also cr), one-to-one[:TARGET] (the target's output reaches the "
-        "label's), become[:TARGET] (it is taken for the target), cr:of=prediction, scr:eta=0.52, "
-        "sr:delta=10[,on=probabilities], lr:L=10; docs/properties.md has them all",
+        "label's), become[:TARGET] (it is taken for the target), cr:of=prediction, top:k=2, "
+        "scr:eta=0.52, sr:delta=10[,on=probabilities], lr:L=10; docs/properties.md has them all",
         default="one-to-any",
         values=("one-to-any", "one-to-one", "become"),
         comment="\nWhat must stay true: the class (one-to-any), or that it is not a certain other "
@@ -298,7 +298,7 @@ class Settings:
     )
     attack: Attack | str = _how(
         _registered("radii.attacks", "Attack", "ATTACKS"),
-        "minimum-norm (default), apgd, pgd, fgsm, foolbox:NAME",
+        "minimum-norm (default), pgd, apgd, fgsm, autoattack, random-search, foolbox:NAME",
         default="minimum-norm",
     )
     k: int | None = _proof(COUNT, "queries of an input at once: k-binary (2), linear (1)")

@@ -3,12 +3,15 @@
 Classification robustness (CR) is `OneToAny`; `PredictionStays` asks the same of the class that the
 network itself predicts, right or wrong. "Against one target" has two meanings: `OneToOne` is broken
 as soon as the target's output reaches the label's, `Become` only where the target is the answer.
+`TopK` lets the label be any of the k largest outputs.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
@@ -26,6 +29,10 @@ from radii.problem.properties._base import (
     check_class,
     number_text,
 )
+
+
+MOST_CHOICES = 20_000
+"""Choices of rivals in `TopK`: each is decided by itself, so more would outlast any budget."""
 
 
 def _reached_by(rival: int, others: Sequence[int], outputs: int) -> Halfspaces:
@@ -100,6 +107,40 @@ class Become(TargetedProperty):
         size = anchor.outputs.size
         others = [index for index in range(size) if index != self._target]
         return LinearRequirement((_reached_by(self._target, others, size),))
+
+
+class TopK(Property):
+    """The label's output stays strictly among the k largest: never do k others reach it.
+
+    `k` = 1 is one-to-any. Of m outputs, the violations are one polyhedron for each choice of k
+    rivals, binom(m - 1, k) in all.
+    """
+
+    def __init__(self, k: int) -> None:
+        if not isinstance(k, int) or k < 1:
+            raise SpecificationError(f"property 'top': k must be a whole number above 0, not {k}")
+        self.k = k
+
+    @property
+    def spec(self) -> str:
+        return f"top:k={self.k}"
+
+    def at(self, anchor: Anchor) -> LinearRequirement:
+        check_class(anchor.label, anchor, "label")
+        size, label = anchor.outputs.size, anchor.label
+        if size <= self.k:
+            raise SpecificationError(
+                f"property 'top': k = {self.k} always holds for a network with {size} outputs"
+            )
+        if math.comb(size - 1, self.k) > MOST_CHOICES:
+            raise SpecificationError(
+                f"property 'top': k = {self.k} of {size} outputs has "
+                f"{math.comb(size - 1, self.k):,} choices of rivals, more than {MOST_CHOICES:,}"
+            )
+        reached = np.eye(size)[label] - np.delete(np.eye(size), label, axis=0)
+        choices = combinations(range(size - 1), self.k)
+        zeros = np.zeros(self.k)
+        return LinearRequirement(tuple(Halfspaces(reached[list(c)], zeros) for c in choices))
 
 
 class StrongClassification(Property):

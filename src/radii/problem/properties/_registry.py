@@ -13,6 +13,7 @@ from radii.problem.properties._classification import (
     OneToOne,
     PredictionStays,
     StrongClassification,
+    TopK,
 )
 from radii.problem.properties._stability import LipschitzRobustness, StandardRobustness
 
@@ -24,6 +25,7 @@ PROPERTY_FORMS = (
     "become:TARGET",
     "cr",
     "cr:of=prediction",
+    "top:k=K",
     "scr:eta=ETA",
     "sr:delta=DELTA",
     "sr:delta=DELTA,on=probabilities",
@@ -45,7 +47,7 @@ def parse_property(spec: str) -> Property:
         return OneToAny()
     if name in TARGETED_FAMILIES and arguments.isdecimal():
         return TARGETED_FAMILIES[name](int(arguments))
-    if name in ("cr", "scr", "sr", "lr"):
+    if name in ("cr", "top", "scr", "sr", "lr"):
         return _parametrised(name, arguments)
     plugin = None if name in _OWN_NAMES else _plugin(name)
     if plugin is None:
@@ -55,7 +57,7 @@ def parse_property(spec: str) -> Property:
 
 
 def parse_family(spec: str) -> Property | type[TargetedProperty]:
-    """As `parse`; the class itself where `spec` names a targeted property without its target."""
+    """As `parse_property`; the class itself where `spec` names a targeted property without its target."""
     if spec in TARGETED_FAMILIES:
         return TARGETED_FAMILIES[spec]
     plugin = None if spec in _OWN_NAMES or ":" in spec else _plugin(spec)
@@ -95,6 +97,11 @@ def _parametrised(name: str, arguments: str) -> Property:
     if name == "cr":
         subject = parameters.word("of", ("label", "prediction"))
         chosen = PredictionStays() if subject == "prediction" else OneToAny()
+    elif name == "top":
+        k = parameters.number("k", "of classes")
+        if k != int(k):
+            raise SpecificationError(f"property 'top': k must be a whole number, not {k:g}")
+        chosen = TopK(int(k))
     elif name == "scr":
         chosen = StrongClassification(parameters.number("eta", "between 0 and 1"))
     elif name == "sr":
