@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 from handmade import digest, packed
 
-from radii.balls import Ball, Box
 from radii.bounds import ReluForm, box_of, fuse, relu_form, without_softmax
 from radii.networks import Network
-from radii.properties import Halfspaces
-from radii.verdicts import Arithmetic
+from radii.problem import Arithmetic, Ball, Box, Halfspaces
 from radii.verifiers.native._attempts import unwrapped
 
 Array = np.ndarray[Any, Any]

@@ -7,9 +7,7 @@ import pytest
 from form_prover import Prover
 
 from radii.attacks import attack_specification
-from radii.balls import Ball, Domain, Norm
-from radii.properties import Halfspaces, LinearRequirement
-from radii.queries import Specification
+from radii.problem import Ball, Domain, Halfspaces, LinearRequirement, Norm, Specification
 from radii.testing import NetworkFamily, random_network
 from radii_check import check
 

@@ -30,7 +30,6 @@ from radii.problem.properties._base import (
     number_text,
 )
 
-
 MOST_CHOICES = 20_000
 """Choices of rivals in `TopK`: each is decided by itself, so more would outlast any budget."""
 

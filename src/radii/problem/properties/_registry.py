@@ -57,7 +57,7 @@ def parse_property(spec: str) -> Property:
 
 
 def parse_family(spec: str) -> Property | type[TargetedProperty]:
-    """As `parse_property`; the class itself where `spec` names a targeted property without its target."""
+    """As `parse_property`, or the class where `spec` names a targeted property without a target."""
     if spec in TARGETED_FAMILIES:
         return TARGETED_FAMILIES[spec]
     plugin = None if spec in _OWN_NAMES or ":" in spec else _plugin(spec)
