@@ -101,6 +101,7 @@ def work_in_this_process(patch: pytest.MonkeyPatch) -> None:
     from radii.runs import Plan
 
     patch.setattr("radii.runs._plan.default_jobs", lambda: 0)
+    patch.setattr("radii.runs.default_jobs", lambda: 0)  # the door keeps it after the first use
     patch.setattr("radii.runs.Plan.default_jobs", lambda _: 0)
     run = Plan.run
     patch.setattr(Plan, "run", lambda plan, store, **more: run(plan, store, **{**more, "jobs": 0}))

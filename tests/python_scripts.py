@@ -131,7 +131,8 @@ def _end_after(work: Callable[[], None], caller: socket.socket | None = None) ->
     code = 1
     try:
         work()
-        atexit._run_exitfuncs()
+        if caller is not None:  # a worker would end what its parent began: delete its directories
+            atexit._run_exitfuncs()
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
