@@ -43,7 +43,9 @@ def test_the_gap_is_that_of_compare() -> None:
     dist = Distribution.from_arrays([0.1, 0.2, 0.0], [0.12, 0.24, 0.0], seconds=1.0)
     assert math.isclose(quality(dist).mean_gap, 0.03)
     assert row(dist)[-2:] == ["0.0300", "1.00"]
-    assert "radii of correct inputs, proven–witnessed; gap: mean width of their" in shown(dist)[-1]
+    assert (
+        "radii of correct inputs, proven–witnessed; gap: mean width of brackets" in shown(dist)[-1]
+    )
 
 
 def test_no_number_of_an_instance_is_ever_cut() -> None:

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from radii.cli import main
-from radii.cli._plot import FIGURE_KINDS
 from radii.statistics import Distribution
-from radii.views import CAPTIONS, FigureSource, caption, class_table, draw_classes, draw_ks_matrix
+from radii.views import FigureSource, caption, class_table, draw_classes, draw_ks_matrix
 from radii.views.figures._style import PAGE_HEIGHT
 
 
@@ -29,10 +28,6 @@ def measured(networks: int, classes: int, split: str | list[str] = "test") -> Di
         label=np.tile(np.arange(inputs) % classes, networks),
         split=split if isinstance(split, str) else np.tile(split, networks * inputs // 2),
     )
-
-
-def test_every_figure_has_a_caption() -> None:
-    assert CAPTIONS.keys() == FIGURE_KINDS.keys()
 
 
 def test_caption_tells_inputs_data_and_what_was_chosen() -> None:

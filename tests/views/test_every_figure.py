@@ -13,10 +13,16 @@ import pytest
 
 import radii
 from conftest import SHARED_DATA, needs_shared_data
-from radii.cli._plot import FIGURE_KINDS, FigureOptions
 from radii.errors import InputError
-from radii.statistics import Distribution, read_results
-from radii.views import COLUMN_WIDTH, TEXT_WIDTH, save_figure
+from radii.statistics import CATALOGUE, Distribution, read_results
+from radii.views import (
+    COLUMN_WIDTH,
+    FIGURE_KINDS,
+    TEXT_WIDTH,
+    FigureOptions,
+    figure_kind,
+    save_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -102,7 +108,7 @@ def one_to_one() -> Distribution:
 
 
 def figure_of(kind: str, distribution: Distribution, options: FigureOptions) -> Figure:
-    return FIGURE_KINDS[kind].draw(distribution, options)
+    return figure_kind(kind).draw(distribution, options)
 
 
 @pytest.mark.parametrize("options", [COLUMN, TEXT], ids=["column", "text"])
@@ -195,6 +201,19 @@ def test_embedded_digits(kind: str, digits: Distribution) -> None:
         assert kind in ("fit", "qq", "correlations", "scatter", "convergence"), (
             error
         )  # three inputs may be too few
+        return
+    check_nothing_is_cut_or_covered(figure)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+@pytest.mark.parametrize("options", [COLUMN, TEXT], ids=["column", "text"])
+def test_every_statistic(name: str, options: FigureOptions) -> None:
+    """Those that these results do not tell are refused in one sentence."""
+    try:
+        figure = figure_of(name, many(), options)
+    except InputError as error:
+        assert str(error) == f"'{name}' is not known of any of these results"
+        assert name in ("critical", "queries", "missing", "timeouts", "memouts", "cpu_seconds")
         return
     check_nothing_is_cut_or_covered(figure)
 

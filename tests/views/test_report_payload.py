@@ -162,8 +162,8 @@ def test_quality_and_pairs_are_those_of_distributions(experiment: Path) -> None:
     facts = make_payload([experiment]).facts
     (pair,) = facts["pairs"]
     assert pair["here"].endswith("at least as robust as standard at every eps.")
-    assert facts["networks"][0]["quality"]["missing"] == 1
-    assert facts["networks"][0]["quality"]["mean_gap"] == pytest.approx(0.0124, abs=1e-4)
+    assert facts["networks"][0]["statistics"]["missing"] == 1
+    assert facts["networks"][0]["statistics"]["mean_gap"] == pytest.approx(0.0124, abs=1e-4)
     assert facts["networks"][0]["accuracy"] == pytest.approx(5 / 6)
 
 

@@ -25,6 +25,7 @@ EPILOG = """examples:
   radii export results --format csv -o brackets.csv
   radii export results --format parquet -o brackets.parquet
   radii export results --format verona -o result_df.csv
+  radii export results --format statistics -o summary.csv   a row for each network
   radii export results --format features -o changes.csv   what counterexamples change, by name
   radii export results --certificates proofs    a file for each proof, to check anywhere
 """
@@ -38,7 +39,9 @@ CHANGE_COLUMNS = [
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", type=Path, metavar="DIR", help="the --out of a run")
-    parser.add_argument("--format", choices=("csv", "parquet", "verona", "features"), default="csv")
+    parser.add_argument(
+        "--format", choices=("csv", "parquet", "verona", "features", "statistics"), default="csv"
+    )
     parser.add_argument(
         "-o",
         "--output",
@@ -66,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
     results = read_store(args.directory, part_choice(args))
     if args.format == "features":
         frame = _changes_table(args.directory)
+    elif args.format == "statistics":
+        frame = _statistics_table(results)
     elif args.format == "verona":
         note_checks(Distribution.from_run(results))
         frame = _verona_table(results)
@@ -93,6 +98,21 @@ def _export_certificates(args: argparse.Namespace) -> int:
             folder = written.folder / name
             say(f"  python -m radii_check {folder}/*.cert --network {folder}.onnx")
     return 0
+
+
+def _statistics_table(results: Run) -> pd.DataFrame:
+    """A row for each network with every statistic of the catalogue."""
+    import pandas as pd
+
+    from radii.statistics import Distribution, statistics_of
+
+    parts = Distribution.from_run(results).by_network()
+    return pd.DataFrame(
+        [
+            {"network": name, "inputs": len(part), **statistics_of(part)}
+            for name, part in parts.items()
+        ]
+    )
 
 
 def _changes_table(directory: Path) -> pd.DataFrame:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,257 +12,12 @@ from radii.cli._output import writing
 from radii.cli._sources import add_only_flag, add_part_flags, part_choice
 from radii.errors import DataError, InputError
 from radii.terminal import note, say
+from radii.views import FIGURE_KINDS, FigureKind, FigureOptions, figure_kind
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from radii.statistics import Distribution, Run
-    from radii.views import FigureSource, Metric
+    from radii.views import FigureSource
 
-
-@dataclass(frozen=True, slots=True)
-class FigureOptions:
-    """What the flags say; a figure takes from it what it has a use for."""
-
-    by: tuple[str, ...] | None
-    eps: tuple[float, ...]
-    sort: str
-    confidence: float | None
-    turnbull: bool
-    families: tuple[str, ...] | None
-    width: float
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        return self.by or ("network",)
-
-    @property
-    def first_eps(self) -> float | None:
-        return self.eps[0] if self.eps else None
-
-
-def _never(_options: FigureOptions) -> bool:
-    return False
-
-
-def _always(_options: FigureOptions) -> bool:
-    return True
-
-
-def _without_eps(options: FigureOptions) -> bool:
-    """With an eps it is a share of inputs, in which every result counts."""
-    return not options.eps
-
-
-@dataclass(frozen=True, slots=True)
-class FigureKind:
-    """A figure, and what it shows in a few words. Those over eps have lines at --eps.
-
-    A figure that `is_of_values` shows a number of each result, and none of results without any
-    answer.
-    """
-
-    shows: str
-    draw: Callable[[Distribution, FigureOptions], Figure]
-    is_over_eps: bool = False
-    is_of_values: Callable[[FigureOptions], bool] = _never
-
-
-def _drawn_by(name: str, **options: str) -> Callable[[Distribution, FigureOptions], Figure]:
-    """Draws with a function of `radii.views`: each argument, and the option that gives it."""
-
-    def draw(distribution: Distribution, given: FigureOptions) -> Figure:
-        from radii import views
-
-        arguments = {argument: getattr(given, option) for argument, option in options.items()}
-        figure: Figure = getattr(views, name)(distribution, width=given.width, **arguments)
-        return figure
-
-    return draw
-
-
-def _constraints(metric: Metric) -> Callable[[Distribution, FigureOptions], Figure]:
-    def draw(distribution: Distribution, options: FigureOptions) -> Figure:
-        from radii.views import draw_constraints
-
-        return draw_constraints(
-            distribution,
-            metric,
-            by=options.groups,
-            eps=options.eps,
-            confidence=options.confidence,
-            width=options.width,
-        )
-
-    return draw
-
-
-def _boxes(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.views import draw_boxes
-
-    sort = options.sort
-    if sort not in ("minimum", "median", "none"):
-        raise DataError(f"boxes are sorted by minimum, median or none, not '{sort}'")
-    return draw_boxes(
-        distribution,
-        by=options.groups,
-        sort=sort,  # type: ignore[arg-type]  # checked above
-        eps=options.eps,
-        width=options.width,
-    )
-
-
-def _qq(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.views import draw_qq
-
-    family = options.families[0] if options.families else "lognormal"
-    return draw_qq(distribution, family, by=options.groups, width=options.width)
-
-
-def _claims(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.views import draw_claims
-
-    pairs: dict[str, list[str]] = {}
-    for name in distribution.networks:
-        pairs.setdefault(name.split(" (")[0], []).append(name)
-    twice = {plain: names for plain, names in pairs.items() if len(names) == 2}
-    if not twice:
-        raise DataError("claims of one result are held against another: give two, of one network")
-    return draw_claims(
-        distribution,
-        [(names[0], names[1]) for names in twice.values()],
-        names=list(twice),
-        width=options.width,
-    )
-
-
-def _leads(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.views import draw_leads
-
-    first, second = _two_networks(distribution)
-    return draw_leads(
-        distribution,
-        first,
-        second,
-        eps=options.eps,
-        confidence=options.confidence,
-        width=options.width,
-    )
-
-
-def _ks(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.views import draw_ks_matrix
-
-    by, *each = options.by or ("class",)
-    return draw_ks_matrix(distribution, by, each=each[0] if each else None, width=options.width)
-
-
-def _gains(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.views import draw_class_gains
-
-    eps = options.first_eps
-    if eps is None:
-        raise DataError("the gain of a class is at one eps: name it with --eps")
-    return draw_class_gains(distribution, *_two_networks(distribution), eps, width=options.width)
-
-
-def _convergence(distribution: Distribution, options: FigureOptions) -> Figure:
-    from radii.views import draw_convergence
-
-    eps = options.first_eps
-    if eps is None:
-        raise DataError("robust accuracy is estimated at one eps: name it with --eps")
-    return draw_convergence(
-        distribution,
-        eps,
-        by=options.groups,
-        confidence=options.confidence or 0.95,
-        width=options.width,
-    )
-
-
-def _two_networks(distribution: Distribution) -> tuple[str, str]:
-    names = distribution.networks
-    if len(names) != 2:
-        raise DataError(
-            f"two networks are compared, not {len(names)}: choose with --only network=NAME, twice"
-        )
-    return names[0], names[1]
-
-
-FIGURE_KINDS: dict[str, FigureKind] = {
-    "ecdf": FigureKind(
-        "share of inputs broken within eps, the gap shaded",
-        _drawn_by(
-            "draw_ecdf", by="groups", eps="eps", confidence="confidence", turnbull="turnbull"
-        ),
-        True,
-    ),
-    "robust-accuracy": FigureKind(
-        "share of inputs that stay right within eps",
-        _drawn_by("draw_robust_accuracy", by="groups", eps="eps", confidence="confidence"),
-        True,
-    ),
-    "satisfaction": FigureKind(
-        "share for which a property is proven", _constraints("satisfaction"), True
-    ),
-    "security": FigureKind(
-        "share for which no attack breaks a property", _constraints("security"), True
-    ),
-    "box": FigureKind("quantiles of the radii, each as an interval", _boxes, is_of_values=_always),
-    "gaps": FigureKind("how wide brackets stayed", _drawn_by("draw_gaps", by="groups")),
-    "times": FigureKind(
-        "share of inputs done within a time", _drawn_by("draw_run_times", by="groups")
-    ),
-    "histogram": FigureKind(
-        "shares of radii by bin, as brackets leave them",
-        _drawn_by("draw_histogram", by="groups", eps="eps", confidence="confidence"),
-        True,
-    ),
-    "density": FigureKind(
-        "density of the most likely radii", _drawn_by("draw_density", by="groups", eps="eps"), True
-    ),
-    "fit": FigureKind(
-        "fitted families over the data, with their test",
-        _drawn_by("draw_fits", by="groups", families="families"),
-    ),
-    "qq": FigureKind(
-        "quantiles of the data over those of a fitted family", _qq, is_of_values=_always
-    ),
-    "scatter": FigureKind(
-        "an input's radii on two networks, and Spearman's r",
-        _drawn_by("draw_scatter"),
-        is_of_values=_always,
-    ),
-    "claims": FigureKind("proofs of the first result against witnesses of the second", _claims),
-    "correlations": FigureKind(
-        "Spearman's r between all networks", _drawn_by("draw_correlations"), is_of_values=_always
-    ),
-    "leads": FigureKind("which of two networks is more robust at which eps", _leads, True),
-    "classes": FigureKind(
-        "median radius by class and network; recall with --eps",
-        _drawn_by("draw_classes", eps="first_eps"),
-        is_of_values=_without_eps,
-    ),
-    "targets": FigureKind(
-        "median radius by class and target (one-to-one, become)",
-        _drawn_by("draw_targets", eps="first_eps"),
-        is_of_values=_without_eps,
-    ),
-    "closest": FigureKind(
-        "towards which class the inputs of a class break first", _drawn_by("draw_closest_targets")
-    ),
-    "ks": FigureKind(
-        "Kolmogorov-Smirnov matrix of classes; --by network, target", _ks, is_of_values=_always
-    ),
-    "fairness": FigureKind(
-        "spread of robust recall between classes over eps",
-        _drawn_by("draw_fairness", eps="eps"),
-        True,
-    ),
-    "gains": FigureKind("which classes gain from one network to another at --eps", _gains),
-    "convergence": FigureKind("estimates of R at --eps from samples of planned size", _convergence),
-}
 
 FIGURE_SUFFIXES = (".pdf", ".svg", ".png")
 
@@ -277,6 +31,7 @@ EPILOG = (
     "kinds:\n"
     + "\n".join(f"  {name:<16} {kind.shows}" for name, kind in FIGURE_KINDS.items())
     + """
+  STATISTIC        a mark for each group: mean_gap, lowest or any other of radii export's
 
 examples:
   radii plot results --kind ecdf -o ecdf.pdf
@@ -377,25 +132,25 @@ def run(args: argparse.Namespace) -> int:
     if args.correct_only:
         distribution = distribution.correctly_classified()
     drawn = 0
-    for kind in kinds:
+    for name, kind in kinds.items():
         try:
-            figure = FIGURE_KINDS[kind].draw(distribution, options)
+            figure = kind.draw(distribution, options)
         except InputError as error:
             if args.kind != "all":
-                raise DataError(f"{kind}: {error}") from None
-            note(f"{kind} is left out: {error}")
+                raise DataError(f"{name}: {error}") from None
+            note(f"{name} is left out: {error}")
             continue
-        if FIGURE_KINDS[kind].is_of_values(options):
-            _note_left_out(kind, distribution)
-        if FIGURE_KINDS[kind].is_over_eps:
-            _note_beyond(kind, figure.axes[0].get_xlim()[1], options.eps)
-        for path in files[kind]:
+        if kind.is_of_values(options):
+            _note_left_out(name, distribution)
+        if kind.eps == "axis":
+            _note_beyond(name, figure.axes[0].get_xlim()[1], options.eps)
+        for path in files[name]:
             _make_folder(path.parent)
             save_figure(figure, path)
             say(path)
             drawn += 1
         told = caption(
-            kind,
+            name,
             distribution,
             source=_source(runs),
             eps=options.eps,
@@ -438,19 +193,17 @@ def _note_beyond(kind: str, end: float, eps: tuple[float, ...]) -> None:
         )
 
 
-def _kinds(text: str) -> list[str]:
+def _kinds(text: str) -> dict[str, FigureKind]:
+    """By name; figures of statistics are drawn where they are named."""
     if text == "all":
-        return list(FIGURE_KINDS)
-    names = _split_names(text)
-    for name in names:
-        if name not in FIGURE_KINDS:
-            raise DataError(f"figure '{name}' is not one of {', '.join(FIGURE_KINDS)}, all")
-    return names
+        return dict(FIGURE_KINDS)
+    return {name: figure_kind(name) for name in _split_names(text)}
 
 
-def _files(args: argparse.Namespace, kinds: list[str]) -> dict[str, list[Path]]:
+def _files(args: argparse.Namespace, kinds: Iterable[str]) -> dict[str, list[Path]]:
     """Where each figure goes."""
     output: Path = args.output
+    kinds = list(kinds)
     if output.suffix in FIGURE_SUFFIXES and not output.is_dir():
         if len(kinds) > 1:
             raise DataError(f"{output}: one file holds one figure; name a folder for {len(kinds)}")

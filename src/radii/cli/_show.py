@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli._options import add_json_flag, add_latex_flag
-from radii.cli._output import interval, number_or_dash, print_json
+from radii.cli._output import number_or_dash, print_json
 from radii.cli._sources import add_part_flags, part_choice
 from radii.errors import ExperimentError
 from radii.terminal import note, say
@@ -19,15 +19,13 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from radii.problem import Measurement, Result
-    from radii.statistics import Distribution, Effort, NamedWitness, Run
+    from radii.statistics import Distribution, Effort, NamedWitness, Run, Statistic
     from radii.store import Store, StoredSettings, StudyStep
     from radii.strategy import Question
 
 
 SHOWN_REASONS = 5
 """Reasons for missing answers below a table, the most frequent ones."""
-
-QUARTILES = {"lowest": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75}
 
 DESCRIPTION = "Print a summary of each network, or every bracket."
 
@@ -239,7 +237,7 @@ def _network_object(
     part: Distribution, results: Run, named: Mapping[Any, NamedWitness]
 ) -> dict[str, Any]:
     """`arithmetic` is what was asked for; each proof has its own."""
-    from radii.statistics import question_of
+    from radii.statistics import question_of, statistics_of
 
     first, settings = part.measurements[0], results.settings
     names = {record.facts.fingerprint: record.facts.network for record in results.records}
@@ -253,6 +251,7 @@ def _network_object(
         "arithmetic": settings.text_of("arithmetic"),
         "shard": ", ".join(str(one.shard) for one in results.excerpts) or None,
         "unsolved": part.unsolved,
+        "summary": statistics_of(part),
         "instances": [
             {
                 **_instance_object(m),
@@ -308,35 +307,33 @@ def _instance_object(m: Measurement) -> dict[str, Any]:
 def summary_table(distribution: Distribution, notes: Sequence[str] = ()) -> Table:
     """For each network how many, how robust, how tight and how costly; `notes` stand below it."""
     from radii.cli._tables import stacked, table
-    from radii.statistics import arithmetics, proof_checks, proof_scope, quality
+    from radii.statistics import CATALOGUE, StatisticUnit, arithmetics, proof_checks, proof_scope
 
-    has_missing, has_unsolved = any(m.missing for m in distribution), distribution.unsolved > 0
-    is_mixed, only = len(arithmetics(distribution)) > 1, distribution.only_eps
-    rows = []
-    for name, part in distribution.by_network().items():
-        measured = quality(part)
-        rows.append(
-            [
-                name,
-                f"{int(part.correct.sum())}/{len(part)}",
-                *([str(part.unsolved)] if has_unsolved else []),
-                *_robustness_cells(part, only),
-                number_or_dash(measured.mean_gap, ".4f"),
-                *([_counts(part)] if is_mixed else []),
-                *([str(sum(m.missing for m in part))] if has_missing else []),
-                number_or_dash(measured.mean_seconds, ".2f"),
-            ]
-        )
-    unsolved, missing = ["no answer"] * has_unsolved, ["missing"] * has_missing
-    proofs = ["proofs"] * is_mixed
-    robustness = QUARTILES if only is None else [f"robust accuracy at {only:g}"]
-    columns = ("network", "correct", *unsolved, *robustness, "gap", *proofs, *missing, "s each")
-    caption = _summary_caption(distribution)
-    if has_unsolved:
-        caption += "; no answer: nothing proven, nothing witnessed, so a radius may be any"
+    parts, only = distribution.by_network(), distribution.only_eps
+    is_mixed = len(arithmetics(distribution)) > 1
+    known = [
+        (one, [one(part) for part in parts.values()])
+        for one in CATALOGUE.values()
+        if one.in_summary and (only is None or one.unit is not StatisticUnit.BRACKET)
+    ]
+    # A count that is 0 for every network says nothing.
+    shown = [each for each in known if each[0].unit is not StatisticUnit.COUNT or any(each[1])]
+    rows = [
+        [
+            name,
+            f"{int(part.correct.sum())}/{len(part)}",
+            *([] if only is None else [str(part.robust_accuracy(only))]),
+            *(one.text(values[place]) for one, values in shown),
+            *([_counts(part)] if is_mixed else []),
+        ]
+        for place, (name, part) in enumerate(parts.items())
+    ]
+    robustness = [] if only is None else [f"robust accuracy at {only:g}"]
+    titles = (*robustness, *(one.title for one, _ in shown), *["proofs"] * is_mixed)
+    caption = _summary_caption(distribution, [one for one, _ in shown])
     return table(
         "Robustness distributions",
-        columns,
+        ("network", "correct", *titles),
         rows,
         name_width=16,
         caption=stacked(
@@ -345,23 +342,16 @@ def summary_table(distribution: Distribution, notes: Sequence[str] = ()) -> Tabl
     )
 
 
-def _robustness_cells(part: Distribution, only_eps: float | None) -> list[str]:
-    """The radii's quantiles; where one eps was asked about, robust accuracy there."""
-    if only_eps is not None:
-        return [str(part.robust_accuracy(only_eps))]
-    right = part.correctly_classified() if part.holds.any() else None
-    return [interval(*right.quantile(q)) if right else "-" for q in QUARTILES.values()]
-
-
-def _summary_caption(distribution: Distribution) -> str:
-    from radii.statistics import inputs_with_radius
+def _summary_caption(distribution: Distribution, shown: Sequence[Statistic]) -> str:
+    """Which inputs are meant, and what the columns are whose titles do not say it."""
+    from radii.statistics import StatisticUnit, inputs_with_radius
 
     inputs = inputs_with_radius(distribution)
-    if distribution.only_eps is None:
-        return f"radii of {inputs}, proven–witnessed; gap: mean width of their brackets"
-    return (
-        f"share of all inputs, [proven, not refuted]; gap: mean width of the brackets of {inputs}"
-    )
+    what = f"radii of {inputs}, proven–witnessed"
+    if distribution.only_eps is not None:
+        what = f"share of all inputs, [proven, not refuted]; gaps are of {inputs}"
+    plain = (StatisticUnit.BRACKET, StatisticUnit.SECONDS)
+    return "; ".join([what, *(f"{s.title}: {s.about}" for s in shown if s.unit not in plain)])
 
 
 def _counts(part: Distribution) -> str:

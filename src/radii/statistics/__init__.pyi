@@ -1,3 +1,10 @@
+from ._catalogue import (
+    CATALOGUE,
+    Statistic,
+    StatisticUnit,
+    StatisticValue,
+    statistics_of,
+)
 from ._classes import (
     ClassCurves,
     ClassGain,
@@ -248,6 +255,7 @@ from .reading._verona import (
 )
 
 __all__ = [
+    "CATALOGUE",
     "COLUMNS",
     "FAMILIES",
     "FINAL_MISS_SHARE",
@@ -313,6 +321,9 @@ __all__ = [
     "SequentialEstimate",
     "Share",
     "Stability",
+    "Statistic",
+    "StatisticUnit",
+    "StatisticValue",
     "StoppingRule",
     "Stretch",
     "Summary",
@@ -409,6 +420,7 @@ __all__ = [
     "share_limits",
     "spearman_matrix",
     "stability_table",
+    "statistics_of",
     "summary",
     "summary_table",
     "target_recall",

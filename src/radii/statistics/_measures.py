@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from radii.errors import DataError, SpecificationError
+from radii.statistics._catalogue import CATALOGUE, Statistic, StatisticUnit
 from radii.statistics._classes import absent_classes, class_curves, class_recalls, confident_spread
 from radii.statistics._confidence import dkw_half_width, limits_by_draw, share_limits
-from radii.statistics._summaries import quality
 from radii.statistics.reading._run import Float64
 
 if TYPE_CHECKING:
@@ -258,13 +258,23 @@ def _assured_area(values: Float64, options: MeasureArguments) -> float:
     return float(assured @ np.maximum(np.diff(finite, prepend=0.0), 0))
 
 
-def _mean_gap(part: Distribution, options: MeasureArguments) -> Figure:
-    if options.level is not None:
-        raise SpecificationError("'mean_gap' is about these inputs: leave out the confidence")
-    value = quality(part).mean_gap
-    if math.isnan(value):
-        return Figure(value, None, "no input with a radius has a counterexample: no gap is known")
-    return Figure(value, None, f"brackets are {value:.4g} wide on average")
+def _of_catalogue(shown: Statistic) -> Measure:
+    """A statistic as it is of these inputs: only shares and radii have limits with confidence."""
+
+    def figure(part: Distribution, options: MeasureArguments) -> Figure:
+        if options.level is not None:
+            raise SpecificationError(
+                f"'{shown.name}' is about these inputs: leave out the confidence"
+            )
+        found = shown(part)
+        if is_bracket and found is not None:
+            found = found[0 if options.is_proven else 1]
+        value = math.nan if found is None else float(found)
+        known = "not known" if math.isnan(value) else f"{value:.4g}"
+        return Figure(value, None, f"{shown.title} is {known} ({shown.about})")
+
+    is_bracket = shown.unit is StatisticUnit.BRACKET
+    return Measure((), figure, has_sides=is_bracket, is_share=shown.unit is StatisticUnit.SHARE)
 
 
 def _order_limit(values: Float64, share: float, options: MeasureArguments) -> float:
@@ -287,7 +297,7 @@ def _radii(options: MeasureArguments, right: Distribution) -> str:
     return f"the radii up to which {len(right)} inputs are not refuted"
 
 
-MEASURES: dict[str, Measure] = {
+_WITH_LIMITS: dict[str, Measure] = {
     "accuracy": Measure((), _accuracy, has_sides=False, is_share=True),
     "robust_accuracy": Measure(("eps",), _robust_accuracy, is_share=True),
     "robust_recall": Measure(("class", "eps"), _robust_recall, is_share=True),
@@ -299,6 +309,11 @@ MEASURES: dict[str, Measure] = {
     "median": Measure((), _median),
     "mean": Measure((), _mean),
     "min": Measure((), _minimum),
-    "mean_gap": Measure((), _mean_gap, has_sides=False),
 }
-"""By the names that requirements use. Radii are of correctly classified inputs, shares of all."""
+"""Those that take arguments or a confidence. Radii are of correctly classified inputs, shares of
+all."""
+
+MEASURES = _WITH_LIMITS | {
+    name: _of_catalogue(one) for name, one in CATALOGUE.items() if name not in _WITH_LIMITS
+}
+"""By the names that requirements use."""

@@ -8,7 +8,6 @@ inputs are drawn again.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -17,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import DataError
+from radii.statistics._catalogue import CATALOGUE
 from radii.statistics._confidence import dkw_half_width
 from radii.statistics.reading._run import NO_NUMBER, Array, Float64
 
@@ -163,35 +163,17 @@ class Quality:
 def quality(distribution: Distribution) -> Quality:
     """How good the brackets of a distribution are, and what they cost."""
     right = distribution.holds
-    lower, upper = distribution.lower[right], distribution.upper[right]
-    gaps = (upper - lower)[np.isfinite(upper)]
-    critical = distribution.column("critical")[right]
-    is_exact = bool(np.all(critical != NO_NUMBER))
-    seconds = distribution.column("seconds")
-    counts = {
-        name: int(distribution.column(name).sum())
-        for name in ("queries", "missing", "timeouts", "memouts")
+    known = distribution.column("critical")[right] != NO_NUMBER
+    shown = {
+        field.name: CATALOGUE[field.name](distribution)
+        for field in dataclasses.fields(Quality)
+        if field.name in CATALOGUE
     }
-    are_known = counts["queries"] > 0
-    if are_known:
-        critical = np.where(critical == NO_NUMBER, distribution.column("missing")[right], critical)
-    critical = critical[critical != NO_NUMBER]
     return Quality(
         inputs=len(distribution),
         correct=int(right.sum()),
-        mean_gap=float(gaps.mean()) if gaps.size else math.nan,
-        largest_gap=float(gaps.max()) if gaps.size else math.nan,
-        critical=_mean_share(critical > 0),
-        is_critical_exact=is_exact,
-        unsolved=_mean_share(distribution.is_unsolved[right]),
-        without_witness=_mean_share(np.isinf(upper)),
-        queries=counts["queries"] if are_known else None,
-        missing=counts["missing"] if are_known else None,
-        timeouts=counts["timeouts"] if are_known else None,
-        memouts=counts["memouts"] if are_known else None,
-        total_seconds=float(seconds.sum()),
-        mean_seconds=float(seconds.mean()),
-        cpu_seconds=float(distribution.column("cpu_seconds").sum()),
+        is_critical_exact=bool(np.all(known)),
+        **shown,
     )
 
 
@@ -204,10 +186,6 @@ def quality_table(distribution: Distribution) -> pd.DataFrame:
         for (network, split), part in distribution.group_by("network", "split").items()
     ]
     return pd.DataFrame(rows)
-
-
-def _mean_share(which: Array) -> float:
-    return float(which.mean()) if which.size else math.nan
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from .figures._boxes import (
     gap_summaries,
 )
 from .figures._captions import (
-    CAPTIONS,
     FigureSource,
     caption,
 )
@@ -66,6 +65,12 @@ from .figures._histograms import (
     radius_densities,
     radius_histograms,
 )
+from .figures._kinds import (
+    FIGURE_KINDS,
+    FigureKind,
+    FigureOptions,
+    figure_kind,
+)
 from .figures._latex import (
     ADDED_SPACE,
     latex_row,
@@ -88,6 +93,9 @@ from .figures._pairs import (
 from .figures._seeds import (
     SeedCurve,
     draw_seed_curves,
+)
+from .figures._statistics import (
+    draw_statistic,
 )
 from .figures._studies import (
     TradeoffPoint,
@@ -139,9 +147,9 @@ from .page._server import (
 
 __all__ = [
     "ADDED_SPACE",
-    "CAPTIONS",
     "COLUMN_WIDTH",
     "FEWEST_PIXELS",
+    "FIGURE_KINDS",
     "TEXT_WIDTH",
     "Board",
     "BoxSummary",
@@ -149,6 +157,8 @@ __all__ = [
     "ClassTable",
     "ConstraintCurve",
     "EcdfCurve",
+    "FigureKind",
+    "FigureOptions",
     "FigureSource",
     "FittedGroup",
     "Gate",
@@ -200,10 +210,12 @@ __all__ = [
     "draw_samples",
     "draw_scatter",
     "draw_seed_curves",
+    "draw_statistic",
     "draw_targets",
     "draw_tradeoff",
     "draw_tradeoffs",
     "ecdf_curves",
+    "figure_kind",
     "finding_sentences",
     "fitted_groups",
     "gap_summaries",

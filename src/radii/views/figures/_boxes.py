@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -71,6 +71,8 @@ def box_summaries(
     data. With `side="upper"` quantiles are of the witnesses' distances alone, infinite where too
     few inputs have one.
     """
+    if sort not in get_args(BoxOrder):
+        raise DataError(f"boxes are sorted by minimum, median or none, not '{sort}'")
     summaries = []
     for group in groups_of(distribution, by):
         part = group.distribution

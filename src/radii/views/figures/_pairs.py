@@ -211,16 +211,20 @@ def claims_of(distribution: Distribution, first: str, second: str, name: str) ->
 
 def draw_claims(
     distribution: Distribution,
-    pairs: Sequence[tuple[str, str]],
+    pairs: Sequence[tuple[str, str]] | None = None,
     *,
     names: Sequence[str] | None = None,
     width: float = TEXT_WIDTH,
 ) -> Figure:
     """Each input as a point: what one network claims against the witness of another.
 
-    There is a panel for each pair. Points below the diagonal are claims that a witness refutes.
-    Inputs without a witness are left out: nothing speaks against their claims.
+    There is a panel for each pair; by default those of networks whose names differ only in the
+    place that stands behind them in brackets. Points below the diagonal are claims that a witness
+    refutes. Inputs without a witness are left out: nothing speaks against their claims.
     """
+    if pairs is None:
+        twice = _results_of_one_network(distribution)
+        pairs, names = list(twice.values()), list(twice)
     several = [
         claims_of(distribution, *pair, name)
         for pair, name in zip(pairs, names or [pair[0] for pair in pairs], strict=True)
@@ -237,6 +241,16 @@ def draw_claims(
         _draw_claims_panel(panel, claims)
     show_legend(figure, *axes)
     return figure
+
+
+def _results_of_one_network(distribution: Distribution) -> dict[str, tuple[str, str]]:
+    named: dict[str, list[str]] = {}
+    for name in distribution.networks:
+        named.setdefault(name.split(" (")[0], []).append(name)
+    twice = {plain: (names[0], names[1]) for plain, names in named.items() if len(names) == 2}
+    if not twice:
+        raise DataError("claims of one result are held against another: give two, of one network")
+    return twice
 
 
 def _count(claims: Claims) -> str:

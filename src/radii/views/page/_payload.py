@@ -20,15 +20,16 @@ import radii
 from radii.errors import DataError, StoreError
 from radii.problem import Arithmetic
 from radii.statistics import (
+    CATALOGUE,
     NO_NUMBER,
     Distribution,
     Run,
     dkw_half_width,
     over_targets,
-    quality,
     ranked_arithmetics,
     read,
     read_parts,
+    statistics_of,
     weakest_arithmetic,
     with_distinct_names,
 )
@@ -196,6 +197,7 @@ def _add_experiments(
     return pictures.block, {
         "experiments": [_experiment(run) for run in runs],
         "networks": _networks(runs, counted),
+        "statistics": _statistic_columns(),
         "classes": sorted({*measured.labels, *_class_numbers(measured)}),
         "eps": axis,
         "summary": summary_sentences(runs, measured, counted),
@@ -366,10 +368,18 @@ def _networks(runs: Sequence[Run], counted: Distribution) -> list[dict[str, Any]
                     "median": median and [_finite_or_none(end) for end in median],
                     "half_width": dkw_half_width(len(part), LEVEL),
                     "class_margins": _class_margins(part),
-                    "quality": _plain(dataclasses.asdict(quality(measured))),
+                    "statistics": _plain(statistics_of(measured)),
                 }
             )
     return objects
+
+
+def _statistic_columns() -> list[dict[str, str]]:
+    """What the page has a column for: the values of a network are under the same names."""
+    return [
+        {"name": one.name, "title": one.title, "unit": one.unit.value, "about": one.about}
+        for one in CATALOGUE.values()
+    ]
 
 
 def _class_margins(part: Distribution) -> dict[str, float]:

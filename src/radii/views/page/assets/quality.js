@@ -1,26 +1,33 @@
 // How good the measurement itself is, and all brackets.
 
+const UNITS = {
+  count: (value) => whole(value),
+  share: (value) => percent(value),
+  radius: (value) => number(value, 3),
+  seconds: (value) => duration(value),
+};
+
+// One column for each statistic that any network has; the two ends of a bracket are one column.
 function qualitySection(model) {
-  const of = (i) => model.networks[i].quality;
-  const share = (key) => ({ value: (i) => of(i)[key], text: (i) => (of(i)[key] === null ? "–" : percent(of(i)[key])) });
+  const of = (i) => model.networks[i].statistics;
   const columns = [
     { title: "Network", isText: true, value: (i) => model.networks[i].name },
-    { title: "Instances", value: (i) => of(i).inputs, text: (i) => whole(of(i).inputs) },
-    { title: "Mean gap", help: "Mean width of the brackets that have a counterexample", value: (i) => of(i).mean_gap, text: (i) => number(of(i).mean_gap, 3) },
-    { title: "Largest gap", value: (i) => of(i).largest_gap, text: (i) => number(of(i).largest_gap, 3) },
-    { title: "Critical", help: "Share of inputs with a missing answer that could have narrowed the bracket", ...share("critical") },
-    { title: "Unsolved", help: "Nothing proven, nothing witnessed", ...share("unsolved") },
-    { title: "No counterexample", ...share("without_witness") },
-    { title: "Questions", value: (i) => of(i).queries, text: (i) => whole(of(i).queries) },
-    { title: "Missing answers", value: (i) => of(i).missing, text: (i) => whole(of(i).missing) },
-    { title: "Time-outs", value: (i) => of(i).timeouts, text: (i) => (of(i).timeouts === null ? "–" : whole(of(i).timeouts)) },
-    { title: "Total time", csv: "total_seconds", value: (i) => of(i).total_seconds, text: (i) => duration(of(i).total_seconds) },
-    { title: "Mean time", csv: "mean_seconds", value: (i) => of(i).mean_seconds, text: (i) => duration(of(i).mean_seconds) },
+    { title: "Instances", value: (i) => model.networks[i].instances, text: (i) => whole(model.networks[i].instances) },
+    ...model.facts.statistics.map((one) => statisticColumn(one, of)),
   ].filter((column, place) => place === 0 || model.networks.some((_, i) => column.value(i) !== null));
   const table = dataTable({ name: "quality", caption: "Quality of the measurement", rows: model.networks.map((_, i) => i), columns });
   return section("quality", "How well is it known?",
     "A small gap means that proofs and counterexamples nearly meet. Missing answers never move a bracket; they leave it wide. Shares and gaps count only inputs that are right without any change.",
     table.element);
+}
+
+function statisticColumn({ name, title, unit, about }, of) {
+  const heading = { title: title[0].toUpperCase() + title.slice(1), csv: name, help: about[0].toUpperCase() + about.slice(1) };
+  if (unit === "bracket") {
+    const ends = (i) => [of(i)[`${name}_lower`], of(i)[`${name}_upper`] ?? Infinity];
+    return { ...heading, value: (i) => of(i)[`${name}_lower`], text: (i) => (ends(i)[0] === null ? "–" : bracketText(...ends(i))) };
+  }
+  return { ...heading, value: (i) => of(i)[name], text: (i) => (of(i)[name] === null ? "–" : UNITS[unit](of(i)[name])) };
 }
 
 function bracketsSection(model) {
