@@ -471,15 +471,15 @@ def _row(name: str, figures: Figures) -> str:
 
 def units(name: str, figures: Figures) -> float:
     """The largest error of the kind that is stated of this operator, in units of 2^-24."""
-    # Sigmoid and Tanh are about 1 at most; probabilities of Softmax are compared by their ratio.
-    return (figures.relative if name == "Softmax" else figures.absolute) / UNIT
+    is_relative = name in MEASURED_ERRORS and MEASURED_ERRORS[name].is_relative
+    return (figures.relative if is_relative else figures.absolute) / UNIT
 
 
 def beside_stated(totals: Mapping[str, Figures]) -> Iterator[str]:
-    """A line for each constant of `MEASURED_ERRORS` that has figures of all values."""
-    for name, stated in MEASURED_ERRORS.items():
+    """A line for each of `MEASURED_ERRORS` that has figures of all values."""
+    for name, error in MEASURED_ERRORS.items():
         if name in totals:
-            found = units(name, totals[name])
+            found, stated = units(name, totals[name]), error.stated
             verdict = "ok" if found <= stated else "EXCEEDED"
             yield f"{name} {found:.2f} -> stated {stated:g}, {verdict}"
 

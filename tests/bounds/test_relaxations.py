@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radii.bounds import Maxima, PiecewiseLinear, UnitLines
-from radii.bounds._curves import Curves
 from radii.networks import Interval, Relu, Sigmoid, Tanh
 
 SIDES = st.one_of(
@@ -35,7 +34,7 @@ def test_lines_around_curves_are_valid(operator: Sigmoid | Tanh, dtype: torch.dt
         ends = torch.tensor([[first], [second]], dtype=torch.float64).to(dtype)
         low, high = ends.amin(0, keepdim=True), ends.amax(0, keepdim=True)
         choices = torch.tensor([below, above], dtype=dtype).reshape(2, 1, 1)
-        curves = Curves.of(operator, Interval(low, high))
+        curves = operator.relaxation((1,), Interval(low, high))
         left, right = (min(max(float(side), -1e7), 1e7) for side in (low, high))
         if not (left >= float(low) and right <= float(high)):
             return  # a single infinite point
@@ -55,7 +54,7 @@ def test_lines_around_curves_are_valid(operator: Sigmoid | Tanh, dtype: torch.dt
 def test_lines_around_curves_touch_them() -> None:
     """On an interval around 0, the lower line touches tanh left of 0 and at the right end."""
     z = torch.linspace(-2, 3, 20001, dtype=torch.float64)
-    curves = Curves.of(Tanh(), Interval(z[:1, None], z[-1:, None]))
+    curves = Tanh().relaxation((1,), Interval(z[:1, None], z[-1:, None]))
     lines = curves.lines()
     assert isinstance(lines, UnitLines)
     gap = torch.tanh(z) - (lines.lower_slope * z + lines.lower_offset).flatten()

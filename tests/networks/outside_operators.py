@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from radii.bounds import FixedLines
 from radii.networks import (
     Add,
+    FixedLines,
     Hinges,
     Interval,
     NumberType,

@@ -24,19 +24,7 @@ from radii.attacks._tasks import (
     find_head,
 )
 from radii.attacks._violations import softmax_log_odds
-from radii.networks import (
-    Clip,
-    Graph,
-    LeakyRelu,
-    Network,
-    Node,
-    Operator,
-    OperatorKind,
-    PRelu,
-    Relu,
-    Sigmoid,
-    Tanh,
-)
+from radii.networks import Graph, Network, Node, Operator, OperatorKind
 from radii.problem import Halfspaces
 
 SWEEPS = 20
@@ -100,10 +88,9 @@ def secants(widths: Tensor) -> Iterator[None]:
 
 def secant_graph(graph: Graph) -> Graph:
     """A graph with the same values whose activations pass on slopes of secants."""
-    elementwise = (Clip, LeakyRelu, PRelu, Relu, Sigmoid, Tanh)
     nodes = [
         Node(node.name, _Secant(node.operator), node.inputs, node.shape)
-        if isinstance(node.operator, elementwise)
+        if node.operator.is_activation
         else node
         for node in graph.nodes
     ]
@@ -342,7 +329,7 @@ class Objective:
     ) -> dict[Feature, Tensor]:
         """What is wanted of each point."""
         scores = body(points.reshape(-1, *self._shape)).reshape(len(points), -1)
-        outputs = self._head.function(scores) if self._head else scores
+        outputs = self._head.saturation.function(scores) if self._head else scores
         found = {Feature.INPUTS: points, Feature.OUTPUTS: outputs, Feature.SCORES: scores}
         if Feature.FLOORED in wanted or Feature.CEILED in wanted:
             assert self._head is not None

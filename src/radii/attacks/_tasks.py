@@ -7,7 +7,7 @@ all that attacks look for is linear in them: one form for every property.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from radii.errors import UnsupportedQuery
-from radii.networks import Clip, Graph, Network, Relu, Reshape, Sigmoid, Softmax, Tanh
+from radii.networks import Graph, Network, Reshape, Saturation
 from radii.problem import (
     Halfspaces,
     LipschitzRequirement,
@@ -119,17 +119,20 @@ class StackedHalfspaces:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Head:
-    """A network's last nonlinear step, cut off: `function` maps scores to outputs.
-
-    `limits` are those of a ReLU or clip. For the others `inverse` gives what a threshold of a
-    single output is in `single`, a feature.
-    """
+    """A network's last nonlinear step, cut off: how it flattens the scores that `body` gives."""
 
     body: Graph
-    function: Callable[[Tensor], Tensor]
-    limits: tuple[float, float] | None = None
-    inverse: Callable[[float], float] | None = None
-    single: Feature = Feature.SCORES
+    saturation: Saturation
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """Between which scores are outputs; None if they are no clamped scores."""
+        return self.saturation.limits
+
+    @property
+    def single(self) -> Feature:
+        """What the threshold of a single output is one of."""
+        return Feature.SCORE_ODDS if self.saturation.is_joint else Feature.SCORES
 
 
 def find_head(graph: Graph) -> Head | None:
@@ -138,22 +141,13 @@ def find_head(graph: Graph) -> Head | None:
     while isinstance(graph.nodes[index].operator, Reshape):
         index = graph.nodes[index].inputs[0]
     node = graph.nodes[index]
-    if not isinstance(node.operator, Clip | Relu | Sigmoid | Tanh | Softmax):
+    if len(node.inputs) != 1:
         return None
     source = node.inputs[0]
-    body = Graph(graph.nodes[: source + 1], source)
-    match node.operator:
-        case Relu():
-            return Head(body, torch.relu, limits=(0.0, math.inf))
-        case Clip(low=low, high=high):
-            return Head(body, node.operator.forward, limits=(low, high))
-        case Sigmoid():
-            return Head(body, torch.sigmoid, inverse=_logit)
-        case Tanh():
-            return Head(body, torch.tanh, inverse=_artanh)
-        case Softmax(axis=axis) if node.shape[axis] == node.size:
-            return Head(body, _softmax, inverse=_logit, single=Feature.SCORE_ODDS)
-    return None
+    saturation = node.operator.saturation(graph.nodes[source].shape)
+    if saturation is None:
+        return None
+    return Head(Graph(graph.nodes[: source + 1], source), saturation)
 
 
 def guide_rows(polyhedron: Halfspaces, head: Head) -> FeatureHalfspaces:
@@ -168,9 +162,9 @@ def guide_rows(polyhedron: Halfspaces, head: Head) -> FeatureHalfspaces:
         if len(about) == 2 and row.sum() == 0 and offset[index] == 0:
             parts[Feature.SCORES][index] = row
             continue
-        if len(about) == 1 and head.inverse is not None:
+        if len(about) == 1 and head.saturation.inverse is not None:
             weight = float(row[about[0]])
-            threshold = head.inverse(-float(offset[index]) / weight)
+            threshold = head.saturation.inverse(-float(offset[index]) / weight)
             if np.isfinite(threshold):
                 parts[head.single][index] = np.sign(row)
                 offset[index] = -np.sign(weight) * threshold
@@ -201,18 +195,6 @@ def tied_tasks(
             guide = FeatureHalfspaces({Feature.SCORES: scores}, np.full(len(rising), -low))
             found.setdefault(tuple(rising.tolist()), (FeatureHalfspaces.of(polyhedron), guide))
     return list(found.values())
-
-
-def _softmax(scores: Tensor) -> Tensor:
-    return torch.softmax(scores, dim=1)
-
-
-def _logit(probability: float) -> float:
-    return float(np.log(probability / (1 - probability))) if 0 < probability < 1 else math.nan
-
-
-def _artanh(value: float) -> float:
-    return float(np.arctanh(value)) if -1 < value < 1 else math.nan
 
 
 # From a requirement to the tasks of an attack: one way to break it each.

@@ -31,7 +31,6 @@ from radii.bounds._crown import (
 from radii.bounds._float_errors import LOST_TO_UNDERFLOW, FloatErrors, unprovable
 from radii.bounds._intervals import interval_bounds
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, input_influence
-from radii.bounds._maxima import Maxima
 from radii.bounds._regions import (
     OFFSET_ROUNDING,
     ROUND_UP,
@@ -43,14 +42,6 @@ from radii.bounds._regions import (
     euclidean_lengths,
     linear_range,
     scale_of_small,
-)
-from radii.bounds._relaxations import (
-    Constants,
-    FixedLines,
-    Lines,
-    PiecewiseLinear,
-    Relaxation,
-    UnitLines,
 )
 from radii.bounds._relu_form import (
     Fusion,
@@ -72,9 +63,16 @@ from radii.bounds._softmax import (
 )
 from radii.networks import (
     BOUND_EXTRA_TERMS,
+    Constants,
+    FixedLines,
     Hinges,
     Interval,
+    Lines,
+    Maxima,
     NumberType,
+    PiecewiseLinear,
+    Relaxation,
+    UnitLines,
     log_softmax_error,
     softmax_error,
     softmax_ratio,

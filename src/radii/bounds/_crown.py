@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from radii.bounds._affine_maps import Layer, LayeredNetwork, layered, slack
-from radii.bounds._curves import Curves
 from radii.bounds._linear import (
     Gathered,
     LinearBounds,
@@ -26,13 +25,11 @@ from radii.bounds._linear import (
     joined_bounds,
     window_bounds,
 )
-from radii.bounds._maxima import Maxima
 from radii.bounds._regions import Supports
-from radii.bounds._relaxations import Constants, PiecewiseLinear, Relaxation
 from radii.bounds._relu_form import Fusion, fuse
 from radii.bounds._softmax import from_differences, is_single_softmax, pairs_of
 from radii.bounds._windows import Sizes, feature_maps
-from radii.networks import Interval, Network
+from radii.networks import Constants, Interval, Maxima, Network, PiecewiseLinear, Relaxation
 from radii.problem import FLOAT, Arithmetic, Ball, Box
 
 Float64 = npt.NDArray[np.float64]
@@ -364,13 +361,11 @@ def _within_intervals(rows: Tensor, arguments: Interval) -> Interval:
 def _relaxed(layer: Layer, arguments: Interval) -> Relaxation:
     """What the operator says of itself; without that, intervals of its values."""
     operator = layer.operator
-    own: Relaxation | None = operator.relaxation(layer.shape, arguments)
+    own = operator.relaxation(layer.shape, arguments)
     if own is not None:
         return own
     if layer.hinges is not None:
         return PiecewiseLinear.of(layer.hinges, arguments)
-    if operator.curve is not None:
-        return Curves.of(operator, arguments)
     candidates = operator.candidates(layer.shape)
     if candidates is not None:
         return Maxima.of(candidates, arguments)

@@ -21,9 +21,8 @@ from torch import Tensor
 
 from radii.bounds._affine_maps import Layer, LayeredNetwork, slack, underflow
 from radii.bounds._regions import Supports
-from radii.bounds._relaxations import Constants, Lines, Relaxation, UnitLines
 from radii.bounds._windows import WindowRows, feature_maps
-from radii.networks import Interval
+from radii.networks import Constants, Interval, Lines, Relaxation, UnitLines
 
 LOSS_ROUND_UP = 1 + 2.0**-7
 """Sums of losses are rounded themselves, here in float32 too: by less than this."""

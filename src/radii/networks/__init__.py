@@ -9,22 +9,6 @@ import lazy_loader
 from radii.networks._estimators import from_sklearn, is_estimator
 from radii.networks._exchange import as_network, from_foolbox, from_torch
 from radii.networks._network import DomainLike, Graph, Network, Node, load_network
-from radii.networks.operators._activations import (
-    FLOAT32_ROUNDOFF,
-    MEASURED_ERRORS,
-    Clip,
-    LeakyRelu,
-    LogSoftmax,
-    PRelu,
-    Relu,
-    Sigmoid,
-    Softmax,
-    Tanh,
-    log_softmax_error,
-    smallest_exponent,
-    softmax_error,
-    softmax_ratio,
-)
 from radii.networks.operators._arithmetic import (
     Add,
     AddConstant,
@@ -54,7 +38,6 @@ from radii.networks.operators._base import (
     OperatorKind,
     OperatorLike,
     SumOfProducts,
-    TanhCurve,
     WeightedSum,
 )
 from radii.networks.operators._convolution import BatchNorm, Convolution, TransposedConvolution
@@ -66,10 +49,41 @@ from radii.networks.operators._intervals import (
     next_above,
     sum_slack,
 )
+from radii.networks.operators._kernel_errors import (
+    FLOAT32_ROUNDOFF,
+    MEASURED_ERRORS,
+    KernelError,
+)
+from radii.networks.operators._lines import (
+    Constants,
+    FixedLines,
+    Lines,
+    PulledRows,
+    Relaxation,
+    UnitLines,
+)
 from radii.networks.operators._map_algebra import ComposedMap, SumMap, composed, summed
 from radii.networks.operators._maps import LinearMap, MatrixMap, ScaleMap, SelectionMap, SparseMap
-from radii.networks.operators._pooling import AveragePool, MaxPool, ReduceMean, ReduceSum
+from radii.networks.operators._max_pool import Maxima, MaxPool
+from radii.networks.operators._piecewise_linear import (
+    Clip,
+    LeakyRelu,
+    PiecewiseLinear,
+    PRelu,
+    Relu,
+)
+from radii.networks.operators._pooling import AveragePool, ReduceMean, ReduceSum
 from radii.networks.operators._products import Dense, MatMul, ProductFromLeft, ProductFromRight
+from radii.networks.operators._slopes import IntervalMatrix, Saturation
+from radii.networks.operators._softmax import (
+    LogSoftmax,
+    Softmax,
+    log_softmax_error,
+    smallest_exponent,
+    softmax_error,
+    softmax_ratio,
+)
+from radii.networks.operators._tanh import Sigmoid, Tanh
 
 __all__ = [
     "BOUND_EXTRA_TERMS",
@@ -84,6 +98,7 @@ __all__ = [
     "Clip",
     "ComposedMap",
     "Concat",
+    "Constants",
     "Convolution",
     "ConvolutionMap",
     "Dense",
@@ -91,16 +106,21 @@ __all__ = [
     "DivideByConstant",
     "DomainLike",
     "Expand",
+    "FixedLines",
     "Graph",
     "Hinges",
     "Input",
     "Interval",
+    "IntervalMatrix",
+    "KernelError",
     "LeakyRelu",
     "LinearMap",
+    "Lines",
     "LogSoftmax",
     "MatMul",
     "MatrixMap",
     "MaxPool",
+    "Maxima",
     "Multiply",
     "Network",
     "Node",
@@ -111,13 +131,17 @@ __all__ = [
     "OperatorLike",
     "PRelu",
     "Pad",
+    "PiecewiseLinear",
     "ProductFromLeft",
     "ProductFromRight",
+    "PulledRows",
     "Reciprocal",
     "ReduceMean",
     "ReduceSum",
+    "Relaxation",
     "Relu",
     "Reshape",
+    "Saturation",
     "Scale",
     "ScaleMap",
     "Select",
@@ -130,10 +154,10 @@ __all__ = [
     "SumMap",
     "SumOfProducts",
     "Tanh",
-    "TanhCurve",
     "Transpose",
     "TransposedConvolution",
     "TransposedMap",
+    "UnitLines",
     "WeightedSum",
     "Window",
     "as_classifier",

@@ -30,10 +30,10 @@ from radii.networks._models import (
     sorted_nodes,
 )
 from radii.networks._network import DomainLike, Graph, Network, Node, Replay
-from radii.networks.operators._activations import Sigmoid
 from radii.networks.operators._arrangement import Reshape
 from radii.networks.operators._base import Array, Input, OperatorLike
 from radii.networks.operators._opaque import Opaque
+from radii.networks.operators._tanh import Sigmoid
 from radii.problem import Domain
 
 Float64 = npt.NDArray[np.float64]

@@ -21,11 +21,11 @@ import torch
 from torch import Tensor
 
 from radii.errors import DataError, NetworkError
-from radii.networks.operators._activations import Softmax
 from radii.networks.operators._arithmetic import Cast
 from radii.networks.operators._arrangement import Reshape
 from radii.networks.operators._base import Operator, OperatorKind, OperatorLike
 from radii.networks.operators._opaque import Opaque
+from radii.networks.operators._softmax import Softmax
 from radii.problem import Domain
 
 

@@ -24,7 +24,9 @@ from torch import Tensor, nn
 
 from radii.errors import NetworkError, UnsupportedOperator, UnsupportedQuery
 from radii.networks.operators._intervals import Interval, sum_slack
+from radii.networks.operators._lines import Relaxation
 from radii.networks.operators._maps import LinearMap, SelectionMap, SparseMap
+from radii.networks.operators._slopes import Float64, IntervalMatrix, Saturation
 
 if TYPE_CHECKING:
     import onnx
@@ -79,15 +81,6 @@ class Hinges:
     change: npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class TanhCurve:
-    """offset + scale * tanh(pace * z), all powers of two or 0, so that scaling is exact."""
-
-    offset: float
-    scale: float
-    pace: float
-
-
 Derived = TypeVar("Derived")
 
 _derived: WeakKeyDictionary[Operator, dict[str, Any]] = WeakKeyDictionary()
@@ -101,8 +94,8 @@ class Operator(nn.Module):
 
     An affine operator W x + b says `make_magnitude`, `make_linear_part` and `terms`, unless it
     `is_exact`, and `linear_maps` where large values are to be fused fast. A nonlinear one says
-    `enclosure` and `value_error`, and `hinges`, `candidates`, `curve` or `relaxation` for bounds
-    that are tighter than intervals.
+    `enclosure` and `value_error`, and `hinges`, `candidates` or `relaxation` for bounds that are
+    tighter than intervals.
     """
 
     kind: ClassVar[OperatorKind] = OperatorKind.AFFINE
@@ -317,13 +310,34 @@ class Operator(nn.Module):
         None if it is no maximum. Integers (result size, most entries), -1 where there are fewer."""
         return None
 
-    curve: ClassVar[TanhCurve | None] = None
-    """What it computes entry by entry, if that is a tanh up to scaling."""
-
-    def relaxation(self, shape: Shape, arguments: Interval) -> Any:
-        """Its own linear bounds, a `radii.bounds.Relaxation`, over intervals (regions, entries) of
-        a flattened input of this shape; None to leave the choice to radii, by what it is above."""
+    def relaxation(self, shape: Shape, arguments: Interval) -> Relaxation | None:
+        """Its own linear bounds over intervals (regions, entries) of a flattened input of this
+        shape; None for those that follow from its hinges, its candidates or its enclosure."""
         return None
+
+    # Its slopes.
+
+    is_activation: ClassVar[bool] = False
+    """A continuous function of each entry, defined everywhere. Where it is flat, attacks follow its
+    secants."""
+
+    def saturation(self, shape: Shape) -> Saturation | None:
+        """For attacks, where it ends a network and flattens the outputs; None if it does not."""
+        return None
+
+    def has_slopes(self, shape: Shape) -> bool:
+        """Whether it says `chain_rule`, of an input of this shape."""
+        return False
+
+    def chain_rule(
+        self, rows: IntervalMatrix, shape: Shape, low: Float64, high: Float64
+    ) -> IntervalMatrix:
+        """Derivatives by the operator's values as derivatives by its argument.
+
+        They hold for all arguments, flattened, between `low` and `high`. Where it has no
+        derivative, they hold the slopes on both sides.
+        """
+        raise self._unsaid("slopes")
 
     def value_error(
         self, arguments: Interval, values: Interval, number: NumberType, widening: float

@@ -1,4 +1,4 @@
-"""Maxima and means over sliding windows, and sums and means over axes."""
+"""Means over sliding windows, and sums and means over axes."""
 
 from __future__ import annotations
 
@@ -11,65 +11,16 @@ from torch.nn import functional as F
 
 from radii.networks.operators._base import (
     OnnxNode,
-    Operator,
-    OperatorKind,
     Shape,
     SumOfProducts,
     translates,
 )
 from radii.networks.operators._convolution import spatial_window
 from radii.networks.operators._convolution_maps import CONVOLVE, ConvolutionMap, Window
-from radii.networks.operators._intervals import Interval
 from radii.networks.operators._map_algebra import composed
 from radii.networks.operators._maps import LinearMap, MatrixMap, ScaleMap
 
-_MAXIMA = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
 _MEANS = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
-
-
-class MaxPool(Operator):
-    """The largest entry of each window of values (N, C, *spatial); padding never wins."""
-
-    kind = OperatorKind.PIECEWISE_LINEAR
-    inserts_constants = False
-
-    def __init__(self, window: Window) -> None:
-        super().__init__()
-        self.window = window
-        self._pool = _MAXIMA[len(window.kernel)]
-        pairs = zip(window.pads, window.kernel, strict=True)
-        fits = window.is_symmetric and all(before <= k // 2 for (before, _), k in pairs)
-        self._ahead = [] if fits else window.innermost_first
-        self._padding = tuple(before if fits else 0 for before, _ in window.pads)
-
-    def result_shape(self, *shapes: Shape) -> Shape:
-        return (*shapes[0][:2], *self.window.result_size(shapes[0][2:]))
-
-    def forward(self, x: Tensor) -> Tensor:
-        images = x.flatten(0, 1)
-        if self._ahead:
-            images = F.pad(images, self._ahead, value=-math.inf)
-        window = self.window
-        result: Tensor = self._pool(
-            images, window.kernel, window.strides, self._padding, window.dilations
-        )
-        return result.view(*x.shape[:2], *result.shape[1:])
-
-    def enclosure(self, *inputs: Interval) -> Interval:
-        return self._monotone_enclosure(*inputs)
-
-    def value_error(self, *_: object) -> None:
-        return None
-
-    def candidates(self, shape: Shape) -> Tensor:
-        """Integers (result size, window size), both row-major; -1 stands for padding."""
-        positions = torch.arange(math.prod(shape)).reshape(shape)
-        padded = F.pad(positions, self.window.innermost_first, value=-1)
-        window = self.window
-        for axis in range(len(window.kernel)):
-            reach, stride = window.reach[axis], window.strides[axis]
-            padded = padded.unfold(axis + 2, reach, stride)[..., :: window.dilations[axis]]
-        return padded.reshape(math.prod(self.result_shape(shape)), math.prod(window.kernel))
 
 
 class AveragePool(SumOfProducts):
@@ -199,18 +150,11 @@ class ReduceSum(_OverAxes):
 # Translators.
 
 
-@translates("MaxPool")
-def _max_pool(call: OnnxNode) -> int:
-    window = _rounded(call, spatial_window(call, call.ints_attribute("kernel_shape")))
-    _refuse_empty(call, window)
-    return call.emit(MaxPool(window), call.node(0))
-
-
 @translates("AveragePool")
 def _average_pool(call: OnnxNode) -> int:
     given = spatial_window(call, call.ints_attribute("kernel_shape"))
-    window = _rounded(call, given)
-    _refuse_empty(call, window)
+    window = rounded_up(call, given)
+    refuse_empty(call, window)
     sizes = call.shape(0)[2:]
     counted = given.pads if call.int_attribute("count_include_pad", 0) else ((0, 0),) * len(sizes)
     factors = _factors(window, sizes, counted)
@@ -223,16 +167,7 @@ def _global_average_pool(call: OnnxNode) -> int:
     return call.emit(ReduceMean(range(2, call.rank(0)), keep=True), call.node(0))
 
 
-@translates("GlobalMaxPool")
-def _global_max_pool(call: OnnxNode) -> int:
-    sizes = call.shape(0)[2:]
-    if not 1 <= len(sizes) <= 3:
-        raise call.unsupported(f"of a value of shape {call.shape(0)}")
-    ones = (1,) * len(sizes)
-    return call.emit(MaxPool(Window(sizes, ones, ones, ((0, 0),) * len(sizes))), call.node(0))
-
-
-def _rounded(call: OnnxNode, window: Window) -> Window:
+def rounded_up(call: OnnxNode, window: Window) -> Window:
     """With `ceil_mode`, the padding at the end that makes room for the last, partial window.
 
     A window that would start behind the input and its padding before it is left out.
@@ -250,7 +185,7 @@ def _rounded(call: OnnxNode, window: Window) -> Window:
     return Window(window.kernel, window.strides, window.dilations, tuple(pads))
 
 
-def _refuse_empty(call: OnnxNode, window: Window) -> None:
+def refuse_empty(call: OnnxNode, window: Window) -> None:
     """Windows that hold padding only: what they give is not defined."""
     sizes = call.shape(0)[2:]
     for axis, places in enumerate(window.result_size(sizes)):

@@ -32,7 +32,7 @@ from radii.problem import (
     check_witness,
 )
 from radii.verifiers._base import Answer, GridVerifier, Limits, RadiusAnswer
-from radii.verifiers._jacobian import has_known_slopes
+from radii.verifiers._jacobian import without_slopes
 from radii.verifiers._lipschitz import Shells, decide_lipschitz
 from radii.verifiers._probabilities import decide_softmax, logit_question
 from radii.verifiers.certificates._covers import ProbabilityCover, covered
@@ -50,8 +50,6 @@ from radii.verifiers.native._attempts import (
 from radii.verifiers.native._candidates import shortened
 from radii.verifiers.native._climb import Climb, Patience
 from radii.verifiers.native._nodes import Frontier
-
-SLOPES_KNOWN = "ReLU and its kin, Clip, MaxPool, Sigmoid, Tanh and one Softmax over all outputs"
 
 SPLIT_ATTEMPT_SHARE = 0.5
 """Of the time that is left, for each attempt of a climb that splits inputs."""
@@ -114,11 +112,13 @@ class BranchAndBound(GridVerifier):
         self, network: Network, norm: Norm, kind: type[Requirement] = LinearRequirement
     ) -> str | None:
         reason = super().unsupported(network, norm, kind)
-        if reason is None and kind is LipschitzRequirement and not has_known_slopes(network):
-            reason = (
-                f"verifier '{self.name}' does not bound the slopes of {network.name}: "
-                f"it has operators other than {SLOPES_KNOWN}"
-            )
+        if reason is None and kind is LipschitzRequirement:
+            steep = without_slopes(network)
+            if steep is not None:
+                reason = (
+                    f"verifier '{self.name}' does not bound the slopes of {network.name}: "
+                    f"the slopes of operator '{steep}' are not known"
+                )
         return reason
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:

@@ -1,4 +1,4 @@
-"""Lines below and above nonlinear operators, over each region of a batch.
+"""Linear relaxations: lines below and above nonlinear operators, over each region of a batch.
 
 Each side of a unit's graph has a family of valid lines; a choice in [0, 1] picks one of them. Lines
 hold in real arithmetic up to a few roundings of the numbers in them, which the backward pass
@@ -8,13 +8,11 @@ subtracts along with its own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Self
 
 import torch
 from torch import Tensor
-
-from radii.networks import Hinges, Interval
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,139 +213,3 @@ class Pencil:
     def at(self, choice: Tensor) -> tuple[Tensor, Tensor]:
         slope = self.slope[:, None] + choice * self.slope_span[:, None]
         return slope, self.offset[:, None] + choice * self.offset_span[:, None]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PiecewiseLinear(Relaxation):
-    """Units with one bend or, for a clip, two: a chord on one side, a pencil through the bend."""
-
-    lower: Pencil
-    upper: Pencil
-    choices: Tensor
-    is_bent: Tensor
-
-    @classmethod
-    def of(cls, hinges: Hinges, arguments: Interval) -> PiecewiseLinear:
-        pieces = _Pieces.of(hinges, arguments)
-        lower, upper, choices, is_bent = _one_bend(pieces, arguments)
-        found = cls(lower, upper, choices, is_bent)
-        if len(hinges.knee) > 1:
-            found = _with_both(found, hinges, arguments)
-        return found._apart(_is_exact(hinges, arguments), arguments)
-
-    def _apart(self, is_exact: Tensor, z: Interval) -> PiecewiseLinear:
-        """Lines moved outward by what slopes and offsets that underflow lose over the arguments;
-        those that are exact are not, chords excepted."""
-        numbers = torch.finfo(z.low.dtype)
-        reach = torch.where(torch.isfinite(z.magnitude), z.magnitude, 0.0)
-        lost = 2 * numbers.tiny * (1 + reach)
-        below, above = (
-            torch.where(is_exact & ~(self.is_bent & (pencil.slope_span == 0)), 0.0, lost)
-            for pencil in (self.lower, self.upper)
-        )
-        return replace(
-            self,
-            lower=replace(self.lower, offset=self.lower.offset - below),
-            upper=replace(self.upper, offset=self.upper.offset + above),
-        )
-
-    @property
-    def start(self) -> Tensor:
-        return self.choices[:, :, None]
-
-    @property
-    def is_loose(self) -> Tensor:
-        return self.is_bent
-
-    def taken(self, index: Tensor) -> PiecewiseLinear:
-        return PiecewiseLinear(
-            self.lower.taken(index),
-            self.upper.taken(index),
-            self.choices[:, index],
-            self.is_bent[index],
-        )
-
-    def lines(self, choices: Tensor | None = None) -> Lines:
-        below, above = self.start if choices is None else choices
-        return UnitLines(*self.lower.at(below), *self.upper.at(above))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pieces:
-    """The bend that matters of each unit: slopes left and right of it, and where it is."""
-
-    left: Tensor
-    right: Tensor
-    x: Tensor
-    y: Tensor
-
-    @classmethod
-    def of(cls, hinges: Hinges, arguments: Interval) -> _Pieces:
-        def row(values: object) -> Tensor:
-            return torch.as_tensor(values).to(arguments.low).expand_as(arguments.low)
-
-        slope, offset = row(hinges.slope), row(hinges.offset)
-        if len(hinges.knee) == 0:
-            return cls(slope, slope, torch.zeros_like(slope), offset)
-        first = cls(slope, row(hinges.slope + hinges.change[0]), row(hinges.knee[0]), offset)
-        first = replace(first, y=slope * first.x + offset)
-        if len(hinges.knee) == 1:
-            return first
-        # A clip: rising between two flat parts. Only units above the upper bend see that one.
-        end = row(hinges.knee[1])
-        is_high = arguments.high > end
-        return cls(
-            torch.where(is_high, first.right, first.left),
-            torch.where(is_high, first.left, first.right),
-            torch.where(is_high, end, first.x),
-            torch.where(is_high, end, first.y),
-        )
-
-
-def _is_exact(hinges: Hinges, z: Interval) -> Tensor:
-    """Units whose pieces have slopes 0 and 1 and meet at 0, as a ReLU's: nothing is rounded."""
-    slopes = (hinges.slope, hinges.slope + hinges.change.sum(0))
-    is_exact = (hinges.offset == 0) & (hinges.knee == 0).all(0)
-    for slope in slopes:
-        is_exact &= (slope == 0) | (slope == 1)
-    return torch.as_tensor(is_exact, device=z.low.device).expand_as(z.low)
-
-
-def _width(z: Interval) -> Tensor:
-    """No number where it overflows: divided by infinity, a chord would be flat."""
-    width = z.high - z.low
-    return torch.where(torch.isfinite(width), width, torch.nan)
-
-
-def _one_bend(pieces: _Pieces, z: Interval) -> tuple[Pencil, Pencil, Tensor, Tensor]:
-    is_right, is_left = z.low >= pieces.x, z.high <= pieces.x
-    is_bent = ~(is_right | is_left) & (pieces.left != pieces.right)
-    slope = torch.where(is_right, pieces.right, pieces.left)
-    straight = Pencil.fixed(slope, pieces.y - slope * pieces.x)
-    at_low = pieces.y + pieces.left * (z.low - pieces.x)
-    at_high = pieces.y + pieces.right * (z.high - pieces.x)
-    rise = (at_high - at_low) / torch.where(is_bent, _width(z), 1.0)
-    chord = Pencil.fixed(rise, at_low - rise * z.low)
-    pencil = Pencil.through(pieces.x, pieces.y, pieces.left, pieces.right)
-    is_convex = pieces.right > pieces.left
-    lower = straight.where(is_bent & is_convex, pencil).where(is_bent & ~is_convex, chord)
-    upper = straight.where(is_bent & is_convex, chord).where(is_bent & ~is_convex, pencil)
-    choice = (z.high - pieces.x >= pieces.x - z.low).to(z.low)
-    return lower, upper, torch.stack([choice, choice]), is_bent
-
-
-def _with_both(one_bend: PiecewiseLinear, hinges: Hinges, z: Interval) -> PiecewiseLinear:
-    """Where a clip may bend twice: lines through the bend on either side, up to the far end."""
-    low, high = (torch.as_tensor(knee).to(z.low).expand_as(z.low) for knee in hinges.knee)
-    is_both = (z.low < low) & (z.high > high)
-    zero = torch.zeros_like(low)
-    rise = torch.where(is_both, high - low, 0.0)
-    below = rise / torch.where(is_both, z.high - low, 1.0)
-    above = rise / torch.where(is_both, high - z.low, 1.0)
-    starts = torch.stack([(z.high - low > low - z.low), (high - z.low > z.high - high)])
-    return PiecewiseLinear(
-        one_bend.lower.where(is_both, Pencil.through(low, low, zero, below)),
-        one_bend.upper.where(is_both, Pencil.through(high, high, zero, above)),
-        torch.where(is_both, starts.to(z.low), one_bend.choices),
-        one_bend.is_bent | is_both,
-    )

@@ -1,4 +1,4 @@
-"""Lines around tanh and sigmoid that are proven valid, rounding included.
+"""Sigmoid and tanh, and lines around them that are proven valid, rounding included.
 
 tanh is odd, convex left of 0 and concave right of it, and sigmoid(x) = 1/2 + tanh(x / 2) / 2. So
 one question is left: lines below tanh on [low, high].
@@ -11,13 +11,24 @@ one question is left: lines below tanh on [low, high].
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from radii.bounds._relaxations import Lines, Relaxation, UnitLines
-from radii.networks import Interval, Operator
+from radii.networks.operators._base import (
+    NumberType,
+    Operator,
+    OperatorKind,
+    Shape,
+    translates,
+)
+from radii.networks.operators._intervals import ELEMENTARY_ULPS, Interval
+from radii.networks.operators._kernel_errors import KernelError, measured
+from radii.networks.operators._lines import Lines, Relaxation, UnitLines
+from radii.networks.operators._slopes import CURVE_SLACK, Float64, IntervalMatrix, Saturation
 
 TANGENT_HALVINGS = 14
 """To find the tangent through an end; the offset is corrected, so this is precision only."""
@@ -26,35 +37,107 @@ SLACK_ULPS = 32
 """tanh is off by 8 units in the last place, its slope by 18; times 1 + the largest argument."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Curves(Relaxation):
-    """Units offset + scale * tanh(pace * z) over intervals of z, with tangents to choose from.
-
-    All three numbers are powers of two (or 0), so that scaling is exact.
-    """
+@dataclass(frozen=True, slots=True)
+class TanhCurve:
+    """offset + scale * tanh(pace * z), all powers of two or 0, so that scaling is exact."""
 
     offset: float
     scale: float
     pace: float
+
+
+class _ScaledTanh(Operator):
+    """A tanh up to scaling, with values in a fixed range."""
+
+    kind = OperatorKind.SMOOTH
+    is_activation = True
+    curve: TanhCurve
+    kernel_error: KernelError
+    least: float
+    greatest = 1.0
+
+    def enclosure(self, *inputs: Interval) -> Interval:
+        (x,) = inputs
+        sides = Interval(self(x.low), self(x.high)).widened(ELEMENTARY_ULPS)
+        return sides.clamped(self.least, self.greatest)
+
+    def value_error(
+        self, arguments: Interval, values: Interval, number: NumberType, widening: float
+    ) -> Tensor:
+        error = self.kernel_error.units(number.unit) * number.unit * widening
+        return torch.full_like(arguments.low, error)
+
+    def relaxation(self, shape: Shape, arguments: Interval) -> TanhLines:
+        return TanhLines.of(self.curve, arguments)
+
+    def has_slopes(self, shape: Shape) -> bool:
+        return True
+
+    def chain_rule(
+        self, rows: IntervalMatrix, shape: Shape, low: Float64, high: Float64
+    ) -> IntervalMatrix:
+        """The slope scale * pace * (1 - tanh^2) falls with the distance from 0."""
+        low, high = low * self.curve.pace, high * self.curve.pace
+        nearest = np.where((low <= 0) & (high >= 0), 0.0, np.minimum(np.abs(low), np.abs(high)))
+        farthest = np.maximum(np.abs(low), np.abs(high))
+        least, most = (
+            self.curve.scale * self.curve.pace * (1 - np.tanh(z) ** 2) for z in (farthest, nearest)
+        )
+        return rows.times(np.maximum(least - CURVE_SLACK, 0.0), most + CURVE_SLACK)
+
+
+@translates("Sigmoid")
+class Sigmoid(_ScaledTanh):
+    """1 / (1 + exp(-x)) = 1/2 + tanh(x / 2) / 2."""
+
+    curve = TanhCurve(0.5, 0.5, 0.5)
+    kernel_error = measured("Sigmoid", 2.985, at=15.93479)
+    least = 0.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.sigmoid(x)
+
+    def saturation(self, shape: Shape) -> Saturation:
+        return Saturation(torch.sigmoid, inverse=logit)
+
+
+@translates("Tanh")
+class Tanh(_ScaledTanh):
+    """The hyperbolic tangent."""
+
+    curve = TanhCurve(0.0, 1.0, 1.0)
+    kernel_error = measured("Tanh", 5.459, at=-8.47554)
+    least = -1.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tanh(x)
+
+    def saturation(self, shape: Shape) -> Saturation:
+        return Saturation(torch.tanh, inverse=_artanh)
+
+
+def logit(probability: float) -> float:
+    return float(np.log(probability / (1 - probability))) if 0 < probability < 1 else math.nan
+
+
+def _artanh(value: float) -> float:
+    return float(np.arctanh(value)) if -1 < value < 1 else math.nan
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TanhLines(Relaxation):
+    """Lines around a curve over intervals of its argument times its pace, by their tangents."""
+
+    curve: TanhCurve
     low: Tensor
     high: Tensor
     below_end: Tensor
     above_end: Tensor
 
     @classmethod
-    def of(cls, operator: Operator, arguments: Interval) -> Curves:
-        curve = operator.curve
-        assert curve is not None
+    def of(cls, curve: TanhCurve, arguments: Interval) -> TanhLines:
         low, high = arguments.low * curve.pace, arguments.high * curve.pace
-        return cls(
-            curve.offset,
-            curve.scale,
-            curve.pace,
-            low,
-            high,
-            _last_tangent(low, high),
-            _last_tangent(-high, -low),
-        )
+        return cls(curve, low, high, _last_tangent(low, high), _last_tangent(-high, -low))
 
     @property
     def start(self) -> Tensor:
@@ -70,28 +153,22 @@ class Curves(Relaxation):
     def is_loose(self) -> Tensor:
         return self.low < self.high
 
-    def taken(self, index: Tensor) -> Curves:
-        return Curves(
-            self.offset,
-            self.scale,
-            self.pace,
-            self.low[index],
-            self.high[index],
-            self.below_end[index],
-            self.above_end[index],
-        )
+    def taken(self, index: Tensor) -> TanhLines:
+        held = (self.low, self.high, self.below_end, self.above_end)
+        return TanhLines(self.curve, *(each[index] for each in held))
 
     def lines(self, choices: Tensor | None = None) -> Lines:
         below, above = self.start if choices is None else choices
         low, high = self.low[:, None], self.high[:, None]
         lower_slope, lower_offset = _below_tanh(low, high, self.below_end[:, None], below)
         upper_slope, upper_offset = _below_tanh(-high, -low, self.above_end[:, None], above)
-        steep = self.scale * self.pace
+        curve = self.curve
+        steep = curve.scale * curve.pace
         return UnitLines(
             steep * lower_slope,
-            self.offset + self.scale * lower_offset,
+            curve.offset + curve.scale * lower_offset,
             steep * upper_slope,
-            self.offset - self.scale * upper_offset,
+            curve.offset - curve.scale * upper_offset,
         )
 
 

@@ -1,14 +1,91 @@
-"""Planes below and above the largest entry of a window."""
+"""Maxima over sliding windows, with planes below and above the largest entry of a window."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from radii.bounds._relaxations import Lines, PulledRows, Relaxation, along
-from radii.networks import Interval
+from radii.networks.operators._base import OnnxNode, Operator, OperatorKind, Shape, translates
+from radii.networks.operators._convolution import spatial_window
+from radii.networks.operators._convolution_maps import Window
+from radii.networks.operators._intervals import Interval
+from radii.networks.operators._lines import Lines, PulledRows, Relaxation, along
+from radii.networks.operators._pooling import refuse_empty, rounded_up
+from radii.networks.operators._slopes import Float64, IntervalMatrix
+
+_MAXIMA = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
+
+
+class MaxPool(Operator):
+    """The largest entry of each window of values (N, C, *spatial); padding never wins."""
+
+    kind = OperatorKind.PIECEWISE_LINEAR
+    inserts_constants = False
+
+    def __init__(self, window: Window) -> None:
+        super().__init__()
+        self.window = window
+        self._pool = _MAXIMA[len(window.kernel)]
+        pairs = zip(window.pads, window.kernel, strict=True)
+        fits = window.is_symmetric and all(before <= k // 2 for (before, _), k in pairs)
+        self._ahead = [] if fits else window.innermost_first
+        self._padding = tuple(before if fits else 0 for before, _ in window.pads)
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        return (*shapes[0][:2], *self.window.result_size(shapes[0][2:]))
+
+    def forward(self, x: Tensor) -> Tensor:
+        images = x.flatten(0, 1)
+        if self._ahead:
+            images = F.pad(images, self._ahead, value=-math.inf)
+        window = self.window
+        result: Tensor = self._pool(
+            images, window.kernel, window.strides, self._padding, window.dilations
+        )
+        return result.view(*x.shape[:2], *result.shape[1:])
+
+    def enclosure(self, *inputs: Interval) -> Interval:
+        return self._monotone_enclosure(*inputs)
+
+    def value_error(self, *_: object) -> None:
+        return None
+
+    def has_slopes(self, shape: Shape) -> bool:
+        return True
+
+    def chain_rule(
+        self, rows: IntervalMatrix, shape: Shape, low: Float64, high: Float64
+    ) -> IntervalMatrix:
+        """A window passes its row to its largest entry; to each that may be, if in doubt."""
+        centre = np.zeros((len(rows.centre), len(low)))
+        radius = np.zeros_like(centre)
+        for unit, window in enumerate(self.candidates(shape).numpy()):
+            places = np.unique(window[window >= 0])
+            possible = places[high[places] >= low[places].max()]
+            half = 0.0 if len(possible) == 1 else 0.5
+            own, spread = rows.centre[:, unit], rows.radius[:, unit]
+            for place in possible:
+                centre[:, place] += own * (1 - half)
+                radius[:, place] += spread + half * np.abs(own)
+        return IntervalMatrix(centre, radius)
+
+    def candidates(self, shape: Shape) -> Tensor:
+        """Integers (result size, window size), both row-major; -1 stands for padding."""
+        positions = torch.arange(math.prod(shape)).reshape(shape)
+        padded = F.pad(positions, self.window.innermost_first, value=-1)
+        window = self.window
+        for axis in range(len(window.kernel)):
+            reach, stride = window.reach[axis], window.strides[axis]
+            padded = padded.unfold(axis + 2, reach, stride)[..., :: window.dilations[axis]]
+        return padded.reshape(math.prod(self.result_shape(shape)), math.prod(window.kernel))
+
+
+# Planes below and above them.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,3 +211,22 @@ class _Planes(Lines):
         on_sum = above + self.offset[:, 0]
         share = self.share[:, 0]
         return share * on_sum + (1 - share) * self.top[:, 0] - below
+
+
+# Translators.
+
+
+@translates("MaxPool")
+def _max_pool(call: OnnxNode) -> int:
+    window = rounded_up(call, spatial_window(call, call.ints_attribute("kernel_shape")))
+    refuse_empty(call, window)
+    return call.emit(MaxPool(window), call.node(0))
+
+
+@translates("GlobalMaxPool")
+def _global_max_pool(call: OnnxNode) -> int:
+    sizes = call.shape(0)[2:]
+    if not 1 <= len(sizes) <= 3:
+        raise call.unsupported(f"of a value of shape {call.shape(0)}")
+    ones = (1,) * len(sizes)
+    return call.emit(MaxPool(Window(sizes, ones, ones, ((0, 0),) * len(sizes))), call.node(0))
