@@ -265,7 +265,7 @@ def test_claims_stand_at_the_top_of_a_page_and_across_papers(tmp_path: Path) -> 
         assert lines.index(f"## {CLAIMS_HEADING}") < lines.index("## S")
         assert lines.index(f"## {EVIDENCE_HEADING}") > lines.index("## S")
         assert ROW.format("`one`") in lines
-        assert "| 1 | nets | a fact | 4 | 0 | 3 of 4 are not | true | fails |" in lines
+        assert "| 1 | nets | a fact | 4 | 0 | 3 of 4 are not | true | fails | fails |" in lines
     across = claims_lines(read_claims([tmp_path / "study"]))
     assert sum(line.startswith("| refuted | 1 |") for line in across) == 1
     assert across[-1] == ROW.format("`radii study distributions --scale small --only one`")

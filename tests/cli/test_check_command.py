@@ -131,6 +131,10 @@ def test_what_nobody_can_check_passes_only_where_that_is_not_required(
     text = told(capsys, "check", tmp_path / "empty")
     assert "NOT CHECKED: nothing is stored here\nnothing was checked; " in text
     told(capsys, "check", tmp_path / "empty", "--require-checked", code=1)
+    require = "--require=robust_accuracy(0) >= 0"
+    lines = told(capsys, "gate", place, "--checked", require).splitlines()
+    assert lines[-2].startswith("0 of 3 proofs count")
+    assert lines[-1].startswith("NOT CHECKED: lower bounds without a certificate")
 
 
 def test_all_of_a_run_meets_the_requirement(

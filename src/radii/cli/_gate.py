@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_judgement(judgement, distribution)
         for check in checks.values():
-            say(_check_words(check))
+            say(*_check_lines(check))
     return 0 if judgement.is_met else 1
 
 
@@ -148,12 +148,12 @@ def _refuse_untrue(check: StoreCheck) -> None:
         )
 
 
-def _check_words(check: StoreCheck) -> str:
+def _check_lines(check: StoreCheck) -> list[str]:
     others = check.proofs - check.checked
     text = f"{check.checked} of {check.proofs} proofs count: their certificates were checked by "
     text += f"{check.checker}, the other {others} do not" if others else check.checker
     text += f"; REFUSED: {len(check.failed)}" if check.failed else ""
-    return "\n".join([text, *(f"NOT CHECKED: {clause}" for clause in check.unchecked)])
+    return [text, *(f"NOT CHECKED: {clause}" for clause in check.unchecked)]
 
 
 def _check_object(check: StoreCheck) -> dict[str, Any]:
