@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from radii_check._curves import CurveLines, curve_lines
+from radii_check._curves import CurveLines
 from radii_check._enclosures import Enclosure, ErrorModel
 from radii_check._errors import require, require_readable
 from radii_check._format import Array
@@ -69,7 +69,7 @@ class Bounds:
             elif number:
                 low, high = self.value_interval(number, node, tighten)
                 size = self.num.maximum(abs(low), abs(high))
-                self.set_value(number, low, high, self.errors.value_error(node.kind, size))
+                self.set_value(number, low, high, self.errors.value_error(node, size))
         self.argument_interval(self.end, self.network.output)
 
     def set_value(self, number: int, low: Array, high: Array, error: Array | float = 0.0) -> None:
@@ -115,7 +115,8 @@ class Bounds:
             low, high = num.maximum(low, self.lower[units]), num.minimum(high, self.upper[units])
             if node.kind == "Relu":
                 return num.maximum(low, 0.0), num.maximum(high, 0.0)
-            lines = curve_lines(node.kind, low, high, num)
+            assert node.curve is not None
+            lines = node.curve.lines(low, high, num)
             self.lines[number] = lines
             return lines.low, lines.high
         is_copy = node.kind in ("Copy", "Leaky")

@@ -1,13 +1,15 @@
-"""Lines below and above tanh and the logistic function.
+"""Lines below and above smooth functions of one number.
 
 CROWN uses such lines for smooth units (Zhang et al., "Efficient Neural Network Robustness
 Certification with General Activation Functions", 2018). Any slope gives a valid line if its offset
-is the least value of the curve minus the line. So slopes are chosen in plain floating point, and
-only the offset is bounded.
+is the least value of the function minus the line. So slopes are chosen in plain floating point, and
+only the offset is bounded. Each function stands in its family's file in `operators/`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +17,21 @@ import numpy as np
 from radii_check._format import Array
 from radii_check._numbers import Numbers
 
-HALVINGS = 14
-"""Of the interval in which the point of tangency lies."""
+HALVINGS = 16
+"""Of the interval in which a slope lies."""
 SMALLEST_SLOPE = 2.0**-40
 FEW_UNITS = 64
 """Bounds the rounding of tanh, exp and log, with what is computed of them, in units of float64."""
+KERNEL_ERROR_MARGIN = 2
+"""Twice the error counts that was measured of a kernel over all numbers of float32."""
+KERNEL_ERROR_DOUBLE = 32.0
+"""Of kernels in float64, in units of 2^-53."""
+
+
+def kernel_units(measured: float, is_single: bool) -> float:
+    """How far a runtime's elementary function may be off, in units of the number type. `measured`
+    is the error of ONNX Runtime's kernel in float32, in units of 2^-24."""
+    return KERNEL_ERROR_MARGIN * measured if is_single else KERNEL_ERROR_DOUBLE
 
 
 class CurveLines(NamedTuple):
@@ -34,59 +46,95 @@ class CurveLines(NamedTuple):
     high: Array
 
 
-def curve_lines(kind: str, low: Array, high: Array, num: Numbers) -> CurveLines:
-    """Lines around "Tanh" or "Sigmoid" for arguments from `low` to `high`.
+class Curve(ABC):
+    """A function f of one number."""
 
-    sigmoid(z) = 1/2 + 1/2 tanh(z / 2): with a line k w + d below tanh(w) at w = z / 2, the line
-    below sigmoid is (k / 4) z + 1/2 + d / 2. A line above tanh is minus one below tanh(-w).
+    @abstractmethod
+    def rounded_units(self, is_single: bool) -> float:
+        """How far a runtime's values may be off, in units of the number type."""
+
+    @abstractmethod
+    def lines(self, low: Array, high: Array, num: Numbers) -> CurveLines:
+        """Lines for arguments from `low` to `high`."""
+
+
+class BentCurve(Curve):
+    """A function that never decreases, convex or concave between its bends.
+
+    The least value of f(z) - k z is at an end of an interval, at a bend, or at a turning point,
+    where the slope of f is k. `scale` is the largest size that its rounding is relative to, beside
+    that of its values.
     """
-    half, middle = (0.5, 0.5) if kind == "Sigmoid" else (1.0, 0.0)
-    left, right = half * num.floor(low), -half * num.floor(-high)
-    slope_below, offset_below = _line_below_tanh(left, right, num)
-    slope_above, negated_offset = _line_below_tanh(-right, -left, num)
-    rounding = FEW_UNITS * num.unit
-    least, most = np.tanh(num.array(left)) - rounding, np.tanh(num.array(right)) + rounding
-    value_low = num.minimum(middle + half * least, 1.0)
-    value_high = num.minimum(middle + half * most, 1.0)
-    return CurveLines(
-        half * half * slope_below,
-        half * half * slope_above,
-        middle + half * offset_below,
-        middle - half * negated_offset,
-        num.maximum(value_low, 2 * middle - 1.0),
-        value_high,
-    )
 
+    bends: Sequence[float] = (0.0,)
+    scale = 1.0
 
-def _line_below_tanh(low: Array, high: Array, num: Numbers) -> tuple[Array, Array]:
-    """Slope and offset of a line below tanh between these.
+    @abstractmethod
+    def values(self, z: Array, num: Numbers) -> Array:
+        """f(z)."""
 
-    The offset for a slope k is the least value of tanh(z) - k z, which is at an end or where the
-    derivative 1 - tanh(z)^2 is k: at z = +-log((1 + s)^2 / k) / 2 with s = sqrt(1 - k). Where that
-    point is off by some units, the value changes by their square, since the derivative is 0 there.
-    """
-    slope = num.array(np.clip(_slope_below_tanh(low, high), SMALLEST_SLOPE, 1.0))
-    turn = np.log((1 + np.sqrt(1 - slope)) ** 2 / slope) / 2
-    points = [num.minimum(num.maximum(z, low), high) for z in (low, high, turn, -turn)]
-    least = np.tanh(points[0]) - slope * points[0]
-    for point in points[1:]:
-        least = num.minimum(least, np.tanh(point) - slope * point)
-    farthest = num.maximum(abs(points[0]), abs(points[1]))
-    return slope, least - FEW_UNITS * num.unit * (1 + farthest)
+    @abstractmethod
+    def slopes(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """The least and the greatest slope between, about."""
 
+    @abstractmethod
+    def turning_points(self, slope: Array, num: Numbers) -> Sequence[Array]:
+        """All z at which f has this slope, which is above 0; any number where there is none."""
 
-def _slope_below_tanh(low: Array, high: Array) -> Array:
-    """A good slope, in plain floating point. Where tanh is concave it is the chord's; where it is
-    convex, that of the tangent in the middle; else that of the tangent through the curve's point at
-    the upper end, or the chord's if that point of tangency lies below the interval."""
-    far = np.maximum(high, 0.0)
-    left, right = -far, 0.0 * far
-    for _ in range(HALVINGS):  # the tangent at `left` that goes through the curve at `far`
-        middle = (left + right) / 2
-        value = np.tanh(middle)
-        is_below = value + (1 - value**2) * (far - middle) <= np.tanh(far)
-        left, right = np.where(is_below, middle, left), np.where(is_below, right, middle)
-    point = np.where(high > 0, left, (low + high) / 2)
-    chord = (np.tanh(high) - np.tanh(low)) / np.where(high > low, high - low, 1.0)
-    chord = np.minimum(chord, np.where(low < 0, 1 - np.tanh(low) ** 2, 1.0))
-    return np.where((low < 0) & (point > low), 1 - np.tanh(point) ** 2, chord)
+    def lines(self, low: Array, high: Array, num: Numbers) -> CurveLines:
+        left, right = num.floor(low), -num.floor(-high)
+        below, above = (self.slope_of_line(left, right, sign) for sign in (1.0, -1.0))
+        offset_below = self.least(left, right, below, 1.0, num)
+        offset_above = -self.least(left, right, above, -1.0, num)
+        values = [self.values(num.array(end), num) for end in (left, right)]
+        rounding = [FEW_UNITS * num.unit * (self.scale + abs(value)) for value in values]
+        return CurveLines(
+            num.array(below),
+            num.array(above),
+            offset_below,
+            offset_above,
+            values[0] - rounding[0],
+            values[1] + rounding[1],
+        )
+
+    def points(self, low: Array, high: Array, slope: Array, num: Numbers) -> list[Array]:
+        """All points of [low, high] at which f(z) - slope z may be least or greatest."""
+        between = [*self.turning_points(slope, num), *self.bends]
+        return [num.minimum(num.maximum(z, low), high) for z in (low, high, *between)]
+
+    def least(self, low: Array, high: Array, slope: Array, sign: float, num: Numbers) -> Array:
+        """A lower bound of sign (f(z) - slope z). Where a turning point is off by some units, the
+        value changes by their square, since the derivative is 0 there."""
+        slope = num.array(slope)
+        points = self.points(low, high, slope, num)
+        values = [self.values(z, num) for z in points]
+        gaps = [sign * (value - slope * z) for value, z in zip(values, points, strict=True)]
+        sizes = [abs(value) + abs(slope * z) for value, z in zip(values, points, strict=True)]
+        least, size = gaps[0], sizes[0]
+        for gap, each in zip(gaps[1:], sizes[1:], strict=True):
+            least, size = num.minimum(least, gap), num.maximum(size, each)
+        return np.asarray(least - FEW_UNITS * num.unit * (self.scale + size))
+
+    def slope_of_line(self, low: Array, high: Array, sign: float) -> Array:
+        """A good slope of a line below (sign 1) or above f, in plain floating point.
+
+        The line that is closest to f in the middle of the interval touches f there, or on both
+        sides of it. The larger the slope of a line below, the further right it touches f.
+        """
+        num = Numbers()
+        flat, steep = self.slopes(low, high)
+        first, last = (low, high) if sign > 0 else (high, low)  # with these slopes it touches here
+        middle = low / 2 + high / 2
+        for _ in range(HALVINGS):
+            slope = np.maximum(flat / 2 + steep / 2, SMALLEST_SLOPE)
+            points = np.stack(self.points(low, high, slope, num))
+            gaps = sign * (self.values(points, num) - slope * points)
+            touched = np.take_along_axis(points, gaps.argmin(0)[None], 0)[0]
+            is_flat = sign * touched < sign * middle
+            flat, steep = np.where(is_flat, slope, flat), np.where(is_flat, steep, slope)
+            first, last = np.where(is_flat, touched, first), np.where(is_flat, last, touched)
+        width = last - first
+        rise = self.values(last, num) - self.values(first, num)
+        chord = rise / np.where(width == 0, 1.0, width)
+        slope = np.where(width == 0, flat / 2 + steep / 2, chord)
+        return np.maximum(np.where(np.isfinite(slope), slope, 1.0), SMALLEST_SLOPE)

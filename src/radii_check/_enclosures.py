@@ -27,7 +27,7 @@ import numpy as np
 from radii_check._errors import require
 from radii_check._format import Array
 from radii_check._linear_maps import apply_chain
-from radii_check._network import SMOOTH_KINDS, Affine
+from radii_check._network import Affine, Unit
 from radii_check._numbers import Numbers
 
 EXTRA_TERMS = 4
@@ -38,12 +38,6 @@ NARROWING = 3 * 2.0**-24
 """In files of float64, runtimes round a factor of all entries to float32, up to three times."""
 NARROWED_FACTORS = (2.0**-40, 2.0**40)
 """The factors for which that neither underflows nor overflows."""
-KERNEL_ERRORS = {"Sigmoid": 3.0, "Tanh": 5.5, "Softmax": 3.5}
-"""Errors of ONNX Runtime's kernels, measured over all numbers of float32, in units of 2^-24."""
-KERNEL_ERROR_MARGIN = 2
-"""Twice the measured error counts."""
-KERNEL_ERROR_DOUBLE = 32.0
-"""Of kernels in float64, in units of 2^-53."""
 LARGEST = 2.0**300
 """Beyond this, the checker's own arithmetic might underflow or overflow."""
 LARGEST_SHARE = 0.99
@@ -99,12 +93,12 @@ class ErrorModel:
         own_error = value.size * ((gamma + value.narrowed) * (1 + OWN_ROUNDING))
         return np.asarray(own_error + value.error * (1 + gamma))
 
-    def value_error(self, kind: str, size: Array) -> Any:
+    def value_error(self, node: Unit, size: Array) -> Any:
         """How far a runtime's value of a nonlinear node may be off the exact function of what it
         reads."""
-        if kind in SMOOTH_KINDS:
-            return kernel_error(kind, self.is_single) * self.unit
-        return size * (2 * self.unit) + self.smallest if kind == "Leaky" else 0.0
+        if node.curve is not None:
+            return node.curve.rounded_units(self.is_single) * self.unit
+        return size * (2 * self.unit) + self.smallest if node.kind == "Leaky" else 0.0
 
     def narrowing(self, factor: float) -> float:
         """The relative error of a factor of all entries that is stored in float64, as runtimes may
@@ -175,8 +169,3 @@ class ErrorModel:
             size = size * (1 + OWN_ROUNDING)
         account = (gain, rounded, summed, narrowed, steps)
         return self.without_overflow(Enclosure(centre, radius, size, error, peak, *account))
-
-
-def kernel_error(kind: str, is_single: bool) -> float:
-    """How far a runtime's elementary function may be off, in units of the number type."""
-    return KERNEL_ERROR_MARGIN * KERNEL_ERRORS[kind] if is_single else KERNEL_ERROR_DOUBLE

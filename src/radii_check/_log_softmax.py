@@ -12,10 +12,11 @@ import math
 import numpy as np
 
 from radii_check._bounds import Bounds
-from radii_check._enclosures import kernel_error
+from radii_check._curves import kernel_units
 from radii_check._errors import require
 from radii_check._format import Array
 from radii_check._numbers import Numbers
+from radii_check.operators._softmax import SOFTMAX_ERROR
 
 MAX_OUTPUTS = 64
 FEW_UNITS = 64
@@ -74,7 +75,7 @@ def _runtime_error(bounds: Bounds, largest: Array, outputs: int) -> Array:
     """How far a runtime's values may be off: z - m, and that less the logarithm, are rounded in the
     size of the arguments; the sum of exponentials has a relative error, which its logarithm has as
     an absolute one."""
-    kernel = 2 * kernel_error("Softmax", bounds.network.is_single)
+    kernel = 2 * kernel_units(SOFTMAX_ERROR, bounds.network.is_single)
     log_count = math.log(outputs)
     of_sum = kernel + outputs + 8 + 2 * (1 + log_count)
     return np.asarray(bounds.errors.unit * (4 * largest + log_count + 2 + of_sum))

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from radii_check._curves import Curve
 from radii_check._format import Array
 from radii_check._linear_maps import Chain, apply_chain
 from radii_check._numbers import Numbers as Numbers
-
-SMOOTH_KINDS = ("Sigmoid", "Tanh")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,10 +64,10 @@ class Unit:
     """A node that reads floats, by its `kind`:
 
     Input                  the network's input
-    Relu, Sigmoid, Tanh    units, numbered from `first` on: one for each entry
-    Copy                   gives what it reads as it is
-    Leaky                  the same, for a value that a runtime rounds once more (LeakyRelu)
-    Softmax, LogSoftmax    over all entries, if `is_whole`
+    Relu, and all with a `curve`    units, numbered from `first` on: one for each entry
+    Copy                            gives what it reads as it is
+    Leaky                           the same, for a value that a runtime rounds once more
+    Softmax, LogSoftmax             over all entries, if `is_whole`
 
     Operators with other pieces are made of these: a Copy of the argument z, ReLU units of it, and
     another Copy (or Leaky) of their sum. That last node's value is also `function` of the value z
@@ -84,10 +83,12 @@ class Unit:
     read: int = 0
     function: Callable[[Array], Array] | None = None
     unit_arguments: tuple[UnitArguments, ...] = ()
+    curve: Curve | None = None
 
     @property
     def units(self) -> slice:
-        count = math.prod(self.shape) if self.kind in ("Relu", *SMOOTH_KINDS) else 0
+        has_units = self.kind == "Relu" or self.curve is not None
+        count = math.prod(self.shape) if has_units else 0
         return slice(self.first, self.first + count)
 
     @property

@@ -17,9 +17,10 @@ import math
 
 import numpy as np
 
-from radii_check._enclosures import kernel_error
+from radii_check._curves import kernel_units
 from radii_check._format import Array
 from radii_check._network import Network, Unit
+from radii_check.operators._softmax import SOFTMAX_ERROR
 
 Violations = list[tuple[Array, Array]]
 """Polyhedra { y : matrix y + offset <= 0 } of outputs."""
@@ -89,7 +90,7 @@ def _of_softmax_arguments(network: Network, violations: Violations, widening: fl
     violation on its own, which contains it.
     """
     outputs, is_single = network.size(network.output), network.is_single
-    unit, kernel = 2.0**-24 if is_single else 2.0**-53, kernel_error("Softmax", is_single)
+    unit, kernel = 2.0**-24 if is_single else 2.0**-53, kernel_units(SOFTMAX_ERROR, is_single)
     exponent = SMALLEST_EXPONENT_SINGLE if is_single else SMALLEST_EXPONENT_DOUBLE
     tie = TIE_FACTOR * unit * (kernel + exponent + TIE_UNITS) * widening
     depth = exponent - EXPONENT_MARGIN - math.log(outputs)

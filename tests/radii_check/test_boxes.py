@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from radii_check import check
-from radii_check._curves import curve_lines
 from radii_check._numbers import Numbers
+from radii_check.operators._tanh import Sigmoid, Tanh
 
 Array = np.ndarray[Any, Any]
 KINDS = ("Relu", "Tanh", "Sigmoid", "LeakyRelu")
@@ -179,7 +179,7 @@ def test_a_missing_box_is_noticed() -> None:
 def test_lines_hold(middle: float, width: float, kind: str) -> None:
     num = Numbers()
     low, high = np.array([[middle - width]]), np.array([[middle + width]])
-    lines = curve_lines(kind, low, high, num)
+    lines = (Tanh() if kind == "Tanh" else Sigmoid()).lines(low, high, num)
     z = np.linspace(low[0, 0], high[0, 0], 501)
     value = np.tanh(z) if kind == "Tanh" else 1 / (1 + np.exp(-z))
     below = lines.slope_below[0, 0] * z + lines.offset_below[0, 0]

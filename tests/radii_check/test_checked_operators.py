@@ -178,7 +178,7 @@ def my_errors(mine: checked.Network, sizes: list[Array], widening: float) -> lis
                     found.append(bounds.errors.argument_error(source)[:, 0])
                 is_given = not is_first and not is_inner
                 size = next(given) if is_given else np.ones((mine.size(number), 1))
-                error = bounds.errors.value_error(node.kind, size)
+                error = bounds.errors.value_error(node, size)
                 bounds.set_value(number, error - size, size - error, error)
         output = bounds.enclosures[mine.output]
         return [*found, bounds.errors.argument_error(output)[:, 0]]

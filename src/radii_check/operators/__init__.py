@@ -5,20 +5,26 @@ operator stands in the file of the same name in radii.networks.operators.
 """
 
 from radii_check.operators import (
-    _activations,
     _arithmetic,
     _arrangement,
     _convolution,
+    _max_pool,
+    _piecewise_linear,
     _pooling,
     _products,
+    _softmax,
+    _tanh,
 )
 
 READERS = {
-    **_activations.READERS,
     **_arithmetic.READERS,
     **_convolution.READERS,
+    **_max_pool.READERS,
+    **_piecewise_linear.READERS,
     **_pooling.READERS,
     **_products.READERS,
+    **_softmax.READERS,
+    **_tanh.READERS,
 }
 
 MOVES = _arrangement.MOVES

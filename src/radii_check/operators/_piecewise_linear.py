@@ -1,4 +1,4 @@
-"""Activations: ReLU and other piecewise-linear functions, smooth units, and softmax."""
+"""ReLU and other piecewise-linear functions of each entry."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from radii_check._errors import require_known
 from radii_check._format import Array
 from radii_check._linear_maps import Scale, gather, scatter
 from radii_check._network import UnitArguments
-
-FIRST_OPSET_OF_ONE_AXIS = 13
-"""Before, a softmax normalises all axes from the stated one on."""
 
 
 def piecewise_linear(
@@ -117,25 +114,13 @@ def clipped(builder: Builder, x: int, low: float, high: float) -> int:
     return piecewise_linear(builder, "Copy", x, slope, offset, knees, function)
 
 
-def softmax(builder: Builder, call: Call, kind: str) -> int:
-    shape, is_old = builder.shape(call.first), builder.opset < FIRST_OPSET_OF_ONE_AXIS
-    axis = call.attributes.get("axis", 1 if is_old else -1) % len(shape)
-    behind = 1 if is_old else math.prod(shape[axis + 1 :])
-    is_whole = math.prod(shape[:axis]) * behind == 1
-    return builder.unit(kind, call.first, is_whole=is_whole)
-
-
 READERS: dict[str, Reader] = {
     "Clip": clip,
     "LeakyRelu": lambda builder, call: leaky_relu(
         builder, call.first, np.float32(call.attributes.get("alpha", 0.01))
     ),
-    "LogSoftmax": lambda builder, call: softmax(builder, call, "LogSoftmax"),
     "Max": lambda builder, call: max_or_min(builder, call, is_max=True),
     "Min": lambda builder, call: max_or_min(builder, call, is_max=False),
     "PRelu": lambda builder, call: leaky_relu(builder, call.inputs[0], call.inputs[1]),
     "Relu": lambda builder, call: builder.unit("Relu", call.first),
-    "Sigmoid": lambda builder, call: builder.unit("Sigmoid", call.first),
-    "Softmax": lambda builder, call: softmax(builder, call, "Softmax"),
-    "Tanh": lambda builder, call: builder.unit("Tanh", call.first),
 }
