@@ -90,30 +90,9 @@ def test_verify_attack_and_curve(
     assert found["critical"] == {"alpha": 0.5, "lower": 0.5, "upper": 1.0}
 
 
-@pytest.mark.parametrize("method", ["milp", "maxmilp", "smt", "ua", "bda"])
-def test_methods_of_the_literature(
-    method: str, flags: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    if method == "smt":
-        pytest.importorskip("z3", reason="the SMT encoding needs z3-solver")
-    verify = ["ensemble", "verify", *flags, "--norm", "l1", "--eps", "2", "--method", method]
-    assert main([*verify, "--alpha", "0.5", "--json"]) == 1
-    found = told(capsys)
-    is_attack = method != "bda"  # which fools one of the two
-    assert found["robust"] is (False if is_attack else None)
-    assert found["value"] == ("1/2" if is_attack else "0") and found["replayed"] is True
-    assert found["solver"] and found["believed"] is False
-    assert main([*verify, "--alpha", "0.6"]) == 1  # robust, but nobody proved it
-    shown = capsys.readouterr().out
-    is_claimed = method in ("milp", "maxmilp", "smt")
-    assert ("claimed: robust, for every randomized attack (believed" in shown) is is_claimed
-
-
 def test_too_few_attacks_are_said(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     flags[flags.index("--data") + 1] += "[0:1]"  # with two points one attack fools each at one
     few = ["ensemble", "verify", *flags, "--norm", "l1", "--eps", "2", "--attacks", "1"]
-    assert main([*few, "--method", "milp", "--alpha", "0.4"]) == 1
-    assert "for mixes of 1 deterministic attacks only: 2 can be" in capsys.readouterr().out
     assert main([*few, "--json"]) == 0
     assert told(capsys)["limited"] == {"attacks": 1, "lower": 0.0, "upper": 0.0}
     assert main(few) == 0
@@ -195,11 +174,6 @@ def test_arithmetic(flags: list[str], tmp_path: Path, capsys: pytest.CaptureFixt
         (["--norm", "l2", "--verifier", "milp"], "l2"),
         (["--data", "nothing.npz"], "nothing.npz"),
         (["--networks", "nothing.onnx"], "nothing.onnx"),
-        (["--method", "milp"], "give --alpha"),
-        (["--method", "bda", "--attacks", "2"], "'bda' attacks every classifier once"),
-        (["--method", "ua", "--solver", "highs"], "--solver is of --method milp and maxmilp"),
-        (["--method", "smt", "--verifier", "milp"], "--verifier is of --method game"),
-        (["--method", "milp", "--out", "kept"], "--out is of --method game"),
         (["--attacks", "0"], "--attacks 0"),
     ],
 )

@@ -8,8 +8,7 @@ from scipy import stats
 from simulated_brackets import gridded, lognormal_brackets, widened
 
 from radii.errors import DataError
-from radii.statistics import FAMILIES, Distribution, goodness_of_fit
-from radii.statistics._goodness import ks_check, monte_carlo_check
+from radii.statistics import Distribution, fit_on_grid, goodness_of_fit
 
 
 def rejections(
@@ -17,18 +16,16 @@ def rejections(
 ) -> tuple[float, float]:
     """How often the plain check and the Monte-Carlo test reject a true log-normal at 5 %."""
     rng = np.random.default_rng(seed)
-    family = FAMILIES["lognormal"]
     plain = monte_carlo = 0
     for sample in range(samples):
         lower, upper = gridded(rng.lognormal(np.log(0.05), 0.5, size), step)
         if is_wide:
             lower, upper = widened(lower, upper, step, rng)
-        checked = ks_check(lower[lower > 0], family)
-        assert checked is not None
-        plain += checked[1] < 0.05
-        monte_carlo += (
-            monte_carlo_check(lower, upper, family, simulations=99, seed=sample)[1] <= 0.05
-        )
+        part = Distribution.from_arrays(lower, upper, correct=True)
+        monte_carlo += fit_on_grid(part, "lognormal", simulations=99, seed=sample).p_value <= 0.05
+        proven = goodness_of_fit(part.select(lower > 0), simulations=19).ks_p_value
+        assert proven is not None
+        plain += proven < 0.05
     return plain / samples, monte_carlo / samples
 
 

@@ -80,6 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for name, (title, _) in _papers().items():
         _add_paper(commands, name, title)
     _add_claims(commands)
+    _add_baseline(commands)
     _add_tradeoff(commands)
     show = commands.add_parser(
         "show",
@@ -116,6 +117,20 @@ def _add_claims(commands: Any) -> None:
     )
     claims.add_argument("--page", type=Path, metavar="FILE.md", help="write the page here")
     claims.set_defaults(run=_claims)
+
+
+def _add_baseline(commands: Any) -> None:
+    from radii_papers import _baseline_command as command
+
+    purpose = "the literature's methods for ensembles of classifiers"
+    baseline = commands.add_parser(
+        "baseline",
+        help=purpose,
+        description=f"{purpose[0].upper()}{purpose[1:]}, for comparison with radii ensemble.",
+        epilog=command.EPILOG,
+    )
+    command.add_arguments(baseline)
+    baseline.set_defaults(run=command.run)
 
 
 def _claims(args: argparse.Namespace) -> int:

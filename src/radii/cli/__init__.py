@@ -22,14 +22,30 @@ from radii.plugins import PluginGroup, load_plugin, package_of, plugin_names
 from radii.terminal import note
 
 if TYPE_CHECKING:
-    from radii.cli._options import JOBS
+    from radii.cli._ensemble import add_classifiers, load_classifiers
+    from radii.cli._options import EPS, JOBS, add_json_flag, add_options, check_files
     from radii.cli._output import interruptible, print_json
     from radii.cli._progress import PlainBar
 
-__all__ = ["COMMANDS", "JOBS", "PlainBar", "build_parser", "interruptible", "main", "print_json"]
+__all__ = [
+    "COMMANDS",
+    "EPS",
+    "JOBS",
+    "PlainBar",
+    "add_classifiers",
+    "add_json_flag",
+    "add_options",
+    "build_parser",
+    "check_files",
+    "interruptible",
+    "load_classifiers",
+    "main",
+    "print_json",
+]
 
 _SHARED = {
-    "_options": ["JOBS"],
+    "_ensemble": ["add_classifiers", "load_classifiers"],
+    "_options": ["EPS", "JOBS", "add_json_flag", "add_options", "check_files"],
     "_output": ["interruptible", "print_json"],
     "_progress": ["PlainBar"],
 }

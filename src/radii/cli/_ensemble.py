@@ -44,12 +44,9 @@ EPILOG = """examples:
       --grid 0:0.3:0.02 --alpha 0.5 --out results
   radii ensemble verify --networks a.onnx b.onnx --data digits:test[0:2] --domain 0:1 --eps 0.02 \\
       --arithmetic real
-  radii ensemble verify --networks a.onnx b.onnx --data digits:test[0:2] --domain 0:1 --eps 0.02 \\
-      --alpha 0.5 --method milp --attacks 2 --timeout 60
 
 exit codes:
   0 done; verify: robust, 1 not proven robust (verify with --alpha), 2 bad input
-  methods other than game prove nothing: what they claim is believed, and ends with 1
 """
 
 ATTACKS = Option(
@@ -90,29 +87,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             )
         if name != "curve":
             ATTACKS.add_to(verb)
-        if name == "verify":
-            _add_methods(verb)
         verb.set_defaults(run=work)
 
 
-def _add_methods(parser: argparse.ArgumentParser) -> None:
-    from radii.cli._ensemble_baselines import METHODS, SOLVERS
-
-    other = parser.add_argument_group("methods of the literature")
-    other.add_argument(
-        "--method",
-        choices=METHODS,
-        default=METHODS[0],
-        help="game (default): exact, by radii; others are for comparison",
-    )
-    other.add_argument(
-        "--solver",
-        choices=SOLVERS,
-        help="of milp and maxmilp: Gurobi where a licence is found (auto, default), or one of both",
-    )
-
-
-def _add_flags(parser: argparse.ArgumentParser) -> None:
+def add_classifiers(parser: argparse.ArgumentParser) -> None:
+    """The flags of what is attacked: networks, inputs, norm."""
     what = parser.add_argument_group("what to attack")
     what.add_argument(
         "--networks",
@@ -133,6 +112,10 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         layout="chw or hwc, for flat coloured inputs",
         norm={"default": "linf"},
     )
+
+
+def _add_flags(parser: argparse.ArgumentParser) -> None:
+    add_classifiers(parser)
     how = parser.add_argument_group("how")
     add_options(
         how,
@@ -167,7 +150,7 @@ def _study(args: argparse.Namespace) -> Iterator[tuple[EnsembleStudy, EnsemblePr
         check_alpha(args.alpha)
     bar = EnsembleProgress()
     with EnsembleStudy.open(
-        _load_networks(args),
+        load_classifiers(args),
         datasets.load_spec(args.data),
         norm=args.norm,
         verifier=args.verifier or "native",
@@ -183,7 +166,8 @@ def _study(args: argparse.Namespace) -> Iterator[tuple[EnsembleStudy, EnsemblePr
         yield study, bar
 
 
-def _load_networks(args: argparse.Namespace) -> list[Network]:
+def load_classifiers(args: argparse.Namespace) -> list[Network]:
+    """The networks that the flags name, each with its normalisation."""
     from radii.networks import load_network
 
     means, stds = (_each(args, name) for name in ("mean", "std"))
@@ -221,11 +205,6 @@ def _write_report(args: argparse.Namespace, study: EnsembleStudy) -> None:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from radii.cli._ensemble_baselines import GAME, check_method, verify_by_baseline
-
-    check_method(args)
-    if args.method != GAME:
-        return verify_by_baseline(args, _load_networks)
     with _study(args) as (study, bar):
         with bar:
             value = study.value(args.eps, alpha=args.alpha, budget=_budget(args))

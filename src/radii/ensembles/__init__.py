@@ -7,7 +7,7 @@ where it is below alpha.
 
 from __future__ import annotations
 
-from radii.ensembles._defence import BEST_MIX, UNIFORM_MIX, Defence
+from radii.ensembles._defence import Defence
 from radii.ensembles._ensemble import Ensemble, Fooling, Point, members
 from radii.ensembles._facts import EnsembleResults, Play
 from radii.ensembles._game import (
@@ -22,18 +22,9 @@ from radii.ensembles._proofs import JointResult, decide_jointly
 from radii.ensembles._records import read_ensemble_results
 from radii.ensembles._study import CriticalEps, EnsembleStudy, check_alpha
 from radii.ensembles._value import GameValue
-from radii.ensembles.baselines._base import BaselineProblem, BaselineReply, BaselineResult
-from radii.ensembles.baselines._milp import MipSolver
-from radii.ensembles.baselines._registry import BASELINES, run_baseline
 
 __all__ = [
-    "BASELINES",
-    "BEST_MIX",
-    "UNIFORM_MIX",
     "AllowedSets",
-    "BaselineProblem",
-    "BaselineReply",
-    "BaselineResult",
     "CriticalEps",
     "Defence",
     "Ensemble",
@@ -43,7 +34,6 @@ __all__ = [
     "GameValue",
     "JointResult",
     "ListedSets",
-    "MipSolver",
     "Play",
     "Point",
     "RandomizedAttack",
@@ -53,6 +43,5 @@ __all__ = [
     "decide_jointly",
     "members",
     "read_ensemble_results",
-    "run_baseline",
     "solve",
 ]

@@ -20,7 +20,7 @@ from radii.ensembles._ensemble import (
     minimal,
     weight_of,
 )
-from radii.ensembles._game import DeterministicAttack, added_up, value_of
+from radii.ensembles._game import DeterministicAttack, RandomizedAttack
 from radii.ensembles._proofs import JointResult
 from radii.errors import StoreError
 from radii.problem import REAL, Arithmetic, Norm, Verdict
@@ -161,15 +161,8 @@ class EnsembleResults:
 
     def attained(self, play: Play) -> Fraction:
         """What the attack makes every classifier lose at least: the value is not below it."""
-        rows = self.perturbed(play)
-        mixes = [
-            added_up(
-                (row[place].fooled, each.probability)
-                for each, row in zip(play.attack, rows, strict=True)
-            )
-            for place in range(len(self.points))
-        ]
-        return value_of(mixes, len(self.names))
+        probabilities = [each.probability for each in play.attack]
+        return RandomizedAttack.measured(probabilities, self.perturbed(play), len(self.names)).value
 
     def conceded(self, play: Play) -> Fraction:
         """What the defence holds every attacker to: the value is not above it."""

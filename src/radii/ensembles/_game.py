@@ -85,6 +85,23 @@ class RandomizedAttack:
     perturbed: tuple[tuple[Fooling, ...], ...]
     value: Fraction
 
+    @classmethod
+    def measured(
+        cls,
+        probabilities: Sequence[Fraction],
+        perturbed: Sequence[tuple[Fooling, ...]],
+        classifiers: int,
+    ) -> RandomizedAttack:
+        """The attack with the value that its replayed inputs attain."""
+        mixes = [
+            added_up(
+                (fooling.fooled, share)
+                for share, fooling in zip(probabilities, foolings, strict=True)
+            )
+            for foolings in zip(*perturbed, strict=True)
+        ]
+        return cls(tuple(probabilities), tuple(perturbed), value_of(mixes, classifiers))
+
 
 @dataclass(frozen=True, slots=True)
 class Solution:

@@ -29,7 +29,7 @@ from radii.ensembles._defence import (
 )
 from radii.ensembles._ensemble import Ensemble, Fooling, Point
 from radii.ensembles._facts import EnsembleResults, Play
-from radii.ensembles._game import RandomizedAttack, added_up, couple, value_of
+from radii.ensembles._game import RandomizedAttack, couple
 from radii.ensembles._proofs import JointResult
 from radii.ensembles._records import Records
 from radii.ensembles._value import EnsembleSolver, GameValue
@@ -257,18 +257,8 @@ class EnsembleStudy:
             tuple(self._perturbed(place, mask, game.eps) for place, mask in enumerate(each.sets))
             for each in attempts
         )
-        played = [
-            added_up(
-                (row[place].fooled, each.probability)
-                for each, row in zip(attempts, perturbed, strict=True)
-            )
-            for place in range(len(self.points))
-        ]
-        return RandomizedAttack(
-            tuple(each.probability for each in attempts),
-            perturbed,
-            value_of(played, len(self.ensemble)),
-        )
+        probabilities = [each.probability for each in attempts]
+        return RandomizedAttack.measured(probabilities, perturbed, len(self.ensemble))
 
     def value_of_few(self, game: GameValue, attacks: int) -> tuple[Fraction, Fraction]:
         """Between what the value is if the attacker mixes at most so many deterministic attacks.

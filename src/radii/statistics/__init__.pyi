@@ -76,15 +76,15 @@ from ._goodness import (
     GoodnessOfFit,
     goodness_of_fit,
 )
+from ._grid_fits import (
+    GridFit,
+    fit_on_grid,
+)
 from ._groups import (
     ComparisonOptions,
     GroupComparison,
     compare_groups,
     fit_rows,
-)
-from ._locations import (
-    GridFit,
-    fit_on_grid,
 )
 from ._npmle import (
     Turnbull,

@@ -17,14 +17,14 @@ from radii.statistics._tests import (
     TestResult,
     by_permutation,
     censored_scores,
+    curves_p_value,
     holm,
     ks_test,
+    location_p_value,
     mann_whitney_test,
-    permuted_p_value,
-    permuted_sup_p_value,
     welch_test,
 )
-from radii.statistics.reading._run import Array, Float64
+from radii.statistics.reading._run import Float64
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution
@@ -190,20 +190,20 @@ def _classical(
         return tuple(_not_made(name, NO_VALUES) for name in names)
     x, y = side_values(values.first, side), side_values(values.second, side)
     left_out = sum(_left_out(pair, values))
-    welch, mann_whitney = by_permutation(
-        welch_test(x, y), mann_whitney_test(x, y), x, y, permutations=permutations, seed=seed
+    permuted = (
+        by_permutation(test, x, y, permutations=permutations, seed=seed)
+        for test in (welch_test(x, y), mann_whitney_test(x, y))
     )
-    tests = (ks_test(x, y), welch, mann_whitney)
-    return tuple(replace(test, left_out=left_out) for test in tests)
+    return tuple(replace(test, left_out=left_out) for test in (ks_test(x, y), *permuted))
 
 
 def _permuted_scores(pair: Pair, permutations: int, seed: int) -> TestResult:
-    lower, upper, is_first = _pooled(pair)
-    scores = censored_scores(lower, upper)
-    p_value = permuted_p_value(
-        scores, is_first, is_matched=pair.is_matched, permutations=permutations, seed=seed
+    scores = censored_scores(*_pooled(pair))
+    one, two = scores[: len(pair.first)], scores[len(pair.first) :]
+    p_value = location_p_value(
+        one, two, is_matched=pair.is_matched, permutations=permutations, seed=seed
     )
-    difference = float(scores[is_first].mean() - scores[~is_first].mean())
+    difference = float(one.mean() - two.mean())
     return TestResult("permutation of scores", difference, p_value)
 
 
@@ -212,10 +212,9 @@ def _permuted_curves(pair: Pair, values: Pair | None, permutations: int, seed: i
     name = "permutation of curves"
     if values is None:
         return _not_made(name, NO_VALUES)
-    lower, upper, is_first = _pooled(values)
-    distance, p_value = permuted_sup_p_value(
-        (lower, upper),
-        is_first,
+    distance, p_value = curves_p_value(
+        _pooled(values),
+        len(values.first),
         is_matched=values.is_matched,
         permutations=min(permutations, 999),
         seed=seed,
@@ -223,11 +222,10 @@ def _permuted_curves(pair: Pair, values: Pair | None, permutations: int, seed: i
     return TestResult(name, distance, p_value, left_out=sum(_left_out(pair, values)))
 
 
-def _pooled(pair: Pair) -> tuple[Float64, Float64, Array]:
-    """Both sides of all brackets, and which are of the first."""
+def _pooled(pair: Pair) -> tuple[Float64, Float64]:
+    """Both sides of all brackets, those of the first before those of the second."""
     a, b = pair.first, pair.second
-    lower, upper = np.concatenate([a.lower, b.lower]), np.concatenate([a.upper, b.upper])
-    return lower, upper, np.arange(len(lower)) < len(a)
+    return np.concatenate([a.lower, b.lower]), np.concatenate([a.upper, b.upper])
 
 
 def _width(distribution: Distribution) -> float:

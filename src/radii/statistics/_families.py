@@ -10,11 +10,14 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
+from scipy import special, stats
 
 from radii.errors import DataError
 from radii.statistics.reading._run import Float64
 
 SMALLEST_PROBABILITY = 1e-300
+LARGEST_EXPONENT = 700.0
+"""exp of more overflows."""
 
 
 class Family(ABC):
@@ -48,10 +51,6 @@ class Family(ABC):
     def logpdf(self, at: Float64, values: Float64) -> Float64: ...
 
     @abstractmethod
-    def rescaled(self, at: Float64, factor: float) -> Float64:
-        """The coordinates when all values are multiplied by a factor."""
-
-    @abstractmethod
     def natural(self, at: Float64) -> tuple[Float64, Float64]:
         """The parameters as users know them, and their derivatives, each by its coordinate."""
 
@@ -59,8 +58,59 @@ class Family(ABC):
     def frozen(self, at: Float64) -> Any:
         """The distribution as an object of scipy."""
 
+    def rescaled(self, at: Float64, factor: float) -> Float64:
+        """The coordinates when all values are multiplied by a factor."""
+        return np.asarray(at + np.array([np.log(factor), 0.0]))
 
-class Normal(Family):
+
+def _logs(values: Float64) -> Float64:
+    return np.asarray(np.log(np.maximum(values, SMALLEST_PROBABILITY)))
+
+
+class LogNormal(Family):
+    """log x is normal: with z = (log x - m) exp(-s), coordinates m and s, F = Phi(z)."""
+
+    name, title, parameters = "lognormal", "log-normal", ("log mean", "log deviation")
+
+    def start(self, values: Float64, weights: Float64) -> Float64:
+        location = self._location(values)
+        mean = np.average(location, weights=weights)
+        spread = np.sqrt(np.average((location - mean) ** 2, weights=weights))
+        return np.array([mean, np.log(max(spread, 1e-3))])
+
+    def below(self, at: Float64, values: Float64) -> Float64:
+        return np.asarray(special.ndtr(self._standard(at, values)))
+
+    def above(self, at: Float64, values: Float64) -> Float64:
+        return np.asarray(special.ndtr(-self._standard(at, values)))
+
+    def slopes(self, at: Float64, values: Float64) -> tuple[Float64, Float64]:
+        z = np.clip(self._standard(at, values), -LARGEST_EXPONENT, 40)
+        density = np.exp(self._log_density(z))
+        return -density * np.exp(-at[:, 1:]), -z * density
+
+    def logpdf(self, at: Float64, values: Float64) -> Float64:
+        return self._log_density(self._standard(at, values)) - at[:, 1:] - _logs(values)
+
+    def natural(self, at: Float64) -> tuple[Float64, Float64]:
+        return np.array([at[0], np.exp(at[1])]), np.array([1.0, np.exp(at[1])])
+
+    def frozen(self, at: Float64) -> Any:
+        return stats.lognorm(np.exp(at[1]), scale=np.exp(at[0]))
+
+    def _location(self, values: Float64) -> Float64:
+        return _logs(values)
+
+    def _standard(self, at: Float64, values: Float64) -> Float64:
+        return (self._location(values) - at[:, :1]) * np.exp(-at[:, 1:])
+
+    def _log_density(self, z: Float64) -> Float64:
+        return np.asarray(-0.5 * z * z - 0.5 * np.log(2 * np.pi))
+
+
+class Normal(LogNormal):
+    """The same of x itself."""
+
     name, title, parameters = "normal", "normal", ("mean", "deviation")
     is_positive = False
 
@@ -69,116 +119,53 @@ class Normal(Family):
         spread = np.sqrt(np.average((values - mean) ** 2, weights=weights))
         return np.array([mean, np.log(max(spread, 1e-3 * abs(mean), SMALLEST_PROBABILITY))])
 
-    def below(self, at: Float64, values: Float64) -> Float64:
-        from scipy.special import ndtr
-
-        return np.asarray(ndtr(self._standard(at, values)))
-
-    def above(self, at: Float64, values: Float64) -> Float64:
-        from scipy.special import ndtr
-
-        return np.asarray(ndtr(-self._standard(at, values)))
-
-    def slopes(self, at: Float64, values: Float64) -> tuple[Float64, Float64]:
-        z = np.clip(self._standard(at, values), -40, 40)
-        density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
-        return -density * np.exp(-at[:, 1:]), -z * density
-
     def logpdf(self, at: Float64, values: Float64) -> Float64:
-        z = self._standard(at, values)
-        return np.asarray(-0.5 * z * z - at[:, 1:] - 0.5 * np.log(2 * np.pi))
-
-    def _standard(self, at: Float64, values: Float64) -> Float64:
-        return (values - at[:, :1]) * np.exp(-at[:, 1:])
+        return self._log_density(self._standard(at, values)) - at[:, 1:]
 
     def rescaled(self, at: Float64, factor: float) -> Float64:
-        return np.stack([at[..., 0] * factor, at[..., 1] + np.log(factor)], axis=-1)
-
-    def natural(self, at: Float64) -> tuple[Float64, Float64]:
-        return np.array([at[0], np.exp(at[1])]), np.array([1.0, np.exp(at[1])])
+        return np.asarray(at * np.array([factor, 1.0]) + np.array([0.0, np.log(factor)]))
 
     def frozen(self, at: Float64) -> Any:
-        from scipy import stats
-
         return stats.norm(at[0], np.exp(at[1]))
 
-
-class LogNormal(Normal):
-    name, title, parameters = "lognormal", "log-normal", ("log mean", "log deviation")
-    is_positive = True
-
-    def start(self, values: Float64, weights: Float64) -> Float64:
-        logs = np.log(np.maximum(values, SMALLEST_PROBABILITY))
-        mean = np.average(logs, weights=weights)
-        spread = np.sqrt(np.average((logs - mean) ** 2, weights=weights))
-        return np.array([mean, np.log(max(spread, 1e-3))])
-
-    def logpdf(self, at: Float64, values: Float64) -> Float64:
-        return super().logpdf(at, values) - np.log(np.maximum(values, SMALLEST_PROBABILITY))
-
-    def _standard(self, at: Float64, values: Float64) -> Float64:
-        return super()._standard(at, np.log(np.maximum(values, SMALLEST_PROBABILITY)))
-
-    def rescaled(self, at: Float64, factor: float) -> Float64:
-        return np.stack([at[..., 0] + np.log(factor), at[..., 1]], axis=-1)
-
-    def frozen(self, at: Float64) -> Any:
-        from scipy import stats
-
-        return stats.lognorm(np.exp(at[1]), scale=np.exp(at[0]))
+    def _location(self, values: Float64) -> Float64:
+        return values
 
 
-class _Scaled(Family):
-    """Families with a scale and a shape; coordinates are the logs of both."""
+class Weibull(LogNormal):
+    """log x has the smallest-extreme-value distribution: F = 1 - exp(-e^z), shape = exp(-s)."""
 
-    parameters = ("scale", "shape")
-
-    def rescaled(self, at: Float64, factor: float) -> Float64:
-        return np.stack([at[..., 0] + np.log(factor), at[..., 1]], axis=-1)
-
-    def natural(self, at: Float64) -> tuple[Float64, Float64]:
-        return np.exp(at), np.exp(at)
-
-
-class Weibull(_Scaled):
-    name, title = "weibull", "Weibull"
+    name, title, parameters = "weibull", "Weibull", ("scale", "shape")
 
     def start(self, values: Float64, weights: Float64) -> Float64:
-        location, log_spread = LogNormal().start(values, weights)
-        # Its log has deviation pi / sqrt(6) / shape, and mean log scale - 0.5772 / shape.
-        shape = 1.2825 / np.exp(log_spread)
-        return np.array([location + 0.5772 / shape, np.log(shape)])
+        mean, log_spread = super().start(values, weights)
+        # The mean of log x is m - 0.5772 exp(s), its deviation pi / sqrt(6) exp(s).
+        spread = np.exp(log_spread) / 1.2825
+        return np.array([mean + 0.5772 * spread, np.log(spread)])
 
     def below(self, at: Float64, values: Float64) -> Float64:
-        return -np.expm1(-self._hazard(at, values))
+        return -np.expm1(-self._hazard(self._standard(at, values)))
 
     def above(self, at: Float64, values: Float64) -> Float64:
-        return np.exp(-self._hazard(at, values))
+        return np.exp(-self._hazard(self._standard(at, values)))
 
-    def slopes(self, at: Float64, values: Float64) -> tuple[Float64, Float64]:
-        hazard = self._hazard(at, values)
-        density = hazard * np.exp(-hazard)
-        return -np.exp(at[:, 1:]) * density, density * np.log(
-            np.maximum(hazard, SMALLEST_PROBABILITY)
-        )
-
-    def logpdf(self, at: Float64, values: Float64) -> Float64:
-        logs = np.log(np.maximum(values, SMALLEST_PROBABILITY))
-        hazard = self._hazard(at, values)
-        return np.log(np.maximum(hazard, SMALLEST_PROBABILITY)) + at[:, 1:] - logs - hazard
-
-    def _hazard(self, at: Float64, values: Float64) -> Float64:
-        logs = np.log(np.maximum(values, SMALLEST_PROBABILITY)) - at[:, :1]
-        return np.exp(np.minimum(np.exp(at[:, 1:]) * logs, 700.0))
+    def natural(self, at: Float64) -> tuple[Float64, Float64]:
+        return np.exp(at * [1, -1]), np.exp(at * [1, -1]) * [1, -1]
 
     def frozen(self, at: Float64) -> Any:
-        from scipy import stats
+        return stats.weibull_min(np.exp(-at[1]), scale=np.exp(at[0]))
 
-        return stats.weibull_min(np.exp(at[1]), scale=np.exp(at[0]))
+    def _log_density(self, z: Float64) -> Float64:
+        return z - self._hazard(z)
+
+    def _hazard(self, z: Float64) -> Float64:
+        return np.asarray(np.exp(np.minimum(z, LARGEST_EXPONENT)))
 
 
-class Gamma(_Scaled):
-    name, title = "gamma", "gamma"
+class Gamma(Family):
+    """Coordinates are the logs of scale and shape."""
+
+    name, title, parameters = "gamma", "gamma", ("scale", "shape")
 
     def start(self, values: Float64, weights: Float64) -> Float64:
         mean = np.average(values, weights=weights)
@@ -186,40 +173,32 @@ class Gamma(_Scaled):
         return np.asarray(np.log(np.array([variance / mean, mean**2 / variance])))
 
     def below(self, at: Float64, values: Float64) -> Float64:
-        from scipy.special import gammainc
-
-        return np.asarray(gammainc(np.exp(at[:, 1:]), self._scaled(at, values)))
+        return np.asarray(special.gammainc(np.exp(at[:, 1:]), self._scaled(at, values)))
 
     def above(self, at: Float64, values: Float64) -> Float64:
-        from scipy.special import gammaincc
-
-        return np.asarray(gammaincc(np.exp(at[:, 1:]), self._scaled(at, values)))
+        return np.asarray(special.gammaincc(np.exp(at[:, 1:]), self._scaled(at, values)))
 
     def slopes(self, at: Float64, values: Float64) -> tuple[Float64, Float64]:
-        from scipy.special import gammainc, gammaln
-
-        scaled = self._scaled(at, values)
+        scaled, shape = self._scaled(at, values), np.exp(at[:, 1:])
         finite = np.clip(scaled, SMALLEST_PROBABILITY, 1e6)
-        shape = np.exp(at[:, 1:])
-        by_scale = -np.exp(shape * np.log(finite) - finite - gammaln(shape))
-        step = 1e-4
-        up, down = (gammainc(np.exp(at[:, 1:] + change), scaled) for change in (step, -step))
+        by_scale = -np.exp(shape * np.log(finite) - finite - special.gammaln(shape))
+        step = 1e-4  # of the log of the shape, by which no closed form is known
+        up, down = (special.gammainc(shape * np.exp(sign * step), scaled) for sign in (1, -1))
         return by_scale, (up - down) / (2 * step)
+
+    def logpdf(self, at: Float64, values: Float64) -> Float64:
+        shape, exponent = np.exp(at[:, 1:]), _logs(values) - at[:, :1]
+        density = shape * exponent - np.exp(exponent) - special.gammaln(shape)
+        return np.asarray(density - _logs(values))
+
+    def natural(self, at: Float64) -> tuple[Float64, Float64]:
+        return np.exp(at), np.exp(at)
+
+    def frozen(self, at: Float64) -> Any:
+        return stats.gamma(np.exp(at[1]), scale=np.exp(at[0]))
 
     def _scaled(self, at: Float64, values: Float64) -> Float64:
         return np.maximum(values, 0) * np.exp(-at[:, :1])
-
-    def logpdf(self, at: Float64, values: Float64) -> Float64:
-        from scipy.special import gammaln
-
-        shape, logs = np.exp(at[:, 1:]), np.log(np.maximum(values, SMALLEST_PROBABILITY))
-        exponent = logs - at[:, :1]
-        return np.asarray(shape * exponent - np.exp(exponent) - gammaln(shape) - logs)
-
-    def frozen(self, at: Float64) -> Any:
-        from scipy import stats
-
-        return stats.gamma(np.exp(at[1]), scale=np.exp(at[0]))
 
 
 FAMILIES: dict[str, Family] = {

@@ -5,9 +5,8 @@ x_k that occur e_k times, is
 
     l(t) = sum_k c_k log(F_t(b_k) - F_t(a_k)) + sum_k e_k log f_t(x_k).
 
-It is maximised by Newton's method for many samples at once: with derivatives by central
-differences, eigenvalues of the curvature replaced by their absolute values (so that every step goes
-uphill), and steps halved until the likelihood does not fall.
+scipy maximises it by the simplex method of Nelder and Mead (1965), which needs no derivatives; its
+curvature there, by central differences, gives standard errors.
 """
 
 from __future__ import annotations
@@ -17,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import optimize
 
 from radii.errors import DataError
 from radii.statistics._families import FAMILIES, SMALLEST_PROBABILITY, Family, family_named
-from radii.statistics.reading._run import Array, Float64
+from radii.statistics.reading._run import Float64
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution
@@ -28,135 +28,78 @@ if TYPE_CHECKING:
 
 STENCIL = np.array([[0, 0], [1, 0], [-1, 0], [0, 1], [0, -1], [1, 1], [-1, -1], [1, -1], [-1, 1]])
 DIFFERENCE_STEP = 1e-4
-NEWTON_ITERATIONS = 60
-LONGEST_NEWTON_STEP = 1.0
-"""A Newton step is cut to this length: coordinates are logs, or in units of the data."""
+SEARCH = {"xatol": 1e-9, "fatol": 1e-9, "maxiter": 1000, "maxfev": 2000}
+"""Coordinates are logs, or in units of the data: this is far below their sampling error."""
+LEAST_CURVATURE = 1e-6
+"""Of the likelihood at a maximum: where it is flatter, coordinates are not known within 1000."""
+LONGEST_STEP_LEFT = 1e-3
+"""From a maximum that was found, Newton's method goes no further."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Censored:
-    """Samples that share their intervals (edges[first], edges[last]] and exact values.
+class CensoredSample:
+    """Distinct brackets (low, high], exact where both are equal, and how often each occurs.
 
-    `counts` (rows, intervals) and `exact_counts` (rows, values) say how often each occurs.
+    No distance is below 0, so a bracket from 0 is one without a lower end.
     """
 
-    edges: Float64
-    first: Array
-    last: Array
+    low: Float64
+    high: Float64
     counts: Float64
-    exact: Float64
-    exact_counts: Float64
 
-    def rows(self, keep: Array) -> Censored:
-        counts, exact_counts = self.counts[keep], self.exact_counts[keep]
-        return Censored(self.edges, self.first, self.last, counts, self.exact, exact_counts)
+    @classmethod
+    def of(cls, low: Float64, high: Float64) -> CensoredSample:
+        pairs, counts = np.unique(np.stack([low, high]), axis=1, return_counts=True)
+        return cls(pairs[0], pairs[1], counts.astype(np.float64))
+
+    @property
+    def middles(self) -> Float64:
+        """A guess at each distance, for the start of a search only."""
+        return np.where(np.isinf(self.high), 1.25 * self.low, (self.low + self.high) / 2)
 
     def loglikelihood(self, family: Family, at: Float64) -> Float64:
-        """Of each row at its own coordinates."""
-        total = np.zeros(len(at))
-        if len(self.first):
-            held = interval_probabilities(family, at, self.edges, self.first, self.last)
-            total += np.einsum("rk,rk->r", self.counts, np.log(held))
-        if len(self.exact):
-            density = family.logpdf(at, self.exact)
-            total += np.einsum("rk,rk->r", self.exact_counts, density)
-        return total
+        """At each of several coordinates (rows)."""
+        exact = self.low == self.high
+        low, high = self.low[~exact], self.high[~exact]
+        low = np.where(low == 0, -np.inf, low)
+        with np.errstate(over="ignore", invalid="ignore"):  # far out, where nobody ends
+            probability = interval_probability(family, at, low, high)
+            density = family.logpdf(at, self.low[exact])
+            total = np.log(probability) @ self.counts[~exact] + density @ self.counts[exact]
+        return np.where(np.isfinite(total), total, -np.inf)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LikelihoodMaximum:
-    """Coordinates of each row's maximum, the likelihood there, its curvature, and if it is one."""
-
-    at: Float64
-    loglikelihood: Float64
-    hessian: Float64
-    is_found: Array
+def interval_probability(family: Family, at: Float64, low: Float64, high: Float64) -> Float64:
+    """Of (low, high], from the tail in which it lies, and never below the smallest number."""
+    below = family.below(at, low)
+    from_below = family.below(at, high) - below
+    from_above = family.above(at, low) - family.above(at, high)
+    return np.maximum(np.where(below < 0.5, from_below, from_above), SMALLEST_PROBABILITY)
 
 
-def interval_probabilities(
-    family: Family, at: Float64, edges: Float64, first: Array, last: Array
-) -> Float64:
-    """Probabilities of (edges[first], edges[last]], never below the smallest number."""
-    below, above = family.below(at, edges), family.above(at, edges)
-    from_below, from_above = below[:, last] - below[:, first], above[:, first] - above[:, last]
-    return np.maximum(np.where(below[:, first] < 0.5, from_below, from_above), SMALLEST_PROBABILITY)
+def _maximise(
+    family: Family, sample: CensoredSample, start: Float64
+) -> tuple[Float64, float, Float64] | None:
+    """The best coordinates, the log-likelihood there and its Hessian; None if there is no maximum.
 
-
-def maximise(family: Family, sample: Censored, start: Float64) -> LikelihoodMaximum:
-    """Newton's method with derivatives by central differences, damped where it must be."""
-    at = np.array(start, np.float64)
-    rows = len(at)
-    best, gradient, hessian = _second_order(family, sample, at)
-    active = np.ones(rows, np.bool_)
-    for _ in range(NEWTON_ITERATIONS):
-        moves = _newton_steps(gradient[active], hessian[active])
-        moved, reached, length = _line_search(
-            family, sample.rows(active), at[active], best[active], moves
-        )
-        at[active], best[active] = moved, reached
-        places = np.flatnonzero(active)
-        active[places[length < 1e-7]] = False
-        if not active.any():
-            break
-        best[active], gradient[active], hessian[active] = _second_order(
-            family, sample.rows(active), at[active]
-        )
-    best, gradient, hessian = _second_order(family, sample, at)
-    return LikelihoodMaximum(at, best, hessian, _is_maximum(gradient, hessian))
-
-
-def _second_order(
-    family: Family, sample: Censored, at: Float64
-) -> tuple[Float64, Float64, Float64]:
-    """The log-likelihood, its gradient and its Hessian."""
-    f = np.stack(
-        [sample.loglikelihood(family, at + DIFFERENCE_STEP * offset) for offset in STENCIL]
+    It is one where the likelihood is concave and a Newton step would go nowhere else.
+    """
+    found = optimize.minimize(
+        lambda at: -float(sample.loglikelihood(family, at[None])[0]),
+        start,
+        method="Nelder-Mead",
+        options={**SEARCH, "initial_simplex": start + np.array([[0, 0], [0.1, 0], [0, 0.1]])},
     )
-    middle, right, left, up, down = f[:5]
-    gradient = np.stack([right - left, up - down], axis=1) / (2 * DIFFERENCE_STEP)
+    f = sample.loglikelihood(family, found.x + DIFFERENCE_STEP * STENCIL)
+    gradient = np.array([f[1] - f[2], f[3] - f[4]]) / (2 * DIFFERENCE_STEP)
     mixed = (f[5] + f[6] - f[7] - f[8]) / 4
-    hessian = np.stack([right + left - 2 * middle, mixed, mixed, up + down - 2 * middle], axis=1)
-    return middle, gradient, hessian.reshape(-1, 2, 2) / DIFFERENCE_STEP**2
-
-
-def _newton_steps(gradient: Float64, hessian: Float64) -> Float64:
-    """Newton's step where the likelihood is concave, else uphill; never too long."""
-    values, vectors = np.linalg.eigh(hessian)
-    curvature = np.maximum(np.abs(values), 1e-8 * np.abs(values).max(axis=1, keepdims=True) + 1e-12)
-    along = np.einsum("rij,ri->rj", vectors, gradient) / curvature
-    steps = np.einsum("rij,rj->ri", vectors, along)
-    length = np.linalg.norm(steps, axis=1, keepdims=True)
-    return np.asarray(steps * np.minimum(1.0, LONGEST_NEWTON_STEP / np.maximum(length, 1e-300)))
-
-
-def _line_search(
-    family: Family, sample: Censored, at: Float64, best: Float64, moves: Float64
-) -> tuple[Float64, Float64, Float64]:
-    """Halve each row's step until the likelihood does not fall; also how far it moved."""
-    moved, reached = at.copy(), best.copy()
-    length = np.zeros(len(at))
-    open_rows, factor = np.ones(len(at), np.bool_), 1.0
-    for _ in range(25):
-        places = np.flatnonzero(open_rows)
-        tried = at[places] + factor * moves[places]
-        values = sample.rows(places).loglikelihood(family, tried)
-        better = values >= best[places]
-        moved[places[better]], reached[places[better]] = tried[better], values[better]
-        length[places[better]] = factor * np.linalg.norm(moves[places[better]], axis=1)
-        open_rows[places[better]] = False
-        if not open_rows.any():
-            break
-        factor /= 2
-    return moved, reached, length
-
-
-def _is_maximum(gradient: Float64, hessian: Float64) -> Array:
-    """Concave there, and a Newton step away from where the gradient vanishes at most 1e-3 long."""
-    largest = np.linalg.eigvalsh(hessian)[:, -1]
-    is_concave = largest < 0
-    return np.asarray(
-        is_concave & (np.linalg.norm(_newton_steps(gradient, hessian), axis=1) < 1e-3)
-    )
+    second = [[f[1] + f[2] - 2 * f[0], mixed], [mixed, f[3] + f[4] - 2 * f[0]]]
+    hessian = np.array(second) / DIFFERENCE_STEP**2
+    if not np.isfinite(hessian).all() or np.linalg.eigvalsh(hessian)[-1] > -LEAST_CURVATURE:
+        return None
+    if np.linalg.norm(np.linalg.solve(hessian, gradient)) > LONGEST_STEP_LEFT:
+        return None
+    return found.x, float(f[0]), hessian
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,20 +169,20 @@ def fit_brackets(lower: Float64, upper: Float64, family: Family, *, misclassifie
     is_empty = (lower == 0) & np.isinf(upper)
     low, high = lower[~is_empty], upper[~is_empty]
     _check(low, high, family)
-    guesses = _middles(low, high)
+    guesses = CensoredSample(low, high, np.ones(len(low))).middles
     scale = float(np.median(guesses)) or float(guesses.max()) or 1.0
-    sample, middles, weights = _one_sample(low / scale, high / scale)
-    start = family.start(middles, weights)[None]
-    maximum = maximise(family, sample, start)
-    if not maximum.is_found[0]:
+    sample = CensoredSample.of(low / scale, high / scale)
+    maximum = _maximise(family, sample, family.start(sample.middles, sample.counts))
+    if maximum is None:
         raise DataError(
             f"the {family.title} fit has no maximum on these {len(low)} brackets: "
             "they are too few, too wide, or all the same"
         )
-    at = family.rescaled(maximum.at, scale)[0]
+    best, loglikelihood, hessian = maximum
+    at = family.rescaled(best, scale)
     values, slopes = family.natural(at)
     # A location in units of the data scales with them; logs do not.
-    variances = np.diag(np.linalg.inv(-maximum.hessian[0]))
+    variances = np.diag(np.linalg.inv(-hessian))
     units = np.array([1.0 if family.is_positive else scale, 1.0])
     errors = np.abs(slopes) * units * np.sqrt(np.maximum(variances, 0))
     exact = int(np.count_nonzero(low == high))
@@ -247,7 +190,7 @@ def fit_brackets(lower: Float64, upper: Float64, family: Family, *, misclassifie
         family=family.name,
         parameters=dict(zip(family.parameters, map(float, values), strict=True)),
         standard_errors=dict(zip(family.parameters, map(float, errors), strict=True)),
-        loglikelihood=float(maximum.loglikelihood[0]) - exact * np.log(scale),
+        loglikelihood=loglikelihood - exact * np.log(scale),
         inputs=len(low),
         misclassified=misclassified,
         without_information=int(is_empty.sum()),
@@ -267,23 +210,3 @@ def _check(low: Float64, high: Float64, family: Family) -> None:
         )
     if np.all(low == high) and np.all(low == low[0]):
         raise DataError(f"a {family.title} fit needs radii that vary: all are {low[0]:g}")
-
-
-def _middles(low: Float64, high: Float64) -> Float64:
-    """A guess at each distance, for the start of the search only."""
-    return np.where(np.isinf(high), 1.25 * low, (low + high) / 2)
-
-
-def _one_sample(low: Float64, high: Float64) -> tuple[Censored, Float64, Float64]:
-    """The brackets as weighted distinct ones. Nothing below 0 is measured: 0 means unbounded."""
-    pairs, counts = np.unique(np.stack([low, high]), axis=1, return_counts=True)
-    weights = counts.astype(np.float64)
-    is_exact = pairs[0] == pairs[1]
-    starts, ends = pairs[0][~is_exact], pairs[1][~is_exact]
-    starts = np.where(starts == 0, -np.inf, starts)
-    edges, codes = np.unique(np.concatenate([starts, ends]), return_inverse=True)
-    first, last = codes[: len(starts)], codes[len(starts) :]
-    sample = Censored(
-        edges, first, last, weights[None, ~is_exact], pairs[0][is_exact], weights[None, is_exact]
-    )
-    return sample, _middles(pairs[0], pairs[1]), weights

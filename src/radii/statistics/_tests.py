@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import permutations as orders
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from radii.errors import DataError
 from radii.statistics._npmle import innermost_intervals, turnbull_of
@@ -37,6 +37,8 @@ EXACT_TEST_INPUTS = 200
 """Up to so many inputs of each group the exact distribution of the KS statistic is used."""
 MOST_PERMUTED = 20_000_000
 """Numbers permuted at most; beyond, sums of scores are taken as normally distributed."""
+BATCH_NUMBERS = 2_000_000
+"""Numbers permuted at once: 16 MB an array."""
 EVERY_ORDER_INPUTS = 8
 """Up to so many inputs all orders are counted for the p-value of a correlation."""
 RANDOM_ORDER_INPUTS = 30
@@ -93,29 +95,16 @@ def ks_test(x: Float64, y: Float64) -> TestResult:
 
     With ties, as on a grid, it rejects less often than its level says.
     """
-    from scipy.special import kolmogorov
-    from scipy.stats import ks_2samp
-
-    name = "Kolmogorov-Smirnov"
-    if max(len(x), len(y)) <= EXACT_TEST_INPUTS:
-        with warnings.catch_warnings():
-            # Where the exact count fails numerically, scipy falls back on the limit, and warns.
-            warnings.simplefilter("ignore", RuntimeWarning)
-            tested = ks_2samp(x, y, method="exact")
-        return TestResult(name, float(tested.statistic), float(tested.pvalue))
-    x_sorted, y_sorted = np.sort(x), np.sort(y)
-    values = np.concatenate([x_sorted, y_sorted])
-    below_x = np.searchsorted(x_sorted, values, side="right") / len(x)
-    below_y = np.searchsorted(y_sorted, values, side="right") / len(y)
-    distance = float(np.max(np.abs(below_x - below_y)))
-    size = len(x) * len(y) / (len(x) + len(y))
-    return TestResult(name, distance, float(kolmogorov(math.sqrt(size) * distance)))
+    method = "exact" if max(len(x), len(y)) <= EXACT_TEST_INPUTS else "asymp"
+    with warnings.catch_warnings():
+        # Where the exact count fails numerically, scipy falls back on the limit, and warns.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        tested = stats.ks_2samp(x, y, method=method)
+    return TestResult("Kolmogorov-Smirnov", float(tested.statistic), float(tested.pvalue))
 
 
 def welch_test(x: Float64, y: Float64) -> TestResult:
     """Welch's t: do the means differ? Not made with infinite values or without any variation."""
-    from scipy.stats import ttest_ind
-
     name = "Welch's t"
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         return TestResult(name, math.nan, math.nan, "an input has no witness, so no finite mean")
@@ -123,81 +112,98 @@ def welch_test(x: Float64, y: Float64) -> TestResult:
         return TestResult(name, math.nan, math.nan, "the values do not vary")
     with warnings.catch_warnings():  # where one side is constant: its variance is 0, rightly
         warnings.simplefilter("ignore", RuntimeWarning)
-        tested = ttest_ind(x, y, equal_var=False)
+        tested = stats.ttest_ind(x, y, equal_var=False)
     return TestResult(name, float(tested.statistic), float(tested.pvalue))
 
 
 def mann_whitney_test(x: Float64, y: Float64) -> TestResult:
     """Mann and Whitney: is one side's value larger more often than smaller?"""
-    from scipy.stats import mannwhitneyu
-
     name = "Mann-Whitney"
     if np.ptp(np.nan_to_num(np.concatenate([x, y]), posinf=1e300)) == 0:
         return TestResult(name, math.nan, math.nan, "the values do not vary")
     # Only the order counts; ranks also take care of infinite values.
-    _, ranks = np.unique(np.concatenate([x, y]), return_inverse=True)
-    tested = mannwhitneyu(ranks[: len(x)], ranks[len(x) :], method="asymptotic")
+    tested = stats.mannwhitneyu(*_pooled_ranks(x, y), method="asymptotic")
     return TestResult(name, float(tested.statistic), float(tested.pvalue))
 
 
-def by_permutation(
-    welch: TestResult,
-    mann_whitney: TestResult,
-    x: Float64,
-    y: Float64,
+def _pooled_ranks(x: Float64, y: Float64) -> tuple[Float64, Float64]:
+    ranks = stats.rankdata(np.concatenate([x, y]))
+    return ranks[: len(x)], ranks[len(x) :]
+
+
+def permuted_p_value(
+    statistic: Callable[..., Float64],
+    samples: Sequence[Array],
     *,
     permutations: int,
     seed: int,
-) -> tuple[TestResult, TestResult]:
-    """The two tests with p-values by permutation: exact if all inputs are drawn alike.
+    is_matched: bool = False,
+) -> float:
+    """How often permuted samples have a statistic as large as these: (1 + reached) / (1 + all).
+
+    Independent samples exchange their members, two matched ones the values of an input. All
+    permutations are counted where they are no more than `permutations`.
+    """
+    size = sum(map(len, samples))
+    if (len(samples[0]) if is_matched else size) < 2:
+        return 1.0
+    ends = np.cumsum([len(sample) for sample in samples])[:-1]
+    observed = float(statistic(*samples))
+
+    def rounded(*permuted: Array, axis: int) -> Float64:
+        """Sums in another order are off by rounding, and count as equal to what was observed."""
+        parts = permuted if is_matched else np.split(permuted[0], ends, axis=axis)
+        values = statistic(*parts)
+        return np.where(np.isclose(values, observed, rtol=1e-9, atol=1e-12), observed, values)
+
+    tested = stats.permutation_test(
+        samples if is_matched else [np.concatenate(samples)],
+        rounded,
+        permutation_type="samples" if is_matched else "pairings",
+        vectorized=True,
+        n_resamples=permutations,
+        batch=max(1, BATCH_NUMBERS // size),
+        alternative="greater",
+        rng=np.random.default_rng(seed),
+    )
+    return float(tested.pvalue)
+
+
+def by_permutation(
+    test: TestResult, x: Float64, y: Float64, *, permutations: int, seed: int
+) -> TestResult:
+    """Welch's or Mann and Whitney's test with a p-value by permutation: exact if all inputs are
+    drawn alike.
 
     Student's t and the normal distribution are too kind to samples of different sizes: of 10 and
     100 inputs, nine tenths of them with radius 0, Welch's t rejects in 37 % of cases, not in 5 %.
     """
-    size, part = len(x) + len(y), len(x)
-    if not (welch.is_made or mann_whitney.is_made) or permutations * size > MOST_PERMUTED:
-        return welch, mann_whitney
-    rng = np.random.default_rng(seed)
-    _, ranks = np.unique(np.concatenate([x, y]), return_inverse=True)
-    counts = np.bincount(ranks)
-    mid_ranks = (np.cumsum(counts) - (counts - 1) / 2)[ranks]
-    values = np.nan_to_num(np.concatenate([x, y]), posinf=0.0)
-    values = values - values.mean()
-    columns = np.stack([values, values**2, mid_ranks - mid_ranks.mean()], axis=1)
-    is_first = np.arange(size) < part
-    totals = columns.sum(axis=0)
-    observed = _absolute_statistics(is_first[None] @ columns, totals, part, size)[:, 0]
-    reached = np.zeros(2)
-    for rows in _batches(permutations, size):
-        groups = rng.permuted(np.broadcast_to(is_first, (rows, size)), axis=1)
-        found = _absolute_statistics(groups @ columns, totals, part, size)
-        reached += np.count_nonzero(found >= observed[:, None] * (1 - 1e-9) - 1e-12, axis=1)
-    p_values = (1 + reached) / (1 + permutations)
-    one, two = (
-        replace(test, p_value=float(p)) if test.is_made else test
-        for test, p in zip((welch, mann_whitney), p_values, strict=True)
-    )
-    return one, two
+    if not test.is_made or permutations * (len(x) + len(y)) > MOST_PERMUTED:
+        return test
+    statistic, samples = _welch_size, (x, y)
+    if test.test == "Mann-Whitney":
+        statistic, samples = _location_size, _pooled_ranks(x, y)
+    p_value = permuted_p_value(statistic, samples, permutations=permutations, seed=seed)
+    return replace(test, p_value=p_value)
 
 
-def _absolute_statistics(sums: Float64, totals: Float64, part: int, size: int) -> Float64:
-    """|Welch's t| and |sum of ranks| of groups (rows) with sums of values, squares and ranks."""
-    rest = size - part
-    one, two = sums, totals - sums
-    errors = np.zeros(len(sums))
-    for group, count in ((one, part), (two, rest)):
-        deviation = np.maximum(group[:, 1] - group[:, 0] ** 2 / count, 0.0)
-        errors += deviation / (count * max(count - 1, 1))
-    differences = np.abs(one[:, 0] / part - two[:, 0] / rest)
-    smallest = 1e-15 * float(totals[1]) / size
-    return np.stack([differences / np.sqrt(np.maximum(errors, smallest)), np.abs(sums[:, 2])])
+def _welch_size(x: Float64, y: Float64) -> Float64:
+    """|t|, finite where permuted samples do not vary."""
+    errors = sum(each.var(axis=-1) / max(each.shape[-1] - 1, 1) for each in (x, y))
+    difference = np.abs(x.mean(axis=-1) - y.mean(axis=-1))
+    smallest = 1e-15 * np.mean(np.concatenate([x, y], axis=-1) ** 2, axis=-1)
+    return np.asarray(difference / np.sqrt(np.maximum(errors, smallest)))
+
+
+def _location_size(x: Float64, y: Float64) -> Float64:
+    return np.asarray(np.abs(x.mean(axis=-1) - y.mean(axis=-1)))
 
 
 def censored_scores(lower: Float64, upper: Float64) -> Float64:
     """A score between -1 and 1 for each bracket: its expected rank under the pooled estimate.
 
-    The generalised Wilcoxon score of interval-censored data: the chance to be above another input
-    minus the chance to be below. Exact values get their centred mid-ranks.
+    The generalised Wilcoxon score of interval-censored data (Fay and Shaw 2010): the chance to be
+    above another input minus the chance to be below. Exact values get their centred mid-ranks.
     """
     pooled = turnbull_of(lower, upper)
     _, _, first, last = innermost_intervals(lower, upper)
@@ -206,84 +212,66 @@ def censored_scores(lower: Float64, upper: Float64) -> Float64:
     return np.asarray(scores - scores.mean())
 
 
-def permuted_p_value(
-    scores: Float64, is_first: Array, *, is_matched: bool, permutations: int, seed: int
+def location_p_value(
+    x: Float64, y: Float64, *, is_matched: bool, permutations: int, seed: int
 ) -> float:
-    """Two-sided p-value of the first group's sum of scores.
+    """Two-sided p-value of the difference of two groups' mean scores.
 
-    Unmatched groups exchange their members; matched ones (first half, second half, same order)
-    exchange the two brackets of an input.
+    Unmatched groups exchange their members; matched ones the two brackets of an input. Of very many
+    inputs the difference is taken as normally distributed.
     """
-    rng = np.random.default_rng(seed)
+    size = len(x) + len(y)
+    if permutations * size <= MOST_PERMUTED:
+        return permuted_p_value(
+            _location_size, (x, y), permutations=permutations, seed=seed, is_matched=is_matched
+        )
     if is_matched:
-        half = len(scores) // 2
-        values = scores[:half] - scores[half:]
-        deviation = float(np.sqrt(np.sum(values**2)))
-        observed = abs(float(values.sum()))
+        deviation, observed = float(np.sqrt(np.sum((x - y) ** 2))), abs(float(np.sum(x - y)))
     else:
-        size, part = len(scores), int(is_first.sum())
-        spread = float(np.sum((scores - scores.mean()) ** 2))
-        deviation = float(np.sqrt(spread * part * (size - part) / (size * max(size - 1, 1))))
-        observed = abs(float(scores[is_first].sum() - part * scores.mean()))
-    if deviation == 0:
-        return 1.0
-    if permutations * len(scores) > MOST_PERMUTED:
-        return _normal_p_value(observed / deviation)
-    reached = 0
-    for rows in _batches(permutations, len(scores)):
-        if is_matched:
-            signs = rng.integers(0, 2, size=(rows, half)) * 2 - 1
-            sums = signs @ values
-        else:
-            shuffled = rng.permuted(np.broadcast_to(scores, (rows, size)), axis=1)
-            sums = shuffled[:, :part].sum(axis=1) - part * scores.mean()
-        reached += int(np.count_nonzero(np.abs(sums) >= observed * (1 - 1e-9)))
-    return (1 + reached) / (1 + permutations)
+        pooled = np.concatenate([x, y])
+        spread = float(np.sum((pooled - pooled.mean()) ** 2))
+        deviation = math.sqrt(spread * len(x) * len(y) / (size * max(size - 1, 1)))
+        observed = abs(float(x.sum() - len(x) * pooled.mean()))
+    return float(2 * stats.norm.sf(observed / deviation)) if deviation else 1.0
 
 
-def permuted_sup_p_value(
-    sides: tuple[Float64, ...],
-    is_first: Array,
-    *,
-    is_matched: bool,
-    permutations: int,
-    seed: int,
+def curves_p_value(
+    sides: tuple[Float64, ...], part: int, *, is_matched: bool, permutations: int, seed: int
 ) -> tuple[float, float]:
-    """The largest distance between the groups' empirical curves on any side, and its p-value.
+    """The largest distance between two groups' empirical curves on any side, and its p-value.
 
-    Sees differences of shape that the sum of scores does not.
+    The first `part` rows are of one group. Sees differences of shape that scores do not.
     """
-    rng = np.random.default_rng(seed)
-    size, part = len(is_first), int(is_first.sum())
+    size = len(sides[0])
     curves = [_curve(values) for values in sides]
-    observed = float(_sup(curves, is_first[None], part)[0])
-    reached, done = 0, 0
-    for rows in _batches(min(permutations, max(199, MOST_PERMUTED // size)), size):
-        if is_matched:
-            swap = rng.random((rows, size // 2)) < 0.5
-            groups = np.concatenate([swap, ~swap], axis=1)
-        else:
-            groups = rng.permuted(np.broadcast_to(is_first, (rows, size)), axis=1)
-        reached += int(np.count_nonzero(_sup(curves, groups, part) >= observed - 1e-9))
-        done += rows
-    return observed, (1 + reached) / (1 + done)
+
+    def distance(*rows: Array) -> Float64:
+        groups = np.zeros((*rows[0].shape[:-1], size), np.bool_)
+        np.put_along_axis(groups, rows[0], True, axis=-1)
+        return _sup(curves, groups, part)
+
+    rows = np.arange(part), np.arange(part, size)
+    p_value = permuted_p_value(
+        distance,
+        rows,
+        permutations=min(permutations, max(199, MOST_PERMUTED // size)),
+        seed=seed,
+        is_matched=is_matched,
+    )
+    return float(distance(*rows)), p_value
 
 
 def several_p_value(scores: Float64, groups: Array, *, permutations: int, seed: int) -> float:
     """Do several groups differ? Kruskal and Wallis' statistic of the scores, permuted."""
-    _, codes = np.unique(groups, return_inverse=True)
-    sizes = np.bincount(codes)
-    if len(sizes) < 2:
+    samples = [scores[groups == group] for group in np.unique(groups)]
+    if len(samples) < 2:
         return 1.0
 
-    def statistic(values: Float64) -> float:
-        return float(np.sum(np.bincount(codes, values) ** 2 / sizes))
+    def statistic(*permuted: Float64) -> Float64:
+        return np.asarray(sum(each.sum(axis=-1) ** 2 / each.shape[-1] for each in permuted))
 
-    rng = np.random.default_rng(seed)
-    observed = statistic(scores)
     runs = min(permutations, max(199, MOST_PERMUTED // len(scores)))
-    reached = sum(statistic(rng.permutation(scores)) >= observed - 1e-12 for _ in range(runs))
-    return (1 + reached) / (1 + runs)
+    return permuted_p_value(statistic, samples, permutations=runs, seed=seed)
 
 
 def _curve(values: Float64) -> tuple[Array, Array]:
@@ -295,27 +283,14 @@ def _curve(values: Float64) -> tuple[Array, Array]:
 
 
 def _sup(curves: list[tuple[Array, Array]], groups: Array, part: int) -> Float64:
-    rest = groups.shape[1] - part
-    largest = np.zeros(len(groups))
+    rest = groups.shape[-1] - part
+    largest = np.zeros(groups.shape[:-1])
     for order, ends in curves:
-        if not ends.size:
-            continue
-        in_first = np.cumsum(groups[:, order], axis=1)[:, ends]
-        in_second = (ends + 1) - in_first
-        gaps = np.abs(in_first / part - in_second / rest)
-        largest = np.maximum(largest, gaps.max(axis=1))
+        if ends.size:
+            in_first = np.cumsum(groups[..., order], axis=-1)[..., ends]
+            gaps = np.abs(in_first / part - ((ends + 1) - in_first) / rest)
+            largest = np.maximum(largest, gaps.max(axis=-1))
     return largest
-
-
-def _batches(rows: int, size: int) -> list[int]:
-    most = max(1, 2_000_000 // size)
-    return [most] * (rows // most) + ([rows % most] if rows % most else [])
-
-
-def _normal_p_value(z: float) -> float:
-    from scipy.special import ndtr
-
-    return float(2 * ndtr(-z))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -455,31 +430,17 @@ def _spearman(x: Float64, y: Float64) -> tuple[float, float]:
     """The correlation of the ranks, and its p-value by permutation, of many inputs by Student's t;
     NaN where undefined.
     """
-    from scipy.stats import rankdata, t
-
-    if len(x) < 3:
+    if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan, math.nan
-    ranks_x, ranks_y = rankdata(x) - (len(x) + 1) / 2, rankdata(y) - (len(y) + 1) / 2
-    norm = math.sqrt(float(ranks_x @ ranks_x) * float(ranks_y @ ranks_y))
-    if norm == 0:
-        return math.nan, math.nan
-    rho = max(-1.0, min(1.0, float(ranks_x @ ranks_y) / norm))
-    if len(x) < RANDOM_ORDER_INPUTS:
-        found = np.abs(ranks_y[_orders(len(x))] @ ranks_x)
-        reached = np.count_nonzero(found >= (abs(rho) - 1e-9) * norm)
-        return rho, reached / len(found)
-    if abs(rho) == 1:
-        return rho, 0.0
-    freedom = len(x) - 2
-    statistic = rho * math.sqrt(freedom / (1 - rho * rho))
-    return rho, float(2 * t.sf(abs(statistic), freedom))
-
-
-@lru_cache(maxsize=4)
-def _orders(size: int) -> Array:
-    """Orders of so many inputs, the given one first: all of them, or random ones."""
-    if size <= EVERY_ORDER_INPUTS:
-        return np.array(list(orders(range(size))))
-    rng = np.random.default_rng(size)
-    shuffled = rng.permuted(np.tile(np.arange(size), (RANDOM_ORDERS, 1)), axis=1)
-    return np.concatenate([np.arange(size)[None], shuffled])
+    tested = stats.spearmanr(x, y)
+    if len(x) >= RANDOM_ORDER_INPUTS:
+        return float(tested.statistic), float(tested.pvalue)
+    ranks, centred = stats.rankdata(x), stats.rankdata(y) - (len(y) + 1) / 2
+    count = math.factorial(len(x)) if len(x) <= EVERY_ORDER_INPUTS else RANDOM_ORDERS
+    p_value = permuted_p_value(
+        lambda order: np.abs(order @ centred),
+        (ranks,),
+        permutations=count,
+        seed=len(x),
+    )
+    return float(tested.statistic), p_value

@@ -14,12 +14,10 @@ import torch
 from torch import nn
 
 from radii.ensembles import (
-    BaselineProblem,
     Ensemble,
     EnsembleStudy,
     ListedSets,
     Point,
-    run_baseline,
     solve,
 )
 from radii.networks import from_torch
@@ -31,6 +29,7 @@ from radii_papers._steps import (
     StudySettings,
 )
 from radii_papers._tables import Cell, StudyTable
+from radii_papers.baselines import BaselineProblem, run_baseline
 from radii_papers.classifier_ensembles._measured import MAX_MILP, MILP
 from radii_papers.classifier_ensembles._networks import EnsembleData
 

@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from radii.ensembles import BaselineProblem, Ensemble, EnsembleStudy, Point, run_baseline
+from radii.ensembles import Ensemble, EnsembleStudy, Point
 from radii.errors import StoreError
 from radii.problem import Norm
 from radii_papers._steps import StudyScale, StudySettings
+from radii_papers.baselines import BaselineProblem, run_baseline
 from radii_papers.classifier_ensembles._networks import (
     EnsembleData,
     networks_of,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from radii.ensembles import BASELINES
 from radii_papers._steps import (
     Paragraph,
     Part,
     StudySettings,
 )
 from radii_papers._tables import Beside, Cell, StudyTable
+from radii_papers.baselines import BASELINES
 from radii_papers.classifier_ensembles._measured import (
     BDA,
     GAME,

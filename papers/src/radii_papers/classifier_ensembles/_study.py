@@ -20,7 +20,7 @@ INTRODUCTION = (
     "uniform (UA) and a best deterministic attacker (BDA). radii computes the value itself "
     "([ensembles](../ensembles.md)); here all methods run on the paper's rows. Every attack is "
     "replayed on ONNX Runtime before it counts. Each method is one command away: "
-    "`radii ensemble verify --method game|milp|maxmilp|smt|ua|bda`.",
+    "`radii ensemble verify`, `radii study baseline --method milp|maxmilp|smt|ua|bda`.",
     "Tables 1 to 3 of the paper are excerpts of Tables 4 to 6. Random games and ensembles are held "
     "against brute force in `tests/ensembles`.",
 )

@@ -1,17 +1,33 @@
-"""The baselines by the names of the command line."""
+"""The methods of "Robustness Verification for Classifier Ensembles", for comparison.
+
+They fix the number of attacks beforehand and encode every attack, point and classifier in one
+problem: for an SMT solver, or for an integer programming solver, without an objective (MILP) or
+with one that adds losses up over classifiers (MaxMILP). The simple attackers, uniform (UA) and best
+deterministic (BDA), combine attacks on single classifiers (Gross, Jansen, Pérez and Raaijmakers,
+ATVA 2020).
+"""
 
 from __future__ import annotations
 
-from radii.ensembles.baselines._attackers import (
+from radii.errors import SpecificationError
+from radii_papers.baselines._attackers import (
     BEST_DETERMINISTIC,
     UNIFORM,
     best_deterministic_attacker,
     uniform_attacker,
 )
-from radii.ensembles.baselines._base import BaselineProblem, BaselineResult
-from radii.ensembles.baselines._milp import MAX_MILP, MILP, MipSolver, solve_milp
-from radii.ensembles.baselines._smt import SMT, solve_smt
-from radii.errors import SpecificationError
+from radii_papers.baselines._base import BaselineProblem, BaselineReply, BaselineResult
+from radii_papers.baselines._milp import MAX_MILP, MILP, MipSolver, solve_milp
+from radii_papers.baselines._smt import SMT, solve_smt
+
+__all__ = [
+    "BASELINES",
+    "BaselineProblem",
+    "BaselineReply",
+    "BaselineResult",
+    "MipSolver",
+    "run_baseline",
+]
 
 BASELINES = {
     MILP: "integer program of |A| attacks that reach alpha",

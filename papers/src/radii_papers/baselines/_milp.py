@@ -15,18 +15,18 @@ import highspy
 import numpy as np
 from scipy.sparse import csr_array
 
-from radii.ensembles._ensemble import Float64
-from radii.ensembles.baselines._base import (
+from radii.errors import UnsupportedQuery
+from radii.problem import Norm
+from radii.verifiers import gurobi_environment, gurobi_refusal
+from radii_papers.baselines._base import (
     BaselineProblem,
     BaselineReply,
     BaselineResult,
+    Float64,
     ReluClassifier,
     replay_attack,
     units_of,
 )
-from radii.errors import UnsupportedQuery
-from radii.problem import Norm
-from radii.verifiers import gurobi_environment, gurobi_refusal
 
 INF = highspy.kHighsInf
 

@@ -9,19 +9,18 @@ from enum import StrEnum
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 from scipy.sparse import csr_array, vstack
 
 from radii.bounds import ReluForm, fuse, relu_form
-from radii.ensembles._ensemble import Ensemble, Float64, Point
-from radii.ensembles._game import (
-    LARGEST_DENOMINATOR,
-    RandomizedAttack,
-    added_up,
-    value_of,
-)
-from radii.ensembles._study import check_alpha
+from radii.ensembles import Ensemble, Point, RandomizedAttack, check_alpha
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.problem import Norm
+
+Float64 = npt.NDArray[np.float64]
+
+LARGEST_DENOMINATOR = 10**6
+"""Up to here, a probability is recovered exactly from its float64."""
 
 VALUE_ROUNDING = 1e-4
 """Probabilities are rounded to fractions, by 1e-6 each, and there are tens of them; a network that
@@ -72,7 +71,7 @@ class BaselineProblem:
         """Alpha, or a refusal: the encodings have no l2, and a feasibility problem needs alpha."""
         if self.norm is Norm.L2:
             raise UnsupportedQuery(
-                f"method '{method}' has no balls in l2: choose --norm linf or l1, or --method game"
+                f"method '{method}' has no balls in l2: choose --norm linf or l1, or radii ensemble"
             )
         if self.alpha is None and needs_alpha:
             raise SpecificationError(
@@ -232,10 +231,4 @@ def replay_attack(
             assert found is not None, "a point lies in its own ball"
             row.append(found)
         perturbed.append(tuple(row))
-    mixes = [
-        added_up(
-            (row[place].fooled, weight) for weight, row in zip(weights, perturbed, strict=True)
-        )
-        for place in range(len(points))
-    ]
-    return RandomizedAttack(weights, tuple(perturbed), value_of(mixes, len(ensemble)))
+    return RandomizedAttack.measured(weights, perturbed, len(ensemble))

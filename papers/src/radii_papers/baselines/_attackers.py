@@ -6,17 +6,16 @@ import time
 
 import numpy as np
 
-from radii.ensembles._ensemble import Float64
-from radii.ensembles._game import RandomizedAttack
-from radii.ensembles._proofs import decide_jointly
-from radii.ensembles.baselines._base import (
+from radii.ensembles import RandomizedAttack, decide_jointly
+from radii.errors import UnsupportedQuery
+from radii.verifiers import Limits, Milp, Verifier
+from radii_papers.baselines._base import (
     BaselineProblem,
     BaselineReply,
     BaselineResult,
+    Float64,
     replay_attack,
 )
-from radii.errors import UnsupportedQuery
-from radii.verifiers import Limits, Milp, Verifier
 
 UNIFORM, BEST_DETERMINISTIC = "ua", "bda"
 

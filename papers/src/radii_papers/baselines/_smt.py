@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from radii.ensembles._ensemble import Float64
-from radii.ensembles.baselines._base import (
+from radii.errors import MissingExtra
+from radii.problem import Norm
+from radii_papers.baselines._base import (
     BaselineProblem,
     BaselineReply,
     BaselineResult,
+    Float64,
     ReluClassifier,
     replay_attack,
     units_of,
 )
-from radii.errors import MissingExtra
-from radii.problem import Norm
 
 SMT = "smt"
 

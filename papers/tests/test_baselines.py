@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
-from planar_classifiers import half_plane, point
 
-from radii.ensembles import (
+from radii.ensembles import Ensemble, EnsembleStudy, Point, RandomizedAttack
+from radii.errors import InputError
+from radii.networks import Network
+from radii.problem import Norm
+from radii.testing import NetworkFamily, Sketch, random_network
+from radii.verifiers import gurobi_refusal
+from radii_papers.baselines import (
     BaselineProblem,
     BaselineReply,
     BaselineResult,
-    Ensemble,
-    EnsembleStudy,
     MipSolver,
-    RandomizedAttack,
     run_baseline,
 )
-from radii.errors import InputError
-from radii.problem import Norm
-from radii.verifiers import gurobi_refusal
+
+
+def half_plane(normal: Sequence[float], offset: float) -> Network:
+    """Class 0 where `normal @ x < offset`, else class 1 (on the line: a tie)."""
+    sketch = Sketch([1, len(normal)])
+    weight = sketch.constant(np.array([np.zeros(len(normal)), normal]).T)
+    bias = sketch.constant(np.array([offset, 0.0]))
+    return sketch.network(sketch.apply("Gemm", "x", weight, bias), domain=(-4.0, 4.0))
+
+
+def point(values: npt.ArrayLike) -> Point:
+    return Point(0, 0, np.asarray(values, np.float32))
+
 
 LEFT, RIGHT = half_plane([-1.0, 0.0], 1.0), half_plane([1.0, 0.0], 1.0)
 UP = half_plane([0.0, 1.0], 1.0)
@@ -160,25 +175,49 @@ def test_a_licence_that_is_too_small_leaves_it_to_highs() -> None:
     assert "Gurobi" in reason or "gurobi" in reason
 
 
-# --- the defender's side
+# --- random tiny ensembles, beside the exact value
+
+FAMILIES = (NetworkFamily.DENSE, NetworkFamily.LEAKY, NetworkFamily.RESIDUAL, NetworkFamily.POOLING)
 
 
-def test_defences_are_compared() -> None:
-    """Three exclusive classifiers: even weights lose 1/3; a single one is fooled always."""
-    with EnsembleStudy.open((LEFT, RIGHT, UP), [point([0, 0])], norm="l1") as study:
-        found = study.defences(study.value(1.5))
-    assert [each.name for each in found[:2]] == ["best mix", "uniform mix"]
-    assert len(found) == 2 + 3  # though the networks share a name
-    assert found[0].upper == found[1].upper == Fraction(1, 3)
-    for each in found[2:]:
-        assert each.lower == each.upper == 1
+def random_ensemble(seed: int) -> tuple[Ensemble, list[Point], Norm, float]:
+    """Two or three classifiers of two or three classes, two points, a norm, an eps."""
+    rng = np.random.default_rng(seed)
+    count, classes = int(rng.integers(2, 4)), int(rng.integers(2, 4))
+    family = FAMILIES[seed % len(FAMILIES)]
+    networks = [
+        random_network(family, 100 * seed + c, units=6, inputs=3, outputs=classes)
+        for c in range(count)
+    ]
+    points = []
+    for index in range(2):
+        x = rng.uniform(0, 1, networks[0].input_shape).astype(np.float32)
+        votes = [int(network.replay(x[None])[0].argmax()) for network in networks]
+        points.append(Point(index, max(votes, key=votes.count), x))
+    norm = (Norm.L1, Norm.LINF)[seed % 2]
+    return Ensemble(networks), points, norm, float(rng.uniform(0.02, 0.4))
 
 
-def test_the_best_defence_is_never_worse() -> None:
-    """A classifier that nobody fools is all that is played."""
-    never = half_plane([0.01, 0.0], 1.0)
-    with EnsembleStudy.open((LEFT, RIGHT, never), [point([0, 0])], norm="l1") as study:
-        best, uniform, *alone = study.defences(study.value(2.0))
-    assert best.upper == 0 and best.weights[2] == 1
-    assert uniform.lower == Fraction(1, 3) <= uniform.upper  # pairs matter to no best play
-    assert [each.upper for each in alone] == [1, 1, 0]
+@pytest.mark.parametrize(
+    "seed", [pytest.param(s, marks=() if s < 4 else pytest.mark.slow) for s in range(40)]
+)
+def test_the_papers_program_agrees(seed: int) -> None:
+    """With as many attacks as classifiers it finds an attack just below the value, none above."""
+    ensemble, points, norm, eps = random_ensemble(seed)
+    with EnsembleStudy.open(ensemble.networks, points, norm=norm, verifier="milp") as study:
+        found = study.value(eps)
+    problem = BaselineProblem(ensemble, points, norm, eps, seconds=30.0)
+    for method in ("ua", "bda"):
+        simple = run_baseline(method, problem)
+        assert simple.attack is not None
+        assert simple.attack.value <= found.upper
+    below, above = float(found.lower) - 1e-3, float(found.upper) + 1e-3
+    if below > 0:
+        problem = BaselineProblem(ensemble, points, norm, eps, below)
+        outcome, best = (run_baseline(method, problem) for method in ("milp", "maxmilp"))
+        assert outcome.reply is not BaselineReply.ROBUST
+        for attack in (outcome.attack, best.attack):
+            assert attack is None or attack.value <= found.upper
+    if above <= 1:
+        problem = BaselineProblem(ensemble, points, norm, eps, above)
+        assert run_baseline("milp", problem).reply is not BaselineReply.ATTACK

@@ -1,4 +1,4 @@
-"""`radii ensemble verify --method`: the methods of the literature, for comparison.
+"""`radii study baseline`: the methods of the literature for ensembles, for comparison.
 
 What they say is not proven by radii: an attack counts by its replay on ONNX Runtime, and a claim of
 robustness is believed, and marked so.
@@ -7,52 +7,86 @@ robustness is believed, and marked so.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from radii.cli._options import check_files
-from radii.cli._output import print_json
+from radii.cli import (
+    EPS,
+    add_classifiers,
+    add_json_flag,
+    add_options,
+    check_files,
+    load_classifiers,
+    print_json,
+)
 from radii.errors import SpecificationError
+from radii.runs import COUNT, Option
 from radii.terminal import say
 
 if TYPE_CHECKING:
-    from radii.ensembles import BaselineResult
-    from radii.networks import Network
+    from radii_papers.baselines import BaselineResult
 
-GAME = "game"
-METHODS = (GAME, "milp", "maxmilp", "smt", "ua", "bda")
+METHODS = ("milp", "maxmilp", "smt", "ua", "bda")
 SOLVERS = ("auto", "gurobi", "highs")
 ENCODED = ("milp", "maxmilp", "smt")
 """Those that are told how many attacks to look for."""
 
+ATTACKS = Option(
+    name="attacks",
+    form=COUNT,
+    help="deterministic attacks of the mix, at most (as many as classifiers)",
+)
 
-def check_method(args: argparse.Namespace) -> None:
+EPILOG = """examples:
+  radii study baseline --networks a.onnx b.onnx --data digits:test[0:2] --domain 0:1 --eps 0.02 \\
+      --alpha 0.5 --method milp --attacks 2 --timeout 60
+
+Nothing is proven: what a method claims is believed, and with --alpha the exit code is always 1.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--method",
+        choices=METHODS,
+        required=True,
+        help="an integer program (milp, or maxmilp with the largest sum of losses), Z3 (smt), "
+        "uniform or best deterministic attackers (ua, bda)",
+    )
+    parser.add_argument(
+        "--solver",
+        choices=SOLVERS,
+        help="of milp and maxmilp: Gurobi where a licence is found (auto, default), or one of both",
+    )
+    add_classifiers(parser)
+    EPS.add_to(parser, required=True)
+    parser.add_argument("--alpha", type=float, metavar="A", help="robust: the value is below it")
+    ATTACKS.add_to(parser)
+    add_options(parser, timeout={"default": 60.0, "help": "wall seconds in all (60)"})
+    add_json_flag(parser)
+
+
+def _check_method(args: argparse.Namespace) -> None:
     """Refuse flags that the method has no use for."""
     method = args.method
     if args.solver is not None and method not in ("milp", "maxmilp"):
         raise SpecificationError(f"--solver is of --method milp and maxmilp, not of '{method}'")
-    if method == GAME:
-        return
-    for name in ("verifier", "arithmetic", "memory", "budget", "out", "report"):
-        if getattr(args, name) is not None:
-            raise SpecificationError(f"--{name} is of --method game, not of '{method}'")
     if args.attacks is not None and method not in ENCODED:
         raise SpecificationError(
-            f"--attacks is of --method game, milp, maxmilp and smt: '{method}' attacks every "
-            "classifier once"
+            f"--attacks is of --method milp, maxmilp and smt: '{method}' attacks every classifier "
+            "once"
         )
 
 
-def verify_by_baseline(
-    args: argparse.Namespace, load_networks: Callable[[argparse.Namespace], Sequence[Network]]
-) -> int:
+def run(args: argparse.Namespace) -> int:
     """Run the method and say what it claims; exit code 0 without --alpha, else 1."""
+    _check_method(args)
     check_files(args)
     from radii import datasets
-    from radii.ensembles import BaselineProblem, Ensemble, MipSolver, run_baseline
+    from radii.ensembles import Ensemble
     from radii.problem import Norm
+    from radii_papers.baselines import BaselineProblem, MipSolver, run_baseline
 
-    ensemble = Ensemble(load_networks(args))
+    ensemble = Ensemble(load_classifiers(args))
     points = ensemble.points(datasets.load_spec(args.data), layout=args.layout)
     problem = BaselineProblem(
         ensemble,
