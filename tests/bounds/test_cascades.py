@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -57,8 +56,6 @@ MODULES: dict[str, Callable[[], list[nn.Module]]] = {
 @pytest.fixture(params=["dense", "structured"], autouse=True)
 def _maps(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With matrices, as maps as small as here are, and with structure and float32 first."""
-    monkeypatch.setattr("radii.bounds._affine_maps._prepared", WeakKeyDictionary())
-    monkeypatch.setattr("radii.bounds._windows._small", WeakKeyDictionary())
     if request.param == "structured":
         shares = {torch.float64: 10.0, torch.float32: 10.0}
         monkeypatch.setattr("radii.bounds._affine_maps.DENSE_ENTRIES", 0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -76,8 +75,6 @@ def _structured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("radii.bounds._affine_maps.DENSE_SHARE", shares)
     monkeypatch.setattr("radii.bounds._affine_maps.FLOAT32_FIRST_UNITS", 0)
     monkeypatch.setattr("radii.bounds._affine_maps.COMPOSED_WORK", 0)
-    monkeypatch.setattr("radii.bounds._affine_maps._prepared", WeakKeyDictionary())
-    monkeypatch.setattr("radii.bounds._windows._small", WeakKeyDictionary())
 
 
 def network_of(name: str) -> Network:

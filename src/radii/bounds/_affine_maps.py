@@ -6,7 +6,6 @@ import copy
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -46,10 +45,6 @@ COMPOSED_WORK = 1 << 22
 """Several maps in a row or side by side become one sparse matrix, if it is smaller than they are;
 that is looked at for maps up to this many multiplications."""
 
-Type = tuple[torch.dtype, torch.device]
-
-_prepared: WeakKeyDictionary[LinearMap, dict[Type, LinearMap]] = WeakKeyDictionary()
-
 
 ERROR_ROUNDINGS = 16
 """How often an error of the network is rounded, generously, before it is a bound's."""
@@ -75,11 +70,8 @@ def underflow(values: Interval) -> Tensor:
 
 def prepared(held: LinearMap, dtype: torch.dtype, device: torch.device | str = "cpu") -> LinearMap:
     """A map in a number type on a device, in the form that is fastest there; made once."""
-    known = _prepared.setdefault(held, {})
-    key = dtype, torch.device(device)
-    if key not in known:
-        known[key] = _fastest(held, DENSE_SHARE[dtype]).to(dtype, device)
-    return known[key]
+    key = prepared, dtype, torch.device(device)
+    return held.memo.get(key, lambda: _fastest(held, DENSE_SHARE[dtype]).to(dtype, device))
 
 
 def _fastest(held: LinearMap, dense_share: float) -> LinearMap:

@@ -26,7 +26,7 @@ import torch
 from scipy.sparse import coo_array, csr_array
 from torch import Tensor
 
-from radii.bounds._relu_form import FUSIONS_KEPT, Fusion, fuse, fuse_graph
+from radii.bounds._relu_form import Fusion, fuse, fuse_graph
 from radii.networks import (
     ConvolutionMap,
     Graph,
@@ -405,19 +405,14 @@ class _Rewriting:
         return self.add(name, operator, inputs, operator.result_shape())
 
 
-_cascades: dict[tuple[object, ...], Fusion] = {}
-
-
 def fuse_cascades(network: Network) -> Fusion:
     """As `fuse`, with cascades of ReLU units for maxima; the very same where there are none."""
     fusion = fuse(network)
     if not any(isinstance(stage.operator, MaxPool) for stage in fusion.stages):
         return fusion
-    known = _cascades.pop(network.cache_key, None)
-    if known is None:
-        graph = _Rewriting(network.graph.in_dtype(torch.float64)).run()
-        known = fuse_graph(graph, NumberType.of(network.computed_in))
-    _cascades[network.cache_key] = known
-    while len(_cascades) > FUSIONS_KEPT:
-        _cascades.pop(next(iter(_cascades)))
-    return known
+    return network.memo.get(fuse_cascades, lambda: _with_cascades(network))
+
+
+def _with_cascades(network: Network) -> Fusion:
+    graph = _Rewriting(network.graph.in_dtype(torch.float64)).run()
+    return fuse_graph(graph, NumberType.of(network.computed_in))

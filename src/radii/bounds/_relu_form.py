@@ -41,9 +41,6 @@ from radii.networks import (
 
 Float64 = npt.NDArray[np.float64]
 
-FUSIONS_KEPT = 16
-"""How many networks' fusions are kept: a worker rarely alternates between more, ensembles do."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
@@ -94,19 +91,13 @@ class Fusion:
         return sum(self.graph.nodes[stage.node].size for stage in self.stages)
 
 
-_fusions: dict[tuple[object, ...], Fusion] = {}
-
-
 def fuse(network: Network) -> Fusion:
-    """The fusion of a network; the last few are remembered."""
-    known = _fusions.pop(network.cache_key, None)
-    fusion = known or fuse_graph(
-        network.graph.in_dtype(torch.float64), NumberType.of(network.computed_in)
-    )
-    _fusions[network.cache_key] = fusion
-    while len(_fusions) > FUSIONS_KEPT:
-        _fusions.pop(next(iter(_fusions)))
-    return fusion
+    """The fusion of a network, made once."""
+    return network.memo.get(fuse, lambda: _fused(network))
+
+
+def _fused(network: Network) -> Fusion:
+    return fuse_graph(network.graph.in_dtype(torch.float64), NumberType.of(network.computed_in))
 
 
 def fuse_graph(graph: Graph, number: NumberType) -> Fusion:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -28,8 +27,6 @@ LARGEST_SHARE = 0.5
 lies outside of the map."""
 
 Sizes = tuple[int, ...]
-
-_small: WeakKeyDictionary[ConvolutionMap, dict[Sizes, LinearMap]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -252,12 +249,13 @@ def _result(held: LinearMap) -> Sizes | None:
 
 def _small_map(held: ConvolutionMap, size: Sizes) -> LinearMap:
     """The convolution without padding that gives results of this size; one image at a time."""
-    known = _small.setdefault(held, {})
-    if size not in known:
+
+    def make() -> LinearMap:
         window = held.window
         rows = zip(size, window.strides, window.reach, strict=True)
         sizes = [(n - 1) * stride + reach for n, stride, reach in rows]
         bare = replace(window, pads=((0, 0),) * len(size))
         small = ConvolutionMap(held.weight, sizes, window=bare, groups=held.groups)
-        known[size] = prepared(small, held.weight.dtype, held.weight.device)
-    return known[size]
+        return prepared(small, held.weight.dtype, held.weight.device)
+
+    return held.memo.get((_small_map, size), make)

@@ -24,6 +24,7 @@ from radii.errors import DataError, NetworkError
 from radii.networks.operators._arithmetic import Cast
 from radii.networks.operators._arrangement import Reshape
 from radii.networks.operators._base import Operator, OperatorKind, OperatorLike
+from radii.networks.operators._memo import Memo
 from radii.networks.operators._opaque import Opaque
 from radii.networks.operators._softmax import Softmax
 from radii.problem import Domain
@@ -161,7 +162,8 @@ class Network:
 
     `onnx_bytes` is self-contained and includes the normalisation, so that eps is in the data's own
     units everywhere. Pickling keeps these bytes and `operators`, those of ONNX that were handed in
-    with the model, and rebuilds the rest.
+    with the model, and rebuilds the rest. `memo` is for what others derive from the network alone,
+    such as its fusion for bounds: it lives as long as the network, in one process.
     """
 
     def __init__(
@@ -187,6 +189,7 @@ class Network:
         self.onnx_bytes = onnx_bytes
         self.operators = dict(operators or {})
         self.output_size = graph.nodes[graph.output].size
+        self.memo = Memo()
         self._named = named
 
     @classmethod

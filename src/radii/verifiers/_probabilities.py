@@ -374,9 +374,6 @@ class _Refinement:
 LEVEL_ROUNDING = 2.0**-40
 """What a level may be off for its own computation in float64."""
 
-NETWORKS_KEPT = 4
-_bare: dict[tuple[object, ...], Network | None] = {}
-
 
 def logit_question(
     network: Network, specification: Specification, arithmetic: Arithmetic
@@ -421,9 +418,5 @@ def _bound(polyhedron: Halfspaces, slack: float) -> ProbabilityBound | None:
 
 
 def _without_softmax(network: Network) -> Network | None:
-    """The network up to the argument of its last node; None if that is no softmax. Remembered."""
-    if network.cache_key not in _bare:
-        _bare[network.cache_key] = without_last(network, "Softmax")
-        while len(_bare) > NETWORKS_KEPT:
-            _bare.pop(next(iter(_bare)))
-    return _bare[network.cache_key]
+    """The network up to the argument of its last node, made once; None if that is no softmax."""
+    return network.memo.get(_without_softmax, lambda: without_last(network, "Softmax"))

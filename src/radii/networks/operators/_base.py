@@ -13,8 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, final
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +25,7 @@ from radii.errors import NetworkError, UnsupportedOperator, UnsupportedQuery
 from radii.networks.operators._intervals import Interval, sum_slack
 from radii.networks.operators._lines import Relaxation
 from radii.networks.operators._maps import LinearMap, SelectionMap, SparseMap
+from radii.networks.operators._memo import Derived, Memo
 from radii.networks.operators._slopes import Float64, IntervalMatrix, Saturation
 
 if TYPE_CHECKING:
@@ -79,11 +79,6 @@ class Hinges:
     offset: npt.NDArray[np.float64]
     knee: npt.NDArray[np.float64]
     change: npt.NDArray[np.float64]
-
-
-Derived = TypeVar("Derived")
-
-_derived: WeakKeyDictionary[Operator, dict[str, Any]] = WeakKeyDictionary()
 
 
 class Operator(nn.Module):
@@ -279,11 +274,8 @@ class Operator(nn.Module):
     @final
     def _derive(self, name: str, make: Callable[[], Derived]) -> Derived:
         """Something made of the constants, once. Operators never change theirs once in a graph."""
-        known = _derived.setdefault(self, {})
-        if name not in known:
-            known[name] = make()
-        result: Derived = known[name]
-        return result
+        memo: Memo = vars(self).setdefault("_memo", Memo())
+        return memo.get(name, make)
 
     @final
     def _with_absolute_constants(self) -> Operator:

@@ -17,6 +17,8 @@ import torch
 from scipy.sparse import coo_array, csr_array, diags_array, identity, kron
 from torch import Tensor
 
+from radii.networks.operators._memo import Memo
+
 ENTRIES_AT_ONCE = 1 << 22
 """How many entries of a matrix are numbered at once: a few times 32 MB."""
 
@@ -29,7 +31,7 @@ class LinearMap(ABC):
     `terms` bounds how often a product is rounded on its way into a result, or into a coefficient
     pulled back: for one sum of products their number. `work` is the number of multiplications of
     one push. `rounded` bounds how often an entry of the map, or of its `matrix`, was rounded while
-    it was put together of several maps.
+    it was put together of several maps. `memo` has forms of it that are faster somewhere.
     """
 
     def __init__(self, inputs: int, outputs: int, terms: int, work: int, rounded: int = 0) -> None:
@@ -38,6 +40,7 @@ class LinearMap(ABC):
         self.terms = max(1, terms)
         self.work = work
         self.rounded = rounded
+        self.memo = Memo()
 
     @abstractmethod
     def pulled(self, rows: Tensor) -> Tensor:

@@ -109,9 +109,6 @@ ROOT_SLOPES_SHARE = 0.1
 """Of the time that is left, at most, for slopes of open units at the root."""
 
 UNPROVABLE = "an input of the region is closer to a violation than what the network may round"
-FORMS_KEPT = 4
-_forms: dict[tuple[object, ...], ReluForm] = {}
-
 
 Certify = Callable[[], bytes | None]
 """Makes the certificate of a proof; None where the format cannot state it."""
@@ -138,15 +135,9 @@ def is_piecewise_linear(network: Network, specification: Specification) -> bool:
     return all(stage.operator.kind is OperatorKind.PIECEWISE_LINEAR for stage in bare.stages)
 
 
-def form_of(network: Network, fusion: Fusion | None = None) -> ReluForm:
-    """The ReLU form of the network, or of a fusion that is its beginning; some are remembered."""
-    fusion = fuse(network) if fusion is None else fusion
-    key = *network.cache_key, len(fusion.stages)
-    form = _forms.pop(key, None) or relu_form(fusion)
-    _forms[key] = form
-    while len(_forms) > FORMS_KEPT:
-        _forms.pop(next(iter(_forms)))
-    return form
+def form_of(network: Network, fusion: Fusion) -> ReluForm:
+    """The ReLU form of a fusion that is the network's, or its beginning; made once."""
+    return network.memo.get((form_of, len(fusion.stages)), lambda: relu_form(fusion))
 
 
 def prove_by_units(
