@@ -20,7 +20,8 @@ from radii.networks import Network, Relu
 from radii.problem import Instance, Norm, Query, Verdict
 from radii.testing import NetworkFamily, random_instance, random_network
 from radii.verifiers import BranchAndBound, Limits, Milp, RadiusAnswer
-from radii.verifiers.native import _attempts, _mapped_reduction, _verifier
+from radii.verifiers.native import _form, _mapped_reduction
+from radii.verifiers.native._settings import ProofSettings
 
 SEEDS, UNITS, BUDGET = range(2000), 20, 20.0
 """Wall seconds for each question."""
@@ -110,18 +111,18 @@ def _as_it_is() -> Iterator[None]:
 def _forced() -> Iterator[None]:
     """Every network of ReLU units keeps its maps, whatever their size, and units are split."""
     changes = (
-        (_attempts, "keeps_structure", _is_plain),
+        (_form, "keeps_structure", _is_plain),
         (_mapped_reduction, "DENSE_GAIN", 0.0),
-        (_verifier, "SPLITTABLE_INPUTS", 0),
+        (BranchAndBound, "settings", ProofSettings(splittable_inputs=0)),
     )
-    before = [(module, name, getattr(module, name)) for module, name, _ in changes]
+    before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
     try:
-        for module, name, value in changes:
-            setattr(module, name, value)
+        for owner, name, value in changes:
+            setattr(owner, name, value)
         yield
     finally:
-        for module, name, value in before:
-            setattr(module, name, value)
+        for owner, name, value in before:
+            setattr(owner, name, value)
 
 
 def _is_plain(fusion: Fusion) -> bool:

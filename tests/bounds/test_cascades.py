@@ -9,7 +9,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from radii.bounds import Supports, crown_bounds, fuse, fuse_cascades, layered, propagate
+from radii.bounds import (
+    CrownPasses,
+    Supports,
+    crown_bounds,
+    fuse,
+    fuse_cascades,
+    layered,
+    propagate,
+)
 from radii.networks import ConvolutionMap, MaxPool, Network, Window, from_torch
 from radii.problem import FLOAT, REAL, Arithmetic, Ball, Halfspaces, Norm
 from radii.testing import Sketch
@@ -137,7 +145,8 @@ def test_trees_on_maps_have_sound_roots(name: str, monkeypatch: pytest.MonkeyPat
     point = np.random.default_rng(1).uniform(-0.9, 0.9, SHAPE)
     ball = Ball(point, 0.1, Norm.LINF, network.domain)
     violation = Halfspaces(np.array([[1.0, -1.0, 0.0]]), np.zeros(1))
-    reduction = mapped_reduction(cascade, ball, [violation], root_seconds=5.0)
+    state = CrownPasses().state(cascade, [ball])
+    reduction = mapped_reduction(state, ball, [violation], root_seconds=5.0)
     points = torch.from_numpy(corners(ball, 300))
     values = cascade.graph.values(points)
     read = torch.cat([values[stage.source].flatten(1) for stage in cascade.stages], 1)

@@ -15,7 +15,7 @@ from handmade import digest, packed
 from radii.bounds import ReluForm, box_of, fuse, relu_form, without_softmax
 from radii.networks import Network
 from radii.problem import Arithmetic, Ball, Box, Halfspaces
-from radii.verifiers.native._attempts import unwrapped
+from radii.verifiers.native._form import unwrapped
 
 Array = np.ndarray[Any, Any]
 

@@ -12,7 +12,9 @@ from radii.networks import Network
 from radii.problem import Become, Instance, Norm, OneToAny, OneToOne, Query, Specification, Verdict
 from radii.testing import NetworkFamily, Sketch, instance_at, random_instance, random_network
 from radii.verifiers import Answer, BranchAndBound, Enumeration, Limits, Marabou, Milp, Verifier
-from radii.verifiers.native._attempts import prove_by_inputs, prove_by_units, unwrapped
+from radii.verifiers.native._attempts import prove_by_inputs, prove_by_units
+from radii.verifiers.native._form import unwrapped
+from radii.verifiers.native._session import ProofSession
 
 SECONDS = 60.0
 
@@ -21,14 +23,14 @@ class ByUnits(BranchAndBound):
     """The native verifier, held to splitting units."""
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        return prove_by_units(network, specification, limits).answer
+        return prove_by_units(ProofSession(network), specification, limits).answer
 
 
 class ByInputs(BranchAndBound):
     """The native verifier, held to splitting inputs."""
 
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        return prove_by_inputs(network, specification, limits).answer
+        return prove_by_inputs(ProofSession(network), specification, limits).answer
 
 
 VERIFIERS = (ByUnits, ByInputs, Enumeration, Milp, Marabou)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from radii.bounds import fuse, relu_form
 from radii.errors import SpecificationError
@@ -16,6 +17,7 @@ from radii.networks import Network
 from radii.problem import (
     FLOAT,
     REAL,
+    UNLIMITED,
     Arithmetic,
     Box,
     Grid,
@@ -41,14 +43,27 @@ from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVer
 from radii.verifiers._base import Answer
 from radii.verifiers.native import _attempts as proving
 from radii.verifiers.native import _splits as splits
-from radii.verifiers.native import _verifier as verifier
-from radii.verifiers.native._climb import Climb, Patience
+from radii.verifiers.native._climb import Climb
+from radii.verifiers.native._crown_proofs import crown_margin
 from radii.verifiers.native._duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.native._nodes import Frontier, Nodes, StoredMultipliers
+from radii.verifiers.native._patience import Patience, TrialTime
 from radii.verifiers.native._reduction import PossibleOverflow, Reduction, reduce
+from radii.verifiers.native._session import ProofSession
+from radii.verifiers.native._settings import ProofSettings
 from radii.verifiers.native._splits import best_splits
 from radii.verifiers.native._tree import Idleness, Tree
-from radii.verifiers.native._trial_time import TrialTime
+
+
+class Blind:
+    """Sees no counterexample, so that a tree goes on."""
+
+    def try_points(self, points: Tensor) -> bool:
+        return False
+
+    def margins(self, points: Tensor) -> Tensor:
+        return torch.full((len(points),), math.inf)
+
 
 SEEDED = range(40)
 LONG = range(2000)
@@ -106,7 +121,7 @@ def test_agrees_with_the_exact_radius(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(0, 105, 7))
 def test_agrees_where_crown_is_tried_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proving, "CROWN_FIRST_UNITS", 0)
+    monkeypatch.setattr(BranchAndBound, "settings", ProofSettings(crown_first_units=0))
     agrees_with_the_exact_radius(seed)
 
 
@@ -185,7 +200,7 @@ def test_a_frontier_proves_what_a_fresh_tree_proves(seed: int) -> None:
     violations = instance.requirement.violations
     assert violations is not None
     larger = reduce(form, above.region, violations)
-    tree = Tree(larger, is_over=lambda: tree.visited >= 40, check=lambda _: False)
+    tree = Tree(larger, Blind(), Limits(cancelled=lambda: tree.visited >= 40))
     tree.start()
     tree.grow()
     assert not tree.is_proven
@@ -193,12 +208,7 @@ def test_a_frontier_proves_what_a_fresh_tree_proves(seed: int) -> None:
     for factor, is_robust in ((0.98, True), (1.02, False)):
         eps = factor * (exact.lower if is_robust else exact.upper)
         smaller = reduce(form, Query(instance, eps).specification.region, violations)
-        again = Tree(
-            smaller,
-            is_over=lambda: False,
-            check=lambda _: False,
-            begun=left.within(smaller),
-        )
+        again = Tree(smaller, Blind(), UNLIMITED, begun=left.within(smaller))
         again.start()
         again.grow()
         assert again.is_proven is is_robust
@@ -226,7 +236,7 @@ def test_a_trial_loses_no_part_of_its_nodes(seed: int) -> None:
     violations = instance.requirement.violations
     assert violations is not None
     reduction = reduce(relu_form(fuse(network)), instance.ball(0.4), violations)
-    tree = Tree(reduction, is_over=lambda: tree.visited >= 30, check=lambda _: False)
+    tree = Tree(reduction, Blind(), Limits(cancelled=lambda: tree.visited >= 30))
     nodes = tree.bounded(tree.open)
     tree.trial_time.seconds = 60.0
     failed, parts = tree.tried(nodes)
@@ -270,7 +280,8 @@ def test_splits_chosen_by_probes_decide_as_the_exact_radius_does(
         region = Query(instance, eps).specification.region
         reduction = reduce(form, region, violations, arithmetic=arithmetic)
         limit = math.inf if is_robust else 200
-        tree = Tree(reduction, is_over=lambda: tree.visited >= limit, check=lambda _: False)  # noqa: B023
+        limits = Limits(cancelled=lambda: tree.visited >= limit)  # noqa: B023
+        tree = Tree(reduction, Blind(), limits)
         tree.start_cheaply()
         tree.grow()
         assert tree.is_proven is is_robust
@@ -283,7 +294,7 @@ def test_a_node_without_splits_outlives_those_beside_it() -> None:
     violations = instance.requirement.violations
     assert violations is not None
     reduction = reduce(relu_form(fuse(network)), instance.ball(0.4), violations)
-    tree = Tree(reduction, is_over=lambda: False, check=lambda _: False)
+    tree = Tree(reduction, Blind(), UNLIMITED)
     root = tree.open.pick(torch.tensor([0]))
     nodes = Nodes.join(root.split(best_splits(tree.layers32, root, 1000)), root)
     memory = StoredMultipliers(nodes, nodes.is_open_unit)
@@ -303,13 +314,14 @@ def test_without_memory_for_the_tree_crown_proves_what_it_can(
     violations = instance.requirement.violations
     assert violations is not None
     with pytest.raises(MemoryError, match="does not fit"):
-        reduce(relu_form(fuse(network)), instance.ball(0.1), violations, memory_left=lambda: 1e3)
+        no_memory = Limits(memory_bytes=1)
+        reduce(relu_form(fuse(network)), instance.ball(0.1), violations, limits=no_memory)
 
     def no_room(*_: object) -> None:
         raise MemoryError("a layer does not fit")
 
-    monkeypatch.setattr(verifier, "SPLITTABLE_INPUTS", 0)
-    monkeypatch.setattr(proving, "CROWN_FIRST_UNITS", 0)
+    settings = ProofSettings(splittable_inputs=0, crown_first_units=0)
+    monkeypatch.setattr(BranchAndBound, "settings", settings)
     monkeypatch.setattr(proving, "reduce", no_room)
     values = list(Grid("0.001", "2", "0.001"))
     said: list[Result] = []
@@ -319,7 +331,7 @@ def test_without_memory_for_the_tree_crown_proves_what_it_can(
     assert 0 < result.proof.eps <= exact.upper
     assert [found.eps for found in said] == sorted(found.eps for found in said)
     above = Query(instance, result.proof.eps + 0.001).specification
-    assert not proving.crown_margin(network, above, FLOAT) > 0
+    assert not crown_margin(ProofSession(network, settings=settings), above) > 0
 
 
 def headed_network(final: str) -> Network:
@@ -461,7 +473,7 @@ def test_numbers_that_overflow_prove_nothing() -> None:
         with pytest.raises(PossibleOverflow):
             reduce(relu_form(fuse(network)), huge, [violation], arithmetic=arithmetic)
     specification = Specification(huge, LinearRequirement((violation,)))
-    answer = proving.prove_by_units(network, specification, Limits(20.0)).answer
+    answer = proving.prove_by_units(ProofSession(network), specification, Limits(20.0)).answer
     assert answer.verdict is Verdict.UNKNOWN
     assert "may overflow" in answer.message
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from radii.attacks import get
-from radii.bounds import crown_state, fuse
+from radii.bounds import CrownPasses, fuse
 from radii.networks import Network
 from radii.problem import (
     FLOAT,
@@ -37,21 +37,25 @@ from radii.verifiers import BranchAndBound, Limits, Milp
 from radii.verifiers._base import Answer
 from radii.verifiers.native import _attempts as proving
 from radii.verifiers.native import _verifier as verifier
-from radii.verifiers.native._climb import Climb, Patience
+from radii.verifiers.native._climb import Climb
+from radii.verifiers.native._crown_proofs import crown_margin
 from radii.verifiers.native._nodes import Frontier, Nodes
+from radii.verifiers.native._patience import Patience
+from radii.verifiers.native._session import PassDuration, ProofSession
+from radii.verifiers.native._settings import ProofSettings
 
 SEEDS = range(6)
 BROKEN = (0, 1, 2, 4)
 """Seeds of inputs that hold, with a violation in reach."""
 
 
+LARGE = ProofSettings(splittable_inputs=0, crown_first_units=0)
+
+
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small networks pass for large ones, and none for one of few inputs."""
-    monkeypatch.setattr(verifier, "SPLITTABLE_INPUTS", 0)
-    monkeypatch.setattr(proving, "CROWN_FIRST_UNITS", 0)
-    monkeypatch.setattr(verifier, "_margins", {})
-    monkeypatch.setattr(verifier, "_pass_seconds", {})
+    monkeypatch.setattr(BranchAndBound, "settings", LARGE)
 
 
 def convolutional(seed: int) -> tuple[Network, Instance, float]:
@@ -65,17 +69,17 @@ def convolutional(seed: int) -> tuple[Network, Instance, float]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_glance_proves_what_crown_does_and_nothing_beyond_the_radius(seed: int) -> None:
     network, instance, radius = convolutional(seed)
-    native = BranchAndBound()
+    native, session = BranchAndBound(), ProofSession(network, settings=LARGE)
     for factor in (0.01, 0.3, 0.7, 1.001, 1.5):
         eps = factor * radius
-        margin = proving.crown_margin(network, Query(instance, eps).specification, FLOAT)
+        margin = crown_margin(session, Query(instance, eps).specification)
         result = native.certify_least(network, instance, eps, Limits(20.0))
         assert (result.proof is not None) == (margin > 0)
         assert not (margin > 0 and factor > 1)
         if result.proof is not None:
             assert (result.verdict, result.proof.eps) == (Verdict.ROBUST, eps)
             assert result.proof.arithmetic == FLOAT
-    assert proving.crown_margin(network, Query(instance, 0.01 * radius).specification, FLOAT) > 0
+    assert crown_margin(session, Query(instance, 0.01 * radius).specification) > 0
 
 
 def test_small_networks_are_not_glanced_at() -> None:
@@ -91,11 +95,10 @@ def test_a_climb_does_not_repeat_a_glance(monkeypatch: pytest.MonkeyPatch) -> No
     native = BranchAndBound()
     assert native.certify_least(network, instance, values[0], Limits(20.0)).proof is not None
     asked: list[float] = []
-    margin = proving.crown_margin
 
-    def counted(network: Network, specification: object, *rest: object, **more: object) -> float:
+    def counted(session: object, specification: object, *rest: object, **more: object) -> float:
         asked.append(specification.region.eps)  # type: ignore[attr-defined]
-        return margin(network, specification, *rest, **more)  # type: ignore[arg-type]
+        return crown_margin(session, specification, *rest, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(verifier, "crown_margin", counted)
     result = native.certify(network, instance, values, Limits(20.0))
@@ -121,14 +124,14 @@ def test_where_crown_would_be_cut_off_intervals_and_earlier_proofs_still_count(
         return radius / (7 if on_intervals else 3) - asked[1].region.eps
 
     monkeypatch.setattr(verifier, "crown_margin", margin)
-    verifier._pass_seconds[network.cache_key] = 30.0
+    PassDuration.of(network).seconds = 30.0
     short = native.certify(network, instance, values, Limits(20.0))
     assert short.proof is not None
     assert short.proof.eps == values[0]
     assert short.ran_out_of_time
-    verifier._pass_seconds.clear()
+    PassDuration.of(network).seconds = 0.0
     assert native.certify_least(network, instance, values[1], Limits(20.0)).proof is not None
-    verifier._pass_seconds[network.cache_key] = 30.0
+    PassDuration.of(network).seconds = 30.0
     again = native.certify(network, instance, values, Limits(20.0))
     assert again.proof is not None
     assert again.proof.eps == values[1]
@@ -138,7 +141,7 @@ def test_where_crown_would_be_cut_off_intervals_and_earlier_proofs_still_count(
 def test_a_budget_asks_again_where_a_climb_had_no_time_to_begin() -> None:
     network = random_network(NetworkFamily.CONVOLUTIONAL, 2, units=30)
     instance, grid = random_instance(network, 2), Grid("0.001", "0.2", "0.004")
-    verifier._pass_seconds[network.cache_key] = 2.0  # as of a larger eps, or of a busy moment
+    PassDuration.of(network).seconds = 2.0  # as of a larger eps, or of a busy moment
     toolbox = Toolbox({network.fingerprint: network}, get("pgd:steps=5"), BranchAndBound(), 0, grid)
     case = Case(instance, Native(grid), 0)
     with Inline(toolbox) as executor:
@@ -157,15 +160,16 @@ def test_a_budget_asks_again_where_a_climb_had_no_time_to_begin() -> None:
 def test_the_latest_bounds_are_those_of_what_is_asked_for() -> None:
     network, instance, radius = convolutional(3)
     fusion, ball = fuse(network), instance.ball(radius / 4)
-    state = crown_state(fusion, [ball])
-    assert crown_state(fusion, [instance.ball(radius / 4)]) is state
-    assert crown_state(fusion, [ball], REAL) is not state
-    state = crown_state(fusion, [ball])
-    cut_off = crown_state(fusion, [instance.ball(radius / 2)], is_over=lambda: True)
-    assert crown_state(fusion, [ball]) is state
-    wider = crown_state(fusion, [instance.ball(radius / 2)])
+    passes = CrownPasses()
+    state = passes.state(fusion, [ball])
+    assert passes.state(fusion, [instance.ball(radius / 4)]) is state
+    assert passes.state(fusion, [ball], REAL) is not state
+    state = passes.state(fusion, [ball])
+    cut_off = passes.state(fusion, [instance.ball(radius / 2)], limits=Limits(0.0))
+    assert passes.state(fusion, [ball]) is state
+    wider = passes.state(fusion, [instance.ball(radius / 2)])
     assert wider is not cut_off
-    assert crown_state(fusion, [Box(*ball.box())]) is not wider
+    assert passes.state(fusion, [Box(*ball.box())]) is not wider
     points = np.random.default_rng(0).uniform(*ball.box(), (100, *ball.shape))
     network64 = network.graph.in_dtype(torch.float64)
     outputs = network64(torch.from_numpy(points).reshape(-1, *network.input_shape))
@@ -186,11 +190,11 @@ def test_a_region_whose_arrays_have_changed_is_another_one() -> None:
 
 def test_threads_do_not_get_the_latest_bounds_of_one_another() -> None:
     network, instance, radius = convolutional(3)
-    fusion = fuse(network)
+    fusion, passes = fuse(network), CrownPasses()
     balls = [instance.ball(part * radius) for part in (0.1, 0.5)]
 
     def highest(ball: Ball) -> list[float]:
-        return [float(crown_state(fusion, [ball]).arguments[0].high[0, 0]) for _ in range(300)]
+        return [float(passes.state(fusion, [ball]).arguments[0].high[0, 0]) for _ in range(300)]
 
     alone = [highest(ball)[0] for ball in balls]
     with ThreadPoolExecutor(4) as threads:
@@ -276,7 +280,7 @@ def test_a_goal_of_which_a_probe_closed_nothing_is_not_tried_first(closed_share:
 def test_a_goal_within_rounding_of_the_radius_costs_little(
     family: NetworkFamily, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verifier, "SPLITTABLE_INPUTS", 0)
+    monkeypatch.setattr(BranchAndBound, "settings", ProofSettings(splittable_inputs=0))
     network = random_network(family, seed, units=30)
     instance = random_instance(network, seed)
     radius = Milp().radius(network, instance, Limits(60.0)).optimum
@@ -306,7 +310,8 @@ def test_what_is_called_unprovable_has_an_input_that_rounding_could_break(seed: 
     assert radius is not None
     for factor, is_unprovable in ((0.999, False), (0.9999, False), (1 - 1e-9, True)):
         query = Query(instance, factor * radius).specification
-        attempt = proving.prove_by_units(network, query, Limits(60.0), stops_at_rounding=True)
+        session = ProofSession(network)
+        attempt = proving.prove_by_units(session, query, Limits(60.0), stops_at_rounding=True)
         if attempt.witness is not None:  # rounding broke it
             assert check_witness(network, query, attempt.witness.input) is not None
             continue

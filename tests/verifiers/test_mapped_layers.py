@@ -6,18 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from radii.bounds import Fusion, HeldValues, fuse
+from radii.bounds import CrownPasses, Fusion, HeldValues, fuse
 from radii.networks import Network, Relu
 from radii.problem import REAL, Box, Halfspaces, Instance, Norm, Query, Verdict
 from radii.testing import NetworkFamily, Sketch, random_instance, random_network
 from radii.verifiers import BranchAndBound, Limits, Milp
-from radii.verifiers.native import _attempts as proving
+from radii.verifiers.native import _form as form
 from radii.verifiers.native import _mapped_reduction as mapping
-from radii.verifiers.native import _verifier as verifier
+from radii.verifiers.native._attempts import prove_by_units
 from radii.verifiers.native._duals import Multipliers, Rows, UnitEnvelope, evaluate, improve
 from radii.verifiers.native._mapped_layers import MappedLayers
 from radii.verifiers.native._mapped_reduction import keeps_structure, mapped_reduction
 from radii.verifiers.native._reduction import PossibleOverflow, Reduction
+from radii.verifiers.native._session import ProofSession
+from radii.verifiers.native._settings import ProofSettings
 
 SECONDS = 60.0
 
@@ -54,9 +56,9 @@ def residual_network(seed: int, *, scale: float = 1.0) -> Network:
 def reduced(network: Network, instance: Instance, eps: float, seconds: float = 0.0) -> Reduction:
     violations = instance.requirement.violations
     assert violations is not None
-    return mapped_reduction(
-        fuse(network), instance.ball(eps), violations, root_seconds=seconds, arithmetic=REAL
-    )
+    ball = instance.ball(eps)
+    state = CrownPasses().state(fuse(network), [ball], REAL)
+    return mapped_reduction(state, ball, violations, root_seconds=seconds)
 
 
 def random_rows(reduction: Reduction, seed: int, count: int = 40) -> tuple[Rows, Multipliers]:
@@ -162,9 +164,9 @@ def is_plain(fusion: Fusion) -> bool:
 @pytest.fixture
 def always_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every network of ReLU units alone keeps its maps, whatever their size."""
-    monkeypatch.setattr(proving, "keeps_structure", is_plain)
+    monkeypatch.setattr(form, "keeps_structure", is_plain)
     monkeypatch.setattr(mapping, "DENSE_GAIN", 0.0)
-    monkeypatch.setattr(verifier, "SPLITTABLE_INPUTS", 0)
+    monkeypatch.setattr(BranchAndBound, "settings", ProofSettings(splittable_inputs=0))
 
 
 def pooled_network(seed: int) -> Network:
@@ -272,18 +274,13 @@ def test_conditions_on_inputs_hold_in_violations(seed: int) -> None:
     for eps in (0.01, 0.05):
         query = Query(instance, eps).specification
         specification = type(query)(query.region, query.requirement, cut)
-        found = [
-            proving.prove_by_units(
-                network, specification, Limits(20.0), attacks=True
-            ).answer.verdict
-        ]
+        session = ProofSession(network)
+        attempt = prove_by_units(session, specification, Limits(20.0), attacks=True)
+        found = [attempt.answer.verdict]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(proving, "keeps_structure", lambda _: False)
-            found.append(
-                proving.prove_by_units(
-                    network, specification, Limits(20.0), attacks=True
-                ).answer.verdict
-            )
+            patch.setattr(form, "keeps_structure", lambda _: False)
+            attempt = prove_by_units(session, specification, Limits(20.0), attacks=True)
+            found.append(attempt.answer.verdict)
         assert {Verdict.ROBUST, Verdict.NOT_ROBUST} - set(found)
 
 
@@ -292,7 +289,7 @@ def test_overflow_is_no_proof() -> None:
     box = Box(np.zeros((2, 6, 6)), np.full((2, 6, 6), 1e6))
     violation = Halfspaces(np.array([1.0, -1.0, 0.0]), np.zeros(1))
     with pytest.raises(PossibleOverflow):
-        mapped_reduction(fuse(network), box, [violation])
+        mapped_reduction(CrownPasses().state(fuse(network), [box]), box, [violation])
 
 
 def test_structure_is_kept_where_maps_are_smaller_than_matrices() -> None:

@@ -20,6 +20,7 @@ from radii.verifiers import BranchAndBound, Limits, Milp
 from radii.verifiers.native import _certificates, _duals
 from radii.verifiers.native._attempts import prove_by_units
 from radii.verifiers.native._candidates import Candidates
+from radii.verifiers.native._session import ProofSession
 from radii.verifiers.native._tree import Tree
 from radii_check import check
 
@@ -191,9 +192,8 @@ def test_wrong_verifiers_are_found_out(
         if attacked.witness is None:
             continue
         eps = 1.02 * attacked.witness.distance
-        attempt = prove_by_units(
-            *(network, Query(instance, eps).specification, Limits(seconds=5)), certifies=True
-        )
+        session = ProofSession(network, certifies=True)
+        attempt = prove_by_units(session, Query(instance, eps).specification, Limits(seconds=5))
         if attempt.certify is None or (certificate := attempt.certify()) is None:
             continue
         claimed += 1
@@ -217,9 +217,8 @@ def largest_certificate(network: Network, instance: Instance) -> bytes:
     for _ in range(40):
         middle = (low + high) / 2
         limits = Limits(seconds=5)
-        attempt = prove_by_units(
-            network, Query(instance, middle).specification, limits, certifies=True
-        )
+        session = ProofSession(network, certifies=True)
+        attempt = prove_by_units(session, Query(instance, middle).specification, limits)
         if attempt.answer.verdict is Verdict.ROBUST:
             low, best = middle, (attempt.certify and attempt.certify()) or best
         else:

@@ -25,7 +25,9 @@ from radii.problem import (
     Verdict,
 )
 from radii.verifiers import Limits
-from radii.verifiers.native._attempts import prove_by_units, unwrapped
+from radii.verifiers.native._attempts import prove_by_units
+from radii.verifiers.native._form import unwrapped
+from radii.verifiers.native._session import ProofSession
 
 INPUTS, UNITS, EPS = 14, 5, 0.3
 FIRST_IS_LARGER = LinearRequirement((Halfspaces(np.array([1.0, -1.0]), np.zeros(1)),))
@@ -75,9 +77,8 @@ class Layer:
 def verdict(network: Network, arithmetic: Arithmetic) -> Verdict:
     ball = Ball(np.zeros(INPUTS), EPS, Norm.LINF, Domain(-1, 1))
     specification = Specification(ball, FIRST_IS_LARGER)
-    return prove_by_units(
-        network, specification, Limits(20.0), arithmetic=arithmetic
-    ).answer.verdict
+    session = ProofSession(network, arithmetic)
+    return prove_by_units(session, specification, Limits(20.0)).answer.verdict
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -22,6 +22,7 @@ from radii.verifiers.native import _certificates, _duals
 from radii.verifiers.native._attempts import prove_by_units
 from radii.verifiers.native._candidates import Candidates
 from radii.verifiers.native._duals import DenseLayers
+from radii.verifiers.native._session import ProofSession
 from radii.verifiers.native._tree import Tree
 from radii_check import CheckReport, check
 
@@ -78,7 +79,8 @@ def forgotten_child(monkeypatch: pytest.MonkeyPatch) -> None:
 def stated(network: Network, instance: Instance, eps: float) -> bytes | None:
     """The certificate of what a verifier takes for a proof."""
     specification = Query(instance, eps).specification
-    attempt = prove_by_units(network, specification, Limits(seconds=2), certifies=True)
+    session = ProofSession(network, certifies=True)
+    attempt = prove_by_units(session, specification, Limits(seconds=2))
     return None if attempt.certify is None else attempt.certify()
 
 

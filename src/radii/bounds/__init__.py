@@ -20,10 +20,10 @@ from radii.bounds._affine_maps import (
 from radii.bounds._alpha import alpha_crown_bounds
 from radii.bounds._cascades import HeldValues, fuse_cascades
 from radii.bounds._crown import (
+    CrownPasses,
     StageBounds,
     bound_rows,
     crown_bounds,
-    crown_state,
     linear_bounds,
     propagate,
     stage_bounds,
@@ -87,6 +87,7 @@ __all__ = [
     "SMALLEST_NORMAL",
     "SUM_ROUNDING",
     "Constants",
+    "CrownPasses",
     "FixedLines",
     "FloatErrors",
     "Fusion",
@@ -117,7 +118,6 @@ __all__ = [
     "box_of",
     "centre_of",
     "crown_bounds",
-    "crown_state",
     "ends_in_last",
     "euclidean_lengths",
     "from_differences",

@@ -30,7 +30,7 @@ from radii.bounds._relu_form import Fusion, fuse
 from radii.bounds._softmax import from_differences, is_single_softmax, pairs_of
 from radii.bounds._windows import Sizes, feature_maps
 from radii.networks import Constants, Interval, Maxima, Network, PiecewiseLinear, Relaxation
-from radii.problem import FLOAT, Arithmetic, Ball, Box
+from radii.problem import FLOAT, UNLIMITED, Arithmetic, Ball, Box, Limits
 
 Float64 = npt.NDArray[np.float64]
 
@@ -62,7 +62,7 @@ def crown_bounds(
     arithmetic: Arithmetic = FLOAT,
     on_intervals: bool = False,
     in_single: bool = False,
-    is_over: Callable[[], bool] = lambda: False,
+    limits: Limits = UNLIMITED,
     dtype: torch.dtype = torch.float64,
     device: torch.device | str = "cpu",
 ) -> Interval:
@@ -71,15 +71,15 @@ def crown_bounds(
     `rows` is (rows, outputs), or (regions, rows, outputs) if each region has its own. The regions
     are boxes or balls; balls in L1 or L2 must all have the same norm. `arithmetic` is that of the
     network which the bounds hold for; they are sound in either type they are computed in.
-    `on_intervals` leaves units with their plain intervals: one pass for the rows alone. Once it
-    `is_over`, those that were not bounded yet keep theirs. `in_single` as in `propagate`.
+    `on_intervals` leaves units with their plain intervals: one pass for the rows alone. Once the
+    `limits` are over, those that were not bounded yet keep theirs. `in_single` as in `propagate`.
     """
     fusion = network if isinstance(network, Fusion) else fuse(network)
     ready = layered(fusion, dtype, device, arithmetic)
     supports = Supports.of(regions, dtype, device)
     with torch.no_grad():
         bound = None if on_intervals else backward
-        state = propagate(ready, supports, bound, is_over=is_over, in_single=in_single)
+        state = propagate(ready, supports, bound, limits=limits, in_single=in_single)
         return bound_rows(state, output_rows(state, rows))
 
 
@@ -141,16 +141,16 @@ def propagate(
     supports: Supports,
     bound: BoundingPass | None = backward,
     known: Sequence[Interval] | None = None,
-    is_over: Callable[[], bool] = lambda: False,
+    limits: Limits = UNLIMITED,
     *,
     in_single: bool = False,
 ) -> State:
     """Intervals and relaxations of every layer over each region.
 
     `known` are intervals of the layers' arguments that are proven already; they are intersected.
-    Without a `bound` no layer is tightened: plain intervals, through the fused maps. Once it is
-    over, layers keep what they have: wider, and as sound. `in_single` rounds all intervals outward
-    to numbers of float32, as certificates state them.
+    Without a `bound` no layer is tightened: plain intervals, through the fused maps. Once the
+    `limits` are over, layers keep what they have: wider, and as sound. `in_single` rounds all
+    intervals outward to numbers of float32, as certificates state them.
     """
     state = State(network, supports, values={0: supports.box})
     single = _Single.of(network, supports) if bound is backward else None
@@ -161,11 +161,11 @@ def propagate(
         relaxation = _relaxed(layer, arguments)
         if bound is not None and not (layer.reads_input_only and supports.centre is None):
             if single is not None:
-                arguments = single.tightened(arguments, relaxation, state.values, is_over)
+                arguments = single.tightened(arguments, relaxation, state.values, limits)
                 relaxation = _relaxed(layer, arguments)
             is_loose = layer.loose(relaxation.is_loose, arguments, state.values)
             if bool(is_loose.any()) and not (single is not None and single.is_done):
-                arguments = _tightened(state, layer, arguments, loss, is_loose, bound, is_over)
+                arguments = _tightened(state, layer, arguments, loss, is_loose, bound, limits)
         if in_single:
             arguments = arguments.outward(torch.float32).outward(arguments.low.dtype)
         relaxation = _relaxed(layer, arguments)
@@ -181,32 +181,6 @@ def propagate(
         state.add(arguments, loss, values, error, relaxation)
         if single is not None:
             single.add(arguments, values, error)
-    return state
-
-
-def crown_state(
-    fusion: Fusion,
-    regions: Sequence[Ball | Box],
-    arithmetic: Arithmetic = FLOAT,
-    is_over: Callable[[], bool] = lambda: False,
-    *,
-    on_intervals: bool = False,
-) -> State:
-    """CROWN over each region, in float64 where that matters, with intervals of float32.
-
-    `on_intervals` as in `crown_bounds`. The latest one that was not cut off is remembered: a quick
-    proof, the tree after it and a certificate ask for the same.
-    """
-    asked = _AskedState(fusion, Supports.of(regions), arithmetic, on_intervals)
-    for known, state in tuple(_latest):  # as it is now: another thread may replace it
-        if known.is_same(asked):
-            return state
-    network = layered(fusion, torch.float64, "cpu", arithmetic)
-    bound = None if on_intervals else backward
-    with torch.no_grad():
-        state = propagate(network, asked.supports, bound, is_over=is_over, in_single=True)
-    if not (on_intervals or is_over()):
-        _latest[:] = [(asked, state)]
     return state
 
 
@@ -228,7 +202,42 @@ class _AskedState:
         )
 
 
-_latest: list[tuple[_AskedState, State]] = []
+class CrownPasses:
+    """Passes of CROWN for one owner, such as a proof session, in float64 where that matters, with
+    intervals of float32.
+
+    The latest one that was not cut off is remembered: a quick proof, the tree after it and a
+    certificate ask for the same.
+    """
+
+    def __init__(self) -> None:
+        self._latest: tuple[_AskedState, State] | None = None
+
+    def state(
+        self,
+        fusion: Fusion,
+        regions: Sequence[Ball | Box],
+        arithmetic: Arithmetic = FLOAT,
+        limits: Limits = UNLIMITED,
+        *,
+        on_intervals: bool = False,
+    ) -> State:
+        """CROWN over each region; `on_intervals` as in `crown_bounds`."""
+        asked = _AskedState(fusion, Supports.of(regions), arithmetic, on_intervals)
+        latest = self._latest  # as it is now: another thread may replace it
+        if latest is not None and latest[0].is_same(asked):
+            return latest[1]
+        network = layered(fusion, torch.float64, "cpu", arithmetic)
+        bound = None if on_intervals else backward
+        with torch.no_grad():
+            state = propagate(network, asked.supports, bound, limits=limits, in_single=True)
+        if not (on_intervals or limits.is_over):
+            self._latest = asked, state
+        return state
+
+    def forget(self) -> None:
+        """Give the memory of the latest pass back."""
+        self._latest = None
 
 
 class _Single:
@@ -263,7 +272,7 @@ class _Single:
         arguments: Interval,
         relaxation: Relaxation,
         values: Mapping[int, Interval],
-        is_over: Callable[[], bool],
+        limits: Limits,
     ) -> Interval:
         """The layer's arguments, bounded in float32 where they are loose."""
         self.is_done = False
@@ -275,7 +284,7 @@ class _Single:
         if not self.pays or is_small or is_compared or not isinstance(relaxation, PiecewiseLinear):
             return arguments
         layer, loss, held = self._layer, self._loss(), arguments.outward(torch.float32)
-        found = _tightened(self.state, layer, held, loss, is_loose, backward, is_over)
+        found = _tightened(self.state, layer, held, loss, is_loose, backward, limits)
         tighter = arguments.intersected(Interval(found.low.double(), found.high.double()))
         if not layer.is_held:
             left = int(_relaxed(layer, tighter).is_loose.sum())
@@ -388,13 +397,13 @@ def _tightened(
     loss: Tensor,
     is_loose: Tensor,
     bound: BoundingPass,
-    is_over: Callable[[], bool],
+    limits: Limits,
 ) -> Interval:
     """The arguments with a backward pass for the units of each region that are loose."""
     shape = feature_maps(layer) if bound is backward else None
     if shape is None:
-        return _tightened_by_rows(state, layer, arguments, loss, is_loose, bound, is_over)
-    return _tightened_by_windows(state, layer, arguments, loss, is_loose, shape, is_over)
+        return _tightened_by_rows(state, layer, arguments, loss, is_loose, bound, limits)
+    return _tightened_by_windows(state, layer, arguments, loss, is_loose, shape, limits)
 
 
 def _tightened_by_rows(
@@ -404,7 +413,7 @@ def _tightened_by_rows(
     loss: Tensor,
     is_loose: Tensor,
     bound: BoundingPass,
-    is_over: Callable[[], bool],
+    limits: Limits,
 ) -> Interval:
     """The same by whole rows.
 
@@ -423,7 +432,7 @@ def _tightened_by_rows(
         regions = order[first : first + few]
         units = is_loose[regions].to(torch.int8).argsort(1, descending=True)[:, :most]
         for start in range(0, most, short):
-            if is_over():
+            if limits.is_over:
                 return Interval(low, high)
             part = units[:, start : start + short]
             values = bound(
@@ -443,7 +452,7 @@ def _tightened_by_windows(
     loss: Tensor,
     is_loose: Tensor,
     shape: Sizes,
-    is_over: Callable[[], bool],
+    limits: Limits,
 ) -> Interval:
     """The same for units of feature maps, whose rows are windows: place by place.
 
@@ -456,7 +465,7 @@ def _tightened_by_windows(
         counts, order = loose.sum(0).sort(descending=True)
         numbers = counts.tolist()
         gathered, first = Gathered(), 0
-        while first < count and numbers[first] and not is_over():
+        while first < count and numbers[first] and not limits.is_over:
             most = numbers[first]
             largest = gathered.largest or WINDOWED_AT_ONCE  # the first few rows tell
             rows = max(FEWEST_ROWS, WINDOWED_AT_ONCE // largest)

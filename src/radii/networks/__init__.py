@@ -65,6 +65,7 @@ from radii.networks.operators._lines import (
 from radii.networks.operators._map_algebra import ComposedMap, SumMap, composed, summed
 from radii.networks.operators._maps import LinearMap, MatrixMap, ScaleMap, SelectionMap, SparseMap
 from radii.networks.operators._max_pool import Maxima, MaxPool
+from radii.networks.operators._memo import Memo
 from radii.networks.operators._piecewise_linear import (
     Clip,
     LeakyRelu,
@@ -121,6 +122,7 @@ __all__ = [
     "MatrixMap",
     "MaxPool",
     "Maxima",
+    "Memo",
     "Multiply",
     "Network",
     "Node",

@@ -18,6 +18,10 @@ from radii.problem._domains import (
 from radii.problem._features import (
     Features,
 )
+from radii.problem._limits import (
+    UNLIMITED,
+    Limits,
+)
 from radii.problem._queries import (
     Grid,
     Instance,
@@ -95,6 +99,7 @@ __all__ = [
     "STATUSES",
     "STATUS_AFTER",
     "TARGETED_FAMILIES",
+    "UNLIMITED",
     "Anchor",
     "Arithmetic",
     "Array",
@@ -111,6 +116,7 @@ __all__ = [
     "Halfspaces",
     "Instance",
     "KeptCertificate",
+    "Limits",
     "LinearRequirement",
     "LipschitzRequirement",
     "LipschitzRobustness",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from radii.problem import Limits
 from radii.verifiers._base import (
     Answer,
     GridVerifier,
-    Limits,
     RadiusAnswer,
     RadiusVerifier,
     Verifier,

@@ -14,11 +14,11 @@ from radii.problem import (
     Arithmetic,
     Halfspaces,
     Instance,
+    Limits,
     Specification,
     Witness,
     check_witness,
 )
-from radii.verifiers._base import Limits
 from radii.verifiers._expressions import Float64
 from radii.verifiers._programs import HIGHS_TOLERANCE
 

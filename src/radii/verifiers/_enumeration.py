@@ -9,6 +9,7 @@ from radii.problem import (
     Arithmetic,
     Ball,
     Instance,
+    Limits,
     LinearRequirement,
     Norm,
     Requirement,
@@ -16,7 +17,7 @@ from radii.problem import (
     Specification,
     Verdict,
 )
-from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier
+from radii.verifiers._base import Answer, RadiusAnswer, RadiusVerifier
 from radii.verifiers._case import BALL_MARGIN, BoundedProblem, farthest, replay_depths
 from radii.verifiers._expressions import Float64
 from radii.verifiers._linear_regions import Exploration, NextViolation

@@ -29,8 +29,7 @@ from radii.bounds import (
     windows_of,
 )
 from radii.networks import Hinges
-from radii.problem import Halfspaces, Norm, Verdict
-from radii.verifiers._base import Limits
+from radii.problem import Halfspaces, Limits, Norm, Verdict
 from radii.verifiers._expressions import Affine, Float64, combined, unit_rows
 from radii.verifiers._programs import LinearConstraints, Program, exhausted, load, run_highs
 

@@ -20,6 +20,7 @@ from radii.problem import (
     Arithmetic,
     Array,
     Ball,
+    Limits,
     LinearRequirement,
     LipschitzRequirement,
     Norm,
@@ -29,7 +30,7 @@ from radii.problem import (
     Witness,
     check_witness,
 )
-from radii.verifiers._base import Answer, Limits
+from radii.verifiers._base import Answer
 from radii.verifiers._case import attack_seconds, check_bounded
 from radii.verifiers._jacobian import steepness
 

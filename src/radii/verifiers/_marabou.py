@@ -25,9 +25,17 @@ from scipy.sparse import csr_array, hstack, vstack
 from radii.bounds import ReluForm, box_of, centre_of, fuse, relu_form
 from radii.errors import MissingExtra
 from radii.networks import Network
-from radii.problem import Halfspaces, LinearRequirement, Norm, Requirement, Specification, Verdict
+from radii.problem import (
+    Halfspaces,
+    Limits,
+    LinearRequirement,
+    Norm,
+    Requirement,
+    Specification,
+    Verdict,
+)
 from radii.processes import Ending, ProgramEnd, run_program
-from radii.verifiers._base import Answer, Limits, Verifier
+from radii.verifiers._base import Answer, Verifier
 from radii.verifiers._case import BoundedProblem
 
 Float64 = npt.NDArray[np.float64]

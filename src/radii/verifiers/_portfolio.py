@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from radii.errors import SpecificationError
 from radii.networks import Network
-from radii.problem import Ball, LinearRequirement, Norm, Requirement, Specification, Verdict
+from radii.problem import Ball, Limits, LinearRequirement, Norm, Requirement, Specification, Verdict
 from radii.processes import (
     ONE_THREAD,
     START_SECONDS,
@@ -29,7 +29,7 @@ from radii.processes import (
     family_seconds,
     watch,
 )
-from radii.verifiers._base import Answer, Limits, Verifier
+from radii.verifiers._base import Answer, Verifier
 
 MEMBER_POLL_SECONDS = 0.02
 """Between two looks at limits."""

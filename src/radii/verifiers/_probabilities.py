@@ -19,6 +19,7 @@ from radii.problem import (
     Arithmetic,
     Array,
     Halfspaces,
+    Limits,
     LinearRequirement,
     ProbabilityBound,
     SoftmaxRequirement,
@@ -26,7 +27,7 @@ from radii.problem import (
     Verdict,
     check_witness,
 )
-from radii.verifiers._base import Answer, Limits
+from radii.verifiers._base import Answer
 from radii.verifiers._case import attack_seconds, check_bounded
 from radii.verifiers.certificates._covers import ProbabilityCover
 

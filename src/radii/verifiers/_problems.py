@@ -14,8 +14,8 @@ import numpy as np
 from radii.attacks import attack_specification
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.networks import Network
-from radii.problem import Arithmetic, Box, Specification, Verdict, Witness
-from radii.verifiers._base import Limits, Verifier
+from radii.problem import Arithmetic, Box, Limits, Specification, Verdict, Witness
+from radii.verifiers._base import Verifier
 from radii.vnnlib import Outcome, Problem, Verification
 
 PROBLEM_ATTACK_SECONDS = 10.0

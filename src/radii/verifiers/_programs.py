@@ -14,9 +14,8 @@ import numpy as np
 from scipy.sparse import csr_array, vstack
 
 from radii.bounds import SMALLEST_NORMAL, SUM_ROUNDING
-from radii.problem import Verdict
+from radii.problem import Limits, Verdict
 from radii.processes import resident_bytes
-from radii.verifiers._base import Limits
 from radii.verifiers._expressions import Affine, Float64, widened_to, with_data
 
 SMALLEST_COEFFICIENT = 1e-9

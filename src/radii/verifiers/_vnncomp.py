@@ -24,9 +24,9 @@ import numpy as np
 
 from radii.errors import SpecificationError
 from radii.networks import Network
-from radii.problem import Box, LinearRequirement, Norm, Requirement, Specification, Verdict
+from radii.problem import Box, Limits, LinearRequirement, Norm, Requirement, Specification, Verdict
 from radii.processes import Ending, ProgramEnd, run_program
-from radii.verifiers._base import Answer, Limits, Verifier
+from radii.verifiers._base import Answer, Verifier
 from radii.verifiers._case import check_bounded
 from radii.vnnlib import Outcome, parse_verification, specification_text
 

@@ -39,17 +39,12 @@ class Memo:
         Where several threads make it at once, all of them get the same one.
         """
         with self._lock:
-            if key in self._derived:
-                return self._latest(key)
-        made = make()
+            is_known = key in self._derived
+        made = None if is_known else make()
         with self._lock:
-            self._derived.setdefault(key, made)
-            latest: Derived = self._latest(key)
+            # Whichever thread was first; and from now on this key is the last to be forgotten.
+            derived: Derived = self._derived.pop(key, made)
+            self._derived[key] = derived
             while self._most is not None and len(self._derived) > self._most:
                 self._derived.pop(next(iter(self._derived)))
-        return latest
-
-    def _latest(self, key: Hashable) -> Any:
-        """The value under a key, which is the last one to be forgotten from now on."""
-        found = self._derived[key] = self._derived.pop(key)
-        return found
+        return derived

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from radii.problem import Verdict
-from radii.verifiers._base import Limits
+from radii.problem import Limits, Verdict
 from radii.verifiers._expressions import Float64, Integers
 from radii.verifiers._programs import (
     HIGHS_TOLERANCE,

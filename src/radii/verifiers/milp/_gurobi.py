@@ -16,13 +16,14 @@ from radii.problem import (
     FLOAT,
     Arithmetic,
     Instance,
+    Limits,
     LinearRequirement,
     Norm,
     Requirement,
     Specification,
     Verdict,
 )
-from radii.verifiers._base import Answer, Limits, RadiusAnswer
+from radii.verifiers._base import Answer, RadiusAnswer
 from radii.verifiers._expressions import Float64
 from radii.verifiers._programs import HIGHS_TOLERANCE, Program, exhausted, highs_version
 from radii.verifiers.milp._branching import SolverResult

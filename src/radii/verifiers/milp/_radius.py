@@ -13,8 +13,17 @@ import numpy as np
 import torch
 
 from radii.networks import Network
-from radii.problem import Arithmetic, Ball, Halfspaces, Instance, Norm, Specification, Verdict
-from radii.verifiers._base import Limits, RadiusAnswer
+from radii.problem import (
+    Arithmetic,
+    Ball,
+    Halfspaces,
+    Instance,
+    Limits,
+    Norm,
+    Specification,
+    Verdict,
+)
+from radii.verifiers._base import RadiusAnswer
 from radii.verifiers._case import BALL_MARGIN, BoundedProblem, farthest, replay_depths
 from radii.verifiers._expressions import Float64
 from radii.verifiers._programs import LinearRelaxation, exhausted

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from radii.problem import Verdict
-from radii.verifiers._base import Limits
+from radii.problem import Limits, Verdict
 from radii.verifiers._case import BoundedProblem
 from radii.verifiers._expressions import Affine, Float64, widened_to
 from radii.verifiers._programs import HIGHS_TOLERANCE, LinearRelaxation, Program, exhausted

@@ -10,6 +10,7 @@ from radii.problem import (
     FLOAT,
     Arithmetic,
     Instance,
+    Limits,
     LinearRequirement,
     LipschitzRequirement,
     Norm,
@@ -18,7 +19,7 @@ from radii.problem import (
     Specification,
     Verdict,
 )
-from radii.verifiers._base import Answer, Limits, RadiusAnswer, RadiusVerifier
+from radii.verifiers._base import Answer, RadiusAnswer, RadiusVerifier
 from radii.verifiers._case import BoundedProblem
 from radii.verifiers._probabilities import decide_softmax
 from radii.verifiers._programs import highs_version
@@ -26,6 +27,7 @@ from radii.verifiers.milp._decision import decide, decide_slopes
 from radii.verifiers.milp._radius import measure
 from radii.verifiers.milp._tightening import MilpOptions
 from radii.verifiers.native._attempts import prove_by_units
+from radii.verifiers.native._session import ProofSession
 
 LEAST_CERTIFYING_SECONDS = 2.0
 """To prove once more what took less."""
@@ -95,14 +97,8 @@ class Milp(RadiusVerifier):
         self, network: Network, specification: Specification, limits: Limits, answer: Answer
     ) -> Answer:
         """With a certificate, if the tree proves it too; a counterexample that it meets counts."""
-        again = prove_by_units(
-            network,
-            specification,
-            limits,
-            arithmetic=self.arithmetic,
-            certifies=True,
-            plain=True,
-        )
+        session = ProofSession(network, self.arithmetic, certifies=True)
+        again = prove_by_units(session, specification, limits, plain=True)
         certificate = None if again.certify is None else again.certify()
         return replace(answer, candidate=again.answer.candidate, certificate=certificate)
 

@@ -1,4 +1,7 @@
-"""A short descent from points towards a violation, inside a box."""
+"""Candidates: points at which a relaxation is least, tried as counterexamples.
+
+Some are followed by a short descent towards a violation, inside the box of inputs.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +11,21 @@ from torch import Tensor
 
 from radii.networks import Network
 from radii.problem import Array, Ball, Halfspaces, Specification, Witness, check_witness
+from radii.verifiers.native._settings import CandidateSettings
 
-DESCENT_STEPS = 10
-DESCENT_FIRST_STEP = 0.1
-DESCENT_DECAY = 0.7
-"""Steps by the sign of the gradient, as a share of the box's sides."""
+DEFAULTS = CandidateSettings()
 
 
 class Descent:
     """Lowers how far outputs are from violating: for the nearest polyhedron its worst row."""
 
-    def __init__(self, network: Network, specification: Specification) -> None:
-        self.network = network
+    def __init__(
+        self,
+        network: Network,
+        specification: Specification,
+        settings: CandidateSettings = DEFAULTS,
+    ) -> None:
+        self.network, self.settings = network, settings
         self.polyhedra = specification.requirement.violations or ()
         self.inputs = specification.inputs
 
@@ -34,8 +40,8 @@ class Descent:
     def run(self, points: Tensor, low: Tensor, high: Tensor) -> Tensor:
         """The points where each descent, within the box, was lowest."""
         best, best_margins = points, torch.full_like(points[:, 0], torch.inf)
-        step = DESCENT_FIRST_STEP * (high - low)
-        for _ in range(DESCENT_STEPS):
+        step = self.settings.descent_first_step * (high - low)
+        for _ in range(self.settings.descent_steps):
             with torch.enable_grad():
                 leaf = points.detach().requires_grad_()
                 margins = self.margins(leaf)
@@ -44,7 +50,7 @@ class Descent:
             best = torch.where(is_lower[:, None], points, best)
             best_margins = torch.where(is_lower, margins.detach(), best_margins)
             points = torch.minimum(torch.maximum(points - step * gradient.sign(), low), high)
-            step = DESCENT_DECAY * step
+            step = self.settings.descent_decay * step
         return best
 
 
@@ -54,32 +60,17 @@ def _depth(polyhedron: Halfspaces, points: Tensor) -> Tensor:
     return (points @ matrix.T + torch.as_tensor(polyhedron.offset).to(points)).amax(1)
 
 
-# Points that a relaxation is least at, tried as counterexamples.
-
-
-SEGMENT_POINTS = 64
-"""Points tried on the way from a witness to the centre of its ball."""
-
-CANDIDATE_REPLAYS = 4
-"""How many points of one call are replayed with all checks, most violating first."""
-
-NEAR_VIOLATION = 1e-4
-"""How far from a violation a point may be in float64 to be worth a replay."""
-
-DESCENT_STARTS = 8
-"""From how many points of a call an attack descends."""
-
-EAGER_CALLS = 1
-CALLS_BETWEEN_ATTACKS = 8
-"""An attack with each of the first calls, then with one in so many."""
-
-
 class Candidates:
     """Keeps the first witness of a specification among the points that it is shown."""
 
-    def __init__(self, network: Network, specification: Specification) -> None:
-        self.network, self.specification = network, specification
-        self.descent = Descent(network, specification)
+    def __init__(
+        self,
+        network: Network,
+        specification: Specification,
+        settings: CandidateSettings = DEFAULTS,
+    ) -> None:
+        self.network, self.specification, self.settings = network, specification, settings
+        self.descent = Descent(network, specification, settings)
         low, high = specification.region.box()
         self.low, self.high = (torch.from_numpy(side.ravel().copy()) for side in (low, high))
         self.calls = 0
@@ -88,16 +79,21 @@ class Candidates:
 
     def try_points(self, points: Tensor) -> bool:
         """True once one of the points (count, inputs), or what an attack finds there, replays."""
-        points = points.cpu().double()
-        margins = self.descent.margins(points)
-        order = margins.argsort()[:DESCENT_STARTS]
+        settings, points = self.settings, points.cpu().double()
+        margins = self.margins(points)
+        order = margins.argsort()[: settings.descent_starts]
         points, margins = points[order], margins[order]
         self.calls += 1
-        if self.calls <= EAGER_CALLS or self.calls % CALLS_BETWEEN_ATTACKS == 0:
+        is_early = self.calls <= settings.eager_calls
+        if is_early or self.calls % settings.calls_between_attacks == 0:
             points = torch.cat([points, self.descent.run(points, self.low, self.high)])
-            margins = self.descent.margins(points)
-        order = margins.argsort()[:CANDIDATE_REPLAYS]
-        return self.replay(points[order[margins[order] <= NEAR_VIOLATION]])
+            margins = self.margins(points)
+        order = margins.argsort()[: settings.replays]
+        return self.replay(points[order[margins[order] <= settings.near_violation]])
+
+    def margins(self, points: Tensor) -> Tensor:
+        """For each point, how far it is from a violation in real arithmetic."""
+        return self.descent.margins(points)
 
     def replay(self, points: Tensor) -> bool:
         """True once one of the points replays on ONNX Runtime, the first of them first."""
@@ -110,12 +106,18 @@ class Candidates:
         return False
 
 
-def shortened(network: Network, specification: Specification, witness: Witness) -> Witness:
+def shortened(
+    network: Network,
+    specification: Specification,
+    witness: Witness,
+    settings: CandidateSettings = DEFAULTS,
+) -> Witness:
     """The witness nearest to the ball's centre among those on the way there."""
     region = specification.region
     if not isinstance(region, Ball):
         return witness
-    parts = np.linspace(1 / SEGMENT_POINTS, 1, SEGMENT_POINTS)
+    count = settings.segment_points
+    parts = np.linspace(1 / count, 1, count)
     step = witness.input.astype(np.float64) - region.center
     points = region.center + parts.reshape(-1, *(1,) * step.ndim) * step
     outputs = network.replay(points.astype(network.input_dtype))

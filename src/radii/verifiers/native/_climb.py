@@ -16,31 +16,10 @@ from dataclasses import dataclass, field
 from radii.problem import Verdict, Witness
 from radii.verifiers.native._attempts import Certify, ProofAttempt
 from radii.verifiers.native._nodes import Frontier
+from radii.verifiers.native._patience import Patience
+from radii.verifiers.native._settings import ClimbSettings
 
-PATIENT_SHARE = 0.06
-"""Of the time that is left: how long an attempt runs before it may be found hopeless."""
-
-FIRST_ATTEMPT_SHARE, LATER_ATTEMPT_SHARE, ROOT_SHARE = 0.7, 0.7, 0.1
-"""Of the time that is left: how long the attempt at the goal, those at smaller values, and those
-that do not branch run at most, so that still smaller values get their turn."""
-
-HIGHEST_NEXT = 1 / 2
-"""How far up between proven and given up the next value is at most."""
-
-DOUBLING_EPS = 0.05
-"""By how much an eps grows, about, for its proof to take twice as long."""
-
-QUICK_SHARE = 1 / 64
-"""Of the time that is left: proofs that took less say no more about larger values than this."""
-
-OUT_OF_REACH = 1.4
-"""From this ratio of the goal to what quick proofs reach, branching does not get there: it gains 20
-to 40 % on convolutional networks (convSmall, cifar_base_kw, resnet_2b)."""
-
-PROMISING_SHARE = 0.1
-"""Of the tree that a probe has closed: below, what the root alone proves is looked for before the
-goal is tried again. Probes at goals that were reached later had closed 0.2 to 1, others 0."""
-
+DEFAULTS = ClimbSettings()
 
 STOPPED_ORDER = (
     Verdict.MEMOUT,
@@ -53,46 +32,6 @@ STOPPED_ORDER = (
 
 
 @dataclass(slots=True)
-class Patience:
-    """Says when an attempt will not end in time.
-
-    Easy nodes are closed first, so the closed part of a tree runs ahead of the time it needs:
-    attempts that just made it had closed 0.7 after a fifth and 0.9 after half of their time. Behind
-    the cube root of the time spent, they are given up.
-    """
-
-    seconds: float
-    last_share: float = FIRST_ATTEMPT_SHARE
-    started: float | None = None
-
-    def is_hopeless(self, closed_share: float) -> bool:
-        """Its time begins with the first question: the root's bounds are none of the tree's."""
-        if self.started is None:
-            self.started = time.monotonic()
-        if math.isinf(self.seconds):
-            return False
-        spent = (time.monotonic() - self.started) / max(self.seconds, 1e-9)
-        is_behind = spent > PATIENT_SHARE and closed_share < math.cbrt(spent)
-        return spent > self.last_share or is_behind
-
-
-FIRST_STEP = 1.25
-"""From what a looser bound has proven to where a tighter one is tried first."""
-LONG_STEP = 8.0
-"""From one proven value to the next, at most; margins at small values say little of large ones."""
-SHORT_OF_ZERO = 0.7
-"""How much of the way to the extrapolated zero is gone: margins fall faster than a line."""
-BEYOND_ZERO = 1.1
-"""From this ratio of the next value to the extrapolated zero, it is not tried: margins fall faster
-than a line, up to the noise of bounds."""
-FAR = 2.0
-"""From this ratio of a failed value to a proven one, their geometric mean is tried."""
-RISING_SHARE, ENOUGH_SHARE, WORTHWHILE_RISE = 0.5, 0.1, 0.1
-"""Of the time that is left: how much the quick proofs of one kind may take, and from when on they
-go on only if the lower side can still grow by more than the last of these, as a part of itself."""
-
-
-@dataclass(slots=True)
 class Secant:
     """Looks for the zero of a margin that falls with eps, from what it was at some values.
 
@@ -102,6 +41,7 @@ class Secant:
     proven: list[tuple[float, float]] = field(default_factory=list)
     failed: list[tuple[float, float]] = field(default_factory=list)
     in_a_row: int = 0
+    settings: ClimbSettings = DEFAULTS
 
     def note(self, eps: float, margin: float) -> None:
         is_proven = margin > 0
@@ -112,16 +52,17 @@ class Secant:
         """The eps to try next; None where nothing is better than the middle."""
         if not self.proven or not self.proven[-1][0]:
             return None
+        settings = self.settings
         eps, margin = self.proven[-1]
         if self.failed:
             above, depth = self.failed[-1]
-            if above > FAR * eps:
+            if above > settings.far_apart * eps:
                 return math.sqrt(above * eps)
             # After two answers on one side the other end of the chord is too far off to tell.
             is_one_sided = abs(self.in_a_row) > 1
             return None if is_one_sided else eps + (above - eps) * margin / (margin - depth)
-        step = SHORT_OF_ZERO * (self.zero - eps)
-        return min(eps + step, LONG_STEP * eps)
+        step = settings.short_of_zero * (self.zero - eps)
+        return min(eps + step, settings.long_step * eps)
 
     @property
     def zero(self) -> float:
@@ -149,7 +90,9 @@ class Climb:
         prove: Prove,
         remaining: Callable[[], float],
         on_progress: Callable[[Climb], None] = lambda _: None,
+        settings: ClimbSettings = DEFAULTS,
     ) -> None:
+        self.settings = settings
         self.values = values
         self.prove = prove
         self.remaining = remaining
@@ -162,7 +105,7 @@ class Climb:
         self.last_seconds = 0.0
         self.message = ""
         self.left_open: dict[int, Verdict] = {}
-        self.tell = on_progress
+        self.on_progress = on_progress
 
     @property
     def lower(self) -> float:
@@ -192,17 +135,19 @@ class Climb:
 
     def run(self) -> None:
         """Until the goal is proven or the time is over."""
+        settings = self.settings
         closed = [frontier.closed_share for frontier in self.frontiers.values()]
-        if self.proven < 0 and closed and max(closed) < PROMISING_SHARE:
+        if self.proven < 0 and closed and max(closed) < settings.promising_share:
             self._without_branching()
         has_quick_proof = self.proven >= 0
-        if has_quick_proof and self.values[self.goal] > OUT_OF_REACH * self.lower:
+        if has_quick_proof and self.values[self.goal] > settings.out_of_reach * self.lower:
             self.frontiers.clear()  # many nodes, split for another eps
             self._between(self.goal + 1)
             return
         while self.goes_on:
             index, has_others = self.highest, self.proven + 1 < self.highest
-            verdict = self._try(index, Patience(self.remaining() if has_others else math.inf))
+            patience = self._patience(settings.first_attempt_share) if has_others else Patience()
+            verdict = self._try(index, patience)
             # What is left open below an unprovable value is mostly little: no need to go far down.
             if verdict.is_missing and index < self.unprovable:
                 if not has_quick_proof:
@@ -222,23 +167,25 @@ class Climb:
         Begins with the smallest value, or just above what is proven, so that what can be proven
         at all is there after one call.
         """
-        secant, at_first = Secant(), self.remaining()
+        settings, at_first = self.settings, self.remaining()
+        secant = Secant(settings=settings)
         if at_zero > 0:
             secant.proven.append((0.0, at_zero))
-        failed, index = self.goal + 1, self._index(FIRST_STEP * self.lower, self.goal + 1)
+        failed, index = self.goal + 1, self._index(settings.first_step * self.lower, self.goal + 1)
         while self.proven + 1 < failed and self.remaining() > 0:
             found = margin(self.values[index])
             secant.note(self.values[index], found)
             if found > 0:
                 self.proven, self.certify = index, certify(self.values[index])
-                self.tell(self)
+                self.on_progress(self)
             else:
                 failed = index
             spent = 1 - self.remaining() / max(at_first, 1e-9)
             possible = self.values[failed - 1] - self.lower if failed else 0.0
-            is_enough = spent > ENOUGH_SHARE and possible < WORTHWHILE_RISE * self.lower
-            is_beyond = failed > self.goal and self._next > BEYOND_ZERO * secant.zero
-            if is_enough or is_beyond or spent > RISING_SHARE:
+            is_little = possible < settings.worthwhile_rise * self.lower
+            is_enough = spent > settings.enough_share and is_little
+            is_beyond = failed > self.goal and self._next > settings.beyond_zero * secant.zero
+            if is_enough or is_beyond or spent > settings.rising_share:
                 return
             guess = secant.guess()
             middle = (self.proven + failed) // 2
@@ -248,6 +195,9 @@ class Climb:
     def _next(self) -> float:
         """The value above what is proven; inf if there is none."""
         return self.values[self.proven + 1] if self.proven + 1 < len(self.values) else math.inf
+
+    def _patience(self, share: float) -> Patience:
+        return Patience(self.remaining(), share, self.settings.patient_share)
 
     def _index(self, eps: float, failed: int) -> int:
         """The last value up to eps, among those above what is proven and below what failed."""
@@ -263,10 +213,11 @@ class Climb:
             failed = min(failed, self.highest + 1)
             gap = failed - self.proven
             if gap > 1:
-                index = self._affordable(self.proven + max(1, math.floor(HIGHEST_NEXT * gap)))
-                patience = Patience(self.remaining(), LATER_ATTEMPT_SHARE)
+                highest = math.floor(self.settings.highest_next * gap)
+                index = self._affordable(self.proven + max(1, highest))
+                patience = self._patience(self.settings.later_attempt_share)
             else:
-                index, patience = failed, Patience(math.inf)
+                index, patience = failed, Patience()
             verdict = self._try(index, patience)
             if verdict is Verdict.ROBUST:
                 failed = max(failed, self.proven + 1)
@@ -278,9 +229,9 @@ class Climb:
     def _affordable(self, most: int) -> int:
         """The largest index up to `most` that half of the time that is left should suffice for."""
         remaining = self.remaining()
-        last_seconds = max(self.last_seconds, QUICK_SHARE * remaining, 1e-3)
+        last_seconds = max(self.last_seconds, self.settings.quick_share * remaining, 1e-3)
         doublings = math.log2(max(1.0, remaining / (2 * last_seconds)))
-        limit = self.lower * (1 + DOUBLING_EPS * doublings)
+        limit = self.lower * (1 + self.settings.doubling_eps * doublings)
         while most > self.proven + 1 and self.values[most] > limit:
             most -= 1
         return most
@@ -290,7 +241,7 @@ class Climb:
         low, high = self.proven + 1, self.highest - 1
         while low <= high and self.remaining() > 0:
             middle = (low + high + 1) // 2
-            patience = Patience(self.remaining(), ROOT_SHARE)
+            patience = self._patience(self.settings.root_share)
             if self._try(middle, patience, branches=False) is Verdict.ROBUST:
                 low = middle + 1
             else:
@@ -324,5 +275,5 @@ class Climb:
             while self.goal >= 0 and self.values[self.goal] >= witness.distance:
                 self.goal -= 1
         if self.proven > before[0] or self.witness is not before[1]:
-            self.tell(self)
+            self.on_progress(self)
         return verdict

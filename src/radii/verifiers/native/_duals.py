@@ -13,13 +13,13 @@ counts is computed from them once more in float64, less its own rounding.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from radii.bounds import LOST_TO_UNDERFLOW, ROUND_UP, SMALLEST_NORMAL
+from radii.problem import UNLIMITED, Limits
 from radii.verifiers.native._supports import Support
 
 DUAL_ROUNDING = 2.0**-34
@@ -407,11 +407,11 @@ def improve(
     rows: Rows,
     chosen: Multipliers,
     iterations: int,
-    is_over: Callable[[], bool] = lambda: False,
+    limits: Limits = UNLIMITED,
 ) -> tuple[Multipliers, Tensor]:
     """The best multipliers met in some steps of ascent, and their values, which are not proven.
 
-    Once it `is_over`, no further step is taken.
+    Once the `limits` are over, no further step is taken.
     """
     relaxed = UnitEnvelope.of(rows.lower, rows.upper)
     known = chosen if rows.signs is not None else replace(chosen, beta=None)
@@ -429,7 +429,7 @@ def improve(
         best_values = torch.where(is_better, passed.values, best_values)
         for kept, part in zip(best, parts, strict=True):
             kept.lerp_(part, is_better.to(part.dtype)[:, None])
-        if iteration == iterations or is_over():
+        if iteration == iterations or limits.is_over:
             break
         gradient = layers.gradients(rows, current, relaxed, passed).parts()
         scale = (1 - ADAM_CURVATURE ** (iteration + 1)) ** 0.5 / (

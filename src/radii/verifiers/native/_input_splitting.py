@@ -38,8 +38,7 @@ from radii.bounds import (
 )
 from radii.errors import UnsupportedQuery
 from radii.networks import Interval, Network
-from radii.problem import FLOAT, Arithmetic, Ball, Norm, Specification
-from radii.verifiers._base import Limits
+from radii.problem import FLOAT, Arithmetic, Ball, Limits, Norm, Specification
 from radii.verifiers.native._boxes import Boxes, CutMixture, Statement, ViolationCuts
 from radii.verifiers.native._candidates import Descent
 from radii.verifiers.native._dense_chain import DenseChain

@@ -6,15 +6,14 @@ their own, those first that the specifications lose most at, as far as the time 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from radii.bounds import Fusion, HeldValues, State, crown_state
+from radii.bounds import Fusion, HeldValues, State
 from radii.networks import Relu
-from radii.problem import FLOAT, Arithmetic, Ball, Box, Halfspaces
+from radii.problem import UNLIMITED, Ball, Box, Halfspaces, Limits
 from radii.verifiers.native._duals import (
     DUAL_ROUNDING,
     Multipliers,
@@ -53,21 +52,20 @@ def keeps_structure(fusion: Fusion) -> bool:
 
 
 def mapped_reduction(
-    fusion: Fusion,
+    state: State,
     region: Ball | Box,
     violations: Sequence[Halfspaces],
     inputs: Halfspaces | None = None,
-    is_over: Callable[[], bool] = lambda: False,
+    limits: Limits = UNLIMITED,
     root_seconds: float = 0.0,
-    arithmetic: Arithmetic = FLOAT,
 ) -> Reduction:
-    """Root bounds by CROWN, then by slopes for so long, and what they leave open.
+    """Root bounds from a pass of CROWN over the region, then by slopes for `root_seconds`, and what
+    they leave open.
 
     `inputs` must hold in a violation too. A PossibleOverflow where the network may overflow.
     """
     with torch.no_grad():
-        state = crown_state(fusion, [region], arithmetic, is_over)
-        return _Mapped(state, region, violations, inputs).run(is_over, root_seconds)
+        return _Mapped(state, region, violations, inputs).run(limits, root_seconds)
 
 
 class _Mapped:
@@ -94,10 +92,10 @@ class _Mapped:
         """What is known of all units now."""
         return Ground(torch.cat(self.lows), torch.cat(self.highs), tuple(self.shown_slopes))
 
-    def run(self, is_over: Callable[[], bool], root_seconds: float) -> Reduction:
+    def run(self, limits: Limits, root_seconds: float) -> Reduction:
         grounds = [self.ground()]
-        if not self.is_proven(is_over):
-            self.refine(is_over, root_seconds)
+        if not self.is_proven(limits):
+            self.refine(limits.within(root_seconds))
             grounds.append(self.ground())
         mapped = self.layers()
         kept = [layer.places for layer in mapped.layers]
@@ -196,7 +194,7 @@ class _Mapped:
             joined(specs.slack[:, None], DUAL_ROUNDING * size[:, None]).squeeze(1),
         )
 
-    def is_proven(self, is_over: Callable[[], bool]) -> bool:
+    def is_proven(self, limits: Limits) -> bool:
         """Every specification is bounded away by slopes of its own: no unit needs any.
 
         Some at a time: most often the first ones fail, and limits are asked in between.
@@ -206,13 +204,13 @@ class _Mapped:
         fast = layers.to(torch.float32, "cpu")
         at_once = max(1, UNIT_WORK_AT_ONCE // (1 + layers.entries))
         for part in torch.arange(layers.spec_rows // layers.parts).split(at_once):
-            if is_over():
+            if limits.is_over:
                 return False
             count = len(part)
             rows = Rows(lower.expand(count, -1), upper.expand(count, -1), part)
             start = Multipliers.start(rows, layers.parts)
             found, _ = improve(
-                fast, rows.to(torch.float32), start.to(torch.float32), SPEC_STEPS, is_over
+                fast, rows.to(torch.float32), start.to(torch.float32), SPEC_STEPS, limits
             )
             values = evaluate(layers, rows, found.to(torch.float64)).values
             if not bool((values > 0).all()):
@@ -221,19 +219,16 @@ class _Mapped:
 
     # --- better bounds of open units
 
-    def refine(self, is_over: Callable[[], bool], seconds: float) -> None:
+    def refine(self, limits: Limits) -> None:
         """Each layer's open units by slopes of their own, from the second layer on."""
-        started = time.monotonic()
         for number in range(1, len(self.lows)):
             layers = self.layers().until(number + 1)
             count = len(layers.layers[-1])
             if not count or not layers.units > count:
                 continue
-            self.refine_layer(
-                layers, number, lambda: is_over() or time.monotonic() - started > seconds
-            )
+            self.refine_layer(layers, number, limits)
 
-    def refine_layer(self, layers: MappedLayers, number: int, is_over: Callable[[], bool]) -> None:
+    def refine_layer(self, layers: MappedLayers, number: int, limits: Limits) -> None:
         kept = [layer.places for layer in layers.layers]
         lower, upper = self.bounds(kept)
         places = kept[-1]
@@ -241,7 +236,7 @@ class _Mapped:
         fast = layers.to(torch.float32, "cpu")
         at_once = max(16, min(UNITS_AT_ONCE, UNIT_WORK_AT_ONCE // (1 + layers.entries)))
         for part in torch.arange(len(places)).split(at_once):
-            if is_over():
+            if limits.is_over:
                 return
             unit = first + part.repeat(2)
             sign = torch.ones(len(unit), dtype=torch.float64)
@@ -255,7 +250,7 @@ class _Mapped:
                 sign=sign,
             )
             start = Multipliers.start(rows, 1, 0.0).to(torch.float32)
-            found, _ = improve(fast, rows.to(torch.float32), start, ROOT_SLOPE_STEPS, is_over)
+            found, _ = improve(fast, rows.to(torch.float32), start, ROOT_SLOPE_STEPS, limits)
             exact, slopes = stated(found)
             values = rounded_down(evaluate(layers, rows, exact).values)
             own = places[part]

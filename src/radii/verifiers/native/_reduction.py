@@ -11,8 +11,7 @@ reads, and a unit that is replaced by its argument hands that error on.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +21,7 @@ from torch import Tensor
 
 from radii.bounds import LOST_TO_UNDERFLOW, FloatErrors, ReluForm, Stage, StageUnits, box_of
 from radii.networks import Interval, Operator
-from radii.problem import FLOAT, Arithmetic, Ball, Box, Halfspaces
+from radii.problem import FLOAT, UNLIMITED, Arithmetic, Ball, Box, Halfspaces, Limits
 from radii.verifiers.native._duals import (
     DUAL_ROUNDING,
     Block,
@@ -88,17 +87,16 @@ def reduce(
     region: Ball | Box,
     violations: Sequence[Halfspaces],
     inputs: Halfspaces | None = None,
-    is_over: Callable[[], bool] = lambda: False,
-    memory_left: Callable[[], float] = lambda: math.inf,
+    limits: Limits = UNLIMITED,
     arithmetic: Arithmetic = FLOAT,
 ) -> Reduction:
     """Root bounds, and what they leave open. `inputs` must hold in a violation too.
 
-    Once it is over, the cheapest bounds are used: still sound. A MemoryError where a layer would
-    not fit into what is left of the memory, in bytes; a PossibleOverflow where the network may
-    overflow in the region, so that nothing can be proven.
+    Once the limits are over, the cheapest bounds are used: still sound. A MemoryError where a layer
+    would not fit into what is left of the memory, in bytes; a PossibleOverflow where the network
+    may overflow in the region, so that nothing can be proven.
     """
-    return _Reducer(form, region, is_over, memory_left, arithmetic).run(violations, inputs)
+    return _Reducer(form, region, limits, arithmetic).run(violations, inputs)
 
 
 class _Reducer:
@@ -106,15 +104,13 @@ class _Reducer:
         self,
         form: ReluForm,
         region: Ball | Box,
-        is_over: Callable[[], bool],
-        memory_left: Callable[[], float],
+        limits: Limits,
         arithmetic: Arithmetic,
     ) -> None:
         self.form = form
         self.rounding = FloatErrors(form.fusion.graph, form.fusion.number, arithmetic)
         self.region = region
-        self.is_over = is_over
-        self.memory_left = memory_left
+        self.limits = limits
         self.support = support_of(region)
         self.underflow = underflow(self.support)
         self.blocks: list[Block] = []
@@ -271,7 +267,7 @@ class _Reducer:
         """For what all columns are, with so many more, and for bounding the rows."""
         earlier, columns = self.known.shape
         entries = (earlier + rows) * (columns + kept) + ROW_COPIES * rows * columns
-        if FLOAT64_BYTES * entries > self.memory_left():
+        if FLOAT64_BYTES * entries > self.limits.memory_left:
             raise MemoryError(f"a layer of {rows} units does not fit")
 
     def bounds(self, block: Block) -> tuple[Tensor, Tensor]:
@@ -290,7 +286,7 @@ class _Reducer:
             for steps in (0, ROOT_ALPHA_STEPS):
                 chosen = ((lower < 0) & (upper > 0)).nonzero().squeeze(1)
                 for part in torch.split(chosen, self.rows_at_once):
-                    if self.is_over():
+                    if self.limits.is_over:
                         break
                     below, above, slopes = self.backward(block, part, steps)
                     if steps:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from radii.problem import Limits
 from radii.verifiers.native._duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.native._leaves import solve_leaf
 from radii.verifiers.native._nodes import MultiplierCache, Nodes, StoredMultipliers
+from radii.verifiers.native._patience import Patience, TrialTime
 from radii.verifiers.native._proof_log import ProofLog, rounded_down, stated
 from radii.verifiers.native._reduction import Reduction
 from radii.verifiers.native._splits import SplitGains, best_splits
-from radii.verifiers.native._trial_time import TrialTime
 
 ROWS_AT_ONCE = 2048
 """Rows bounded together, at most: fills the matrix products and stays within a laptop's caches."""
@@ -94,34 +95,44 @@ class Idleness:
         return (self.asked >= IDLE_ASKED) & (self.moved < IDLE_SHARE * self.asked)
 
 
+class CandidateSearch(Protocol):
+    """Who tries the points at which relaxations are least."""
+
+    def try_points(self, points: Tensor) -> bool:
+        """True once one of the points (N, inputs), or one near them, is a counterexample."""
+
+    def margins(self, points: Tensor) -> Tensor:
+        """How far each point is from a violation in real arithmetic."""
+
+
 class Tree:
     """All nodes not yet proven, over all specifications of one region.
 
-    `check` is called with candidate inputs (N, inputs); it returns True to stop the search.
-    `is_hopeless` is asked now and then with the part of the tree that is closed; True gives up.
+    `candidates` are shown inputs (N, inputs) that may be counterexamples; once one of them is, the
+    search stops. `patience` is asked now and then with the part of the tree that is closed.
     `begun` are open nodes to go on with instead of the root. Multipliers are looked for on
     `device`; proofs stay on the CPU, in float64. Children start from their parents' multipliers as
     far as these fit into `memory_bytes`. The proof's margin is in the reduction's specifications.
-    What is shown goes to the `log`, if there is one. With `margins`, how far inputs (N, inputs) are
-    from a violation in real arithmetic, it stops once it `is_unprovable`: some input is so close
-    to one that rounding leaves nothing to prove.
+    What is shown goes to the `log`, if there is one. With `stops_at_rounding` it ends once it
+    `is_unprovable`: some input is so close to a violation in real arithmetic that rounding leaves
+    nothing to prove.
     """
 
     def __init__(
         self,
         reduction: Reduction,
+        candidates: CandidateSearch,
+        limits: Limits,
         *,
-        is_over: Callable[[], bool],
-        check: Callable[[Tensor], bool],
-        is_hopeless: Callable[[float], bool] = lambda _: False,
+        patience: Patience | None = None,
         device: str = "cpu",
         memory_bytes: int = 1 << 28,
         begun: Nodes | None = None,
         log: ProofLog | None = None,
-        margins: Callable[[Tensor], Tensor] | None = None,
+        stops_at_rounding: bool = False,
     ) -> None:
         self.log = log
-        self.margins = margins
+        self.stops_at_rounding = stops_at_rounding
         self.is_unprovable = False
         self.lost, self.stuck_at, self.stuck_rounds = 0.0, -math.inf, 0
         self.names = reduction.units
@@ -130,9 +141,9 @@ class Tree:
         self.device = device
         self.layers32 = reduction.layers.to(torch.float32, "cpu")
         self.fast = self.layers32.to(torch.float32, device)
-        self.is_over = is_over
-        self.check = check
-        self.is_hopeless = is_hopeless
+        self.limits = limits
+        self.candidates = candidates
+        self.patience = patience or Patience()
         self.is_refuted = False
         self.visited = 0
         units = self.layers.units
@@ -207,7 +218,7 @@ class Tree:
         """While roots are bounded nothing can be closed yet: only time makes them hopeless."""
         share = self.closed_share if self.visited else 1.0
         has_ended = self.is_refuted or self.is_unprovable
-        return has_ended or self.is_over() or self.is_hopeless(share)
+        return has_ended or self.limits.is_over or self.patience.is_hopeless(share)
 
     def grow(self) -> None:
         """Branch until everything is proven, a counterexample is found, it is over or hopeless."""
@@ -328,7 +339,7 @@ class Tree:
         rows = nodes.rows(every)
         start = nodes.multipliers(every).to(torch.float32, self.device)
         fast = rows.to(torch.float32, self.device)
-        chosen, _ = improve(self.fast, fast, start, steps, self.is_over)
+        chosen, _ = improve(self.fast, fast, start, steps, self.limits)
         chosen = chosen.to(torch.float32, "cpu")
         nodes.remember(chosen)
         exact, slopes = stated(chosen)
@@ -338,7 +349,7 @@ class Tree:
         self.keep(nodes.id, rows, found.values, exact, slopes, ~is_open)
         if shows and bool(is_open.any()):
             points = self.layers.support.inputs(found.steps[is_open])
-            self.is_refuted = self.is_refuted or self.check(points)
+            self.is_refuted = self.is_refuted or self.candidates.try_points(points)
             lost = found.rounding[is_open]
             self.note_rounding(points, found.values[is_open] + lost > 0, lost)
         return nodes.pick(is_open), kept[is_open]
@@ -347,9 +358,9 @@ class Tree:
         """Whether one of the points is out of reach; only those of nodes that would be closed
         without rounding can be."""
         self.lost = float(lost.max())
-        if self.margins is None or not bool(is_near.any()):
+        if not self.stops_at_rounding or not bool(is_near.any()):
             return
-        margins = self.margins(points[is_near])
+        margins = self.candidates.margins(points[is_near])
         self.is_unprovable |= bool((margins < ROUNDING_SHARE * lost[is_near]).any())
 
     def note_progress(self) -> None:
@@ -360,7 +371,7 @@ class Tree:
             self.stuck_rounds += 1
         else:
             self.stuck_at, self.stuck_rounds = worst, 0
-        self.is_unprovable |= self.margins is not None and self.stuck_rounds >= STUCK_ROUNDS
+        self.is_unprovable |= self.stops_at_rounding and self.stuck_rounds >= STUCK_ROUNDS
 
     def influential(self, nodes: Nodes) -> Tensor:
         """Where nodes lose nearly all that they lose; the bounds of other units matter little.
@@ -393,7 +404,7 @@ class Tree:
             rows = replace(nodes.rows(n.repeat(2)), unit=i.repeat(2), sign=sign)
             start = memory.recall(n, i).to(torch.float32, self.device)
             fast = rows.to(torch.float32, self.device)
-            chosen, values = improve(self.fast, fast, start, TIGHTEN_STEPS, self.is_over)
+            chosen, values = improve(self.fast, fast, start, TIGHTEN_STEPS, self.limits)
             chosen = chosen.to(torch.float32, "cpu")
             memory.keep(n, i, chosen)
             gain = (values.cpu() > known + ROW_GAIN * width).nonzero().squeeze(1)
@@ -448,10 +459,10 @@ class Tree:
                 self.keep(leaves.id[place], row, values, chosen, nothing, values > 0)
                 continue
             self.undecided = Nodes.join(self.undecided, leaves.pick(place))
-            self.is_unprovable |= self.margins is not None
-            if self.check(self.layers.support.inputs(steps)):
+            self.is_unprovable |= self.stops_at_rounding
+            if self.candidates.try_points(self.layers.support.inputs(steps)):
                 self.is_refuted = True
-            if self.is_refuted or self.is_unprovable or self.is_over():
+            if self.is_refuted or self.is_unprovable or self.limits.is_over:
                 rest = torch.arange(leaf + 1, len(leaves))
                 self.undecided = Nodes.join(self.undecided, leaves.pick(rest))
                 return

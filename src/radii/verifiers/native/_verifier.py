@@ -19,8 +19,8 @@ from radii.networks import Network
 from radii.problem import (
     FLOAT,
     Arithmetic,
-    Box,
     Instance,
+    Limits,
     LinearRequirement,
     LipschitzRequirement,
     Norm,
@@ -29,56 +29,30 @@ from radii.problem import (
     SoftmaxRequirement,
     Specification,
     Verdict,
-    check_witness,
 )
-from radii.verifiers._base import Answer, GridVerifier, Limits, RadiusAnswer
+from radii.verifiers._base import Answer, GridVerifier, RadiusAnswer
 from radii.verifiers._jacobian import without_slopes
-from radii.verifiers._lipschitz import Shells, decide_lipschitz
-from radii.verifiers._probabilities import decide_softmax, logit_question
-from radii.verifiers.certificates._covers import ProbabilityCover, covered
+from radii.verifiers._lipschitz import Shells
 from radii.verifiers.native._attempts import (
     Certify,
     ProofAttempt,
     crown_certificate,
-    crown_margin,
-    is_piecewise_linear,
-    margin_at,
     prove_by_inputs,
     prove_by_units,
-    proven_again,
 )
 from radii.verifiers.native._candidates import shortened
-from radii.verifiers.native._climb import Climb, Patience
+from radii.verifiers.native._climb import Climb
+from radii.verifiers.native._crown_proofs import crown_margin, margin_at
 from radii.verifiers.native._nodes import Frontier
-
-SPLIT_ATTEMPT_SHARE = 0.5
-"""Of the time that is left, for each attempt of a climb that splits inputs."""
-
-QUICK_PROOF_SHARE = 0.25
-"""Of the time that is left, for each pass of CROWN; units it does not get to keep intervals."""
-
-FIRST_PROOF_SHARE = 0.6
-"""The same until one pass has proven something: one that is cut off proves nothing, and with
-nothing proven there is nothing else to spend the time on."""
-
-MARGINS_KEPT = 64
-_margins: dict[tuple[object, ...], float] = {}
-"""Of quick proofs, by network, instance, eps, whether on intervals, and arithmetic: what a glance
-found is not done again by the climb after it. A pass that was cut off and proved nothing is not
-kept."""
-
-NEAR_GOAL = 1.05
-_frontiers: dict[tuple[object, ...], dict[float, Frontier]] = {}
-"""What the latest climb left open, by eps. It is gone on from up to this ratio to the goal: what a
-much larger eps leaves open are many nodes, split where a smaller one needs no split."""
-
-PASS_VARIATION = 1.2
-_pass_seconds: dict[tuple[object, ...], float] = {}
-"""Wall seconds of the last whole pass of CROWN by network, and a little more: one that would be cut
-off is not begun."""
-
-SPLITTABLE_INPUTS = 12
-"""Up to here, splitting inputs beats splitting units (measured on networks of 6 x 50 units)."""
+from radii.verifiers.native._patience import Patience
+from radii.verifiers.native._questions import (
+    decide_by_several,
+    decide_question,
+    is_one_question,
+    splits_inputs,
+)
+from radii.verifiers.native._session import ProofMemories, ProofSession
+from radii.verifiers.native._settings import ProofSettings
 
 
 class BranchAndBound(GridVerifier):
@@ -89,6 +63,8 @@ class BranchAndBound(GridVerifier):
 
     `device` is where multipliers are looked for: any that torch has. `arithmetic` is what its
     proofs speak of. With `certificates` it keeps what shows a proof, see `radii.verifiers`.
+    `settings` may be replaced by experiments. What it remembers of earlier questions stays in this
+    process.
     """
 
     name: ClassVar[str] = "native"
@@ -96,6 +72,7 @@ class BranchAndBound(GridVerifier):
     norms = frozenset(Norm)
     kinds = frozenset({LinearRequirement, SoftmaxRequirement, LipschitzRequirement})
     is_complete = True
+    settings = ProofSettings()
 
     def __init__(
         self, *, device: str = "cpu", arithmetic: Arithmetic = FLOAT, certificates: bool = False
@@ -103,6 +80,7 @@ class BranchAndBound(GridVerifier):
         self.device = device
         self.arithmetic = arithmetic
         self.certificates = certificates
+        self._memories = ProofMemories()
 
     @property
     def version(self) -> str:
@@ -121,96 +99,26 @@ class BranchAndBound(GridVerifier):
                 )
         return reason
 
+    def _session(self, network: Network) -> ProofSession:
+        return ProofSession(network, self.arithmetic, self.device, self.certificates, self.settings)
+
+    def _prover(self, network: Network, instance: Instance, limits: Limits) -> _Prover:
+        return _Prover(self._memories.recall(self._session(network), instance), instance, limits)
+
     def run(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        attempt = self._decided(network, specification, limits, Shells())
+        attempt = decide_question(self._session(network), specification, limits, Shells())
         certificate = None if attempt.certify is None else attempt.certify()
         return replace(attempt.answer, certificate=certificate)
-
-    def _decided(
-        self, network: Network, specification: Specification, limits: Limits, shells: Shells
-    ) -> ProofAttempt:
-        """By the kind of requirement; `shells` is what is known of an input's slopes."""
-        match specification.requirement:
-            case SoftmaxRequirement():
-                return self._by_probabilities(network, specification, limits)
-            case LipschitzRequirement():
-                answer = decide_lipschitz(
-                    network, specification, limits, self._part, shells, self.arithmetic
-                )
-                return ProofAttempt(answer)
-        return self._linear(network, specification, limits, certifies=self.certificates)
-
-    def _by_probabilities(
-        self, network: Network, specification: Specification, limits: Limits
-    ) -> ProofAttempt:
-        """Bounds on probabilities; what covers their violations is what a certificate states."""
-        covers: list[ProbabilityCover] = []
-        started = time.monotonic()
-        answer = decide_softmax(network, specification, limits, self._part, self.arithmetic, covers)
-        if not (self.certificates and covers and network.is_piecewise_linear):
-            return ProofAttempt(answer)
-        requirement = covered(covers, network.output_size)
-        stated = replace(specification, requirement=requirement)
-        certify = proven_again(network, stated, self.arithmetic, limits, started)
-        return ProofAttempt(answer, certify=certify)
-
-    def _part(self, network: Network, specification: Specification, limits: Limits) -> Answer:
-        """One of several linear questions, which need no certificates of their own."""
-        return self._linear(network, specification, limits, certifies=False).answer
-
-    def _linear(
-        self, network: Network, specification: Specification, limits: Limits, *, certifies: bool
-    ) -> ProofAttempt:
-        question = logit_question(network, specification, self.arithmetic)
-        if question is not None:
-            return ProofAttempt(decide_softmax(*question, limits, self._part, self.arithmetic))
-        if _splits_inputs(network, specification):
-            return prove_by_inputs(
-                network,
-                specification,
-                limits,
-                arithmetic=self.arithmetic,
-                device=self.device,
-                certifies=certifies,
-            )
-        return prove_by_units(
-            network,
-            specification,
-            limits,
-            arithmetic=self.arithmetic,
-            device=self.device,
-            attacks=True,
-            certifies=certifies,
-        )
-
-    def _by_several(
-        self, network: Network, specification: Specification, limits: Limits, shells: Shells
-    ) -> ProofAttempt:
-        """A question that is made of several linear ones; its candidate is replayed."""
-        attempt = self._decided(network, specification, limits, shells)
-        answer = attempt.answer
-        witness = check_witness(network, specification, answer.candidate)
-        if witness is None and answer.verdict is Verdict.NOT_ROBUST:
-            answer = replace(answer, verdict=Verdict.UNKNOWN)
-        return replace(attempt, answer=answer, witness=witness)
 
     def glance(
         self, network: Network, instance: Instance, eps: float, limits: Limits
     ) -> RadiusAnswer:
         """By CROWN alone, on networks so large that it is the first proof of a climb as well."""
-        prove = _Prover(self, network, instance, limits, first_share=1.0)
-        climb = Climb((eps,), prove, lambda: 0.0 if limits.expired else limits.remaining)
-        self._rise(climb, prove)
+        prove = replace(self._prover(network, instance, limits), first_share=1.0)
+        climb = self._climb((eps,), prove)
+        prove.rise(climb)
         certificate = None if climb.certify is None else climb.certify()
         return RadiusAnswer(climb.lower, stopped=limits.expired, certificate=certificate)
-
-    def _rise(self, climb: Climb, prove: _Prover) -> None:
-        """What quick proofs reach."""
-        first = Query(prove.instance, climb.values[0]).specification
-        if _branches_itself(prove.network, first) and not _splits_inputs(prove.network, first):
-            at_zero = margin_at(prove.network, first, prove.instance.outputs)
-            climb.rise(prove.margin_on_intervals, prove.certify_on_intervals, at_zero)
-            climb.rise(prove.margin, prove.certify, at_zero)
 
     def climb(
         self,
@@ -220,21 +128,16 @@ class BranchAndBound(GridVerifier):
         limits: Limits,
         report: Callable[[RadiusAnswer], None],
     ) -> RadiusAnswer:
-        prove = _Prover(self, network, instance, limits)
+        prove = self._prover(network, instance, limits)
         is_short = prove.pass_seconds > limits.remaining
         if is_short:  # a pass of CROWN, with which all proofs but the quickest begin, is cut off
             prove = replace(prove, begins_passes=False)
-        climb = Climb(
-            values,
-            prove,
-            lambda: 0.0 if limits.expired else limits.remaining,
-            lambda climb: report(RadiusAnswer(climb.lower, climb.witness)),
-        )
+        climb = self._climb(values, prove, report)
         climb.frontiers = prove.earlier_frontiers(values[-1])
-        self._rise(climb, prove)
+        prove.rise(climb)
         if not is_short:
             climb.run()
-        prove.keep_frontiers(climb.frontiers)
+        prove.session.memory.keep_frontiers(climb.frontiers)
         gave_up = Verdict.TIMEOUT if is_short else climb.stopped or Verdict.UNKNOWN
         return RadiusAnswer(
             certificate=None if climb.certify is None else climb.certify(),
@@ -244,66 +147,89 @@ class BranchAndBound(GridVerifier):
             message="" if climb.is_closed else climb.message,
         )
 
+    def _climb(
+        self,
+        values: Sequence[float],
+        prove: _Prover,
+        report: Callable[[RadiusAnswer], None] = lambda _: None,
+    ) -> Climb:
+        limits = prove.limits
+        return Climb(
+            values,
+            prove,
+            lambda: 0.0 if limits.is_over else limits.remaining,
+            lambda climb: report(RadiusAnswer(climb.lower, climb.witness)),
+            self.settings.climb,
+        )
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Prover:
     """Proves the property of one instance at one eps after the other, for a climb.
 
     `quick_proofs` are the values of eps that CROWN alone has proven; until there is one, a pass may
-    take `first_share` of the time that is left. Without `begins_passes`, intervals and what is
-    remembered are all that quick proofs are made of.
+    take `first_share` of the time that is left, by default the settings'. Without `begins_passes`,
+    intervals and what is remembered are all that quick proofs are made of.
     """
 
-    verifier: BranchAndBound
-    network: Network
+    session: ProofSession
     instance: Instance
     limits: Limits
     shells: Shells = field(default_factory=Shells)
     quick_proofs: list[float] = field(default_factory=list)
-    first_share: float = FIRST_PROOF_SHARE
+    first_share: float | None = None
     begins_passes: bool = True
 
     def __call__(
         self, eps: float, frontier: Frontier | None, patience: Patience, branches: bool
     ) -> ProofAttempt:
         """An attempt; a witness that it finds is brought as close as it can be."""
-        specification = Query(self.instance, eps).specification
+        session, specification = self.session, Query(self.instance, eps).specification
         attempt = self._attempt(specification, eps, frontier, patience, branches)
         if attempt.witness is None:
             return attempt
-        return replace(attempt, witness=shortened(self.network, specification, attempt.witness))
+        settings = session.settings.candidates
+        nearest = shortened(session.network, specification, attempt.witness, settings)
+        return replace(attempt, witness=nearest)
+
+    def rise(self, climb: Climb) -> None:
+        """What quick proofs reach."""
+        session, first = self.session, Query(self.instance, climb.values[0]).specification
+        if is_one_question(session.network, first) and not splits_inputs(session, first):
+            at_zero = margin_at(session, first, self.instance.outputs)
+            climb.rise(self.margin_on_intervals, self.certify_on_intervals, at_zero)
+            climb.rise(self.margin, self.certify, at_zero)
 
     def margin_on_intervals(self, eps: float) -> float:
         """The margin of the cheapest proof: CROWN, on plain intervals of all units."""
         return self.margin(eps, on_intervals=True)
 
     def margin(self, eps: float, *, on_intervals: bool = False) -> float:
-        """The margin of a proof by CROWN alone."""
-        arithmetic = self.verifier.arithmetic
-        key = *self._key, eps, on_intervals
-        if key in _margins:
-            return self._noted(eps, _margins[key])
+        """The margin of a proof by CROWN alone; one of a pass that was cut off and proved nothing
+        is not remembered."""
+        session, known = self.session, self.session.memory.margins.get((eps, on_intervals))
+        if known is not None:
+            return self._noted(eps, known)
         if not (on_intervals or self.begins_passes):
             return -math.inf
         specification = Query(self.instance, eps).specification
-        part = QUICK_PROOF_SHARE if self.quick_proofs else self.first_share
-        share = self.limits.within(max(part * self.limits.remaining, self.pass_seconds))
+        share = self.limits.within(max(self._pass_share * self.limits.remaining, self.pass_seconds))
         started = time.monotonic()
-        margin = crown_margin(
-            self.network,
-            specification,
-            arithmetic,
-            on_intervals=on_intervals,
-            is_over=lambda: share.expired is not None,
-        )
-        is_whole = share.expired is None
+        margin = crown_margin(session, specification, share, on_intervals=on_intervals)
+        is_whole = not share.is_over
         if is_whole and not on_intervals:
-            _pass_seconds[self.network.cache_key] = PASS_VARIATION * (time.monotonic() - started)
+            session.pass_duration.seconds = time.monotonic() - started
         if math.isfinite(margin) and (margin > 0 or is_whole):
-            _margins[key] = margin
-            while len(_margins) > MARGINS_KEPT:
-                _margins.pop(next(iter(_margins)))
+            session.memory.margins[eps, on_intervals] = margin
         return self._noted(eps, margin)
+
+    @property
+    def _pass_share(self) -> float:
+        """Of the time that is left, for a pass of CROWN."""
+        settings = self.session.settings
+        if self.quick_proofs:
+            return settings.quick_proof_share
+        return settings.first_proof_share if self.first_share is None else self.first_share
 
     def _noted(self, eps: float, margin: float) -> float:
         if margin > 0:
@@ -312,46 +238,22 @@ class _Prover:
 
     def earlier_frontiers(self, goal: float) -> dict[float, Frontier]:
         """What the last climb of this instance left open near the goal, such as that of a probe."""
-        held = _frontiers.get(self._key, {})
-        return {eps: left for eps, left in held.items() if eps <= NEAR_GOAL * goal}
-
-    def keep_frontiers(self, frontiers: dict[float, Frontier]) -> None:
-        """For the next climb; those of other instances are forgotten."""
-        _frontiers.clear()
-        _frontiers[self._key] = frontiers
-
-    @property
-    def _key(self) -> tuple[object, ...]:
-        """What all that is remembered of an instance depends on: also what a violation is, since
-        properties of other packages may share a name."""
-        verifier, violations = self.verifier, self.instance.requirement.violations or ()
-        return (
-            self.network.cache_key,
-            self.instance.key,
-            tuple((held.matrix.tobytes(), held.offset.tobytes()) for held in violations),
-            verifier.arithmetic,
-            verifier.certificates,
-        )
+        most = self.session.settings.near_goal * goal
+        return {eps: left for eps, left in self.session.memory.frontiers.items() if eps <= most}
 
     @property
     def pass_seconds(self) -> float:
         """What a pass of CROWN over this network should take; 0 if there was none yet."""
-        return _pass_seconds.get(self.network.cache_key, 0.0)
+        return self.session.settings.pass_variation * self.session.pass_duration.seconds
 
     def certify_on_intervals(self, eps: float) -> Certify | None:
         return self.certify(eps, on_intervals=True)
 
     def certify(self, eps: float, *, on_intervals: bool = False) -> Certify | None:
         """How a proof by CROWN alone is certified, if that is wanted."""
-        if not self.verifier.certificates:
-            return None
         specification = Query(self.instance, eps).specification
         return crown_certificate(
-            self.network,
-            specification,
-            self.verifier.arithmetic,
-            self.limits,
-            on_intervals=on_intervals,
+            self.session, specification, self.limits, on_intervals=on_intervals
         )
 
     def _attempt(
@@ -362,45 +264,22 @@ class _Prover:
         patience: Patience,
         branches: bool,
     ) -> ProofAttempt:
-        verifier, network, limits = self.verifier, self.network, self.limits
-        share = limits.within(SPLIT_ATTEMPT_SHARE * limits.remaining if branches else 0.0)
-        if not _branches_itself(network, specification):
+        session, limits = self.session, self.limits
+        split_share = session.settings.split_attempt_share if branches else 0.0
+        share = limits.within(split_share * limits.remaining)
+        if not is_one_question(session.network, specification):
             if branches:
-                return verifier._by_several(network, specification, share, self.shells)
+                return decide_by_several(session, specification, share, self.shells)
             is_known = eps <= self.shells.proven
             return ProofAttempt(Answer(Verdict.ROBUST if is_known else Verdict.UNKNOWN))
-        if _splits_inputs(network, specification):
-            return prove_by_inputs(
-                network,
-                specification,
-                share,
-                arithmetic=verifier.arithmetic,
-                device=verifier.device,
-                certifies=verifier.certificates,
-            )
+        if splits_inputs(session, specification):
+            return prove_by_inputs(session, specification, share)
         return prove_by_units(
-            network,
+            session,
             specification,
             limits,
-            arithmetic=verifier.arithmetic,
-            device=verifier.device,
-            is_hopeless=patience.is_hopeless,
+            patience=patience,
             frontier=frontier,
             branches=branches,
-            certifies=verifier.certificates,
             stops_at_rounding=True,
         )
-
-
-def _branches_itself(network: Network, specification: Specification) -> bool:
-    """Whether it is one linear question, and not several that are made of another one."""
-    is_linear = isinstance(specification.requirement, LinearRequirement)
-    return is_linear and logit_question(network, specification, FLOAT) is None
-
-
-def _splits_inputs(network: Network, specification: Specification) -> bool:
-    """Boxes fill a box; the rounded rim of an L1 or L2 ball they only come near to."""
-    region = specification.region
-    is_box = isinstance(region, Box) or region.norm is Norm.LINF
-    has_few = math.prod(network.input_shape) <= SPLITTABLE_INPUTS
-    return (is_box and has_few) or not is_piecewise_linear(network, specification)

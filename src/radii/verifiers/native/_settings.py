@@ -1,0 +1,139 @@
+"""What the native verifier is tuned by. Other values cost time, and never change what is claimed.
+
+Shares are parts of 1. The defaults were measured on the networks of the VNN-COMP and of the papers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSettings:
+    """How hard points at which a relaxation is least are tried as counterexamples."""
+
+    descent_steps: int = 10
+    descent_first_step: float = 0.1
+    """Of the box's sides, by the sign of the gradient."""
+    descent_decay: float = 0.7
+    """From one step to the next."""
+
+    segment_points: int = 64
+    """Points tried on the way from a witness to the centre of its ball."""
+
+    replays: int = 4
+    """Points of one call that are replayed with all checks, the most violating first."""
+
+    near_violation: float = 1e-4
+    """In units of the outputs: points farther from a violation in float64 are not replayed."""
+
+    descent_starts: int = 8
+    """Points of one call that an attack descends from."""
+
+    eager_calls: int = 1
+    """An attack goes with each of the first calls ..."""
+    calls_between_attacks: int = 8
+    """... and then with one in this many."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClimbSettings:
+    """Which eps is tried next, and for how long."""
+
+    first_attempt_share: float = 0.7
+    """Of the time that is left, at most, for the attempt at the goal ..."""
+    later_attempt_share: float = 0.7
+    """... for those at smaller values ..."""
+    root_share: float = 0.1
+    """... and for those that do not branch, so that still smaller values get their turn."""
+
+    patient_share: float = 0.06
+    """Of its time: how long an attempt runs before it may be found hopeless."""
+
+    highest_next: float = 1 / 2
+    """How far up between proven and given up the next value is at most."""
+
+    doubling_eps: float = 0.05
+    """By what part of itself an eps grows, about, for its proof to take twice as long."""
+
+    quick_share: float = 1 / 64
+    """Of the time that is left: quicker proofs say no more about larger values than this."""
+
+    out_of_reach: float = 1.4
+    """From this ratio of the goal to what quick proofs reach, branching does not get there: it
+    gains 20 to 40 % on convolutional networks (convSmall, cifar_base_kw, resnet_2b)."""
+
+    promising_share: float = 0.1
+    """Of the tree that a probe has closed: below, what the root alone proves is looked for before
+    the goal is tried again. Probes at goals that were reached later had closed 0.2 to 1, others
+    0."""
+
+    first_step: float = 1.25
+    """From what a looser bound has proven to where a tighter one is tried first."""
+
+    rising_share: float = 0.5
+    """Of the time that is left, at most, for the quick proofs of one kind."""
+    enough_share: float = 0.1
+    """After this share of the time they go on only if the lower side can still grow ..."""
+    worthwhile_rise: float = 0.1
+    """... by more than this part of itself."""
+
+    long_step: float = 8.0
+    """From one proven value to the next, at most; small values say little of large ones."""
+
+    short_of_zero: float = 0.7
+    """How much of the way to the extrapolated zero of the margin is gone: margins fall faster than
+    a line."""
+
+    beyond_zero: float = 1.1
+    """From this ratio of the next value to the extrapolated zero, it is not tried: margins fall
+    faster than a line, up to the noise of bounds."""
+
+    far_apart: float = 2.0
+    """From this ratio of a failed value to a proven one, their geometric mean is tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProofSettings:
+    """Which way a question is decided, and what its parts may take."""
+
+    splittable_inputs: int = 12
+    """Up to here, splitting inputs beats splitting units (measured on networks of 6 x 50 units)."""
+
+    crown_first_units: int = 2000
+    """From this many units on, CROWN on the layers as they are is tried first: it takes a fraction
+    of the time in which the tree's own form is bounded (0.15 s for 0.5 to 2 s)."""
+
+    quick_proof_share: float = 0.25
+    """Of the time that is left, for each pass of CROWN; units it does not reach keep intervals."""
+
+    first_proof_share: float = 0.6
+    """The same until one pass has proven something: one that is cut off proves nothing, and with
+    nothing proven there is nothing else to spend the time on."""
+
+    pass_variation: float = 1.2
+    """A pass may take this many times as long as the last one: without so much time it is not
+    begun, since one that is cut off proves nothing."""
+
+    split_attempt_share: float = 0.5
+    """Of the time that is left, for each attempt of a climb that splits inputs."""
+
+    root_slopes_share: float = 0.1
+    """Of the time that is left, at most, for slopes of open units at the root."""
+
+    near_goal: float = 1.05
+    """Open nodes of an earlier climb are gone on from up to this ratio to the goal: what a much
+    larger eps leaves open are many nodes, split where a smaller one needs no split."""
+
+    multiplier_memory_bytes: int = 512 << 20
+    """For the multipliers that children start from, at most ..."""
+    multiplier_memory_share: float = 0.25
+    """... and of the memory that is left."""
+
+    certifying_share: float = 4.0
+    """Of the time that a proof took: to prove it again in a way that can be certified ..."""
+    least_certifying_seconds: float = 5.0
+    """... and this many seconds more."""
+
+    candidates: CandidateSettings = field(default_factory=CandidateSettings)
+    climb: ClimbSettings = field(default_factory=ClimbSettings)
