@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +27,26 @@ from radii.strategy import QuestionKind
 from radii.testing import NetworkFamily, VerifierConformance, random_instance, random_network
 from radii.testing._simulated import Cooperating, Crashing, Deaf, Hanging, Lying, Raising, Slow
 from radii.verifiers import Answer, BranchAndBound, Limits, Milp, Portfolio, Verifier
-from radii.verifiers._portfolio import PortfolioMember, member_for
+from radii.verifiers._portfolio import MemberProcesses, PortfolioMember
+
+
+@cache
+def native_and_milp() -> Portfolio:
+    """One for all tests: loading torch in its processes takes a while."""
+    return Portfolio([BranchAndBound(), Milp()])
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _started(network: Network, instance: Instance) -> None:
-    """Members start before any test measures time: loading torch may take a while."""
-    Portfolio([BranchAndBound(), Milp()]).verify(network, Query(instance, 0.1))
+    """Members start before any test measures time."""
+    native_and_milp().verify(network, Query(instance, 0.1))
 
 
 class TestConformance(VerifierConformance):
     seconds = 120.0
 
     def make(self) -> Verifier:
-        return Portfolio([BranchAndBound(), Milp()])
+        return native_and_milp()
 
     def answering(self, verifier: Verifier) -> set[tuple[str, str]]:
         each = {(one.name, one.version) for one in (BranchAndBound(), Milp())}
@@ -102,9 +109,9 @@ def test_limits_end_all_members(cancelled: bool, network: Network, instance: Ins
 
 @pytest.mark.slow
 def test_a_member_that_somebody_ended_is_replaced(network: Network, instance: Instance) -> None:
-    portfolio = Portfolio([BranchAndBound(), Milp()])
+    portfolio = native_and_milp()
     for verifier in portfolio.members:
-        process = member_for(verifier).child.process
+        process = portfolio._processes.member_for(verifier).child.process
         process.kill()
         process.wait()
     result = portfolio.verify(network, Query(instance, 0.001), Limits(300))
@@ -114,7 +121,7 @@ def test_a_member_that_somebody_ended_is_replaced(network: Network, instance: In
 def test_the_processor_time_of_members_counts(network: Network, instance: Instance) -> None:
     portfolio = Portfolio([Deaf(), Cooperating()])
     for verifier in portfolio.members:  # loading costs processor time, too
-        child = member_for(verifier).child
+        child = portfolio._processes.member_for(verifier).child
         assert child.is_ready or child.connection.poll(300)
     toolbox = Toolbox({network.fingerprint: network}, None, portfolio)
     task = Task(0, network.fingerprint, QuestionKind.PROVE, (Query(instance, 0.1),), 300.0, 0.5)
@@ -169,7 +176,7 @@ def test_a_proof_is_not_believed_beside_a_counterexample(
         late(Milp(), found, when_cancelled=when_cancelled),
     ]
     members = iter(racing)
-    monkeypatch.setattr("radii.verifiers._portfolio.member_for", lambda _: next(members))
+    monkeypatch.setattr(MemberProcesses, "member_for", lambda *_: next(members))
     result = Portfolio([Lying(), Milp()]).verify(network, Query(instance, 0.4), Limits(60))
     assert (result.verdict, result.verifier) == (Verdict.NOT_ROBUST, "milp")
     assert result.message.startswith("lying 0 claims a proof here")

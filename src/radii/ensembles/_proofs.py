@@ -23,7 +23,18 @@ import torch
 from radii import __version__
 from radii.bounds import crown_bounds
 from radii.ensembles._ensemble import Classifier, Ensemble, Fooling, Point, is_within, members
-from radii.networks import Concat, Dense, Graph, Input, MaxPool, Network, Node, Reshape, Window
+from radii.networks import (
+    Concat,
+    Dense,
+    Graph,
+    Input,
+    MaxPool,
+    Memo,
+    Network,
+    Node,
+    Reshape,
+    Window,
+)
 from radii.problem import (
     FLOAT,
     Arithmetic,
@@ -54,6 +65,10 @@ class ProductPart:
     slack: float = 0.0
 
 
+PRODUCTS_KEPT = 8
+"""With one first classifier: points and balls that leave the same rivals share what is derived."""
+
+
 class Product(Network):
     """What the rivals of several classifiers have above the label, as one network.
 
@@ -78,6 +93,8 @@ class Product(Network):
             input_dtype=first.input_dtype,
             onnx_bytes=b"",
         )
+        products = first.memo.get(Product, lambda: Memo(PRODUCTS_KEPT))
+        self.memo = products.get(self.fingerprint, Memo)  # of all products of the same parts
 
     @property
     def all_fooled(self) -> LinearRequirement:
@@ -173,7 +190,7 @@ CROWN = "crown"
 """The name of who proves that one classifier alone is right in the whole ball, by its bounds."""
 
 RIVALS_KEPT = 1024
-"""Rivals that are remembered: of a few classifiers at some hundred points."""
+"""Rivals that are remembered of a network, at some hundred points."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,25 +297,18 @@ def _alone(classifier: int, ball: Ball, started: float, arithmetic: Arithmetic) 
     )
 
 
-_rivals: dict[tuple[object, ...], tuple[Float64, float]] = {}
-
-
 def possible_rivals(
     classifier: Classifier, label: int, ball: Ball, arithmetic: Arithmetic
 ) -> tuple[Float64, float]:
     """The rivals that bounds do not exclude, and the classifier's slack in the ball.
 
-    The last few are remembered: sets of classifiers share their members.
+    The classifier's network remembers the last few: sets of classifiers share their members.
     """
-    scores, behind = classifier.scores, type(classifier.behind)
-    of_classifier = scores.fingerprint, classifier.has_floor, behind, label
+    of_classifier = classifier.has_floor, type(classifier.behind), label
     of_ball = ball.center.tobytes(), ball.eps, ball.norm, ball.domain.key()
     key = *of_classifier, *of_ball, arithmetic
-    known = _rivals.pop(key, None) or _possible_rivals(classifier, label, ball, arithmetic)
-    _rivals[key] = known
-    while len(_rivals) > RIVALS_KEPT:
-        _rivals.pop(next(iter(_rivals)))
-    return known
+    rivals = classifier.scores.memo.get(possible_rivals, lambda: Memo(RIVALS_KEPT))
+    return rivals.get(key, lambda: _possible_rivals(classifier, label, ball, arithmetic))
 
 
 def _possible_rivals(

@@ -8,8 +8,10 @@ who answered.
 from __future__ import annotations
 
 import math
+import os
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from radii.errors import SpecificationError
@@ -58,6 +60,7 @@ class Portfolio(Verifier):
         self.kinds = frozenset().union(*(member.kinds for member in members))
         self.is_complete = any(member.is_complete for member in members)
         self.arithmetic = min((each.arithmetic for each in members), key=lambda one: one.strength)
+        self._processes = MemberProcesses()
 
     @property
     def spec(self) -> str:
@@ -81,7 +84,7 @@ class Portfolio(Verifier):
         norm = region.norm if isinstance(region, Ball) else Norm.LINF
         kind = type(specification.requirement)
         able = [each for each in self.members if each.unsupported(network, norm, kind) is None]
-        members = [member_for(verifier) for verifier in able]
+        members = [self._processes.member_for(verifier) for verifier in able]
         late: list[MemberAnswer] = []
         try:
             for member in members:
@@ -157,18 +160,32 @@ class PortfolioMember:
 
 MemberAnswer = tuple[PortfolioMember, Answer]
 
-_members: dict[bytes, PortfolioMember] = {}
+
+class MemberProcesses:
+    """The processes of one portfolio. They live as long as it does, and do not travel with it."""
+
+    def __init__(self) -> None:
+        self._members: dict[bytes, PortfolioMember] = {}
+        weakref.finalize(self, _end_all, self._members, os.getpid())
+
+    def __reduce__(self) -> tuple[type[MemberProcesses], tuple[()]]:
+        return MemberProcesses, ()
+
+    def member_for(self, verifier: Verifier) -> PortfolioMember:
+        """The living member that runs this verifier; a new one if there is none."""
+        key = pickle.dumps(verifier)
+        member = self._members.get(key)
+        if member is None or member.child.is_busy or member.child.is_dead:
+            if member is not None:
+                member.child.kill()
+            member = self._members[key] = PortfolioMember.start(verifier)
+        return member
 
 
-def member_for(verifier: Verifier) -> PortfolioMember:
-    """The living member that runs such a verifier in this process; a new one if there is none."""
-    key = pickle.dumps(verifier)
-    member = _members.get(key)
-    if member is None or member.child.is_busy or member.child.is_dead:
-        if member is not None:
-            member.child.kill()
-        member = _members[key] = PortfolioMember.start(verifier)
-    return member
+def _end_all(members: Mapping[bytes, PortfolioMember], owner: int) -> None:
+    """At the end of the portfolio, or of the process that it was made in, but not of a fork."""
+    for member in members.values() if os.getpid() == owner else ():
+        member.child.kill()
 
 
 def _serve_verifier(verifier: Verifier) -> Callable[[Line, PortfolioJob], Answer]:
