@@ -12,7 +12,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, fx, nn
@@ -298,9 +297,6 @@ def _least(rows: Tensor, known: ValueBounds) -> Tensor:
     return (flat @ centre - flat.abs() @ radius).squeeze(2)
 
 
-_TRACED: WeakKeyDictionary[nn.Module, ModuleBounds] = WeakKeyDictionary()
-
-
 class CertifiedTraining(Regime):
     """kappa * plain + (1 - kappa) * worst-case cross-entropy, on boxes clipped to the domain.
 
@@ -326,7 +322,7 @@ class CertifiedTraining(Regime):
             )
 
     def check(self, module: nn.Module, images: Tensor) -> None:
-        _bounds(module, images)
+        ModuleBounds(module, tuple(images.shape[1:]))
 
     @abstractmethod
     def margins(self, enclosure: Enclosure, labels: Tensor, grown: float) -> Tensor:
@@ -337,7 +333,7 @@ class CertifiedTraining(Regime):
         if grown == 0:
             return step.cross_entropy(step.module(step.images), step.labels)
         box = step.box(grown * self.eps)
-        enclosure = _bounds(step.module, step.images).enclosed(step.images, *box)
+        enclosure = _bounds(step).enclosed(step.images, *box)
         share = 1 - grown * (1 - self.kappa)
         worst = step.cross_entropy(-self.margins(enclosure, step.labels, grown), step.labels)
         plain = step.cross_entropy(enclosure.outputs.value, step.labels)
@@ -392,10 +388,7 @@ class CrownIntervalTraining(CertifiedTraining):
         return linear.lerp(enclosure.interval_margins(labels), 1 - beta)
 
 
-def _bounds(module: nn.Module, images: Tensor) -> ModuleBounds:
+def _bounds(step: Step) -> ModuleBounds:
     """The module's bounds, traced once for each shape of images."""
-    shape = tuple(images.shape[1:])
-    bounds = _TRACED.get(module)
-    if bounds is None or bounds.input_shape != shape:
-        bounds = _TRACED[module] = ModuleBounds(module, shape)
-    return bounds
+    shape = tuple(step.images.shape[1:])
+    return step.memo.get((_bounds, shape), lambda: ModuleBounds(step.module, shape))

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from radii.errors import TrainingError
+from radii.networks import Memo
 from radii.training._checkpoints import Checkpoint, Epoch, TrainingState
 from radii.training._class_weights import ClassWeights
 from radii.training._regime import Regime, Step, ascend, evaluating, uniform
@@ -143,6 +144,7 @@ class Loop:
         self.module, self.images, self.labels = module, images, labels
         self.regime, self.settings, self.holdout = regime, settings, holdout
         self.checkpoint, self.observer = checkpoint, observer
+        self._memo = Memo()
         named = dict(module.named_parameters())
         self._parameters = [p for p in named.values() if p.requires_grad]
         self._saved = 0.0
@@ -205,6 +207,7 @@ class Loop:
                 high,
                 (before + number) / total,
                 weights,
+                self._memo,
             )
             try:
                 loss = regime.loss(step)

@@ -13,7 +13,7 @@ import typing
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import import_module
 from typing import Any, ClassVar
@@ -23,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from radii.errors import SpecificationError
+from radii.networks import Memo
 
 PerturbationObjective = Callable[[Tensor, Tensor], Tensor]
 """Of a batch's outputs and the points that gave them: one number to make large."""
@@ -99,7 +100,8 @@ class Step:
 
     `low` and `high` bound valid inputs and have the shape of one image. All noise comes from
     torch's default generator, which the loop seeds, saves and restores. `weights` are those of
-    classes in the loss, one for each; None where all count alike.
+    classes in the loss, one for each; None where all count alike. `memo` is for what a regime
+    derives from the module, once in a run.
     """
 
     module: nn.Module
@@ -109,6 +111,7 @@ class Step:
     high: Tensor
     progress: float
     weights: Tensor | None = None
+    memo: Memo = field(default_factory=Memo)
 
     def cross_entropy(self, outputs: Tensor, labels: Tensor) -> Tensor:
         """The mean over a batch, in which each class has its weight."""
