@@ -124,6 +124,78 @@ def test_public_class_names_are_unique() -> None:
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
 
 
+CONTAINERS = {"dict", "list", "set", "bytearray", "defaultdict", "deque", "OrderedDict", "Counter"}
+CONTAINERS |= {"Memo", "count", "WeakKeyDictionary", "WeakValueDictionary", "WeakSet"}
+"""What holds state, as a call: displays and comprehensions of the first three count as well."""
+
+CHANGES = {"add", "append", "appendleft", "clear", "discard", "extend", "insert"}
+CHANGES |= {"pop", "popitem", "remove", "setdefault", "update"}
+"""Methods that change a container."""
+
+REGISTRIES = {"TRANSLATORS", "OPERATOR_MODELS", "MEASURED_ERRORS"}
+"""Filled by the modules that define their entries, while these are imported."""
+
+OF_THE_PROCESS = {"_spares", "_unready", "_living_children"}
+"""In processes/_child.py: the operating system keeps a process's children for it as a whole."""
+
+
+def is_container(value: ast.expr | None) -> bool:
+    displays = ast.Dict | ast.List | ast.Set | ast.DictComp | ast.ListComp | ast.SetComp
+    if isinstance(value, ast.Call):
+        called = value.func
+        name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+        return name in CONTAINERS
+    return isinstance(value, displays)
+
+
+def containers_of(module: ast.Module) -> set[str]:
+    """The names that a module binds to containers."""
+    found = set()
+    for node in module.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and is_container(node.value):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return found
+
+
+def changed_in(module: ast.Module) -> Iterator[str]:
+    """The names whose values, if they are containers, some line of the module changes."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+            changed: ast.expr = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            changed = node.func.value if node.func.attr in CHANGES else node
+        else:
+            continue
+        if isinstance(changed, ast.Name):
+            yield changed.id
+
+
+def state_of(module: ast.Module) -> Iterator[str]:
+    """What a module keeps from call to call: containers that are changed or look as if they were,
+    `global` names, and functions that are called once to make a container."""
+    names = containers_of(module) - REGISTRIES
+    constants = {name for name in names if name.lstrip("_").isupper() or name.startswith("__")}
+    yield from (names - constants) | (names & set(changed_in(module)))
+    for node in ast.walk(module):
+        if isinstance(node, ast.Global):
+            yield from node.names
+        if isinstance(node, ast.FunctionDef) and "cache" in map(ast.unparse, node.decorator_list):
+            returned = ast.unparse(node.returns) if node.returns else ""
+            if any(returned.split("[")[0].endswith(kind) for kind in CONTAINERS - {"dict"}):
+                yield node.name
+
+
+def test_no_module_keeps_state() -> None:
+    """What outlives a call belongs to an object with an owner, such as a network's memo."""
+    offenders = [
+        f"{path.relative_to(SOURCE)}: {name}"
+        for path in FILES
+        for name in sorted(set(state_of(tree_of(path))) - OF_THE_PROCESS)
+    ]
+    assert not offenders
+
+
 def run_python(code: str) -> str:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout
