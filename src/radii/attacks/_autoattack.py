@@ -43,7 +43,7 @@ RISING_SHARE = 0.75
 FIRST_PERIOD, SHORTER_BY, LEAST_PERIOD = 0.22, 0.03, 0.06
 """Parts of all steps: the first checkpoint, how much shorter each period is, and the shortest."""
 FAB_BIAS = 0.1
-"""At most so much of FAB's step is towards what is near the input."""
+"""The largest weight of the step from the input in FAB's biased step."""
 FAB_OVERSHOOT = 1.05
 """How far beyond the linearised boundary FAB steps."""
 FAB_BACK = 0.9
@@ -57,7 +57,7 @@ class AutoAttack(TimedAttack):
     """The four parts one after the other; `targets` classes, `evaluations` of Square.
 
     L1 is not searched: the paper defines the parts for Linf and L2. `seconds` stops early and
-    keeps what was found.
+    keeps what it has found.
     """
 
     name: ClassVar[str] = "autoattack"
@@ -87,34 +87,34 @@ class AutoAttack(TimedAttack):
         clock = Clock.of(self.seconds)
         todo = batches(network, queries, rows=1)
         for done, batch in enumerate(todo):
-            found = self._search(batch, seed, clock.share(len(todo) - done))
-            for owner, (_, point) in found.items():
+            broken = self._search(batch, seed, clock.share(len(todo) - done))
+            for owner, (_, point) in broken.items():
                 candidates[batch.members[owner]] = batch.points(point[None])
         return candidates
 
     def _search(self, batch: Batch, seed: int, clock: Clock) -> Found:
         """Of each query the closest point of the first part that breaks it."""
-        found: Found = {}
+        closest: Found = {}
         nearest = _nearest_tasks(batch, self.targets)
         for part in range(4):
-            going = [owner for owner in range(len(batch.queries)) if owner not in found]
+            going = [owner for owner in range(len(batch.queries)) if owner not in closest]
             going = [owner for owner in going if nearest[owner]]
             if not going or clock.is_over:
                 break
             limit = clock.share(4 - part)
             if part == 0:
                 rows = [nearest[owner][0] for owner in going]
-                found |= descend(batch, rows, _cross_entropy, self.steps, seed, limit)
+                closest |= descend(batch, rows, _cross_entropy, self.steps, seed, limit)
                 continue
             rows = [task for owner in going for task in nearest[owner]]
             if part == 1:
-                found |= descend(batch, rows, _targeted_ratio, self.steps, seed, limit)
+                closest |= descend(batch, rows, _targeted_ratio, self.steps, seed, limit)
             elif part == 2:
-                found |= fast_boundary(batch, rows, self.steps, limit)
+                closest |= fast_boundary(batch, rows, self.steps, limit)
             else:
                 points, depths = square_search(batch, going, self.evaluations, seed, limit)
-                found |= _closest(batch, points, torch.tensor(going), depths)
-        return found
+                closest |= _closest(batch, points, torch.tensor(going), depths)
+        return closest
 
 
 def _nearest_tasks(batch: Batch, count: int) -> list[list[int]]:
@@ -141,13 +141,13 @@ def _closest(batch: Batch, points: Tensor, owners: Tensor, depths: Tensor) -> Fo
     points = batch.shrunk_by(points, owners, least_depths)
     points = batch.trimmed_by(points, owners, least_depths)
     lengths = batch.geometry.lengths(points - batch.centers[owners])
-    found: Found = {}
+    closest: Found = {}
     for row in lengths.argsort(descending=True).tolist():
-        found[int(owners[row])] = (float(lengths[row]), points[row])
-    return found
+        closest[int(owners[row])] = (float(lengths[row]), points[row])
+    return closest
 
 
-# APGD: projected gradient steps with momentum that are halved at checkpoints.
+# --- APGD: projected gradient steps with momentum, halved at checkpoints
 
 
 def _cross_entropy(_: Tensor, guides: Tensor, __: Tensor) -> Tensor:
@@ -229,7 +229,7 @@ def descend(
     batch: Batch, rows: Sequence[int], loss: PointLoss, steps: int, seed: int, clock: Clock
 ) -> Found:
     """APGD, one row for each given task; those of a query stop once one of them breaks it."""
-    tasks, found = torch.tensor(rows), Found()
+    tasks, closest = torch.tensor(rows), Found()
     state = _AutoDescent(_starts(batch, tasks, seed), batch.radii_of(tasks))
     looks = checkpoints(steps)
     looked_at = 0
@@ -238,8 +238,8 @@ def descend(
             break
         depths, losses, gradients = batch.objective.losses(state.points, tasks, loss)
         if bool((depths <= 0).any()):
-            found |= _closest(batch, state.points, batch.owners[tasks], depths)
-            going = ~torch.isin(batch.owners[tasks], torch.tensor(list(found)))
+            closest |= _closest(batch, state.points, batch.owners[tasks], depths)
+            going = ~torch.isin(batch.owners[tasks], torch.tensor(list(closest)))
             tasks, losses, gradients = tasks[going], losses[going], gradients[going]
             state.keep(going)
             if len(tasks) == 0:
@@ -252,7 +252,7 @@ def descend(
             _, losses, gradients = batch.objective.losses(state.points, tasks, loss)
         if step < steps:
             state.step(batch, tasks, gradients, is_first=step == 0)
-    return found
+    return closest
 
 
 def _starts(batch: Batch, tasks: Tensor, seed: int) -> Tensor:
@@ -268,7 +268,7 @@ def _starts(batch: Batch, tasks: Tensor, seed: int) -> Tensor:
     return batch.projected(centers + offsets, tasks)
 
 
-# FAB: steps onto the linearised boundary, drawn to the input.
+# --- FAB: steps onto the linearised boundary, drawn towards the input
 
 
 def fast_boundary(batch: Batch, rows: Sequence[int], steps: int, clock: Clock) -> Found:
@@ -290,9 +290,9 @@ def fast_boundary(batch: Batch, rows: Sequence[int], steps: int, clock: Clock) -
         back = centers + FAB_BACK * (points - centers)
         points = torch.where(is_broken[:, None], back, points)
     known = torch.where(lengths.isfinite(), -1.0, 1.0)
-    found = _closest(batch, closest, owners, known)
+    trimmed = _closest(batch, closest, owners, known)
     radii = batch.radii.tolist()
-    return {owner: one for owner, one in found.items() if one[0] <= radii[owner]}
+    return {owner: one for owner, one in trimmed.items() if one[0] <= radii[owner]}
 
 
 def _fab_step(batch: Batch, points: Tensor, centers: Tensor, tasks: Tensor) -> Tensor:

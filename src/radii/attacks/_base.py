@@ -1,7 +1,8 @@
-"""From candidates to the closest witness: the last step of every attack, on ONNX Runtime.
+"""What an attack is, and how its candidates become the closest witness.
 
-torch and ONNX Runtime round differently, so a point on the boundary for one may not be over it for
-the other. What counts is ONNX Runtime, and the segment to the input is searched with it.
+An attack writes `run`; `attack` checks and converts what goes in, and replays the candidates that
+come out. torch and ONNX Runtime round differently, so a point on the boundary for one may not be
+over it for the other. ONNX Runtime decides, also where the segment to the input is searched.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from radii.problem import (
 OUTWARD_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 """How much further out a candidate is tried that does not replay, as parts of its distance."""
 INWARD_SHARES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
-"""How much closer a witness is tried, as parts of its distance, until it is none any more."""
+"""How much closer to the input a witness is tried, as parts of its distance, while it is one."""
 PRECISION = 5e-7
 """Parts of the distance at which halving stops: some units in the last place of a float32."""
 SAFETY_SHARE = 1e-6
@@ -54,9 +55,9 @@ def closest_witness(
     for candidate in candidates:
         point = ball.project(candidate.reshape(ball.shape))
         if best is None or ball.distance(point) < best.distance:
-            found = _Segment(network, specification, ball, point).closest()
-            if found is not None and (best is None or found.distance < best.distance):
-                best = found
+            witness = _Segment(network, specification, ball, point).closest()
+            if witness is not None and (best is None or witness.distance < best.distance):
+                best = witness
     return best
 
 
@@ -108,9 +109,6 @@ class _Segment:
         )
 
 
-# What an attack is. An attack writes `run`; `attack` checks, converts and replays around it.
-
-
 class Attack(Plugin, ABC):
     """Looks for counterexamples. Failing proves nothing: the verdict is then UNKNOWN.
 
@@ -143,14 +141,14 @@ class Attack(Plugin, ABC):
         )
 
     def quick(self) -> Attack | None:
-        """A cheaper attack that mostly finds as close a counterexample; None if there is none.
+        """A cheaper attack whose counterexamples are mostly as close; None if there is none.
 
         Where a proof just below that follows at once, nothing more is looked for.
         """
         return None
 
     def within(self, seconds: float) -> Attack:
-        """The same attack, ended by itself after so many seconds with what it has found by then;
+        """The same attack with a limit in seconds, at which it returns what it has found so far;
         one that cannot end early stays as it is."""
         return self
 
@@ -185,8 +183,8 @@ class Attack(Plugin, ABC):
         candidates: list[Sequence[Array]] = [(query.instance.input,) for query in queries]
         if open_places:
             asked = [queries[place] for place in open_places]
-            found = with_discrete(network, asked, self.run(network, asked, seed), seed)
-            for place, points in zip(open_places, found, strict=True):
+            attacked = with_discrete(network, asked, self.run(network, asked, seed), seed)
+            for place, points in zip(open_places, attacked, strict=True):
                 candidates[place] = points
         share = (time.perf_counter() - started) / max(1, len(queries))
         return [
@@ -211,7 +209,7 @@ class Attack(Plugin, ABC):
 
 
 class TimedAttack(Attack, ABC):
-    """An attack that ends by itself after `seconds`, with what it has found by then."""
+    """An attack that stops after `seconds` and returns what it has found so far."""
 
     seconds: float
 

@@ -162,7 +162,7 @@ def batches(network: Network, queries: Sequence[Query], *, rows: int) -> list[Ba
     for place, query in enumerate(queries):
         instance = query.instance
         groups.setdefault(_kind(instance), []).append(place)
-    found = []
+    made = []
     for places in groups.values():
         tasks = tasks_of(network, [queries[place].instance.requirement for place in places])
         sizes = [
@@ -170,8 +170,8 @@ def batches(network: Network, queries: Sequence[Query], *, rows: int) -> list[Ba
             for place, own in zip(places, tasks, strict=True)
         ]
         for start, stop in _cuts(sizes):
-            found.append(_batch(network, queries, places[start:stop], tasks[start:stop]))
-    return found
+            made.append(_batch(network, queries, places[start:stop], tasks[start:stop]))
+    return made
 
 
 def _kind(instance: Instance) -> tuple[str, ...]:

@@ -31,23 +31,23 @@ def with_discrete(
     network: Network, queries: Sequence[Query], candidates: Sequence[Sequence[Array]], seed: int
 ) -> list[Sequence[Array]]:
     """Each query's candidates, and others whose whole numbers and categories are valid."""
-    found = list(candidates)
+    extended = list(candidates)
     places = [place for place, query in enumerate(queries) if _is_discrete(query)]
     for place in places:
-        found[place] = _with_valid(network, queries[place], found[place])
+        extended[place] = _with_valid(network, queries[place], extended[place])
     if not places:
-        return found
+        return extended
     for batch in batches(network, [queries[place] for place in places], rows=TOGETHER):
         members = [places[member] for member in batch.members]
         for place, closest in zip(
-            members, _walked(batch, [found[m] for m in members], seed), strict=True
+            members, _walked(batch, [extended[m] for m in members], seed), strict=True
         ):
             ball = queries[place].instance.ball(queries[place].eps)
-            found[place] = sorted(
-                [*found[place], *closest],
+            extended[place] = sorted(
+                [*extended[place], *closest],
                 key=lambda point: ball.distance(ball.project(point.reshape(ball.shape))),
             )[:DISCRETE_REPLAYS]
-    return found
+    return extended
 
 
 def _is_discrete(query: Query) -> bool:
@@ -60,10 +60,10 @@ def _with_valid(network: Network, query: Query, points: Sequence[Array]) -> list
     ball = query.instance.ball(query.eps)
     features = ball.features
     assert features is not None
-    found = list(points)
+    extended = list(points)
     if network.has_gradient:
-        found += _descents(network, query, features, ball.pieces() or [Box(*ball.box())])
-    return found + [_rounded_outward(ball, features, point) for point in found]
+        extended += _descents(network, query, features, ball.pieces() or [Box(*ball.box())])
+    return extended + [_rounded_outward(ball, features, point) for point in extended]
 
 
 def _rounded_outward(ball: Ball, features: Features, point: Array) -> Array:
@@ -90,7 +90,9 @@ def _walked(batch: Batch, starts: Sequence[Sequence[Array]], seed: int) -> list[
     for _ in range(WALK_STEPS):
         walk.step()
     points = batch.points(walk.best)
-    return [[point] if found else [] for point, found in zip(points, walk.is_found, strict=True)]
+    return [
+        [point] if is_broken else [] for point, is_broken in zip(points, walk.is_found, strict=True)
+    ]
 
 
 def _descents(
@@ -108,17 +110,17 @@ def _descents(
     low, high = low.repeat_interleave(count, 0), high.repeat_interleave(count, 0)
     tasks = torch.arange(count).repeat(len(pieces))
     points = torch.minimum(torch.maximum(batch.centers, low), high)
-    whole, found = torch.from_numpy(features.is_whole), points.clone()
+    whole, deepest = torch.from_numpy(features.is_whole), points.clone()
     least = torch.full((len(points),), torch.inf, dtype=dtype)
     for step in range(DISCRETE_STEPS + 1):
         valid = torch.where(whole, points.round(), points)
         depths, _, gradients = batch.objective.gradients(valid, tasks)
         is_deeper = depths < least
-        least, found[is_deeper] = torch.where(is_deeper, depths, least), valid[is_deeper]
+        least, deepest[is_deeper] = torch.where(is_deeper, depths, least), valid[is_deeper]
         size = FIRST_STEP + (LAST_STEP - FIRST_STEP) * step / DISCRETE_STEPS
         moved = points - size * (high - low) * gradients.sign()
         points = torch.minimum(torch.maximum(moved, low), high)
-    return batch.points(_broken(found, least))
+    return batch.points(_broken(deepest, least))
 
 
 def _broken(points: Tensor, depths: Tensor) -> Tensor:

@@ -48,8 +48,8 @@ class _FixedRadius(TimedAttack):
         clock = Clock.of(self.seconds)
         todo = batches(network, queries, rows=self.restarts)
         for done, batch in enumerate(todo):
-            found = self._search(batch, seed, clock.share(len(todo) - done))
-            for place, points in found.items():
+            broken = self._search(batch, seed, clock.share(len(todo) - done))
+            for place, points in broken.items():
                 candidates[batch.members[place]] = points
         return candidates
 
@@ -58,21 +58,21 @@ class _FixedRadius(TimedAttack):
         tasks = torch.arange(len(batch.owners)).repeat(self.restarts)
         points = torch.cat([self._start(batch, seed, turn) for turn in range(self.restarts)])
         descent = self.descent(points, batch.radii_of(tasks))
-        found: dict[int, Sequence[Array]] = {}
+        closest: dict[int, Sequence[Array]] = {}
         for step in range(self.steps + 1):
             if clock.is_over or len(tasks) == 0:
                 break
             depths, guides, gradients = batch.objective.gradients(points, tasks)
             if bool((depths <= 0).any()):
-                found |= _closest(batch, points, tasks, depths)
-                going = ~torch.isin(batch.owners[tasks], torch.tensor(list(found)))
+                closest |= _closest(batch, points, tasks, depths)
+                going = ~torch.isin(batch.owners[tasks], torch.tensor(list(closest)))
                 points, tasks, guides, gradients = (
                     rows[going] for rows in (points, tasks, guides, gradients)
                 )
                 descent.keep(going)
             if step < self.steps:
                 points = descent.step(batch, points, tasks, guides, gradients)
-        return found
+        return closest
 
     def _start(self, batch: Batch, seed: int, turn: int) -> Tensor:
         centers, tasks = batch.centers[batch.owners], torch.arange(len(batch.owners))
@@ -95,10 +95,10 @@ def _closest(
     points = batch.trimmed_by(batch.shrunk(points[broken], tasks), owners, own_depths)
     lengths = batch.geometry.lengths(points - batch.centers[owners])
     arrays = batch.points(points)
-    found: dict[int, Sequence[Array]] = {}
+    closest: dict[int, Sequence[Array]] = {}
     for row in lengths.argsort(descending=True).tolist():
-        found[int(owners[row])] = (arrays[row],)
-    return found
+        closest[int(owners[row])] = (arrays[row],)
+    return closest
 
 
 class _Descent:

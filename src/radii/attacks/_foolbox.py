@@ -74,11 +74,11 @@ class FoolboxAttack(Attack):
         self, network: Network, queries: Sequence[Query], seed: int
     ) -> Sequence[Sequence[Array]]:
         """One query after the other, each with random numbers of its own."""
-        found: list[Sequence[Array]] = []
+        candidates: list[Sequence[Array]] = []
         for query in queries:
             with _seeded(f"{query.instance.key}:{seed}"), _silence():
-                found.append(self._candidates(network, query))
-        return found
+                candidates.append(self._candidates(network, query))
+        return candidates
 
     def _candidates(self, network: Network, query: Query) -> Sequence[Array]:
         foolbox, instance = _foolbox(), query.instance
@@ -112,7 +112,7 @@ class FoolboxAttack(Attack):
         )
 
     def _attack(self, norm: Norm | None = None) -> Any:
-        """The foolbox attack; one that can minimise any distance is told which."""
+        """The foolbox attack, with the distance of `norm` if it can minimise any."""
         foolbox = _foolbox()
         kind = getattr(foolbox.attacks, self.attack_name, None)
         if not (isinstance(kind, type) and issubclass(kind, foolbox.attacks.Attack)):

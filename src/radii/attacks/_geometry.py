@@ -19,7 +19,7 @@ from radii.problem import Features, Norm
 SMALLEST_DIVISOR = 1e-30
 """Keeps quotients finite where a gradient vanishes."""
 PROJECTION_STEPS = 12
-"""At most so many refinements of a projection; it stops before, once nothing changes."""
+"""Limit on the refinements of a projection, which stop earlier once nothing changes."""
 PROJECTION_BISECTIONS = 40
 """Doublings and then halvings in the search for a multiplier: all bits of a float32."""
 SPARSE_STEP = 32

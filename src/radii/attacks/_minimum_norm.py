@@ -1,4 +1,8 @@
-"""Chasing the closest counterexample of each query of a batch: the moves of `MinimumNorm`."""
+"""The attack `minimum-norm`: the closest counterexample to each query of a batch.
+
+`Pursuit` attacks, shrinks what it meets towards the input, and attacks again just below that
+distance. `STAGES` says from where, for how many steps and how far each pass of it moves.
+"""
 
 from __future__ import annotations
 
@@ -180,10 +184,10 @@ class Pursuit:
         """
         batch, geometry = self.batch, self.batch.geometry
         for _ in range(steps):
-            found = self.is_found.nonzero()[:, 0]
-            if len(found) == 0 or self.clock.is_over:
+            rows = self.is_found.nonzero()[:, 0]
+            if len(rows) == 0 or self.clock.is_over:
                 return
-            points, tasks, centers = self.points[found], self.tasks[found], batch.centers[found]
+            points, tasks, centers = self.points[rows], self.tasks[rows], batch.centers[rows]
             _, guides, gradients = batch.objective.gradients(points, tasks)
             gains = guides - (gradients * (points - centers)).sum(dim=1)
             feet = geometry.nearest(centers, gradients, gains.clamp(min=0.0), batch.room)
@@ -314,9 +318,6 @@ class Pursuit:
 _NOISE = {"inner": 1.0, "half": 0.5, "best": 0.5, "near": 0.1}
 
 
-# The closest counterexample: attack, shrink towards the input, attack again just below.
-
-
 _START_WIDTHS = (0.25, 0.5, 0.0, 1.0)
 _ANYWHERE = tuple(
     Start(kind, 1.0, width)
@@ -340,7 +341,7 @@ STAGES = (
     PursuitStage(_FROM_OUTSIDE * 2, ((10, 0.5), (20, 0.3), (30, 1.0))),
     PursuitStage(_REFINE, ((60, 1.0),), share=0.25, sizes=(0.5, 0.003), gaps=(0.01, 0.0002)),
 )
-"""What each stage found on held-out images, and what it cost, is in docs/attacks.md."""
+"""Results and costs of each stage on test images are in docs/attacks.md."""
 QUICK_STAGES = (
     PursuitStage(
         (Start("center", 1.0, 0.25), Start("inner"), Start("corner", 1.0, 0.5), Start("half")),
@@ -375,8 +376,8 @@ POLISHING_STEPS = 10
 class MinimumNorm(TimedAttack):
     """All targets at once, from many starts, always just below the best counterexample so far.
 
-    `stages` are done one after the other; `seconds` stops early and keeps what was found. Where
-    there are no gradients, `RandomSearch` does what it can.
+    `stages` are done one after the other; `seconds` stops early and keeps what it has found. Where
+    there are no gradients, `RandomSearch` runs instead.
     """
 
     name: ClassVar[str] = "minimum-norm"

@@ -24,7 +24,7 @@ STATE_ROWS = 4096
 REGION_STEPS = 60
 REGION_ROUNDS = 8
 STEPS_BETWEEN_CHECKS = 10
-"""Steps between two looks at whether something was found."""
+"""Steps between two checks for broken points."""
 REGION_REPLAYS = 20
 """Broken points of one descent that are replayed, the deepest first."""
 MOMENTUM = 0.75
@@ -39,7 +39,7 @@ Move = Callable[[Tensor, Tensor, float, Tensor], Tensor]
 def attack_specification(
     network: Network, specification: Specification, *, seed: int = 0, seconds: float = math.inf
 ) -> Witness | None:
-    """A replayed witness, or None if none was found, which proves nothing."""
+    """A replayed witness, or None, which proves nothing."""
     ways = tasks_of(network, [specification.requirement])
     if not ways[0]:
         return None
@@ -59,8 +59,8 @@ def attack_specification(
             if turn == 0:
                 points[0] = (low + high) / 2
             widths = torch.tensor(SECANT_WIDTHS, dtype=points.dtype)[turns % len(SECANT_WIDTHS)]
-            for found in _descend(objective, points, tasks, widths, move, clock):
-                point = found.reshape(network.input_shape).numpy()
+            for end in _descend(objective, points, tasks, widths, move, clock):
+                point = end.reshape(network.input_shape).numpy()
                 witness = check_witness(network, specification, point)
                 if witness is not None:
                     return witness

@@ -1,8 +1,8 @@
 """Square Attack within a given radius: windows of an image changed at random, kept where they help.
 
 Written from Andriushchenko, Croce, Flammarion and Hein (ECCV 2020): the Linf and the L2 version,
-with their schedule of window sizes. Only outputs are asked for. An input that is no image is a row
-of features, and its windows are runs of neighbours.
+with their schedule of window sizes. Only outputs are asked for. An input that is not an image is a
+row of features, and its windows are runs of neighbours.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def square_search(
         share = window_share(step / evaluations)
         tried = torch.stack([walks[row].changed(points[row], share) for row in going.tolist()])
         tried = _projected(batch, rows[going], tried)
-        found = batch.objective.least_depths(tried, rows[going])
-        better = going[found < depths[going]]
-        kept = found < depths[going]
-        points[better], depths[better] = tried[kept], found[kept]
+        tried_depths = batch.objective.least_depths(tried, rows[going])
+        better = going[tried_depths < depths[going]]
+        is_better = tried_depths < depths[going]
+        points[better], depths[better] = tried[is_better], tried_depths[is_better]
     return points, depths
 
 

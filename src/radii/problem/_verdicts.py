@@ -1,4 +1,4 @@
-"""What deciding a query returns: a verdict, and the evidence that makes it count.
+"""What deciding a query returns: a verdict and its evidence; and the bracket that these tighten.
 
 Evidence is what moves a bracket, never the verdict's name: a `Proof` raises the lower side, a
 `Witness` lowers the upper side, and a result with neither moves nothing.
@@ -147,7 +147,7 @@ class ProofStatus(StrEnum):
     FAILED = "failed"
     """Its certificate was refused."""
     BELIEVED = "believed"
-    """The word of whoever gave it: there is no certificate."""
+    """Rests on the tool that claimed it: it has no certificate."""
     UNREADABLE = "unreadable"
     """The word of whoever gave it: there is a certificate, and the checker cannot read it."""
     UNCHECKED = "unchecked"
@@ -321,7 +321,7 @@ class Result:
         return self.seconds if self.added_seconds is None else self.added_seconds
 
 
-# The bracket around a radius, and how results tighten it.
+# --- brackets
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,16 +424,16 @@ def weigh(results: Iterable[Result]) -> Weighing:
     Of two proofs at the same eps the one in the stronger arithmetic counts, then the one that rests
     on more.
     """
-    told = list(results)
-    upper = min((r.witness.distance for r in told if r.witness is not None), default=math.inf)
+    known = list(results)
+    upper = min((r.witness.distance for r in known if r.witness is not None), default=math.inf)
     wrong = tuple(
-        Disagreement(r, upper) for r in told if r.proof is not None and r.proof.eps >= upper
+        Disagreement(r, upper) for r in known if r.proof is not None and r.proof.eps >= upper
     )
     distrusted = {(d.claim.verifier, d.claim.version) for d in wrong}
     best = max(
         (
             r.proof
-            for r in told
+            for r in known
             if r.proof is not None and (r.verifier, r.version) not in distrusted
         ),
         key=lambda proof: (proof.eps, proof.arithmetic.strength, STATUSES.index(proof.status)),

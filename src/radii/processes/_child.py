@@ -287,7 +287,7 @@ class Child:
     def cancel(self, grace: float = WORK_GRACE_SECONDS) -> None:
         """Nobody waits for the answer any more: the child is killed unless it stops soon.
 
-        A request that has not begun is taken back, and the child is no longer busy.
+        A request that has not begun is withdrawn, and the child is no longer busy.
         """
         with self._talking:
             if not self.is_busy or self.is_cancelled:
@@ -385,7 +385,7 @@ def watch(
 ) -> Iterator[tuple[Child, Message | StoppedCall]]:
     """Wait until a child says something or must be stopped, at most `seconds`; then each event.
 
-    A child that is stopped has been killed. The events are taken one by one: those of children
+    A child that is stopped has been killed. Events are handled one by one: those of children
     after the one at which the caller leaves are there at the next call.
     """
     pause = min([seconds, *(child.watch.pause for child in children)])

@@ -24,7 +24,7 @@ OUTPUT_TAIL_BYTES = 1 << 16
 """The end of a program's output that is kept: enough for a traceback."""
 
 END_SECONDS = 3.0
-"""How long the supervisor may take to end the program, once told to or at a limit."""
+"""How long the supervisor may take to end the program, on request or at a limit."""
 
 
 class ProgramLimits(Protocol):

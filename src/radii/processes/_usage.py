@@ -29,10 +29,10 @@ WORKERS_SHARE = 0.9
 """Of the memory, for all workers together."""
 
 WORKER_GROWTH = 1.5
-"""A worker holds at least so many times what this process holds with everything loaded."""
+"""The memory of a worker is at least this multiple of this process's, with everything loaded."""
 
 UNLIMITED_BYTES = 1 << 60
-"""Bytes beyond which a limit is none: older kernels write a huge number for it."""
+"""A limit beyond this is no limit: older kernels write a huge number instead."""
 
 _BYTES_OF_UNIT = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -70,14 +70,14 @@ def usable_workers(each: int | None = None) -> int:
     """
     if not has_workers():
         return 0
-    held, limit = each or WORKER_GROWTH * (resident_bytes() or 0), memory_limit()
-    if not held:
+    each_bytes, limit = each or WORKER_GROWTH * (resident_bytes() or 0), memory_limit()
+    if not each_bytes:
         return usable_cores()
-    return max(1, min(usable_cores(), int(WORKERS_SHARE * limit / held)))
+    return max(1, min(usable_cores(), int(WORKERS_SHARE * limit / each_bytes)))
 
 
 def memory_share(workers: int) -> int | None:
-    """Bytes that each of so many workers may hold so that all fit.
+    """Bytes that each of the workers may use so that all fit.
 
     None where a worker could hardly start with so little.
     """
@@ -86,7 +86,7 @@ def memory_share(workers: int) -> int | None:
 
 
 def available_bytes() -> int:
-    """Bytes that can be taken now without swapping."""
+    """Bytes that can be allocated now without swapping."""
     import psutil
 
     free = int(psutil.virtual_memory().available)
@@ -157,11 +157,11 @@ def show_size(size: int) -> str:
 
 def check_room(limit: int | None) -> None:
     """An InputError if this process, with all it needs loaded, is beyond the limit already."""
-    held = None if limit is None else resident_bytes()
-    if limit is not None and held is not None and held >= limit:
+    resident = None if limit is None else resident_bytes()
+    if limit is not None and resident is not None and resident >= limit:
         raise InputError(
-            f"memory {show_size(limit)} is less than the {show_size(held)} that a process holds "
-            "with libraries and networks loaded; allow more"
+            f"memory {show_size(limit)} is less than the {show_size(resident)} that a process "
+            "holds with libraries and networks loaded; allow more"
         )
 
 
@@ -182,7 +182,7 @@ POLL_SECONDS = 0.05
 """Between two looks at what processes use, and whether they were cancelled."""
 
 WATCH_SHARE = 20
-"""Looking takes at most one part in so many of the time, however many processes there are."""
+"""The reciprocal of the share of time that sampling may take, however many processes there are."""
 
 
 def resident_bytes(pid: int | None = None) -> int | None:

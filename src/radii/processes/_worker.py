@@ -70,7 +70,7 @@ class Line:
         return self._is_cancelled
 
     def report(self, value: object) -> None:
-        """Tell how far the work has come. What is told counts even if the process is killed."""
+        """Report progress, which counts even if the process is killed."""
         self._connection.send(Message(MessageKind.PARTIAL, value))
 
     def next_request(self) -> tuple[Any, ...]:

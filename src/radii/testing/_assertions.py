@@ -1,4 +1,17 @@
-"""Watches a run that answers one question, and ends it when the rest cannot change the answer."""
+"""Is a network robust enough? `check` says yes, no or undecided; `assert_robust` insists on yes.
+
+The proven side alone says yes and the witnessed side alone says no, as in `radii gate`, whose
+requirements decide here, too. Without a confidence the answer is about the given inputs. With one
+it is about all inputs that these stand for; at most one of the two claims (yes, no) can be wrong,
+so each is made with the whole confidence. That is the confidence of one check. Where several checks
+are to hold together, `among` says how many they are, and each may be wrong with that fraction of
+the probability (Bonferroni).
+
+Work ends as soon as the remaining inputs cannot change the answer. With many inputs a betting
+confidence sequence is updated after each of them, and may end it much earlier. It and the final
+estimate share the allowed probability of error, unless there are so few inputs that
+the final estimate needs all of it.
+"""
 
 from __future__ import annotations
 
@@ -80,32 +93,17 @@ class CheckObserver:
         if known is None:
             return False
         while known.reason_to_stop is None and len(known) < len(self._keys):
-            found = self._found.get(self._keys[len(known)])
-            if found is None:
+            known_radii = self._found.get(self._keys[len(known)])
+            if known_radii is None:
                 return False
-            proven, refuted = found
+            proven, refuted = known_radii
             known.add([float(proven)], [float(not refuted)])
         return known.reason_to_stop is not None
 
 
-# Is a network robust enough? One question, three answers: yes, no, or not decided.
-#
-# The proven side alone says yes and the witnessed side alone says no, as in `radii gate`, whose
-# requirements decide here, too. Without a confidence the answer is about the inputs given. With
-# one
-# it is about all inputs they stand for: then one claim at most can be wrong (yes, or no), so each
-# is
-# made with the whole confidence. A confidence is that of one check; of checks that are to hold
-# together, `among` says how many, and each then may miss so many times less often (Bonferroni).
-#
-# Work ends as soon as the rest cannot change the answer. For many inputs a betting limit looks
-# along
-# after each of them, and may end it much earlier; it and the last look share the miss, unless the
-# inputs are so few for what is asked that the last look needs all of it.
-
-
 SEQUENTIAL_FROM = 200
-"""So many inputs and more are also looked at one after the other; fewer lose more than they win."""
+"""From this many inputs on, they are also evaluated one by one; with fewer, that costs more than it
+saves."""
 
 
 class Decision(StrEnum):
@@ -289,7 +287,7 @@ def _shared_miss(
 
 
 def _is_met(requirement: RobustnessRequirement, count: int, inputs: int, eps: float) -> bool:
-    """Whether so many decided inputs meet it, with all others open."""
+    """Whether `count` decided inputs meet it, with all others open."""
     is_decided = np.arange(inputs) < count
     lower = np.where(is_decided & requirement.is_proven, eps, 0.0)
     upper = np.where(is_decided & (not requirement.is_proven), eps, np.inf)
@@ -317,15 +315,15 @@ def _decided(
     confidence: str,
 ) -> tuple[Decision, str]:
     estimate = sequential.estimate if sequential is not None and len(sequential) else None
-    told = None if estimate is None else estimate.is_at_least(at_least)
-    if estimate is not None and told is not None:
-        bound = f"at least {estimate.low:.4f}" if told else f"at most {estimate.high:.4f}"
+    answer = None if estimate is None else estimate.is_at_least(at_least)
+    if estimate is not None and answer is not None:
+        bound = f"at least {estimate.low:.4f}" if answer else f"at most {estimate.high:.4f}"
         reason = (
             f"{estimate.samples} inputs, one after the other, were enough: with "
             f"{confidence} the share is {bound} for all inputs; "
             f"required is >= {at_least:g}."
         )
-        return (Decision.ROBUST if told else Decision.NOT_ROBUST), reason
+        return (Decision.ROBUST if answer else Decision.NOT_ROBUST), reason
     eps = requirement.arguments["eps"]
     required = replace(requirement, is_stopped=any(_is_untried(row, eps) for row in brackets))
     met, refuted = (each.check(brackets)[0] for each in (required, required.opposite()))
@@ -341,7 +339,7 @@ def _is_untried(row: Measurement, eps: float) -> bool:
     return row.bracket.lower < eps < row.bracket.upper and not row.missing
 
 
-# What a check that fails says: the counts, and the inputs with their radii.
+# --- what a failed check prints
 
 
 MOST_ROWS = 10
@@ -406,9 +404,7 @@ def _advice(check: Check, undecided: int) -> str:
     return "give more inputs: the share of these is too close to what is required"
 
 
-# Assertions for tests: a model is robust enough, or the test fails and says why.
-#
-# `from radii.testing import assert_robust`, or the pytest fixture `assert_robust`.
+# --- assertions for tests: `radii.testing.assert_robust`, or the pytest fixture of that name
 
 
 class RobustnessFailure(AssertionError):

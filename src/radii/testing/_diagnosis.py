@@ -1,4 +1,9 @@
-"""What is installed here (packages, verifiers, data sets, plugins), and a self-test."""
+"""What is installed here (packages, verifiers, data sets, plugins), and a self-test.
+
+The self-test measures inputs of known radius through the whole of radii. A linear classifier's
+radius has a closed form. Those of the embedded networks were measured by MILP to within 1e-6, and
+a test measures them again.
+"""
 
 from __future__ import annotations
 
@@ -68,12 +73,12 @@ class PluginStatus:
 
 def packages() -> list[PackageStatus]:
     """All that radii's own description names."""
-    found = []
+    statuses = []
     for text in metadata.requires("radii") or []:
         matched = REQUIREMENT.fullmatch(text)
         if matched:  # not those of an extra that only names others
-            found.append(PackageStatus(matched[1], _version(matched[1]), matched[2]))
-    return found
+            statuses.append(PackageStatus(matched[1], _version(matched[1]), matched[2]))
+    return statuses
 
 
 def _version(package: str) -> str | None:
@@ -139,19 +144,13 @@ def plugins(commands: Collection[str] = ()) -> list[PluginStatus]:
 
 def data_sets() -> list[DatasetStatus]:
     """The embedded digits, and those that can be put in place."""
-    found = [DatasetStatus(DIGITS, True)]
+    statuses = [DatasetStatus(DIGITS, True)]
     for known in CATALOGUE:
         try:
-            found.append(DatasetStatus(known.name, manifest_of(known) is not None))
+            statuses.append(DatasetStatus(known.name, manifest_of(known) is not None))
         except InputError as error:
-            found.append(DatasetStatus(known.name, False, str(error)))
-    return found
-
-
-# Inputs whose radii are known, measured through the whole of radii.
-#
-# A linear classifier's radius has a closed form. Those of the embedded networks were measured by
-# MILP to within 1e-6; a test measures them again.
+            statuses.append(DatasetStatus(known.name, False, str(error)))
+    return statuses
 
 
 KNOWN_RADII = {
@@ -195,24 +194,24 @@ class _Subject:
     radii: tuple[float, ...]
 
 
-def self_test(told: Callable[[SelfTestStep], None] = lambda _: None) -> list[SelfTestStep]:
-    """Each part on its own: one that fails does not stop the next; `told` hears of each."""
+def self_test(report: Callable[[SelfTestStep], None] = lambda _: None) -> list[SelfTestStep]:
+    """Each part on its own: one that fails does not stop the next; `report` is called with each."""
     parts: list[tuple[str, Callable[[], str]]] = [
         ("attack", lambda: _bracket_problem(_witness_problem, "attack-only")),
         ("native", lambda: _bracket_problem(_side_problem, "native")),
         ("milp", lambda: _bracket_problem(_side_problem, "attack-guided", verifier="milp")),
         ("a worker process", lambda: _bracket_problem(_side_problem, "native", jobs=1)),
     ]
-    found = []
+    steps = []
     for name, part in parts:
         began = time.perf_counter()
         try:
             problem = part()
         except (RadiiError, OSError, ImportError) as error:
             problem = " ".join(str(error).split())
-        found.append(SelfTestStep(name, time.perf_counter() - began, problem))
-        told(found[-1])
-    return found
+        steps.append(SelfTestStep(name, time.perf_counter() - began, problem))
+        report(steps[-1])
+    return steps
 
 
 def _bracket_problem(
@@ -233,9 +232,9 @@ def _bracket_problem(
     for subject in [_linear()] if jobs else _subjects():  # a worker takes seconds to start
         with Store.in_memory() as store:
             plan([subject.network], subject.data, settings).run(store, jobs=jobs)
-            found = store.measurements()
-            wrong = [str(told) for _, _, told in store.disagreements()]
-        for measured, radius in zip(found, subject.radii, strict=True):
+            measured_all = store.measurements()
+            wrong = [str(disagreement) for _, _, disagreement in store.disagreements()]
+        for measured, radius in zip(measured_all, subject.radii, strict=True):
             problem = judge(radius, measured.bracket)
             if problem:
                 wrong.append(f"{subject.network.name}, input {measured.input}: {problem}")

@@ -178,7 +178,7 @@ class ExecutorConformance:
             assert self.verdicts(executor, self.task(LIE)) == [Verdict.ERROR]
 
     def test_closing_stops_what_runs(self) -> None:
-        """At once; and closing twice is no more than closing once."""
+        """At once; closing twice does no harm."""
         executor = self.make(self.toolbox())
         executor.submit(self.task(HANG))
         started = time.monotonic()

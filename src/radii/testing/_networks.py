@@ -42,7 +42,7 @@ def random_network(
     domain: tuple[float, float] = (0.0, 1.0),
     dtype: npt.DTypeLike = np.float32,
 ) -> Network:
-    """A random network with at most so many hidden units in one to three hidden layers.
+    """A random network with at most `units` hidden units in one to three hidden layers.
 
     `inputs` counts the features of a flat input; it does not apply to convolutions, whose input is
     a small image. `seed` decides depth, widths and weights. Outputs are centred over the domain,
@@ -212,7 +212,7 @@ class LinearClassifier:
 
 
 def _least_length(rows: Float64, needed: Float64, norm: Norm) -> float:
-    """The least length of a step d with rows @ d <= needed; inf if there is none."""
+    """The least length of a step d with rows @ d <= needed; inf without one."""
     count = rows.shape[1]
     if norm is Norm.L2:  # the nearest point lies on a face: all of them are tried
         faces = chain.from_iterable(combinations(range(len(rows)), k) for k in range(len(rows) + 1))

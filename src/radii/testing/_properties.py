@@ -106,8 +106,8 @@ class PropertyConformance:
 
     def test_it_can_hold_and_can_be_broken(self) -> None:
         for anchor in self.anchors():
-            held = self.make().at(anchor).holds(*self.samples(anchor))
-            assert held.any() and not held.all(), "choose another `scale`"
+            is_kept = self.make().at(anchor).holds(*self.samples(anchor))
+            assert is_kept.any() and not is_kept.all(), "choose another `scale`"
 
     def test_it_holds_where_its_margin_is_positive(self) -> None:
         for anchor in self.anchors():

@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixture `assert_robust`, and what it found in the summary.
+"""The pytest plugin: the fixture `assert_robust`, and its findings in the summary.
 
 pytest loads this file at every start, so nothing of radii is imported here: only when used.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 PROPERTY = "radii"
-"""Under this name a test's report (and `--junitxml`) holds what its checks found."""
+"""Under this name a test's report (and `--junitxml`) has the findings of its checks."""
 
 MISS = "radii-miss"
 """How often the statement of a check about all inputs may be false."""
@@ -27,49 +27,49 @@ def assert_robust(request: pytest.FixtureRequest) -> Callable[..., Check]:
     # Not through the fixture record_property: with --junitxml that one warns.
     found_here: list[tuple[str, object]] = request.node.user_properties
 
-    def check(model: Any, data: Any, **options: Any) -> Check:
+    def asserted(model: Any, data: Any, **options: Any) -> Check:
         __tracebackhide__ = True
         from radii.testing import _assertions as assertions
 
         try:
-            found = assertions.assert_robust(model, data, **options)
+            check = assertions.assert_robust(model, data, **options)
         except assertions.RobustnessFailure as failure:
             tell(failure.check)
             raise
-        tell(found)
-        return found
+        tell(check)
+        return check
 
-    def tell(found: Check) -> None:
-        found_here.append((PROPERTY, found.statement))
-        if found.miss:
-            found_here.append((MISS, found.miss))
+    def tell(check: Check) -> None:
+        found_here.append((PROPERTY, check.statement))
+        if check.miss:
+            found_here.append((MISS, check.miss))
 
-    return check
+    return asserted
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """A line for each check; with workers of xdist, too, whose reports carry the properties."""
-    found = [
+    properties = [
         (report.nodeid, name, value)
         for reports in terminalreporter.stats.values()
         for report in reports
         if getattr(report, "when", None) == "call"
         for name, value in report.user_properties
     ]
-    lines = [f"{test}: {value}" for test, name, value in found if name == PROPERTY]
+    lines = [f"{test}: {value}" for test, name, value in properties if name == PROPERTY]
     if lines:
         from radii.terminal import plain
 
         terminalreporter.section("robustness")
         for line in sorted(lines):
             terminalreporter.line(plain(line))
-        misses = [float(value) for _, name, value in found if name == MISS]
+        misses = [float(value) for _, name, value in properties if name == MISS]
         if len(misses) > 1:
             terminalreporter.line(plain(_together(misses)))
 
 
 def _together(misses: list[float]) -> str:
-    """Each confidence is its own, unless checks were told how many they are."""
+    """Each confidence is of one check, unless `among` said how many there are."""
     least = max(0.0, 1 - sum(misses))
     sure = f"at least {100 * least:.4g} %" if least else "any"
     return (

@@ -201,7 +201,7 @@ class SearchConformance:
 
     @pytest.mark.parametrize("seed", range(5))
     def test_a_resumed_search_goes_on_where_it_was(self, seed: int) -> None:
-        """What was told before it was killed, in any order, leaves the rest to ask."""
+        """Results from before it was killed, in any order, leave the rest to ask."""
         rng = random.Random(seed)
         radius = rng.uniform(0.1, 0.9) * self.grid.values[-1]
         missing = rng.sample(self.grid.values, 3)

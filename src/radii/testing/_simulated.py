@@ -158,7 +158,7 @@ class Stumbling(GridVerifier, _Simulated):
 
 
 class Cooperating(_Simulated):
-    """Works for ever, takes memory as told, and stops as soon as its limits say so."""
+    """Works for ever, hoards memory on request, and stops as soon as its limits say so."""
 
     name: ClassVar[str] = "cooperating"
 

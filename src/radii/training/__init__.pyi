@@ -1,9 +1,9 @@
 from ._architectures import ARCHITECTURES, Normalize, Residual, architecture
 from ._bayesian import BayesianNetwork, Convergence, Hamiltonian, train_bayesian
 from ._callbacks import RobustnessLog
+from ._card import Card
 from ._checkpoints import Epoch, claimed, replacing, saved_weights
 from ._loop import Holdout, TrainingObserver
-from ._preparation import Card
 from ._pruning import PrunedNetwork, PruningRound, prune
 from ._regime import REGIMES, Ramp, Regime, Step, parse_regime
 from ._runs import NETWORK_FILE, TrainedNetwork, train

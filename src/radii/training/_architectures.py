@@ -91,27 +91,27 @@ def architecture(
 
 
 def _layers(name: str, shape: Shape, classes: int) -> list[nn.Module]:
-    if found := re.fullmatch(r"(?:mnist_|cifar_|gtsrb_)?(?:relu_)?(\d{1,2})_(\d{1,5})", name):
-        depth, width = int(found[1]), int(found[2])
+    if matched := re.fullmatch(r"(?:mnist_|cifar_|gtsrb_)?(?:relu_)?(\d{1,2})_(\d{1,5})", name):
+        depth, width = int(matched[1]), int(matched[2])
         if depth < 2 or width < 1:
             raise SpecificationError(f"architecture '{name}': needs 2 layers and 1 neuron or more")
         return _dense(shape, [width] * (depth - 1), classes)
-    if found := re.fullmatch(r"(?:mnist-)?net_(\d{1,5})x(\d{1,2})", name):
-        return _dense(shape, [int(found[1])] * int(found[2]), classes)
-    if found := re.fullmatch(r"dense:([\d-]+)@([a-z]+)", name):
-        return _dense(shape, _sizes(name, found[1]), classes, _activation(name, found[2]))
-    if found := re.fullmatch(r"(conv|vgg):([\dx-]+)(?:\+([\d-]+))?(?:@([a-z]+))?", name):
-        kernels = [_sizes(name, layer, "x") for layer in found[2].split("-")]
-        widths = _sizes(name, found[3]) if found[3] else []
-        build = _strided if found[1] == "conv" else _blocks
-        return build(name, shape, kernels, widths, classes, _activation(name, found[4]))
-    if found := re.fullmatch(r"resnet:([\d/-]+)(?:\+([\d-]+))?", name):
-        blocks = [_sizes(name, block, "/") for block in found[1].split("-")]
-        widths = _sizes(name, found[2]) if found[2] else []
+    if matched := re.fullmatch(r"(?:mnist-)?net_(\d{1,5})x(\d{1,2})", name):
+        return _dense(shape, [int(matched[1])] * int(matched[2]), classes)
+    if matched := re.fullmatch(r"dense:([\d-]+)@([a-z]+)", name):
+        return _dense(shape, _sizes(name, matched[1]), classes, _activation(name, matched[2]))
+    if matched := re.fullmatch(r"(conv|vgg):([\dx-]+)(?:\+([\d-]+))?(?:@([a-z]+))?", name):
+        kernels = [_sizes(name, layer, "x") for layer in matched[2].split("-")]
+        widths = _sizes(name, matched[3]) if matched[3] else []
+        build = _strided if matched[1] == "conv" else _blocks
+        return build(name, shape, kernels, widths, classes, _activation(name, matched[4]))
+    if matched := re.fullmatch(r"resnet:([\d/-]+)(?:\+([\d-]+))?", name):
+        blocks = [_sizes(name, block, "/") for block in matched[1].split("-")]
+        widths = _sizes(name, matched[2]) if matched[2] else []
         return _residual(name, shape, blocks, widths, classes)
-    if found := re.fullmatch(r"(?:dense:|mlp-)([1-9]\d{0,4}(?:-[1-9]\d{0,4})*)(-clamp)?", name):
-        layers = _dense(shape, [int(width) for width in found[1].split("-")], classes)
-        return [*layers, nn.Hardtanh(-CLAMP, CLAMP)] if found[2] else layers
+    if matched := re.fullmatch(r"(?:dense:|mlp-)([1-9]\d{0,4}(?:-[1-9]\d{0,4})*)(-clamp)?", name):
+        layers = _dense(shape, [int(width) for width in matched[1].split("-")], classes)
+        return [*layers, nn.Hardtanh(-CLAMP, CLAMP)] if matched[2] else layers
     if name in ARCHITECTURES:
         return _of_images(name, shape, lambda: ARCHITECTURES[name](shape, classes))
     known = ", ".join(ARCHITECTURES)
@@ -344,4 +344,4 @@ ARCHITECTURES: dict[str, Callable[[Shape, int], list[nn.Module]]] = {
     "gtsrb_cnn_deep_game": _deep_game,
     "gtsrb_cnn_vnncomp23": _vnncomp23,
 }
-"""The architectures whose sizes are no part of their names."""
+"""The architectures whose sizes are not part of their names."""

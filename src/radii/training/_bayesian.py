@@ -1,8 +1,12 @@
-"""Samples of the posterior of a network's weights, by Hamiltonian Monte Carlo (pyro).
+"""Bayesian networks: samples of the posterior of a network's weights, whose mean softmax predicts.
 
-Weights have independent normal priors whose width shrinks with the square root of how many weights
-a unit has; labels are drawn from the softmax of the outputs. Each chain starts where a few steps of
-ascent from its own random weights end, so that warming up need not find the data first.
+The sampler is Hamiltonian Monte Carlo (pyro). Weights have independent normal priors whose standard
+deviation falls with the square root of a unit's number of weights; labels are drawn from the
+softmax of the outputs. Each chain starts at the end of a few steps of gradient ascent from random
+weights of its own, so that the warm-up begins near the data.
+
+Each member is a network of its own, and so is their mean, whose outputs are probabilities. All
+parts of radii accept either, and an attack on the mean follows the gradient of the mean.
 """
 
 from __future__ import annotations
@@ -84,8 +88,8 @@ class Posterior:
         return {name: part.reshape(shape) for (name, shape), part in pairs}
 
     def outputs(self, row: Tensor, images: Tensor) -> Tensor:
-        found: Tensor = torch.func.functional_call(self.module, self.weights(row), (images,))
-        return found
+        outputs: Tensor = torch.func.functional_call(self.module, self.weights(row), (images,))
+        return outputs
 
     def potential(self, row: Tensor) -> Tensor:
         misfit = cross_entropy(self.outputs(row, self.images), self.labels, reduction="sum")
@@ -125,14 +129,14 @@ def sample_chain(
 
     torch's own generator is left as it was.
     """
-    told = {**asdict(how), "seed": seed, "purpose": purpose}
+    described = {**asdict(how), "seed": seed, "purpose": purpose}
     if path is not None and path.exists():
-        return _read_chain(path, told)
+        return _read_chain(path, described)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         chain = _sampled(posterior, posterior.ascended(start), how, advanced)
     if path is not None:
-        kept = {"told": told, "rows": chain.rows, "acceptance": chain.acceptance}
+        kept = {"told": described, "rows": chain.rows, "acceptance": chain.acceptance}
         with replacing(path) as partial:
             torch.save({**kept, "divergences": chain.divergences}, partial)
     return chain
@@ -146,8 +150,8 @@ def _sampled(
     except ImportError:
         raise MissingExtra("pyro-ppl", "train", "Bayesian training") from None
 
-    def potential(held: dict[str, Tensor]) -> Tensor:
-        return posterior.potential(held["weights"])
+    def potential(state: dict[str, Tensor]) -> Tensor:
+        return posterior.potential(state["weights"])
 
     options: dict[str, Any] = {
         "potential_fn": potential,
@@ -168,20 +172,22 @@ def _sampled(
     rows = run.get_samples()["weights"].detach()
     if not bool(rows.isfinite().all()):
         raise TrainingError("the chain left all finite weights: lower its step size")
-    told = run.diagnostics()
-    acceptance = told.get("acceptance rate", {}).get("chain 0", float("nan"))
-    return Chain(rows, float(acceptance), len(told.get("divergences", {}).get("chain 0", ())))
+    diagnostics = run.diagnostics()
+    acceptance = diagnostics.get("acceptance rate", {}).get("chain 0", float("nan"))
+    return Chain(
+        rows, float(acceptance), len(diagnostics.get("divergences", {}).get("chain 0", ()))
+    )
 
 
-def _read_chain(path: Path, told: dict[str, Any]) -> Chain:
+def _read_chain(path: Path, described: dict[str, Any]) -> Chain:
     try:
         kept = torch.load(path, weights_only=True)
         before = kept["told"]
         chain = Chain(kept["rows"], float(kept["acceptance"]), int(kept["divergences"]))
     except Exception:  # torch fails on damaged files in more ways than it documents
         raise TrainingError(f"{path}: cannot be read as a chain; remove it to sample it") from None
-    different = [f"{name} {before.get(name)}, not {told[name]}" for name in told
-                 if before.get(name) != told[name]]  # fmt: skip
+    different = [f"{name} {before.get(name)}, not {described[name]}" for name in described
+                 if before.get(name) != described[name]]  # fmt: skip
     if different:
         raise TrainingError(
             f"{path}: belongs to another training ({'; '.join(different)}); choose another "
@@ -190,10 +196,7 @@ def _read_chain(path: Path, told: dict[str, Any]) -> Chain:
     return chain
 
 
-# Bayesian networks: a sample of the posterior, whose mean softmax is the prediction.
-#
-# Every member is a network of its own, and so is their mean, whose outputs are probabilities: all
-# parts of radii look at either, and an attack on the mean follows the gradient of the mean.
+# --- the network that the samples make
 
 
 LARGEST_RHAT = 1.1
@@ -268,7 +271,7 @@ class BayesianNetwork:
         for place, network in files.items():
             with replacing(place) as path:
                 path.write_bytes(network.onnx_bytes)
-        told = {
+        card = {
             "converged": self.convergence.is_reached,
             **asdict(self.convergence),
             "accuracy": self.accuracy,
@@ -277,7 +280,7 @@ class BayesianNetwork:
             "members": [member.fingerprint for member in self.members],
         }
         with replacing(directory / "bayesian.json") as path:
-            path.write_text(json.dumps(told, indent=1) + "\n")
+            path.write_text(json.dumps(card, indent=1) + "\n")
 
 
 def train_bayesian(
@@ -323,11 +326,11 @@ def train_bayesian(
             purpose=purpose,
         )
         chains.append(chain)
-    found = _network(name, posterior, chains, on, members, domain)
+    network = _network(name, posterior, chains, on, members, domain)
     if directory is not None:
         with claimed(directory):
-            found.write(directory)
-    return found
+            network.write(directory)
+    return network
 
 
 def _network(

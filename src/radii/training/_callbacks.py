@@ -123,13 +123,13 @@ class RobustnessLog:
         radii = [f"{name}_{side}" for name in names for side in ("lower", "upper")]
         return ["epoch", "inputs", "accuracy", *radii, *shares, "seconds"]
 
-    def _row(self, found: Distribution) -> dict[str, float]:
-        values: list[float] = [len(found), float(found.correct.mean())]
+    def _row(self, distribution: Distribution) -> dict[str, float]:
+        values: list[float] = [len(distribution), float(distribution.correct.mean())]
         for share in (0.5, *self.quantiles):
-            values += found.quantile(share)
+            values += distribution.quantile(share)
         for at in self.eps:
-            told = found.robust_accuracy(at)
-            values += [told.proven, told.not_refuted]
+            accuracy = distribution.robust_accuracy(at)
+            values += [accuracy.proven, accuracy.not_refuted]
         return dict(zip(self.columns[1:-1], values, strict=True))
 
     # --- where it is written
@@ -146,8 +146,8 @@ class RobustnessLog:
         if list(frame.columns) != self.columns:
             raise StoreError(f"{self._csv}: is not a log with these columns; name another file")
         try:
-            for told in frame.to_dict("records"):
-                row = {str(name): float(value) for name, value in told.items()}
+            for logged in frame.to_dict("records"):
+                row = {str(name): float(value) for name, value in logged.items()}
                 self._rows[int(row.pop("epoch"))] = row
         except ValueError as error:
             raise StoreError(f"{self._csv}: is not a log of numbers ({error})") from None
@@ -163,14 +163,16 @@ class RobustnessLog:
         except OSError as error:
             raise StoreError(f"{self._csv}: cannot be written ({error.strerror})") from None
 
-    def _tell_tensorboard(self, epoch: int, row: dict[str, float], found: Distribution) -> None:
+    def _tell_tensorboard(
+        self, epoch: int, row: dict[str, float], distribution: Distribution
+    ) -> None:
         if self._writer is None:
             return
         for name, value in row.items():
             if math.isfinite(value):
                 self._writer.add_scalar(f"radii/{name}", value, epoch)
-        witnessed = found.upper[np.isfinite(found.upper)]
-        for name, values in (("lower", found.lower), ("upper", witnessed)):
+        witnessed = distribution.upper[np.isfinite(distribution.upper)]
+        for name, values in (("lower", distribution.lower), ("upper", witnessed)):
             if len(values):
                 self._writer.add_histogram(f"radii/{name}", values, epoch)
         self._writer.flush()
@@ -196,10 +198,10 @@ def _experiment_settings(
 ) -> Settings:
     low, high = (domain.low, domain.high) if isinstance(domain, Domain) else domain
     if "grid" not in options:
-        told = float(np.max(np.subtract(high, low)))
-        if not 0 < told < math.inf:
+        widest = float(np.max(np.subtract(high, low)))
+        if not 0 < widest < math.inf:
             raise InputError("domain: its high end must be above its low end, and both finite")
-        width = Fraction(str(told))
+        width = Fraction(str(widest))
         step = width / GRID_STEPS
         options["grid"] = str(Grid(step, width / 2 + step, step))
     try:

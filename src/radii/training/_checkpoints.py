@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 from radii.errors import TrainingError
 from radii.processes import take_lock
-from radii.training._settings import Optimizer, TrainingSettings
+from radii.training._optimizers import Optimizer
+from radii.training._settings import TrainingSettings
 
 CHECKPOINT_FILE = "checkpoint.pt"
 CHECKPOINT_FORMAT = 1
@@ -51,7 +52,7 @@ class TrainingState:
 
 
 class Checkpoint:
-    """Takes the state of a run, and writes it when told; `purpose` is what else must agree."""
+    """Takes the state of a run, and writes it on request; `purpose` is what else must agree."""
 
     def __init__(
         self, directory: Path | None, settings: TrainingSettings, purpose: dict[str, str]
@@ -81,7 +82,7 @@ class Checkpoint:
         }
 
     def write(self) -> None:
-        """Replace the file by the state taken last, if that is not written yet."""
+        """Replace the file by the latest state, if that is not written yet."""
         if self._taken is None or self.path is None:
             return
         with replacing(self.path) as partial, warnings.catch_warnings():
@@ -182,12 +183,12 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def _progress(saved: dict[str, Any]) -> TrainingState:
     history = [Epoch(**epoch) for epoch in saved.pop("history")]
-    found = TrainingState(**saved, history=history)
-    if [epoch.number for epoch in history] != list(range(1, found.epoch + 1)):
+    state = TrainingState(**saved, history=history)
+    if [epoch.number for epoch in history] != list(range(1, state.epoch + 1)):
         raise ValueError("its epochs are not those of its history")
-    if not (isinstance(found.batches, int) and found.batches >= 0 and found.seconds >= 0):
+    if not (isinstance(state.batches, int) and state.batches >= 0 and state.seconds >= 0):
         raise ValueError("its progress makes no sense")
-    return found
+    return state
 
 
 def _generators() -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""How much each class counts in the loss: weights that are given, or found while training.
+"""How much each class counts in the loss: weights that are given, or adjusted while training.
 
 Given weights make training cost-sensitive: mistakes about a class with weight 2 cost twice as much.
 `balanced-robustness` finds weights by itself, as the Hedge algorithm plays a game for the worst
@@ -20,12 +20,12 @@ BALANCING_RATE = 2.0
 """How fast weights follow errors: a class whose robust error is 0.1 larger gains 22 % an epoch."""
 
 LARGEST_RATIO = 20.0
-"""Between two found weights: beyond it, the light class is forgotten rather than balanced."""
+"""The largest ratio of two adjusted weights: beyond it, the light class is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassWeights:
-    """`factors` by class, all others 1; or, if `is_balancing`, all 1 at first, then as found."""
+    """`factors` by class, all others 1; or, if `is_balancing`, all 1 at first and then adjusted."""
 
     factors: tuple[tuple[int, float], ...] = ()
     is_balancing: bool = False

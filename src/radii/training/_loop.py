@@ -1,4 +1,8 @@
-"""How often a module is right, on images as they are and under attack."""
+"""The training loop, and the accuracy that it reports, on clean images and under attack.
+
+All data are in one tensor, batches are made by index, and nothing happens between two steps that a
+loop written by hand would not do.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +19,9 @@ from radii.errors import TrainingError
 from radii.networks import Memo
 from radii.training._checkpoints import Checkpoint, Epoch, TrainingState
 from radii.training._class_weights import ClassWeights
+from radii.training._optimizers import OPTIMIZERS, Optimizer
 from radii.training._regime import Regime, Step, ascend, evaluating, uniform
-from radii.training._settings import OPTIMIZERS, Optimizer, TrainingSettings
+from radii.training._settings import TrainingSettings
 
 EVALUATION_BATCH = 1000
 """Images that pass through the module together."""
@@ -39,7 +44,7 @@ class Holdout:
     def robust_accuracy(
         self, module: nn.Module, *, eps: float, count: int, steps: int, seed: int
     ) -> float:
-        """The share of the first `count` images that PGD of so many steps does not break.
+        """The share of the first `count` images that PGD does not break in `steps` steps.
 
         An upper bound of the robust accuracy: what PGD misses, a better attack may find. torch's
         generator is left as it was.
@@ -87,8 +92,7 @@ def _broken(step: Step, eps: float, steps: int) -> Tensor:
     return wrong
 
 
-# The training loop: all data in one tensor, batches by index, and nothing between the steps that
-# a loop written by hand would not do.
+# --- the loop
 
 
 SAVE_SECONDS = 30.0
@@ -113,7 +117,7 @@ TEST_SHARE = 0.05
 
 
 class TrainingObserver(Protocol):
-    """Told how training goes; `batches` and `done` count those of the whole run."""
+    """Receives the progress of training; `batches` and `done` count those of the whole run."""
 
     def started(self, batches: int, done: int) -> None: ...
 
@@ -178,7 +182,7 @@ class Loop:
             try:
                 if progress.epoch == progress.batches == 0:
                     self.checkpoint.take(self.module, optimizer, progress)
-                    self.checkpoint.write()  # a directory that takes no files is found out now
+                    self.checkpoint.write()  # an unwritable directory is reported now
                 while progress.epoch < settings.epochs:
                     self._epoch(optimizer, progress)
             finally:
@@ -293,7 +297,7 @@ class Loop:
 
     @property
     def _test_every(self) -> int:
-        """Epochs from test to test: so many that tests are cheap, but five in a run at least."""
+        """Epochs between tests: enough that tests are cheap, but at least five tests in a run."""
         tested, attacked = (
             min(count, len(self.holdout)) for count in (TESTED_IMAGES, ATTACKED_IMAGES)
         )

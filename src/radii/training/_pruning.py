@@ -72,14 +72,14 @@ def prune(
     directory = None if out is None else Path(out)
     trained = _round(module, data, 0, directory, {}, initial, training)
     masks = {name: torch.ones_like(weight) for name, weight in _weights(trained.module).items()}
-    told = [_round_record(0, masks, trained)]
+    records = [_round_record(0, masks, trained)]
     for number in range(1, rounds + 1):
         kept = (1 - strength) ** (number / rounds)
         masks = smaller_masks(_weights(trained.module), masks, kept)
         start = initial if rewind else _state(trained.module)
         trained = _round(module, data, number, directory, masks, start, training)
-        told.append(_round_record(number, masks, trained))
-    pruned = PrunedNetwork(trained, masks, tuple(told), strength, rewind)
+        records.append(_round_record(number, masks, trained))
+    pruned = PrunedNetwork(trained, masks, tuple(records), strength, rewind)
     if directory is not None:
         _write(directory, pruned)
     return pruned
@@ -89,15 +89,15 @@ def smaller_masks(
     weights: Mapping[str, Tensor], masks: Mapping[str, Tensor], kept: float
 ) -> dict[str, Tensor]:
     """Of each layer's weights the largest share `kept`, at least one, among those not masked."""
-    found = {}
+    pruned = {}
     for name, weight in weights.items():
         count = max(1, round(kept * weight.numel()))
         sizes = torch.where(masks[name] > 0, weight.abs(), -1.0).flatten()
         largest = sizes.topk(count).indices
         mask = torch.zeros_like(sizes)
         mask[largest] = 1.0
-        found[name] = mask.reshape(weight.shape) * masks[name]
-    return found
+        pruned[name] = mask.reshape(weight.shape) * masks[name]
+    return pruned
 
 
 def _check_pruning(strength: float, rounds: int) -> None:
@@ -160,10 +160,10 @@ def _round_record(
 
 def _write(directory: Path, pruned: PrunedNetwork) -> None:
     pruned.trained.write(directory)
-    told = {
+    card = {
         "strength": pruned.strength,
         "rewinds": pruned.rewinds,
         "rounds": [asdict(each) for each in pruned.rounds],
     }
     with replacing(directory / PRUNING_FILE) as path:
-        path.write_text(json.dumps(told, indent=1) + "\n")
+        path.write_text(json.dumps(card, indent=1) + "\n")

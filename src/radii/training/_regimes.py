@@ -1,6 +1,6 @@
 """Regimes that train on points: the images, points added to them, adversarial examples.
 
-A constraint is a property that the worst point found in a ball should have.
+A constraint is a property that the worst point of a ball, as an attack finds it, should have.
 """
 
 from __future__ import annotations

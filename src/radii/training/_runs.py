@@ -21,9 +21,10 @@ from radii.errors import NetworkError, TrainingError
 from radii.networks import Network, from_torch
 from radii.problem import Domain
 from radii.training._architectures import architecture
+from radii.training._card import Card
 from radii.training._checkpoints import Checkpoint, Epoch, TrainingState, claimed, replacing
 from radii.training._loop import Loop, TrainingObserver
-from radii.training._preparation import Card, TrainingData, digest, fitting_masks, material
+from radii.training._preparation import TrainingData, digest, fitting_masks, material
 from radii.training._regime import Regime, Step, parse_regime
 from radii.training._settings import TrainingSettings
 from radii.verifiers import check_device

@@ -4,7 +4,7 @@ The formula says what a counterexample is. Each disjunct is a box of inputs, per
 halfspaces, and a polyhedron of outputs; disjuncts on the same inputs become one specification whose
 requirement is broken on the union of their polyhedra. Strict comparisons become weak ones, so the
 specifications may admit more than the file: a proof of them all proves the file, and a witness of
-one is still to be held against the formula itself.
+one must still be checked against the formula itself.
 """
 
 from __future__ import annotations

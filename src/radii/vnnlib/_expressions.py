@@ -213,7 +213,7 @@ def without_spaces(token: str) -> str:
     return f"{name.rstrip()}[{','.join(indices.rstrip(']').replace(',', ' ').split())}]"
 
 
-# Declared variables.
+# --- declared variables
 
 
 _SCALAR = re.compile(SCALAR)

@@ -84,7 +84,7 @@ class _Junction:
 def read_formula(expression: Expression, variables: Mapping[str, int], inputs: int) -> Formula:
     """The formula that `expression` writes. Variables below `inputs` are inputs, the rest outputs.
 
-    Read with a stack of its own, so that depth is no limit; a negation travels down to the
+    Read with an explicit stack, so that depth is not limited; a negation travels down to the
     comparisons.
     """
     junctions = [_Junction(Conjunction, [(expression, True)], [])]

@@ -57,7 +57,7 @@ def numbers(texts: Sequence[str]) -> npt.NDArray[np.float64] | None:
         values = np.fromiter(map(float, texts), np.float64, len(texts))
     except ValueError:
         return None
-    # Of what `float` takes, `1_000`, `inf` and `nan` alone are no decimals.
+    # Of what `float` takes, `1_000`, `inf` and `nan` alone are not decimals.
     return values if np.isfinite(values).all() and "_" not in "".join(texts) else None
 
 
@@ -72,7 +72,7 @@ def affine(expression: Expression, variables: Mapping[str, int]) -> AffineTerm:
     """The term as an affine form of the variables' numbers.
 
     Constants are the float64 values nearest to the file's decimals; sums and products of them are
-    exact. Evaluated with a stack of its own, so that depth is no limit.
+    exact. Evaluated with an explicit stack, so that depth is not limited.
     """
     operations = [_Operation("+", [expression], [])]
     while True:
@@ -156,7 +156,7 @@ _COMBINE: dict[str, Callable[[list[AffineTerm]], AffineTerm]] = {
 }
 
 
-# Comparisons of two words, in columns.
+# --- comparisons of two words, in columns
 
 
 _COMMENT = re.compile(r";[^\n]*")
@@ -242,7 +242,7 @@ def read_comparisons(
 
 
 def _plain(text: str) -> str | None:
-    """Without comments, and with each index as `X[0,3]`; None if an index is no index."""
+    """Without comments, and with each index as `X[0,3]`; None if an index is malformed."""
     if "[" not in text:
         return _COMMENT.sub("", text) if ";" in text else text
     if not any(mark in text for mark in (";", " [", "\t[")) and not _ODD_INDEX.search(text):
@@ -282,5 +282,5 @@ def _comparison_rows(
 
 
 def _numbered(words: Sequence[str], variables: Mapping[str, int]) -> npt.NDArray[np.int64]:
-    """The variables' numbers; -1 for what is none."""
+    """The variables' numbers; -1 for words that are not variables."""
     return np.fromiter(map(variables.get, words, repeat(-1)), np.int64, len(words))

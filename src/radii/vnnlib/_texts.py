@@ -1,6 +1,7 @@
-"""Writing VNN-LIB 1.0: what a counterexample to a specification is, for tools that read it.
+"""Writing VNN-LIB 1.0: the text of one query, and whole benchmarks in the layout of VNN-COMP.
 
-Numbers are written so that reading them back gives the same float64.
+A text says what a counterexample to the specification is. Numbers are written so that reading them
+back gives the same float64.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def _row(coefficients: Float64, offset: float, letter: str) -> str:
     return f"(<= {left} {-offset!r})"
 
 
-# Writing queries as a benchmark of VNN-COMP: networks, properties and the list of instances.
+# --- benchmarks: networks, properties and the list of instances
 
 
 def write_benchmark(
@@ -112,7 +113,7 @@ def write_benchmark(
         texts[vnnlib] = query_text(query)
         lines.append(f"onnx/{name}.onnx,{vnnlib},{timeout:g}\n")
     if not lines:
-        raise SpecificationError(f"{folder}: there is no instance to write")
+        raise SpecificationError(f"{folder}: there are no instances to write")
     used = {line.split(",")[0] for line in lines}
     try:
         if folder.exists() and any(folder.iterdir()):
@@ -137,7 +138,7 @@ def _query_name(query: Query) -> str:
 
 
 def _names(networks: Mapping[str, Network]) -> dict[str, str]:
-    """File names without commas and the like, told apart by the fingerprint if need be."""
+    """File names without commas and the like; the fingerprint is added where names collide."""
     plain = {key: _safe(network.name.removesuffix(".onnx")) for key, network in networks.items()}
     values = list(plain.values())
     return {

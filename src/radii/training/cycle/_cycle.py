@@ -26,7 +26,7 @@ from radii.training.cycle._rounds import (
 
 
 class CycleObserver(Protocol):
-    """Told how a cycle goes; the contexts are entered around training and around measuring."""
+    """Receives the progress of a cycle; training and measuring run inside its contexts."""
 
     def said(self, sentence: str) -> None: ...
 
@@ -58,7 +58,7 @@ def run_cycle(
 
     No round begins after `rounds` of them or once `seconds` are spent. Each is kept in
     `out/round-N`: `training`, the distribution of the test images in `results`, `card.md`, and the
-    counterexamples that were found. Doing it again goes on where it was cut off, or gives more
+    counterexamples found. Running it again continues where it was cut off, or gives more
     rounds if the budget is larger now.
     """
     if rounds < 1 or not seconds > 0:

@@ -136,7 +136,7 @@ class Cycle:
         try:
             known = json.loads(path.read_text("utf-8"))
             if not isinstance(known, dict):
-                raise ValueError("it is no object")
+                raise ValueError("it is not an object")
             known["measuring"] = _written(_typed(known.get("measuring", {})))
         except (OSError, ValueError, InputError) as error:
             raise ExperimentError(f"{path}: cannot be read as a cycle ({error})") from None

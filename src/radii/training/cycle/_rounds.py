@@ -189,8 +189,8 @@ def read_counterexamples(directory: Path) -> Counterexamples | None:
     if not path.exists():
         return None
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as held:
-            return Counterexamples(held["images"], held["labels"], *map(int, held["counts"]))
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            return Counterexamples(arrays["images"], arrays["labels"], *map(int, arrays["counts"]))
     except Exception as error:  # numpy fails on damaged files in more ways than it documents
         raise StoreError(
             f"{path}: cannot be read as counterexamples ({type(error).__name__}); remove it to "
