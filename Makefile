@@ -11,6 +11,8 @@ TOOLS := build hypothesis ipykernel keras mypy nbclient playwright pytest pytest
 TORCH := $(VENV)/lib/python*/site-packages/torch
 # One more than two cores: some tests wait for processes to end.
 JOBS ?= 3
+# Draws the cases that `make test` runs of tests that are marked `sampled`; `make test-all` runs all.
+SAMPLE ?= 1
 # What is imported is compiled then; compiling all of every package takes longer than the rest.
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile -c constraints.txt
 # Bytecode is kept: tests start hundreds of processes, and compiling radii is a third of each start.
@@ -42,7 +44,7 @@ demo: $(RUNS)
 	$(BIN)/radii demo
 
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not slow" --sample $(SAMPLE)
 
 test-all: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(JOBS) --hypothesis-profile=long

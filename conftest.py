@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
+import os
+import random
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
@@ -25,6 +28,62 @@ settings.load_profile("quick")
 BUSY_SECONDS = 20.0
 """What a busy machine may add to a time that a test measures. It still tells what ends at its limit
 from what does not: that would go on for a minute or an hour."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--sample",
+        type=int,
+        metavar="SEED",
+        help="run only N cases, drawn by this seed, of each test that is marked sampled(N)",
+    )
+
+
+@pytest.hookimpl(trylast=True)  # after tests marked `slow` are gone
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    seed = config.getoption("--sample")
+    if seed is None:
+        return
+    cases: dict[str, list[pytest.Function]] = {}
+    for item in items:
+        if item.get_closest_marker("sampled") and hasattr(item, "callspec"):
+            assert isinstance(item, pytest.Function)
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out = {case for name in cases for case in _left_out(cases[name], f"{seed} {name}")}
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _left_out(cases: list[pytest.Function], seed: str) -> list[pytest.Function]:
+    """All cases of a test but the N of its mark, or as many more as it takes to try every value of
+    every parameter once. The values of a parameter `seed` are repetitions, and do not count.
+    """
+    marker = cases[0].get_closest_marker("sampled")
+    assert marker is not None
+    shuffled = random.Random(seed).sample(cases, len(cases))
+    needed, others, tried = [], [], set[tuple[str, str]]()
+    for case in shuffled:
+        parameters = case.callspec.params.items()
+        values = {(name, repr(value)) for name, value in parameters if name != "seed"}
+        (others if values <= tried else needed).append(case)
+        tried |= values
+    return others[max(0, marker.args[0] - len(needed)) :]
+
+
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A directory that `make` fills once for all workers of a test run; no test may change it."""
+    common = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        common = common.parent
+    place, done = common / name, common / f"{name}.done"
+    with (common / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists():
+            place.mkdir()
+            make(place)
+            done.touch()
+    return place
+
 
 SHARED_DATA = Path(__file__).parents[1] / "shared" / "data"
 

@@ -39,7 +39,7 @@ FOREIGN = frozenset(name for names in OWNERS.values() for name in names)
 
 TOPS = ("src", "papers", "tests", "docs", "scripts", "benchmarks", "examples")
 SOURCES = ("src", "papers/src", "benchmarks")
-FILES = ("py", "toml", "md", "yml", "sh", "cff")
+FILES = ("py", "pyi", "toml", "md", "yml", "sh", "cff")
 SPAN = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 FILE = re.compile(rf"(?<![\w./-])(?:[\w.-]+/)*[\w-]+\.(?:{'|'.join(FILES)})(?!\w)")

@@ -18,6 +18,7 @@ from radii.attacks._minimum_norm import STAGES
 from radii.testing import AttackConformance
 
 
+@pytest.mark.sampled(3)
 class TestMinimumNorm(AttackConformance):
     """Its first stage, which half of its time goes to."""
 
@@ -35,6 +36,7 @@ class TestMinimumNormInFull(AttackConformance):
         return MinimumNorm()
 
 
+@pytest.mark.sampled(3)
 class TestApgd(AttackConformance):
     reach = 1.01
 
@@ -51,6 +53,7 @@ class TestAutoAttack(AttackConformance):
         return AutoAttack(steps=20, evaluations=20)
 
 
+@pytest.mark.sampled(3)
 class TestPgd(AttackConformance):
     reach = 1.05
 
@@ -63,6 +66,7 @@ class TestFgsm(AttackConformance):
         return Fgsm()
 
 
+@pytest.mark.sampled(3)
 class TestRandomSearch(AttackConformance):
     reach = 1.2
 

@@ -89,6 +89,7 @@ def corners(ball: Ball, count: int) -> np.ndarray:
     return np.concatenate([np.where(signs, high, low), ball.sample(rng, count)])
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_a_cascade_is_the_network(name: str) -> None:
     network = network_of(name)
@@ -100,6 +101,7 @@ def test_a_cascade_is_the_network(name: str) -> None:
     )
 
 
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("arithmetic", [FLOAT, REAL])
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_no_sample_is_outside_the_bounds(name: str, arithmetic: Arithmetic) -> None:
@@ -123,6 +125,7 @@ def test_no_sample_is_outside_the_bounds(name: str, arithmetic: Arithmetic) -> N
             assert bool((read >= held.low - 1e-12).all() & (read <= held.high + 1e-12).all())
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_floats_that_run_are_inside_at_one_point(name: str) -> None:
     """What is left of a region that is one point is rounding: float32 runs stay within it."""
@@ -136,6 +139,7 @@ def test_floats_that_run_are_inside_at_one_point(name: str) -> None:
         assert bool((run >= found.low).all() & (run <= found.high).all())
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_trees_on_maps_have_sound_roots(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kept units have bounds that hold for all samples, in the order of their names."""
@@ -180,6 +184,7 @@ def test_one_and_three_axes() -> None:
         )
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("pads", [(0, 0), (1, 0), (2, 1), (-1, 0)])
 @pytest.mark.parametrize("dilation", [1, 2])

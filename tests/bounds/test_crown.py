@@ -105,6 +105,7 @@ def assert_not_looser(tight: Interval, loose: Interval, slack: float = 0.0) -> N
     assert bool((tight.high <= loose.high + room).all())
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("kind", [None, *Norm], ids=lambda kind: kind or "box")
 @pytest.mark.parametrize("name", sorted(MAKERS))
 def test_no_point_leaves_the_bounds(name: str, kind: Norm | None) -> None:

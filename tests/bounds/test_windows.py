@@ -91,6 +91,7 @@ def whole_rows(state: State, number: int, loss: Tensor, region: int) -> Tensor:
     return backward(state, rows).values.reshape(2, -1)
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("norm", [Norm.LINF, Norm.L2])
 @pytest.mark.parametrize("share", [0.3, 0.5, 10.0])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
@@ -189,6 +190,7 @@ def test_windows_stand_where_their_units_see(pads: tuple[tuple[int, int], ...]) 
     torch.testing.assert_close(found[:, 1], -expected.transpose(0, 1))
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("norm", list(Norm))
 @pytest.mark.parametrize("name", sorted(MODULES))
 def test_float32_settles_units_and_changes_no_bound(

@@ -27,7 +27,7 @@ from rich.table import Table
 from rich.text import Text
 from test_tables import assert_nothing_lost
 
-from conftest import dense_model, parsers, work_in_this_process
+from conftest import dense_model, made_once, parsers, work_in_this_process
 from radii import datasets
 from radii.cli import _tables, build_parser, main
 from radii.datasets import _acquisition as acquisition
@@ -128,7 +128,10 @@ def write_classifier(path: Path, images: np.ndarray, labels: np.ndarray) -> None
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What the examples name, where nothing depends on the example."""
-    here = tmp_path_factory.mktemp("base")
+    return made_once(tmp_path_factory, "help-examples", write_base)
+
+
+def write_base(here: Path) -> None:
     images, labels = digits("train")
     for name, part in (("a", slice(0, 400)), ("b", slice(400, 800)), ("c", slice(800, 1200))):
         write_classifier(here / f"{name}.onnx", images[part], labels[part])
@@ -172,7 +175,6 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.savez(here / "images.npz", images=images, labels=labels)
     (here / "net.onnx.gz").write_bytes(gzip.compress((here / "net.onnx").read_bytes()))
     write_foreign(here)
-    return here
 
 
 def write_foreign(here: Path) -> None:

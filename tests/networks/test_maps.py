@@ -127,6 +127,7 @@ def test_convolutions_and_their_transposes(data: st.DataObject) -> None:
         check(scaled)
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("seed", range(60))
 def test_strided_convolutions_in_float32_are_pulled_by_their_phases(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -43,6 +43,7 @@ def accepted(family: NetworkFamily, norm: Norm, seed: int, arithmetic: str, exac
         assert report.smallest_margin >= 0
 
 
+@pytest.mark.sampled(14)
 @pytest.mark.parametrize("arithmetic", ["float", "real"])
 @pytest.mark.parametrize("norm", list(Norm))
 @pytest.mark.parametrize("family", list(NetworkFamily))

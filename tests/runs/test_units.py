@@ -109,6 +109,7 @@ KINDS = (
 DOMAINS = ((0, 1), (0.0, 0.9), (0, 255), (-1, 1), (-300, 300), (0, 120), (-0.5, 3))
 
 
+@pytest.mark.sampled(60)
 @pytest.mark.parametrize("domain", DOMAINS, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("form", ["arrays", "tensors", "torch data set", "loader", "npz", "folder"])

@@ -116,6 +116,7 @@ def test_every_order_of_answers_on_64_values(k: int) -> None:
     assert worst_case(64, k, missing) <= 6 * (k + 1) // 2 + k + 4 * missing
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("k", range(1, 17))
 def test_every_radius_and_pattern_of_three_missing_on_64_values(k: int, order: str) -> None:
@@ -176,6 +177,7 @@ def check_tightest(search: Search, grid: Grid, radius: float, missing: set[float
     assert search.bracket.upper == min((v for v in answered if v >= radius), default=math.inf)
 
 
+@pytest.mark.sampled(16)
 @pytest.mark.parametrize("k", range(1, 17))
 @pytest.mark.parametrize("make", [KBinary, Linear])
 def test_the_bracket_is_the_tightest_that_the_answers_allow(

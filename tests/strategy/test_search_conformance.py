@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from radii.problem import Grid
 from radii.strategy import (
     SEARCHES,
@@ -17,11 +19,13 @@ from radii.strategy import (
 from radii.testing import SearchConformance
 
 
+@pytest.mark.sampled(8)
 class TestNative(SearchConformance):
     def make(self, grid: Grid) -> Search:
         return Native(grid)
 
 
+@pytest.mark.sampled(8)
 class TestNativeWithProbes(SearchConformance):
     def make(self, grid: Grid) -> Search:
         search = Native(grid)
@@ -29,21 +33,25 @@ class TestNativeWithProbes(SearchConformance):
         return search
 
 
+@pytest.mark.sampled(8)
 class TestAttackGuided(SearchConformance):
     def make(self, grid: Grid) -> Search:
         return AttackGuided(grid)
 
 
+@pytest.mark.sampled(8)
 class TestBinary(SearchConformance):
     def make(self, grid: Grid) -> Search:
         return Binary(grid)
 
 
+@pytest.mark.sampled(8)
 class TestKBinary(SearchConformance):
     def make(self, grid: Grid) -> Search:
         return KBinary(grid)
 
 
+@pytest.mark.sampled(8)
 class TestKBinaryWithGoldenCuts(SearchConformance):
     """Four queries at once are more queries in all, in less time."""
 
@@ -54,6 +62,7 @@ class TestKBinaryWithGoldenCuts(SearchConformance):
         return KBinary(grid, k=4, cuts=Cuts.GOLDEN)
 
 
+@pytest.mark.sampled(8)
 class TestLinear(SearchConformance):
     is_quick = False
 
@@ -61,6 +70,7 @@ class TestLinear(SearchConformance):
         return Linear(grid, k=3)
 
 
+@pytest.mark.sampled(8)
 class TestAttackOnly(SearchConformance):
     def make(self, grid: Grid) -> Search:
         return AttackOnly(grid)

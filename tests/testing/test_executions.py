@@ -46,6 +46,7 @@ def test_every_operator_is_executed_in_every_order(operator: str, data: st.DataO
         near(network, x, execute(network, x, order))
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("family", NetworkFamily)
 @pytest.mark.parametrize("order", SummationOrder)
 def test_whole_networks(family: NetworkFamily, order: SummationOrder) -> None:

@@ -22,7 +22,7 @@ from radii.datasets import Dataset
 from radii.errors import DataError, InputError, TrainingError
 from radii.training import Card, Epoch, Regime, Step, TrainedNetwork, architecture, train
 from radii.training._checkpoints import claimed
-from radii.training._settings import Adam, Sgd
+from radii.training._optimizers import Adam, Sgd
 
 
 @pytest.fixture(scope="module")

@@ -64,6 +64,7 @@ def check(seed: int) -> None:
         assert exact.lower <= exact.optimum <= exact.upper * (1 + 1e-4) + 1e-6
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(BY_DEFAULT))
 def test_some_of_them_agree(seed: int) -> None:
     check(seed)

@@ -114,11 +114,13 @@ def agrees_with_the_exact_radius(
             assert result.verdict is Verdict.NOT_ROBUST
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", SEEDED)
 def test_agrees_with_the_exact_radius(seed: int) -> None:
     agrees_with_the_exact_radius(seed, NEAR, units=20)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(0, 105, 7))
 def test_agrees_where_crown_is_tried_first(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(BranchAndBound, "settings", ProofSettings(crown_first_units=0))
@@ -132,6 +134,7 @@ def test_agrees_with_the_exact_radius_at_length(start: int) -> None:
         agrees_with_the_exact_radius(seed)
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("family", list(NetworkFamily))
 @pytest.mark.parametrize("norm", list(Norm))
 def test_certified_brackets_hold_the_exact_radius(family: NetworkFamily, norm: Norm) -> None:
@@ -161,6 +164,7 @@ def test_the_relu_form_computes_the_network(family: NetworkFamily) -> None:
     assert np.allclose((form.output @ columns.T).T, expected, atol=1e-9)
 
 
+@pytest.mark.sampled(9)
 @pytest.mark.parametrize("norm", list(Norm))
 @pytest.mark.parametrize("family", list(NetworkFamily))
 def test_bounds_enclose_samples_and_improve(family: NetworkFamily, norm: Norm) -> None:
@@ -187,6 +191,7 @@ def test_bounds_enclose_samples_and_improve(family: NetworkFamily, norm: Norm) -
         assert polyhedron.depth(outputs).min() >= bound
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_a_frontier_proves_what_a_fresh_tree_proves(seed: int) -> None:
     """Open nodes of a larger ball, taken to a smaller one: proven there exactly if it is robust."""

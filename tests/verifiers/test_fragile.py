@@ -72,6 +72,7 @@ def test_known_cases_at_length(
     all_uncovered([family], MANY_VARIANTS, kind(arithmetic=FLOAT))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", GENERATED)
 def test_generated_networks(seed: int) -> None:
     """The fastest verifier that decides a family by itself."""

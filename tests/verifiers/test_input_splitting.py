@@ -103,6 +103,7 @@ def outputs_at(network: Network, points: np.ndarray) -> np.ndarray:
         return network(torch.from_numpy(points.reshape(-1, *network.input_shape))).numpy()
 
 
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("norm", [*Norm, None], ids=lambda norm: norm or "box")
 @pytest.mark.parametrize("family", list(NetworkFamily))
 def test_small_networks_agree_with_the_exact_answer(
@@ -339,6 +340,7 @@ def test_bounds_of_a_chain_hold_and_are_as_tight_as_crown(
     assert float((least[1] - least[0]).mean()) >= -1e-9
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_narrowed_bounds_hold_wherever_a_violation_is(seed: int) -> None:
     """Also in pieces of a box, which inherit what is known of it."""

@@ -79,6 +79,7 @@ def random_rows(reduction: Reduction, seed: int, count: int = 40) -> tuple[Rows,
     return rows, Multipliers(slopes, gamma, 0.3 * beta)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(6))
 def test_maps_and_matrices_of_open_units_agree(seed: int) -> None:
     network = residual_network(seed)
@@ -113,6 +114,7 @@ def test_maps_and_matrices_of_open_units_agree(seed: int) -> None:
         torch.testing.assert_close(own, other)
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("norm", list(Norm))
 @pytest.mark.parametrize("gain", [0.0, np.inf])
@@ -198,6 +200,7 @@ def pooled_network(seed: int) -> Network:
     return sketch.network(sketch.apply("Gemm", flat, weight, sketch.constant(rng.normal(size=3))))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("always_mapped")
 @pytest.mark.parametrize("seed", range(12))
 def test_maxima_agree_with_the_exact_radius(seed: int) -> None:
@@ -250,6 +253,7 @@ def agrees_on(
             assert result.verdict is not Verdict.ROBUST
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.usefixtures("always_mapped")
 @pytest.mark.parametrize("seed", range(12))
 def test_agrees_with_the_exact_radius(seed: int) -> None:

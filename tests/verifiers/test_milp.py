@@ -65,6 +65,7 @@ def input_points(encoding: Encoding, instance: Instance, eps: float) -> np.ndarr
     return np.asarray(up - down).T
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("norm", [Norm.LINF, Norm.L1])
 @pytest.mark.parametrize("family", list(NetworkFamily))
 def test_programs_hold_every_true_value(family: NetworkFamily, norm: Norm) -> None:

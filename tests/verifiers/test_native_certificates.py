@@ -35,6 +35,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(count)
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("family", NetworkFamily)
 @pytest.mark.parametrize("norm", NORMS)
 def test_writer_and_checker_agree(family: NetworkFamily, norm: Norm) -> None:

@@ -249,6 +249,7 @@ DEGENERATE = {
 ALWAYS = {"ecdf", "robust-accuracy", "satisfaction", "security"}
 
 
+@pytest.mark.sampled(44)
 @pytest.mark.parametrize("kind", FIGURE_KINDS)
 @pytest.mark.parametrize(
     "case",
