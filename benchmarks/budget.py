@@ -19,8 +19,19 @@ from benchmarks.tables import show
 from radii.attacks import MinimumNorm
 from radii.networks import Network
 from radii.problem import Result, weigh
-from radii.runs import Agenda, BudgetAgenda, Case, Inline, Task, Toolbox, drive, total_width
-from radii.strategy import Native, Question, QuestionKind
+from radii.runs import Inline, Toolbox, drive
+from radii.strategy import (
+    Agenda,
+    BudgetAgenda,
+    Case,
+    Native,
+    Question,
+    QuestionKind,
+    Schedule,
+    ScheduleLimits,
+    Task,
+    total_width,
+)
 from radii.verifiers import BranchAndBound
 
 NETWORK, IMAGES, BUDGET = "mnist_relu_3_50", 50, 20.0
@@ -30,7 +41,7 @@ TENTH = 0.1
 class OnCpuTime(Inline):
     """An executor whose limits and durations are CPU seconds, so that other work does not matter.
 
-    An agenda beside it uses `time.process_time`.
+    The driver beside it uses `time.process_time`.
     """
 
     def submit(self, task: Task) -> None:
@@ -95,13 +106,11 @@ def traced(net: Network, images: int, budget: float, agenda: Agenda) -> Trace:
         trace.told += [Told(*one, now) for one in told]
 
     drive(
-        cases,
+        Schedule(cases, ScheduleLimits(timeout=budget), agenda, now=time.process_time()),
         OnCpuTime(tools),
-        timeout=budget,
-        budget=math.inf,
         on_results=on_results,
         on_finished=lambda _: None,
-        agenda=agenda,
+        clock=time.process_time,
     )
     trace.seconds = time.process_time() - began
     return trace
@@ -115,7 +124,7 @@ def main(options: Options) -> None:
     traced(net, 1, 1.0, Agenda())  # what is loaded on first use belongs to neither
     full = traced(net, images, budget, Agenda())
     tenth = TENTH * full.seconds
-    agenda = BudgetAgenda(tenth, timeout=budget, longest=budget, clock=time.process_time)
+    agenda = BudgetAgenda(tenth, timeout=budget, longest=budget)
     spent = traced(net, images, budget, agenda)
     widths = {
         "nothing": (0.0, full.width(())),

@@ -20,9 +20,18 @@ from benchmarks.tables import show
 from radii.attacks import MinimumNorm
 from radii.networks import Network
 from radii.problem import Bracket, Instance, Measurement, Result, Verdict
-from radii.runs import Case, LocalWorkers, Toolbox, drive
+from radii.runs import LocalWorkers, Toolbox, drive
 from radii.statistics import Effort, effort_of, theoretical_maximum
-from radii.strategy import AttackGuided, KBinary, Native, Question, Search
+from radii.strategy import (
+    AttackGuided,
+    Case,
+    KBinary,
+    Native,
+    Question,
+    Schedule,
+    ScheduleLimits,
+    Search,
+)
 from radii.verifiers import BranchAndBound
 
 NETWORK, IMAGES, BUDGET = "mnist_nn", 20, 60.0
@@ -71,12 +80,10 @@ def measured(
     with LocalWorkers(tools, method.k) as workers:
         for instance in todo:
             case, told = Case(instance, method.make(), batch=0), list[tuple[Question, Result]]()
+            seconds = budget if method.name == "native" else QUERY_SHARE * budget
             drive(
-                [case],
+                Schedule([case], ScheduleLimits(cpu_timeout=seconds)),
                 workers,
-                timeout=math.inf,
-                cpu_timeout=budget if method.name == "native" else QUERY_SHARE * budget,
-                budget=math.inf,
                 on_results=partial(_keep, told),
                 on_finished=lambda _: None,
             )

@@ -17,8 +17,8 @@ from benchmarks.watching import Watched, radii
 from radii.attacks import MinimumNorm
 from radii.problem import Instance, Query
 from radii.processes import parse_size, show_size
-from radii.runs import LocalWorkers, Task, Toolbox
-from radii.strategy import QuestionKind
+from radii.runs import LocalWorkers, Toolbox
+from radii.strategy import QuestionKind, Task
 from radii.verifiers import BranchAndBound
 from radii.vnnlib import query_text
 

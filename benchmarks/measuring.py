@@ -10,8 +10,8 @@ from benchmarks import published
 from benchmarks.records import Options, Record
 from radii.attacks import Attack, MinimumNorm
 from radii.problem import Grid
-from radii.runs import Case, LocalWorkers, Toolbox, drive
-from radii.strategy import AttackOnly, Binary, Native, Search
+from radii.runs import LocalWorkers, Toolbox, drive
+from radii.strategy import AttackOnly, Binary, Case, Native, Schedule, ScheduleLimits, Search
 from radii.verifiers import BranchAndBound, Verifier
 
 GRID = Grid.parse("0.001:0.4:0.002")
@@ -74,10 +74,8 @@ def measured(
 
     with LocalWorkers(tools, options.jobs) as workers:
         drive(
-            cases,
+            Schedule(cases, ScheduleLimits(timeout=method.timeout(budget), budget=budget)),
             workers,
-            timeout=method.timeout(budget),
-            budget=budget,
             on_results=lambda _: None,
             on_finished=keep,
         )

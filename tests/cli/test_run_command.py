@@ -20,9 +20,9 @@ from conftest import work_in_this_process, write_linear
 from radii.cli import main
 from radii.cli._run import EventLog, TerminationSignal
 from radii.problem import Domain, Grid, Instance, Norm, OneToAny, Proof, Result, Verdict, Witness
-from radii.runs import Case, Plan, Settings
+from radii.runs import Plan, Settings
 from radii.store import STORE_FILE
-from radii.strategy import Native, Question, QuestionKind
+from radii.strategy import Case, Native, Question, QuestionKind
 from radii.testing._simulated import Raising
 
 COUNT = 60

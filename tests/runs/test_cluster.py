@@ -23,10 +23,10 @@ from radii.errors import ExperimentError, InputError
 from radii.networks import Network, load_network
 from radii.problem import Grid, Instance, Norm, Query, Result, Verdict
 from radii.processes import descendant_pids
-from radii.runs import Case, Cluster, Executor, RayWorkers, Task, Toolbox, drive, select
+from radii.runs import Cluster, Executor, RayWorkers, Toolbox, drive, select
 from radii.runs.executors import _ray_workers as ray_workers
 from radii.store import STORE_FILE, Store
-from radii.strategy import Linear, QuestionKind
+from radii.strategy import Case, Linear, QuestionKind, Schedule, ScheduleLimits, Task
 from radii.testing import ExecutorConformance
 from radii.testing._simulated import Cooperating, Crashing, Hanging, Hoarding, Lying, Scripted
 
@@ -236,10 +236,8 @@ def test_a_worker_that_is_killed_on_a_node_is_asked_once_more(
         threading.Timer(0.5, os.kill, [pid, signal.SIGKILL]).start()
         case = Case(instance, Linear(Grid(WORK, WORK + 0.001, 0.01)), batch=0)
         drive(
-            [case],
+            Schedule([case], ScheduleLimits(timeout=2.0, budget=60.0)),
             executor,
-            timeout=2.0,
-            budget=60.0,
             on_results=lambda results: told.extend(result for _, _, result in results),
             on_finished=lambda _: None,
         )

@@ -19,11 +19,11 @@ from radii.cli import main as radii
 from radii.errors import BrokenTool
 from radii.networks import Network
 from radii.problem import Grid, Proof, Query, Result, Verdict
-from radii.runs import Case, Experiment, prepare
-from radii.runs._failures import FAILED_INPUTS, FAILED_QUESTIONS, FirstFailures
+from radii.runs import Experiment, prepare
+from radii.runs._driver import FAILED_INPUTS, FAILED_QUESTIONS, FirstFailures
 from radii.statistics import missing_reasons, read_store
 from radii.store import Store
-from radii.strategy import Question, QuestionKind, make
+from radii.strategy import Case, Question, QuestionKind, make
 from radii.testing._simulated import Raising
 from radii.verifiers import Milp
 

@@ -548,7 +548,7 @@ def step(number: int, **changes: Any) -> StudyStep:
 
 
 def told(now: Experiment, answers: list[StepAnswer], *steps: StudyStep) -> Search:
-    from radii.runs import Case
+    from radii.strategy import Case
 
     search = make(now.resolved().search_class(), now.grid, seconds=now.resolved().proof_seconds())
     case = Case(None, search, batch=0)  # type: ignore[arg-type]

@@ -13,11 +13,11 @@ import pytest
 
 from radii.errors import RadiiError
 from radii.problem import Result, Verdict
-from radii.runs import Experiment, LocalWorkers, Plan, Task, prepare
+from radii.runs import Experiment, LocalWorkers, Plan, prepare
 from radii.runs import _plan as plans
 from radii.runs.executors._local import _Worker
 from radii.store import Store
-from radii.strategy import Question, QuestionKind
+from radii.strategy import Question, QuestionKind, Task
 
 START_SECONDS = 120.0
 

@@ -18,9 +18,9 @@ from radii.attacks import Attack
 from radii.networks import Network, load_network
 from radii.problem import Grid, Instance, Norm, Proof, Query, Result, Verdict, Witness
 from radii.processes import Ending
-from radii.runs import Inline, LocalWorkers, Task, Toolbox, select
+from radii.runs import Inline, LocalWorkers, Toolbox, select
 from radii.runs.executors._local import _with_partial_result
-from radii.strategy import QuestionKind
+from radii.strategy import QuestionKind, Task
 from radii.testing._simulated import (
     Cooperating,
     Crashing,

@@ -15,8 +15,8 @@ from radii.errors import RadiiError
 from radii.networks import Network, load_network
 from radii.problem import Grid, Instance, Norm, Query, Result, Verdict
 from radii.processes import cpu_seconds, descendant_pids, is_alive
-from radii.runs import Case, LocalWorkers, Task, Toolbox, drive, select
-from radii.strategy import KBinary, Question, QuestionKind
+from radii.runs import LocalWorkers, Toolbox, drive, select
+from radii.strategy import Case, KBinary, Question, QuestionKind, Schedule, ScheduleLimits, Task
 from radii.testing._simulated import Deaf, Hanging, Hoarding, Scripted, Segfaulting, Slow
 from radii.verifiers import Milp, Verifier, VnnComp
 
@@ -57,10 +57,8 @@ class Driven:
         self.told: list[tuple[float, Question, Result]] = []
         with LocalWorkers(tools, jobs) as executor:
             drive(
-                self.cases,
+                Schedule(self.cases, ScheduleLimits(timeout=timeout)),
                 executor,
-                timeout=timeout,
-                budget=math.inf,
                 on_results=lambda told: self.told.extend(
                     (time.monotonic(), question, result) for _, question, result in told
                 ),

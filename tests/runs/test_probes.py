@@ -15,8 +15,8 @@ from radii.attacks import MinimumNorm, Pgd
 from radii.attacks._minimum_norm import Pursuit
 from radii.networks import Network, load_network
 from radii.problem import Grid, Instance, Norm, Query, Result, Specification, Verdict, check_witness
-from radii.runs import Inline, LocalWorkers, Task, Toolbox, select
-from radii.strategy import QuestionKind
+from radii.runs import Inline, LocalWorkers, Toolbox, select
+from radii.strategy import QuestionKind, Task
 from radii.verifiers import Answer, BranchAndBound, GridVerifier, Limits, RadiusAnswer
 
 GRID = Grid(0.01, 0.3, 0.02)

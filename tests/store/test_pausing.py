@@ -12,9 +12,9 @@ import pytest
 
 from radii.errors import StoreError
 from radii.problem import Result
-from radii.runs import Case, Experiment, Plan, prepare
+from radii.runs import Experiment, Plan, prepare
 from radii.store import PauseFlag, Store, written_since
-from radii.strategy import Question
+from radii.strategy import Case, Question
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -30,8 +30,8 @@ from radii.problem import (
     Verdict,
     check_witness,
 )
-from radii.runs import BudgetAgenda, Case, Inline, Toolbox, drive
-from radii.strategy import Native
+from radii.runs import Inline, Toolbox, drive
+from radii.strategy import BudgetAgenda, Case, Native, Schedule, ScheduleLimits
 from radii.testing import NetworkFamily, random_instance, random_network
 from radii.verifiers import BranchAndBound, Limits, Milp
 from radii.verifiers._base import Answer
@@ -146,13 +146,12 @@ def test_a_budget_asks_again_where_a_climb_had_no_time_to_begin() -> None:
     case = Case(instance, Native(grid), 0)
     with Inline(toolbox) as executor:
         drive(
-            [case],
+            Schedule(
+                [case], ScheduleLimits(timeout=60.0), BudgetAgenda(20.0), now=time.monotonic()
+            ),
             executor,
-            timeout=60.0,
-            budget=math.inf,
             on_results=lambda _: None,
             on_finished=lambda _: None,
-            agenda=BudgetAgenda(20.0),
         )
     assert case.search.bracket.lower > 0.1
 

@@ -21,9 +21,9 @@ from radii.networks import Network, Relu
 from radii.problem import Instance, Norm, Query, Verdict
 from radii.processes import Allowance, Ending, Message, MessageKind
 from radii.processes._usage import Usage, Watch
-from radii.runs import Experiment, Task, Toolbox, prepare
+from radii.runs import Experiment, Toolbox, prepare
 from radii.store import Store
-from radii.strategy import QuestionKind
+from radii.strategy import QuestionKind, Task
 from radii.testing import NetworkFamily, VerifierConformance, random_instance, random_network
 from radii.testing._simulated import Cooperating, Crashing, Deaf, Hanging, Lying, Raising, Slow
 from radii.verifiers import Answer, BranchAndBound, Limits, Milp, Portfolio, Verifier

@@ -10,8 +10,7 @@ from radii.cli import PlainBar
 
 if TYPE_CHECKING:
     from radii.problem import Result
-    from radii.runs import Case
-    from radii.strategy import Question
+    from radii.strategy import Case, Question
 
 
 class StudyBar(PlainBar):

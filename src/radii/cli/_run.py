@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from radii.problem import Result
-    from radii.runs import Agenda, Case, Observer, Plan, PredictionInterval, Retry, RunEstimate
+    from radii.runs import Observer, Plan, Retry
     from radii.store import Store
-    from radii.strategy import Question
+    from radii.strategy import Agenda, Case, PredictionInterval, Question, RunEstimate
 
 
 def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> None:
     """From the instances that are finished, whoever finished them."""
     from radii.cli._tables import Console
-    from radii.runs import estimate
+    from radii.strategy import estimate
 
     names = {network.fingerprint: network.name for network in plan.networks}
     budget = plan.settings.budget
@@ -354,7 +354,7 @@ def _execute(args: argparse.Namespace, out: Path | None, *, is_estimate: bool, *
                     retry=retry,
                     replace_changed=replaces,
                 )
-                if budget is not None and isinstance(observer, EventLog) and agenda.is_over():
+                if isinstance(observer, EventLog) and agenda.is_over(time.monotonic()):
                     observer.reason = "budget"
         except KeyboardInterrupt as stop:
             kept = "" if out is None else f"; what was found is in {out}, run again to continue"
@@ -411,7 +411,7 @@ def _agenda(
     args: argparse.Namespace, plan: Plan, budget: float | None, *, is_estimate: bool
 ) -> Agenda:
     """In which order, and how far."""
-    from radii.runs import Agenda, BudgetAgenda, SamplingAgenda
+    from radii.strategy import Agenda, BudgetAgenda, SamplingAgenda
 
     if is_estimate:
         return SamplingAgenda(seed=plan.settings.seed)
@@ -478,7 +478,7 @@ def _print_results(store: Store, args: argparse.Namespace) -> None:
 
 def _note_progress(plan: Plan, store: Store) -> None:
     """What is left when a budget is over, and that the same command goes on."""
-    from radii.runs import is_closed
+    from radii.strategy import is_closed
 
     cases = plan.cases(store)
     closed = sum(is_closed(case.search) for case in cases)

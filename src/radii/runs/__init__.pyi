@@ -1,10 +1,3 @@
-from ._agendas import (
-    BudgetAgenda,
-    SamplingAgenda,
-    is_closed,
-    total_width,
-    width,
-)
 from ._audit import (
     AUDIT_FILE,
     Audit,
@@ -37,11 +30,8 @@ from ._description import (
     Settings,
     values_of_file,
 )
-from ._estimates import (
-    NetworkEstimate,
-    PredictionInterval,
-    RunEstimate,
-    estimate,
+from ._driver import (
+    drive,
 )
 from ._fields import (
     COUNT,
@@ -123,7 +113,6 @@ from .executors._base import (
     Executor,
     Inline,
     SealedToolbox,
-    Task,
     Toolbox,
 )
 from .executors._cluster import (
@@ -135,11 +124,6 @@ from .executors._local import (
 )
 from .executors._ray_workers import (
     RayWorkers,
-)
-from .executors._scheduling import (
-    Agenda,
-    Case,
-    drive,
 )
 
 __all__ = [
@@ -157,11 +141,8 @@ __all__ = [
     "SWITCH",
     "TEXT",
     "WORKER_MODULES",
-    "Agenda",
     "Audit",
     "BarDisplay",
-    "BudgetAgenda",
-    "Case",
     "Claim",
     "ClaimStatus",
     "Cluster",
@@ -177,13 +158,11 @@ __all__ = [
     "Inspection",
     "LocalWorkers",
     "Merge",
-    "NetworkEstimate",
     "Observer",
     "Option",
     "OptionForm",
     "OptionRefusal",
     "Plan",
-    "PredictionInterval",
     "Preprocessing",
     "PreprocessingTrial",
     "ProgressBar",
@@ -191,13 +170,10 @@ __all__ = [
     "RefusedEvidence",
     "Retry",
     "RunBudget",
-    "RunEstimate",
-    "SamplingAgenda",
     "SealedToolbox",
     "Settings",
     "StoreCheck",
     "StoreVerdict",
-    "Task",
     "Toolbox",
     "UnreadableProof",
     "absolute_source",
@@ -210,7 +186,6 @@ __all__ = [
     "continued",
     "default_jobs",
     "drive",
-    "estimate",
     "experiment_text",
     "export_certificates",
     "findings",
@@ -219,7 +194,6 @@ __all__ = [
     "given_flags",
     "images_for",
     "inspect",
-    "is_closed",
     "merge",
     "option",
     "options_of",
@@ -233,9 +207,7 @@ __all__ = [
     "show_duration",
     "terminal_bar",
     "to_json",
-    "total_width",
     "unit_warnings",
     "values_of_file",
     "whole",
-    "width",
 ]

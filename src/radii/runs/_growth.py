@@ -22,11 +22,10 @@ from radii.runs._description import Experiment, Settings
 from radii.runs._fields import differences, options_of
 from radii.runs._joining import changed_inputs, joining_inputs
 from radii.store import StepAnswer, Store, StudyStep, counted_in
-from radii.strategy import Question, QuestionKind, Search, is_cut_short, open_range
+from radii.strategy import Case, Question, QuestionKind, Search, is_cut_short, open_range
 
 if TYPE_CHECKING:
     from radii.runs._plan import Plan
-    from radii.runs.executors._scheduling import Case
 
 ATTACK_FIELDS = ("attack", "seed")
 """With another one of these an attack is another question."""

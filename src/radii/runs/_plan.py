@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +27,7 @@ from radii.processes import check_room, memory_share, usable_workers
 from radii.runs import _selection as selection
 from radii.runs._data_terms import DataTerms, reading_notes
 from radii.runs._description import Experiment, Settings
-from radii.runs._failures import FirstFailures
+from radii.runs._driver import FirstFailures, drive
 from radii.runs._features import resolved_features
 from radii.runs._fields import differences
 from radii.runs._growth import Knowledge, Retry, feeding_of, new_step, other_arithmetics, same_step
@@ -36,9 +37,16 @@ from radii.runs.executors._base import Executor, Inline, Toolbox
 from radii.runs.executors._cluster import Cluster
 from radii.runs.executors._local import LocalWorkers
 from radii.runs.executors._ray_workers import RayWorkers
-from radii.runs.executors._scheduling import Agenda, Case, drive
 from radii.store import Store, selection_of
-from radii.strategy import Question, QuestionKind
+from radii.strategy import (
+    Agenda,
+    Case,
+    CaseAnswers,
+    Question,
+    QuestionKind,
+    Schedule,
+    ScheduleLimits,
+)
 
 ATTACK_BATCH = 16
 """Instances attacked together: enough to fill the matrix products, few enough to lose little."""
@@ -180,10 +188,10 @@ class Plan:
         """
         if jobs < 0:
             raise ExperimentError(f"jobs {jobs} must be a number of workers, or 0 for none")
-        observer, flag, agenda = observer or _Silent(), store.pause_flag, agenda or Agenda()
+        observer, flag = observer or _Silent(), store.pause_flag
         check_room(self.settings.memory)  # a worker will hold as much as this process does now
 
-        def on_results(answers: Sequence[tuple[Case, Question, Result]]) -> None:
+        def on_results(answers: CaseAnswers) -> None:
             store.record([(case.instance.key, question, r) for case, question, r in answers])
             for case, question, result in answers:
                 observer.answered(case, question, result)
@@ -193,7 +201,6 @@ class Plan:
         def on_held(is_held: bool) -> None:
             if flag is not None and is_held:
                 flag.hold()
-            agenda.held(is_held)
             observer.held(is_held)
 
         with self._executor(jobs, cluster, certifies=store.is_on_disk) as executor:
@@ -205,21 +212,23 @@ class Plan:
             tools = self._followed_tools(cases)
             observer.started(len(cases))
             drive(
-                cases,
+                Schedule(cases, self._limits(), agenda, now=time.monotonic()),
                 executor,
-                timeout=self.settings.timeout,
-                cpu_timeout=self.settings.cpu_timeout,
-                budget=self.settings.budget,
                 on_results=on_results,
                 on_finished=observer.finished,
                 is_paused=lambda: flag is not None and flag.is_raised,
                 on_held=on_held,
-                agenda=agenda,
             )
             if all(case.search.done for case in cases):
                 store.end_step()
             for tool in tools:
                 tool.check()
+
+    def _limits(self) -> ScheduleLimits:
+        chosen = self.settings
+        return ScheduleLimits(
+            timeout=chosen.timeout, cpu_timeout=chosen.cpu_timeout, budget=chosen.budget
+        )
 
     def _followed_tools(self, cases: Sequence[Case]) -> list[FirstFailures]:
         """The verifier and the attack, neither of which may fail on all that it is asked."""

@@ -28,8 +28,7 @@ from radii.terminal import say
 if TYPE_CHECKING:
     from radii.problem import Result
     from radii.runs._plan import Observer
-    from radii.runs.executors._scheduling import Case
-    from radii.strategy import Question
+    from radii.strategy import Case, Question
 
 UPDATE_SECONDS = 0.2
 """A notebook's bar is drawn at most this often: each time is a message to the browser."""

@@ -32,7 +32,6 @@ from radii.errors import DataError, ExperimentError
 from radii.networks import Network, as_network
 from radii.problem import Domain, Instance, Measurement, Result
 from radii.problem import property_family_spec as family_spec
-from radii.runs import Agenda, Case
 from radii.statistics import (
     FINAL_MISS_SHARE,
     Distribution,
@@ -45,7 +44,7 @@ from radii.statistics import (
     settings_for,
 )
 from radii.store import Store
-from radii.strategy import Question
+from radii.strategy import Agenda, Case, Question
 
 
 class AnswerKnown(Exception):
@@ -225,7 +224,7 @@ def _measured(
 class _OneByOne(Agenda):
     """A check ends with the input that decides it: none is probed together with others."""
 
-    def begin(self, cases: Sequence[Case]) -> None:
+    def begin(self, cases: Sequence[Case], now: float) -> None:
         for case in cases:
             case.search.probes = False
 

@@ -21,8 +21,8 @@ import pytest
 
 from radii.attacks import Fgsm
 from radii.problem import Query, Result, Verdict
-from radii.runs import Executor, Task, Toolbox
-from radii.strategy import QuestionKind
+from radii.runs import Executor, Toolbox
+from radii.strategy import QuestionKind, Task
 from radii.testing._networks import LinearClassifier, instance_at
 from radii.testing._simulated import Cooperating, Crashing, Hanging, Lying, Raising, Scripted
 from radii.verifiers import BranchAndBound, Verifier

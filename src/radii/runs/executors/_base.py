@@ -5,19 +5,18 @@ The simplest one, `Inline`, runs them here.
 
 from __future__ import annotations
 
-import math
 import pickle
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
 from radii.problem import Grid, Query, Result, Verdict
 from radii.processes import Ending, family_seconds, is_out_of_memory
-from radii.strategy import QuestionKind
+from radii.strategy import ProbeProof, QuestionKind, Task, joined_result, probe_proofs
 
 if TYPE_CHECKING:
     from radii.attacks import Attack
@@ -25,37 +24,8 @@ if TYPE_CHECKING:
     from radii.verifiers import Limits, Verifier
 
 
-PROBING_FACTOR = 4.0
-"""CPU seconds of proofs for each one of the quick attack before them: about what the thorough
-attack would take, so that a probe that fails at most doubles what comes before the long proof."""
-
-LEAST_PROOF_FACTOR = 9.0
-"""Wall seconds for a glance at the least value, for each one of a probe's attack: nearly all of
-a budget. One pass over a residual network takes up to two seconds; cut off, it proves nothing."""
-
-LEAST_PROBING_SECONDS = 0.5
-"""CPU seconds of proofs in a probe: nine of ten brackets of mnist-net_256x2 close in less."""
-
-
 def _never() -> bool:
     return False
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """Queries on one network that are answered together.
-
-    A proof may take `seconds` of wall time and `cpu_seconds` of all its threads and processes; an
-    attack ends by itself after `attack_seconds` of wall time a query, and so does a probe's proof.
-    """
-
-    number: int
-    network: str
-    kind: QuestionKind
-    queries: tuple[Query, ...]
-    seconds: float = float("inf")
-    cpu_seconds: float = float("inf")
-    attack_seconds: float = float("inf")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,67 +73,44 @@ class Toolbox:
         cancelled: Callable[[], bool],
         on_progress: Callable[[list[Result]], None],
     ) -> list[Result]:
-        """A quick attack on all, then for each a short try to prove what would close its bracket:
-        the largest value below its witness. Smaller ones are left to the long proof."""
+        """A quick attack on all, then for each the short proofs that `probe_proofs` names."""
         results = self._attacked(task, self.attack and self.attack.quick())
         on_progress(results)
-        for place, (query, attacked) in enumerate(zip(task.queries, results, strict=True)):
-            seconds = max(LEAST_PROBING_SECONDS, PROBING_FACTOR * (attacked.cpu_seconds or 0.0))
-            nearest = math.inf if attacked.witness is None else attacked.witness.distance
-            below = [value for value in self.grid or () if 0 < value <= query.eps]
-            below = [value for value in below if value < nearest]
-            if not below or cancelled():
-                continue
-            attacked = results[place] = self._glanced(task, query, below[0], attacked, cancelled)
-            on_progress(results)
-            one = replace(
-                task,
-                kind=QuestionKind.RADIUS,
-                queries=(query,),
-                seconds=min(task.seconds, max(LEAST_PROBING_SECONDS, task.attack_seconds)),
-                cpu_seconds=min(task.cpu_seconds, seconds),
-            )
-            try:
-                (proven,) = self._proven(one, cancelled, values=below[-1:])
-            except Exception:  # what fails here fails in the long proof too, which says so
-                continue
-            results[place] = _joined(attacked, proven)
-            on_progress(results)
+        for place, query in enumerate(task.queries):
+            for proof in probe_proofs(task, query, self.grid or (), results[place]):
+                proven = None if cancelled() else self._tried(query, proof, cancelled)
+                if proven is not None:
+                    results[place] = joined_result(results[place], proven)
+                    on_progress(results)
         return results
 
-    def _glanced(
-        self,
-        task: Task,
-        query: Query,
-        least: float,
-        attacked: Result,
-        cancelled: Callable[[], bool],
-    ) -> Result:
-        """What an attack found, and a quick proof at the least value, if the verifier has one: what
-        follows may use up the time."""
+    def _tried(
+        self, query: Query, proof: ProbeProof, cancelled: Callable[[], bool]
+    ) -> Result | None:
+        """A short proof; None where the verifier has none, or fails: what fails here fails in the
+        long proof too, which says so."""
         from radii.verifiers import GridVerifier, Limits
 
         if not isinstance(self.verifier, GridVerifier):
-            return attacked
-        before, seconds = family_seconds(), LEAST_PROOF_FACTOR * task.attack_seconds
-        limits = Limits(min(task.seconds, seconds), self.memory_bytes, cancelled)
+            return None
+        before, instance = family_seconds(), query.instance
+        limits = Limits(proof.seconds, self.memory_bytes, cancelled, cpu_seconds=proof.cpu_seconds)
+        network = self.networks[instance.network]
         try:
-            proven = self.verifier.certify_least(
-                self.networks[query.instance.network], query.instance, least, limits
-            )
-        except Exception:  # as for the proof that would close the bracket
-            return attacked
-        return _joined(attacked, replace(proven, cpu_seconds=family_seconds() - before))
+            if proof.is_glance:
+                result = self.verifier.certify_least(network, instance, proof.eps, limits)
+            else:
+                result = self.verifier.certify(network, instance, [proof.eps], limits)
+        except Exception:
+            return None
+        return replace(result, cpu_seconds=family_seconds() - before)
 
     def _proven(
         self,
         task: Task,
         cancelled: Callable[[], bool],
-        on_progress: Callable[[list[Result]], None] = lambda _: None,
-        values: Sequence[float] | None = None,
+        on_progress: Callable[[list[Result]], None],
     ) -> list[Result]:
-        """`values` are those of a search for the radius; None: all of the grid, up to its eps."""
-        network = self.networks[task.network]
         if self.verifier is None:
             raise ValueError("a proof was asked for, but no verifier was chosen")
         from radii.verifiers import Limits
@@ -179,25 +126,22 @@ class Toolbox:
                 task.seconds, self.memory_bytes, cancelled, cpu_seconds=task.cpu_seconds
             )
             if task.kind is QuestionKind.RADIUS:
-                tried = [v for v in self.grid or () if 0 < v <= query.eps]
-                result = self._certified(query, values or tried, limits, report)
+                result = self._certified(query, limits, report)
             else:
-                result = self.verifier.verify(network, query, limits)
+                result = self.verifier.verify(self.networks[task.network], query, limits)
             results.append(replace(result, cpu_seconds=family_seconds() - before))
         return results
 
     def _certified(
-        self,
-        query: Query,
-        values: Sequence[float],
-        limits: Limits,
-        on_progress: Callable[[Result], None],
+        self, query: Query, limits: Limits, on_progress: Callable[[Result], None]
     ) -> Result:
+        """The largest value of the grid that could be proven, up to the query's eps."""
         from radii.verifiers import GridVerifier
 
         if not isinstance(self.verifier, GridVerifier) or self.grid is None:
             name = self.name_of(QuestionKind.RADIUS)[0]
             raise ValueError(f"verifier '{name}' does not search for a radius")
+        values = [value for value in self.grid if 0 < value <= query.eps]
         network = self.networks[query.instance.network]
         return self.verifier.certify(network, query.instance, values, limits, on_progress)
 
@@ -205,26 +149,6 @@ class Toolbox:
         """Name and version of what answers questions of this kind."""
         tool = self.attack if kind.begins_with_attack else self.verifier
         return (tool.name, tool.version) if tool is not None else ("none", "")
-
-
-def _joined(attacked: Result, proven: Result) -> Result:
-    """What an attack and the proofs after it came to. That those ended early is no missing answer:
-    a probe's time is short, and nobody was promised more."""
-    witnesses = [w for w in (attacked.witness, proven.witness) if w is not None]
-    closest = min(witnesses, key=lambda witness: witness.distance, default=None)
-    cpu_seconds = (attacked.cpu_seconds or 0.0) + (proven.cpu_seconds or 0.0)
-    seconds = attacked.seconds + proven.seconds
-    found = proven if proven.proof is not None else attacked
-    if found.proof is None and attacked.witness is None and closest is not None:
-        found = replace(attacked, verdict=Verdict.NOT_ROBUST, witness=closest)
-    return replace(
-        found,
-        witness=closest,
-        seconds=seconds,
-        cpu_seconds=cpu_seconds,
-        message="",
-        ending=found.verdict.ending,
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

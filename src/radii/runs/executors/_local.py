@@ -31,10 +31,10 @@ from radii.runs.executors._base import (
     Executor,
     Inline,
     SealedToolbox,
-    Task,
     Toolbox,
     missing_results,
 )
+from radii.strategy import Task
 
 WORKER_MODULES = ("torch", "onnxruntime", "radii.runs.executors._local", "radii.verifiers")
 """What a local worker imports before it can work, about: nine tenths of the time to start one."""

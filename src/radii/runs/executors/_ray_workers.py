@@ -24,7 +24,7 @@ from radii import __version__
 from radii.errors import ExperimentError
 from radii.problem import Result
 from radii.processes import START_SECONDS, WORK_GRACE_SECONDS, Ending, speaks_of_memory
-from radii.runs.executors._base import Executor, SealedToolbox, Task, Toolbox, missing_results
+from radii.runs.executors._base import Executor, SealedToolbox, Toolbox, missing_results
 from radii.runs.executors._cluster import (
     Cluster,
     ClusterNode,
@@ -34,6 +34,7 @@ from radii.runs.executors._cluster import (
     load_ray,
 )
 from radii.runs.executors._local import LocalWorkers
+from radii.strategy import Task
 
 CANCEL_SECONDS = 1.6
 """After a cancellation, until a seat that has not answered is given up and killed: a worker process

@@ -19,12 +19,12 @@ from radii.errors import ExperimentError
 from radii.networks import Network
 from radii.problem import Arithmetic, Bracket, Grid, Instance, Result, weigh
 from radii.problem import property_family_spec as family_spec
-from radii.runs import Case, Observer, Plan, Settings
+from radii.runs import Observer, Plan, Settings
 from radii.statistics.guarantees._estimates import Estimate, estimate_mean
 from radii.statistics.guarantees._populations import DataSource, InputSource
 from radii.statistics.guarantees._sequences import Demand, Tally
 from radii.store import Store
-from radii.strategy import Question, QuestionKind
+from radii.strategy import Case, Question, QuestionKind
 
 MeasuredBy = Literal["attack", "proof", "both"]
 MEASURED_BY: tuple[MeasuredBy, ...] = ("attack", "proof", "both")

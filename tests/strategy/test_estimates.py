@@ -11,12 +11,21 @@ from virtual_runs import GRID, Hardness, Run, instance
 
 from radii.errors import ExperimentError
 from radii.problem import Grid, Proof, Result, Verdict, Witness
-from radii.runs import Agenda, Case, RunEstimate, SamplingAgenda, estimate
-from radii.strategy import Linear, Native, Question, QuestionKind
+from radii.strategy import (
+    Agenda,
+    Case,
+    Linear,
+    Native,
+    Question,
+    QuestionKind,
+    RunEstimate,
+    SamplingAgenda,
+    estimate,
+)
 
 
 def sampled(run: Run, **options: Any) -> None:
-    run.go(lambda clock: SamplingAgenda(clock=clock, **options))
+    run.go(SamplingAgenda(**options))
 
 
 def told_of(run: Run, *, limit: float = 64.0, jobs: int = 1) -> RunEstimate:
@@ -44,7 +53,7 @@ def test_cheap_instances_are_tried_while_there_is_time() -> None:
 def test_what_was_sampled_is_not_asked_again() -> None:
     run = Run([Hardness(0.1, 0.5)] * 30)
     sampled(run)
-    run.go(lambda _: Agenda())
+    run.go(Agenda())
     asked = Counter((case.instance.index, question.kind) for case, question, _ in run.told)
     assert set(asked.values()) == {1}
     assert len(asked) == 60
@@ -56,7 +65,7 @@ def test_the_interval_holds_what_the_whole_takes(seed: int) -> None:
     run = Run([Hardness(0.1, 10 ** chance.uniform(-1, 1)) for _ in range(80)])
     sampled(run, fewest=12, seconds=0.0, seed=seed)
     before, found = run.executor.now, told_of(run)
-    run.go(lambda _: Agenda())
+    run.go(Agenda())
     took = run.executor.now - before
     assert found.seconds.low <= took <= found.seconds.high
     assert found.seconds.high < 4 * took
@@ -83,7 +92,7 @@ def test_workers_share_the_work() -> None:
 
 def test_when_all_is_done_nothing_is_left_to_guess() -> None:
     run = Run([Hardness(0.1, 0.1)] * 4)
-    run.go(lambda _: Agenda())
+    run.go(Agenda())
     found = told_of(run)
     (network,) = found.networks
     assert (found.seconds.low, found.seconds.high) == (0.0, 0.0)

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import ExperimentError
-from radii.runs._agendas import is_closed, width
-from radii.runs.executors._scheduling import Case
+from radii.strategy._agendas import is_closed, width
+from radii.strategy._schedule import Case
 
 CONFIDENCE = 0.9
 DRAWS = 4000

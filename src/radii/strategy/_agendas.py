@@ -14,40 +14,13 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from radii.problem import Bracket
-from radii.runs.executors._scheduling import Agenda, Case
-from radii.strategy import QuestionKind, Search
-
-FIRST_SECONDS = 0.5
-"""No first try is shorter: bounds without branching take about that on the papers' networks."""
-
-TIMEOUT_GROWTH = 4.0
-
-USUAL_SECONDS = 60.0
-"""Where the growth passes through when the run itself has no limit."""
-
-USEFUL_SECONDS = 0.2
-"""With less left nothing is begun."""
-
-USEFUL_FACTOR = 1.5
-"""A try that cannot have so much more than the last one is not begun."""
-
-
-FEWEST_INSTANCES = 5
-"""Of each network, however long they take; what is finished already counts."""
-
-MOST_INSTANCES = 40
-"""Of each network."""
-
-FURTHER_SECONDS = 20.0
-"""So long, instances beyond the fewest are begun: cheap ones tell more of them."""
-
-ATTACK_BATCH = 16
-"""Instances attacked together, as in the whole run: alone, each would cost more."""
+from radii.strategy._base import QuestionKind, Search
+from radii.strategy._schedule import Agenda, Case
 
 
 def width(bracket: Bracket, top: float) -> float:
@@ -66,6 +39,28 @@ def is_closed(search: Search) -> bool:
     return first >= last
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeGrowth:
+    """How the time of tries grows. Seconds, except the two factors."""
+
+    first_seconds: float = 0.5
+    """No first try is shorter: bounds without branching take about that on the papers' networks."""
+    factor: float = 4.0
+    """From one try to the next."""
+    usual_seconds: float = 60.0
+    """Where the growth passes through when the run itself has no limit."""
+    useful_seconds: float = 0.2
+    """With less left of the budget nothing is begun."""
+    useful_factor: float = 1.5
+    """A try that cannot have this many times the time of the last one is not begun."""
+
+    def first_limit(self, timeout: float, longest: float) -> float:
+        """The time of first tries, from which the growth passes through `timeout`."""
+        usual = min(longest, timeout if timeout < math.inf else self.usual_seconds)
+        rounds = max(0, math.floor(math.log(usual / self.first_seconds, self.factor)))
+        return usual / self.factor**rounds
+
+
 class BudgetAgenda(Agenda):
     """Ends after `seconds` of measuring. Limits grow through `timeout`, and never beyond `longest`.
 
@@ -79,45 +74,43 @@ class BudgetAgenda(Agenda):
         *,
         timeout: float = math.inf,
         longest: float = math.inf,
-        clock: Callable[[], float] = time.monotonic,
+        growth: TimeGrowth | None = None,
     ) -> None:
-        self._clock = clock
         self._seconds = seconds
         self._end: float | None = None
         self._held_at: float | None = None
         self._longest = longest
-        usual = min(longest, timeout if timeout < math.inf else USUAL_SECONDS)
-        rounds = max(0, math.floor(math.log(usual / FIRST_SECONDS, TIMEOUT_GROWTH)))
-        self.first_limit = usual / TIMEOUT_GROWTH**rounds
+        self._growth = growth or TimeGrowth()
+        self.first_limit = self._growth.first_limit(timeout, longest)
 
-    @property
-    def left(self) -> float:
+    def left(self, now: float) -> float:
         """Seconds, negative when it is over."""
-        return self._seconds if self._end is None else self._end - self._clock()
+        return self._seconds if self._end is None else self._end - now
 
-    def begin(self, cases: Sequence[Case]) -> None:
-        self._end = self._clock() + self._seconds
+    def begin(self, cases: Sequence[Case], now: float) -> None:
+        self._end = now + self._seconds
         for case in cases:
             case.search.probes = False  # proofs have their turn by width, all attacks come before
             self._grow(case, self.first_limit)
 
-    def held(self, is_held: bool) -> None:
+    def held(self, is_held: bool, now: float) -> None:
         if is_held:
-            self._held_at = self._clock()
+            self._held_at = now
         elif self._held_at is not None and self._end is not None:
-            self._end += self._clock() - self._held_at
+            self._end += now - self._held_at
             self._held_at = None
 
-    def is_over(self) -> bool:
-        return self.left < USEFUL_SECONDS
+    def is_over(self, now: float) -> bool:
+        return self.left(now) < self._growth.useful_seconds
 
-    def admits(self, case: Case) -> bool:
+    def admits(self, case: Case, now: float) -> bool:
         tried = (
             r.allowed_seconds or 0.0
             for q, r in case.search.cut_short
             if not q.kind.begins_with_attack
         )
-        return min(case.search.seconds, self.left) >= USEFUL_FACTOR * max(tried, default=0.0)
+        available = min(case.search.seconds, self.left(now))
+        return available >= self._growth.useful_factor * max(tried, default=0.0)
 
     def rank(self, case: Case) -> float:
         question = case.search.next_question()
@@ -127,8 +120,9 @@ class BudgetAgenda(Agenda):
             return -math.inf
         return -width(case.search.bracket, case.search.values[-1]) / case.search.seconds
 
-    def seconds(self, case: Case, kind: QuestionKind) -> float | None:
-        return self.left if kind.begins_with_attack else min(case.search.seconds, self.left)
+    def seconds(self, case: Case, kind: QuestionKind, now: float) -> float | None:
+        left = self.left(now)
+        return left if kind.begins_with_attack else min(case.search.seconds, left)
 
     def renews(self, case: Case) -> bool:
         return self._grow(case, case.search.seconds)
@@ -140,32 +134,39 @@ class BudgetAgenda(Agenda):
         while search.next_question() is None:
             if is_closed(search) or limit >= self._longest or not search.gains_from_time():
                 return False
-            limit = min(self._longest, TIMEOUT_GROWTH * limit)
+            limit = min(self._longest, self._growth.factor * limit)
             search.allow(limit)
         return True
 
 
 class SamplingAgenda(Agenda):
-    """Random instances of each network, one of each in turn, until there are enough."""
+    """Random instances of each network, one of each in turn, until there are enough.
+
+    `fewest` of each network are measured, however long they take, and what is finished already
+    counts; more, up to `most`, are begun within the first `seconds`: cheap ones tell more of them.
+    `batch` instances are attacked together, as in the whole run: alone, each would cost more.
+    """
 
     def __init__(
         self,
         *,
         seed: int = 0,
-        fewest: int = FEWEST_INSTANCES,
-        most: int = MOST_INSTANCES,
-        seconds: float = FURTHER_SECONDS,
-        clock: Callable[[], float] = time.monotonic,
+        fewest: int = 5,
+        most: int = 40,
+        seconds: float = 20.0,
+        batch: int = 16,
     ) -> None:
         self._seed = seed
         self._fewest = fewest
         self._most = most
-        self._clock = clock
-        self._end = clock() + seconds
+        self._seconds = seconds
+        self._batch = batch
+        self._end = math.inf
         self._ranks: dict[int, int] = {}
         self._begun: set[int] = set()
 
-    def begin(self, cases: Sequence[Case]) -> None:
+    def begin(self, cases: Sequence[Case], now: float) -> None:
+        self._end = now + self._seconds
         known: Counter[str] = Counter()
         waiting: dict[str, list[Case]] = defaultdict(list)
         for case in cases:
@@ -177,14 +178,14 @@ class SamplingAgenda(Agenda):
         for network, asking in waiting.items():
             chance.shuffle(asking)
             for place, case in enumerate(asking):
-                case.batch = place // ATTACK_BATCH
+                case.batch = place // self._batch
                 self._ranks[id(case)] = known[network] + place
 
-    def admits(self, case: Case) -> bool:
+    def admits(self, case: Case, now: float) -> bool:
         rank = self._ranks.get(id(case))
         if rank is None or id(case) in self._begun:
             return True
-        if rank < self._fewest or (rank < self._most and self._clock() < self._end):
+        if rank < self._fewest or (rank < self._most and now < self._end):
             self._begun.add(id(case))
             return True
         return False

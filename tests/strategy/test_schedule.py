@@ -5,14 +5,17 @@ from __future__ import annotations
 import heapq
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+import radii.strategy
 from radii.problem import (
     Bracket,
     Domain,
@@ -25,9 +28,20 @@ from radii.problem import (
     Verdict,
     Witness,
 )
-from radii.runs import Case, Executor, Task, drive
-from radii.runs.executors._scheduling import _Limits
-from radii.strategy import AttackGuided, AttackOnly, KBinary, Native, Question, QuestionKind, Search
+from radii.runs import Executor, drive
+from radii.strategy import (
+    AttackGuided,
+    AttackOnly,
+    Case,
+    KBinary,
+    Native,
+    Question,
+    QuestionKind,
+    Schedule,
+    ScheduleLimits,
+    Search,
+    Task,
+)
 
 GRID = Grid.parse("mnist")
 
@@ -143,10 +157,8 @@ class Run:
         self.finished: list[Case] = []
         self.executor = Virtual(jobs, radii, duration or random_duration)
         drive(
-            self.cases,
+            Schedule(self.cases, ScheduleLimits(timeout=timeout, budget=budget)),
             self.executor,
-            timeout=timeout,
-            budget=budget,
             on_results=self.told.extend,
             on_finished=self.finished.append,
             clock=lambda: self.executor.now,
@@ -375,14 +387,43 @@ def test_what_an_earlier_run_lost_is_open_again_and_what_it_found_counts() -> No
     assert search.done
 
 
+def test_a_schedule_knows_the_time_only_as_it_is_told() -> None:
+    """One case by hand: ask, received, tell, without a driver, an executor or a clock."""
+    case = Case(instance(0), KBinary(GRID, k=2), batch=0)
+    schedule = Schedule([case], ScheduleLimits(timeout=5.0, budget=100.0))
+    first, second = schedule.ask(0.0), schedule.ask(0.0)
+    assert first is not None and second is not None
+    assert schedule.ask(0.0) is None, "two at once are all that this search allows"
+    low, high = sorted((first, second), key=lambda task: task.queries[0].eps)
+    eps = low.queries[0].eps
+    found = Witness(np.zeros(2), eps, 1, np.zeros(2), "virtual")
+    answer = Result(Verdict.NOT_ROBUST, eps, "virtual", "1", 2.0, witness=found)
+    answers = schedule.received(low, [answer], now=2.0)
+    assert [result.added_seconds for _, _, result in answers] == [2.0]
+    assert case.search.bracket.upper == math.inf, "it is stored before the search learns of it"
+    assert schedule.tell(answers) == [high], "nobody needs the answer at the larger eps any more"
+    assert case.search.bracket.upper == eps
+    assert schedule.ask(2.0, is_paused=True) is None
+    assert schedule.is_waiting and schedule.is_running
+    third = schedule.ask(2.0)
+    assert third is not None and third.queries[0].eps < eps
+
+
+def test_strategy_has_no_processes_files_or_clocks() -> None:
+    impure = {"time", "datetime", "os", "pathlib", "subprocess", "threading", "socket", "io"}
+    for path in Path(radii.strategy.__file__).parent.glob("*.py"):
+        imported = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+        assert impure.isdisjoint(imported), path.name
+
+
 def test_attacks_leave_most_of_a_budget_to_proofs() -> None:
     case = Case(instance(0), Native(GRID), batch=0)
-    limits = _Limits(timeout=10.0, cpu_timeout=math.inf, budget=60.0)
+    limits = ScheduleLimits(timeout=10.0, budget=60.0)
     case.spent = 20.0
     assert limits.attack_seconds(case, QuestionKind.PROBE, None) == pytest.approx(4.0)
     assert limits.attack_seconds(case, QuestionKind.ATTACK, None) == pytest.approx(10.0)
     assert limits.attack_seconds(case, QuestionKind.ATTACK, 3.0) == 3.0
     alone = Case(instance(0), AttackOnly(GRID), batch=0)
     assert limits.attack_seconds(alone, QuestionKind.ATTACK, None) == 60.0
-    boundless = _Limits(timeout=10.0, cpu_timeout=math.inf, budget=math.inf)
+    boundless = ScheduleLimits(timeout=10.0, budget=math.inf)
     assert math.isinf(boundless.attack_seconds(case, QuestionKind.ATTACK, None))

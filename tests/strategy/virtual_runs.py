@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from radii.problem import Domain, Grid, Instance, Norm, OneToAny, Proof, Result, Verdict, Witness
-from radii.runs import Agenda, Case, Executor, Task, drive
-from radii.strategy import Native, Question, QuestionKind
+from radii.runs import Executor, drive
+from radii.strategy import (
+    Agenda,
+    Case,
+    Native,
+    Question,
+    QuestionKind,
+    Schedule,
+    ScheduleLimits,
+    Task,
+)
 
 GRID = Grid.parse("mnist")
 TOP = GRID[len(GRID) - 1]
@@ -101,7 +110,7 @@ class Run:
     def __post_init__(self) -> None:
         self.executor = Virtual(self.hardness)
 
-    def go(self, make: Callable[[Callable[[], float]], Agenda], timeout: float = 64.0) -> Agenda:
+    def go(self, agenda: Agenda, timeout: float = 64.0) -> None:
         """Go on from what was told before, as a run that is started again."""
         before = self.told
         networks = self.networks or ["n"] * len(self.hardness)
@@ -114,18 +123,14 @@ class Run:
             known[case.instance.index].search.tell(question, result)
             known[case.instance.index].spent += result.seconds
         self.finished = []
-        agenda = make(lambda: self.executor.now)
+        limits, now = ScheduleLimits(timeout=timeout), self.executor.now
         drive(
-            self.cases,
+            Schedule(self.cases, limits, agenda, now=now),
             self.executor,
-            timeout=timeout,
-            budget=math.inf,
             on_results=self.told.extend,
             on_finished=self.finished.append,
             clock=lambda: self.executor.now,
-            agenda=agenda,
         )
-        return agenda
 
     def asked(self, place: int, kind: QuestionKind = QuestionKind.RADIUS) -> list[float | None]:
         """What the tries of an instance were allowed, in order."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,24 +12,24 @@ import pytest
 from virtual_runs import TOP, Hardness, Run
 
 from radii.problem import Result
-from radii.runs import Agenda, BudgetAgenda, Case, is_closed, total_width
-from radii.strategy import QuestionKind
-
-Clock = Callable[[], float]
+from radii.strategy import Agenda, BudgetAgenda, Case, QuestionKind, is_closed, total_width
 
 
-def spending(seconds: float, timeout: float = 64.0, **options: float) -> Callable[[Clock], Agenda]:
-    return lambda clock: BudgetAgenda(seconds, timeout=timeout, clock=clock, **options)
+def spending(seconds: float, timeout: float = 64.0, longest: float = math.inf) -> Agenda:
+    return BudgetAgenda(seconds, timeout=timeout, longest=longest)
 
 
 class InOrder(Agenda):
     """A plain run that is cut off."""
 
-    def __init__(self, seconds: float, clock: Clock) -> None:
-        self.clock, self.end = clock, clock() + seconds
+    def __init__(self, seconds: float) -> None:
+        self.left, self.end = seconds, math.inf
 
-    def is_over(self) -> bool:
-        return self.clock() >= self.end
+    def begin(self, cases: Sequence[Case], now: float) -> None:
+        self.end = now + self.left
+
+    def is_over(self, now: float) -> bool:
+        return now >= self.end
 
 
 class GivesUp(Hardness):
@@ -69,10 +70,10 @@ def test_attacks_first_then_short_proofs_then_longer_ones() -> None:
 def test_a_tenth_of_the_time_leaves_less_than_half_of_what_it_leaves_in_order(seed: int) -> None:
     hardness = mixed(50, seed)
     full = Run(hardness)
-    full.go(lambda _: Agenda())
+    full.go(Agenda())
     tenth = full.executor.now / 10
     ordered, spent = Run(hardness), Run(hardness)
-    ordered.go(lambda clock: InOrder(tenth, clock))
+    ordered.go(InOrder(tenth))
     spent.go(spending(tenth))
     assert spent.executor.now <= tenth * 1.001
     assert widths(full) <= widths(spent) < widths(ordered) / 2
@@ -112,10 +113,10 @@ def test_a_plain_run_goes_on_after_a_budget_and_a_budget_after_a_plain_run() -> 
     run = Run([Hardness(0.1, 20.0), Hardness(0.1, 0.1)])
     run.go(spending(8))
     assert run.asked(0)[-1] is not None
-    run.go(lambda _: _Plain(64.0))
+    run.go(_Plain(64.0))
     assert run.asked(0)[-1] is None, "all of the run's own time"
     count = len(run.told)
-    run.go(lambda _: _Plain(64.0))
+    run.go(_Plain(64.0))
     assert len(run.told) == count, "and that only once"
     run.told = [(c, q, _with_limit(r, 64.0)) for c, q, r in run.told]
     run.go(spending(1000))
@@ -138,14 +139,11 @@ def test_what_gives_up_by_itself_is_not_asked_again() -> None:
 
 
 def test_a_pause_does_not_count() -> None:
-    now = [0.0]
-    agenda = BudgetAgenda(10, clock=lambda: now[0])
-    agenda.begin([])
-    now[0] = 4.0
-    agenda.held(True)
-    now[0] = 100.0
-    agenda.held(False)
-    assert agenda.left == pytest.approx(6.0)
+    agenda = BudgetAgenda(10)
+    agenda.begin([], 0.0)
+    agenda.held(True, 4.0)
+    agenda.held(False, 100.0)
+    assert agenda.left(100.0) == pytest.approx(6.0)
 
 
 @pytest.mark.parametrize(
@@ -172,18 +170,15 @@ class _Plain(Agenda):
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
 
-    def begin(self, cases: Sequence[Case]) -> None:
+    def begin(self, cases: Sequence[Case], now: float) -> None:
         for case in cases:
             case.search.allow(self._seconds)
 
 
 def test_what_comes_before_the_first_question_does_not_count() -> None:
-    now = 0.0
-    agenda = BudgetAgenda(5.0, clock=lambda: now)
-    now = 60.0  # networks are loaded
-    assert agenda.left == 5.0 and not agenda.is_over()
-    agenda.begin([])
-    now = 63.0
-    assert agenda.left == 2.0
-    now = 65.0
-    assert agenda.is_over()
+    agenda = BudgetAgenda(5.0)
+    loaded = 60.0
+    assert agenda.left(loaded) == 5.0 and not agenda.is_over(loaded)
+    agenda.begin([], loaded)
+    assert agenda.left(63.0) == 2.0
+    assert agenda.is_over(65.0)
