@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from radii.datasets import Spec, as_dataset, class_names, load_whole
+from radii.datasets import Spec, absolute_source, as_dataset, class_names, load_whole
 from radii.errors import DataError, ExperimentError, NetworkError
 from radii.networks import Network, as_classifier, as_network
 from radii.problem import Domain, Grid, Shard, distinct_names
@@ -22,7 +22,6 @@ from radii.runs import (
     Observer,
     Plan,
     Settings,
-    absolute_source,
     options_of,
     plan,
     progress_bar,

@@ -43,7 +43,7 @@ from radii.runs import (
     options_of,
     prepare,
 )
-from radii.runs._growth import Knowledge
+from radii.runs._knowledge import Knowledge
 from radii.statistics import Distribution, read_parts, read_store
 from radii.store import STORE_FILE, PartChoice, StepAnswer, Store, StudyPart, StudyStep
 from radii.strategy import Question, QuestionKind, Search, make

@@ -1,72 +1,41 @@
-from ._acquisition import DataOrigin, ProgressCallback, acquire
-from ._archives import gunzip
-from ._cache import changed_files, data_root, manifest_of
-from ._catalogue import PublishedSet, catalogue, find_published, published_names, published_set
-from ._classes import (
-    are_numbers,
-    are_words,
-    class_names,
-    displaced,
-    name_list,
-    parsed_names,
-)
-from ._conversion import convert, save
-from ._dataset import Dataset, extent, from_arrays
-from ._features import features_text, guessed_features, read_features
-from ._files import is_verona
-from ._grids import read_grid
-from ._sources import (
-    DIGITS,
-    DIGITS_SPLITS,
-    Spec,
-    as_dataset,
-    check_spec,
-    dataset_names,
-    exists,
-    load,
-    load_spec,
-    load_whole,
-    read,
-)
-
-__all__ = [
-    "DIGITS",
-    "DIGITS_SPLITS",
-    "DataOrigin",
-    "Dataset",
-    "ProgressCallback",
-    "PublishedSet",
-    "Spec",
-    "acquire",
-    "are_numbers",
-    "are_words",
-    "as_dataset",
-    "catalogue",
-    "changed_files",
-    "check_spec",
-    "class_names",
-    "convert",
-    "data_root",
-    "dataset_names",
-    "displaced",
-    "exists",
-    "extent",
-    "features_text",
-    "find_published",
-    "from_arrays",
-    "guessed_features",
-    "gunzip",
-    "is_verona",
-    "load",
-    "load_spec",
-    "load_whole",
-    "manifest_of",
-    "name_list",
-    "parsed_names",
-    "published_names",
-    "published_set",
-    "read",
-    "read_features",
-    "read_grid",
-    "save",
-]
+from ._acquisition import DataOrigin as DataOrigin
+from ._acquisition import ProgressCallback as ProgressCallback
+from ._acquisition import acquire as acquire
+from ._archives import gunzip as gunzip
+from ._cache import changed_files as changed_files
+from ._cache import data_root as data_root
+from ._cache import manifest_of as manifest_of
+from ._catalogue import PublishedSet as PublishedSet
+from ._catalogue import catalogue as catalogue
+from ._catalogue import find_published as find_published
+from ._catalogue import published_names as published_names
+from ._catalogue import published_set as published_set
+from ._classes import are_numbers as are_numbers
+from ._classes import are_words as are_words
+from ._classes import class_names as class_names
+from ._classes import displaced as displaced
+from ._classes import name_list as name_list
+from ._classes import parsed_names as parsed_names
+from ._conversion import convert as convert
+from ._conversion import save as save
+from ._dataset import Dataset as Dataset
+from ._dataset import extent as extent
+from ._dataset import from_arrays as from_arrays
+from ._features import features_text as features_text
+from ._features import guessed_features as guessed_features
+from ._features import read_features as read_features
+from ._files import is_verona as is_verona
+from ._grids import read_grid as read_grid
+from ._sources import DIGITS as DIGITS
+from ._sources import DIGITS_SPLITS as DIGITS_SPLITS
+from ._sources import Spec as Spec
+from ._sources import absolute_source as absolute_source
+from ._sources import as_dataset as as_dataset
+from ._sources import check_spec as check_spec
+from ._sources import dataset_names as dataset_names
+from ._sources import exists as exists
+from ._sources import load as load
+from ._sources import load_spec as load_spec
+from ._sources import load_whole as load_whole
+from ._sources import location_of as location_of
+from ._sources import read as read

@@ -203,6 +203,26 @@ def check_spec(spec: str) -> None:
         _check_exists(Path(location))
 
 
+def location_of(source: str) -> str:
+    """The same for all selections of one data set."""
+    try:
+        location = Spec.parse(source).location
+    except DataError:
+        return source
+    published = find_published(location)
+    name = published.name if published else location.lower()
+    return name if name in map(str.lower, dataset_names()) else location
+
+
+def absolute_source(source: str) -> str:
+    """The text that names the same inputs from any folder."""
+    location = Spec.parse(source).location
+    path = Path(location).expanduser()
+    if location.lower() in map(str.lower, dataset_names()) or not path.exists():
+        return source
+    return source.strip().replace(location, str(path.resolve()), 1)
+
+
 def load_spec(spec: str | Spec, *, label: str | None = None) -> Dataset:
     """The images that a spec asks for; `radii.datasets._sources` shows how it is written.
 

@@ -1,75 +1,36 @@
-from ._child import (
-    ONE_THREAD,
-    START_SECONDS,
-    WORK_GRACE_SECONDS,
-    Child,
-    Message,
-    MessageKind,
-    Service,
-    StoppedCall,
-    spare_children,
-    watch,
-)
-from ._locks import has_workers, take_lock
-from ._pool import ProcessPool, Request, call_guarded
-from ._programs import ProgramEnd, run_program
-from ._usage import (
-    POLL_SECONDS,
-    Allowance,
-    Ending,
-    available_bytes,
-    check_room,
-    cpu_seconds,
-    descendant_pids,
-    family_seconds,
-    is_alive,
-    is_out_of_memory,
-    memory_limit,
-    memory_share,
-    parse_size,
-    resident_bytes,
-    show_size,
-    speaks_of_memory,
-    usable_cores,
-    usable_workers,
-)
-from ._worker import Line
-
-__all__ = [
-    "ONE_THREAD",
-    "POLL_SECONDS",
-    "START_SECONDS",
-    "WORK_GRACE_SECONDS",
-    "Allowance",
-    "Child",
-    "Ending",
-    "Line",
-    "Message",
-    "MessageKind",
-    "ProcessPool",
-    "ProgramEnd",
-    "Request",
-    "Service",
-    "StoppedCall",
-    "available_bytes",
-    "call_guarded",
-    "check_room",
-    "cpu_seconds",
-    "descendant_pids",
-    "family_seconds",
-    "has_workers",
-    "is_alive",
-    "is_out_of_memory",
-    "memory_limit",
-    "memory_share",
-    "parse_size",
-    "resident_bytes",
-    "run_program",
-    "show_size",
-    "spare_children",
-    "speaks_of_memory",
-    "take_lock",
-    "usable_cores",
-    "usable_workers",
-    "watch",
-]
+from ._child import ONE_THREAD as ONE_THREAD
+from ._child import START_SECONDS as START_SECONDS
+from ._child import WORK_GRACE_SECONDS as WORK_GRACE_SECONDS
+from ._child import Child as Child
+from ._child import Message as Message
+from ._child import MessageKind as MessageKind
+from ._child import Service as Service
+from ._child import StoppedCall as StoppedCall
+from ._child import spare_children as spare_children
+from ._child import watch as watch
+from ._pool import ProcessPool as ProcessPool
+from ._pool import Request as Request
+from ._pool import call_guarded as call_guarded
+from ._programs import ProgramEnd as ProgramEnd
+from ._programs import run_program as run_program
+from ._usage import POLL_SECONDS as POLL_SECONDS
+from ._usage import Allowance as Allowance
+from ._usage import Ending as Ending
+from ._usage import available_bytes as available_bytes
+from ._usage import check_room as check_room
+from ._usage import cpu_seconds as cpu_seconds
+from ._usage import descendant_pids as descendant_pids
+from ._usage import family_seconds as family_seconds
+from ._usage import has_workers as has_workers
+from ._usage import is_alive as is_alive
+from ._usage import is_out_of_memory as is_out_of_memory
+from ._usage import memory_limit as memory_limit
+from ._usage import memory_share as memory_share
+from ._usage import parse_size as parse_size
+from ._usage import resident_bytes as resident_bytes
+from ._usage import show_size as show_size
+from ._usage import speaks_of_memory as speaks_of_memory
+from ._usage import take_lock as take_lock
+from ._usage import usable_cores as usable_cores
+from ._usage import usable_workers as usable_workers
+from ._worker import Line as Line

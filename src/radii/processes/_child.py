@@ -27,7 +27,6 @@ from multiprocessing.connection import Connection, wait
 from typing import IO, Any
 
 from radii.errors import ExperimentError
-from radii.processes._locks import has_workers
 from radii.processes._usage import (
     QUOTED_CHARACTERS,
     Allowance,
@@ -35,6 +34,7 @@ from radii.processes._usage import (
     Usage,
     Watch,
     descendant_pids,
+    has_workers,
     is_alive,
     speaks_of_memory,
 )

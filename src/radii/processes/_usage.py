@@ -3,7 +3,8 @@
 A family is a process and all that it has started, at any depth. Memory and processor time are read
 with psutil, which is loaded on first use. Only the children of a process are read from /proc where
 Linux offers them: psutil would look at every process of the machine, forty times as slowly. The
-limits of a container stand in files of its control groups, which psutil does not read.
+limits of a container stand in files of its control groups, which psutil does not read. Whether this
+system has worker processes at all, and locks between processes, differs too, and stands here.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from radii.errors import InputError
-from radii.processes._locks import has_workers
 
 CGROUPS = Path("/sys/fs/cgroup")
 OWN_CGROUPS = Path("/proc/self/cgroup")
@@ -35,6 +37,34 @@ UNLIMITED_BYTES = 1 << 60
 """A limit beyond this is no limit: older kernels write a huge number instead."""
 
 _BYTES_OF_UNIT = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+def has_workers() -> bool:
+    """Worker processes are started, watched and killed as groups, which Windows has not."""
+    return hasattr(os, "killpg")
+
+
+def take_lock(file: int, *, is_shared: bool = False) -> None:
+    """Lock an open file until it is closed; a BlockingIOError if another process has it.
+
+    Windows has no shared locks: there it is locked for one. A system that can lock nothing is taken
+    at its word that nobody else is there.
+    """
+    if (posix := _optional("fcntl")) is not None:
+        posix.flock(file, (posix.LOCK_SH if is_shared else posix.LOCK_EX) | posix.LOCK_NB)
+    elif (windows := _optional("msvcrt")) is not None:
+        try:
+            windows.locking(file, windows.LK_NBLCK, 1)
+        except OSError as error:
+            raise BlockingIOError(*error.args) from None
+
+
+def _optional(name: str) -> ModuleType | None:
+    """A module of the standard library that some systems lack."""
+    try:
+        return import_module(name)
+    except ImportError:
+        return None
 
 
 def usable_cores() -> int:

@@ -1,213 +1,82 @@
-from ._audit import (
-    AUDIT_FILE,
-    Audit,
-    Claim,
-    ClaimStatus,
-    Finding,
-    claims_of,
-    findings,
-    findings_frame,
-    prepare_audit,
-    save_witnesses,
-)
-from ._certificate_files import (
-    CERTIFICATE_INDEX,
-    CERTIFICATE_SUFFIX,
-    ExportedCertificates,
-    FileCheck,
-    check_files,
-    export_certificates,
-)
-from ._continuation import (
-    continued,
-)
-from ._data_terms import (
-    DataTerms,
-)
-from ._description import (
-    Experiment,
-    RunBudget,
-    Settings,
-    values_of_file,
-)
-from ._driver import (
-    drive,
-)
-from ._fields import (
-    COUNT,
-    NUMBER,
-    NUMBERS,
-    PATH,
-    SECONDS,
-    SEED,
-    SIZE,
-    SWITCH,
-    TEXT,
-    Option,
-    OptionForm,
-    OptionRefusal,
-    add_flags,
-    given_flags,
-    option,
-    options_of,
-    read_fields,
-    show_duration,
-    to_json,
-    whole,
-)
-from ._growth import (
-    Retry,
-)
-from ._inspection import (
-    Inspection,
-    Preprocessing,
-    PreprocessingTrial,
-    candidates,
-    inspect,
-)
-from ._joining import (
-    absolute_source,
-)
-from ._merging import (
-    Merge,
-    merge,
-)
-from ._plan import (
-    Observer,
-    Plan,
-    default_jobs,
-    plan,
-    prepare,
-)
-from ._progress import (
-    BarDisplay,
-    ProgressBar,
-    progress_bar,
-    terminal_bar,
-)
-from ._replays import (
-    EvidenceKind,
-    EvidencePlace,
-    RefusedEvidence,
-)
-from ._selection import (
-    AXIS_ORDERS,
-    check_labels,
-    images_for,
-    select,
-)
-from ._store_checks import (
-    StoreCheck,
-    StoreVerdict,
-    UnreadableProof,
-    check_store,
-)
-from ._suggestion import (
-    experiment_text,
-    findings_lines,
-)
-from ._units import (
-    unit_warnings,
-)
-from .executors._base import (
-    Executor,
-    Inline,
-    SealedToolbox,
-    Toolbox,
-)
-from .executors._cluster import (
-    Cluster,
-)
-from .executors._local import (
-    WORKER_MODULES,
-    LocalWorkers,
-)
-from .executors._ray_workers import (
-    RayWorkers,
-)
-
-__all__ = [
-    "AUDIT_FILE",
-    "AXIS_ORDERS",
-    "CERTIFICATE_INDEX",
-    "CERTIFICATE_SUFFIX",
-    "COUNT",
-    "NUMBER",
-    "NUMBERS",
-    "PATH",
-    "SECONDS",
-    "SEED",
-    "SIZE",
-    "SWITCH",
-    "TEXT",
-    "WORKER_MODULES",
-    "Audit",
-    "BarDisplay",
-    "Claim",
-    "ClaimStatus",
-    "Cluster",
-    "DataTerms",
-    "EvidenceKind",
-    "EvidencePlace",
-    "Executor",
-    "Experiment",
-    "ExportedCertificates",
-    "FileCheck",
-    "Finding",
-    "Inline",
-    "Inspection",
-    "LocalWorkers",
-    "Merge",
-    "Observer",
-    "Option",
-    "OptionForm",
-    "OptionRefusal",
-    "Plan",
-    "Preprocessing",
-    "PreprocessingTrial",
-    "ProgressBar",
-    "RayWorkers",
-    "RefusedEvidence",
-    "Retry",
-    "RunBudget",
-    "SealedToolbox",
-    "Settings",
-    "StoreCheck",
-    "StoreVerdict",
-    "Toolbox",
-    "UnreadableProof",
-    "absolute_source",
-    "add_flags",
-    "candidates",
-    "check_files",
-    "check_labels",
-    "check_store",
-    "claims_of",
-    "continued",
-    "default_jobs",
-    "drive",
-    "experiment_text",
-    "export_certificates",
-    "findings",
-    "findings_frame",
-    "findings_lines",
-    "given_flags",
-    "images_for",
-    "inspect",
-    "merge",
-    "option",
-    "options_of",
-    "plan",
-    "prepare",
-    "prepare_audit",
-    "progress_bar",
-    "read_fields",
-    "save_witnesses",
-    "select",
-    "show_duration",
-    "terminal_bar",
-    "to_json",
-    "unit_warnings",
-    "values_of_file",
-    "whole",
-]
+from ._audit import AUDIT_FILE as AUDIT_FILE
+from ._audit import Audit as Audit
+from ._audit import Claim as Claim
+from ._audit import ClaimStatus as ClaimStatus
+from ._audit import Finding as Finding
+from ._audit import claims_of as claims_of
+from ._audit import findings as findings
+from ._audit import findings_frame as findings_frame
+from ._audit import prepare_audit as prepare_audit
+from ._audit import save_witnesses as save_witnesses
+from ._certificate_files import CERTIFICATE_INDEX as CERTIFICATE_INDEX
+from ._certificate_files import CERTIFICATE_SUFFIX as CERTIFICATE_SUFFIX
+from ._certificate_files import ExportedCertificates as ExportedCertificates
+from ._certificate_files import FileCheck as FileCheck
+from ._certificate_files import check_files as check_files
+from ._certificate_files import export_certificates as export_certificates
+from ._continuation import continued as continued
+from ._data_terms import DataTerms as DataTerms
+from ._data_terms import unit_warnings as unit_warnings
+from ._description import Experiment as Experiment
+from ._description import RunBudget as RunBudget
+from ._description import Settings as Settings
+from ._description import values_of_file as values_of_file
+from ._driver import drive as drive
+from ._fields import COUNT as COUNT
+from ._fields import NUMBER as NUMBER
+from ._fields import NUMBERS as NUMBERS
+from ._fields import PATH as PATH
+from ._fields import SECONDS as SECONDS
+from ._fields import SEED as SEED
+from ._fields import SIZE as SIZE
+from ._fields import SWITCH as SWITCH
+from ._fields import TEXT as TEXT
+from ._fields import Option as Option
+from ._fields import OptionForm as OptionForm
+from ._fields import OptionRefusal as OptionRefusal
+from ._fields import add_flags as add_flags
+from ._fields import given_flags as given_flags
+from ._fields import option as option
+from ._fields import options_of as options_of
+from ._fields import read_fields as read_fields
+from ._fields import show_duration as show_duration
+from ._fields import to_json as to_json
+from ._fields import whole as whole
+from ._inspection import Inspection as Inspection
+from ._inspection import Preprocessing as Preprocessing
+from ._inspection import PreprocessingTrial as PreprocessingTrial
+from ._inspection import candidates as candidates
+from ._inspection import inspect as inspect
+from ._knowledge import Retry as Retry
+from ._merging import Merge as Merge
+from ._merging import merge as merge
+from ._plan import Observer as Observer
+from ._plan import Plan as Plan
+from ._plan import default_jobs as default_jobs
+from ._plan import plan as plan
+from ._plan import prepare as prepare
+from ._progress import BarDisplay as BarDisplay
+from ._progress import ProgressBar as ProgressBar
+from ._progress import progress_bar as progress_bar
+from ._progress import terminal_bar as terminal_bar
+from ._replays import EvidenceKind as EvidenceKind
+from ._replays import EvidencePlace as EvidencePlace
+from ._replays import RefusedEvidence as RefusedEvidence
+from ._selection import AXIS_ORDERS as AXIS_ORDERS
+from ._selection import check_labels as check_labels
+from ._selection import images_for as images_for
+from ._selection import select as select
+from ._store_checks import StoreCheck as StoreCheck
+from ._store_checks import StoreVerdict as StoreVerdict
+from ._store_checks import UnreadableProof as UnreadableProof
+from ._store_checks import check_store as check_store
+from ._suggestion import experiment_text as experiment_text
+from ._suggestion import findings_lines as findings_lines
+from .executors._base import Executor as Executor
+from .executors._base import Inline as Inline
+from .executors._base import SealedToolbox as SealedToolbox
+from .executors._base import Toolbox as Toolbox
+from .executors._cluster import Cluster as Cluster
+from .executors._local import WORKER_MODULES as WORKER_MODULES
+from .executors._local import LocalWorkers as LocalWorkers
+from .executors._ray_workers import RayWorkers as RayWorkers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +11,11 @@ from radii import datasets
 from radii.errors import ExperimentError, InputError
 from radii.networks import Network, as_classifier, load_network
 from radii.problem import Domain, distinct_names
-from radii.runs import _selection as selection
-from radii.runs._data_terms import DataTerms, reading_notes
+from radii.runs._data_terms import DataTerms
 from radii.runs._description import Experiment, Settings
-from radii.runs._features import resolved_features
 from radii.runs._fields import options_of
 from radii.runs._growth import FEEDING_FIELDS, feeding_of
-from radii.runs._joining import absolute_source, location_of
-from radii.runs._plan import Plan
+from radii.runs._plan import Plan, loaded_classifier, plan_of
 from radii.store import PartChoice, Store, StudyStep
 
 Values = dict[str, Any]
@@ -57,14 +54,26 @@ def continued(directory: Path, changes: Mapping[str, Any]) -> Plan:
         }
     ).resolved()
     loaded = [_loaded(directory, one, settings) for one in known]
-    loaded += _added(added, distinct_names([*paths, *added]), settings)
+    names = distinct_names([*paths, *added])[len(paths) :]
+    loaded += [
+        loaded_classifier(path, name, settings, _domain(settings.domain, settings))
+        for path, name in zip(added, names, strict=True)
+    ]
     wholes = _wholes(directory, sources, changes.get("label") or label)
     classed = {
         name: terms.apply(whole, loaded, changes.get("classes")) for name, whole in wholes.items()
     }
     sets = _needed(directory, classed, sources, changes.get("data"))
     fed = [*(one.feeding for one in known), *[feeding_of(settings)] * len(added)]
-    return _plan(loaded, (*paths, *added), fed, sets, sources, settings)
+    return plan_of(
+        loaded,
+        (*paths, *added),
+        sets,
+        settings,
+        layouts=[one.get("layout") for one in fed],
+        sources=sources,
+        feeding=fed,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,23 +190,6 @@ def _loaded(directory: Path, known: _KnownNetwork, settings: Experiment) -> Netw
     return network
 
 
-def _added(paths: Sequence[str], names: Sequence[str], settings: Experiment) -> list[Network]:
-    """The networks that are new; `names` end with theirs."""
-    new = zip(paths, names[len(names) - len(paths) :], strict=True)
-    loaded = (
-        load_network(
-            path,
-            domain=_domain(settings.domain, settings),
-            mean=settings.mean,
-            std=settings.std,
-            name=name,
-            opaque=not settings.search_class().needs_verifier,
-        )
-        for path, name in new
-    )
-    return [as_classifier(network, settings.threshold) for network in loaded]
-
-
 def _domain(given: Domain | None, settings: Experiment) -> Domain:
     """What is given; bounds of features come before it."""
     domain = given if settings.features is None else settings.features.domain(given)
@@ -212,16 +204,16 @@ def _sources(
     """The texts that name the inputs, with those of a change, which are of the same data set."""
     if "data" not in changes:
         return dict(step.sources)
-    new, place = changes["data"], absolute_source(changes["data"])
-    known = {location_of(absolute_source(each)) for each in step.sources.values()}
-    if known and location_of(place) not in known:
+    new, place = changes["data"], datasets.absolute_source(changes["data"])
+    known = {datasets.location_of(datasets.absolute_source(each)) for each in step.sources.values()}
+    if known and datasets.location_of(place) not in known:
         raise _other_inputs(directory, " and ".join(step.sources), new)
     return {**({} if is_new else step.sources), new: place}
 
 
 def _needed(
     directory: Path, wholes: Mapping[str, datasets.Dataset], sources: Values, new: str | None
-) -> list[datasets.Dataset]:
+) -> dict[str, datasets.Dataset]:
     """The selections; `sources` loses those whose inputs another one has, too."""
     sets = {
         name: datasets.Spec.parse(sources[name]).select(whole) for name, whole in wholes.items()
@@ -229,13 +221,13 @@ def _needed(
     for name, dataset in sets.items():
         if new is not None and dataset.split != sets[new].split:
             raise _other_inputs(directory, name, new)
-    origin = {name: (location_of(sources[name]), one.split) for name, one in sets.items()}
+    origin = {name: (datasets.location_of(sources[name]), one.split) for name, one in sets.items()}
     for name, dataset in list(sets.items()):
         own = set(dataset.indices.tolist())
         others = [sets[one] for one in sets if one != name and origin[one] == origin[name]]
         if any(own <= set(other.indices.tolist()) for other in others):
             del sets[name], sources[name]
-    return list(sets.values())
+    return sets
 
 
 def _other_inputs(directory: Path, held: str, new: str) -> ExperimentError:
@@ -251,50 +243,6 @@ def _wholes(directory: Path, sources: Values, label: str | None) -> dict[str, da
             f"{directory}: its inputs cannot be read again ({error}); give the experiment's file "
             "and --out"
         ) from None
-
-
-def _plan(
-    networks: Sequence[Network],
-    paths: tuple[str, ...],
-    feeding: Sequence[Values],
-    sets: Sequence[datasets.Dataset],
-    sources: Values,
-    settings: Experiment,
-) -> Plan:
-    features = resolved_features(settings, sets[0], networks[0].domain if networks else None)
-    settings = replace(settings, features=features, scale=None)
-    instances = [
-        instance
-        for network, fed in zip(networks, feeding, strict=True)
-        for dataset in sets
-        for instance in selection.select(
-            network,
-            dataset,
-            property=settings.property,
-            norm=settings.norm,
-            layout=fed.get("layout"),
-            features=features,
-        )
-    ]
-    made = Plan(
-        tuple(networks),
-        paths,
-        " and ".join(sources),
-        sets[0].split or "",
-        tuple({one.key: one for one in instances}.values()),
-        settings,
-        sets[0].features or (),
-        sources,
-        tuple(feeding),
-        sets[0].classes or (),
-        {index: digest for one in sets for index, digest in one.digests().items()},
-        tuple(
-            note
-            for source, one in zip(sources, sets, strict=True)
-            for note in reading_notes(source, one, networks)
-        ),
-    )
-    return made.of_its_shard()
 
 
 def _common(feeding: Sequence[Values]) -> Values:

@@ -1,4 +1,5 @@
 """On what terms data are read: what the classes are called, and how random selections are drawn.
+And whether data, domain and network speak of the same units, before any work.
 
 A directory of results keeps the terms of its first run, so that the same command means the same
 inputs and labels for as long as it grows.
@@ -6,10 +7,13 @@ inputs and labels for as long as it grows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
+
+import numpy as np
 
 from radii.datasets import Dataset, are_numbers, are_words, displaced, name_list
 from radii.errors import DataError
@@ -17,9 +21,21 @@ from radii.store import STORE_FILE, Store
 
 if TYPE_CHECKING:
     from radii.networks import Network
+    from radii.problem import Instance
+    from radii.runs._plan import Plan
 
 SALTED_DRAW = "salted"
 """How stores write that their selections are drawn from salted seeds; older ones write nothing."""
+
+SMALL_PART = 0.05
+"""Inputs that spread over less of the domain than this are probably in other units: pixels that
+were divided by 255 twice fill 0.004 of it."""
+
+FEWEST_INPUTS = 10
+"""From so many inputs on, an accuracy near that of chance means something."""
+
+FEWEST_WRONG = 4
+"""So many inputs that are all wrong are hardly bad luck: at an accuracy of 0.5, 1 set of 16 is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +130,72 @@ def reading_notes(data: str, dataset: Dataset, networks: Sequence[Network]) -> I
             f"{data}: labels are words, numbered in alphabetical order ({name_list(numbers)}); "
             "--classes names another order"
         )
+
+
+# --- units
+
+
+def unit_warnings(plan: Plan) -> Iterator[str]:
+    """A sentence for everything about units and normalisation that is probably a mistake."""
+    for network in plan.networks:
+        own = [each for each in plan.instances if each.network == network.fingerprint]
+        distinct = list({each.index: each for each in own}.values())
+        yield from _spread_warning(plan.data, network, distinct)
+        yield from _chance_warning(network, distinct)
+    yield from _copies_warning(plan)
+
+
+def _copies_warning(plan: Plan) -> Iterator[str]:
+    """Inputs that occur more than once, which whatever is said of all inputs counts as often."""
+    labels = {each.index: each.label for each in plan.instances}
+    originals: dict[str, int] = {}
+    pairs = [
+        (index, first)
+        for index, digest in plan.inputs.items()
+        if index in labels and (first := originals.setdefault(digest, index)) != index
+    ]
+    if not pairs:
+        return
+    copy, original = next((p for p in pairs if labels[p[0]] != labels[p[1]]), pairs[0])
+    if labels[copy] != labels[original]:
+        yield (
+            f"{plan.data}: input {copy} is the same as input {original}, but their labels are "
+            f"{labels[copy]} and {labels[original]}"
+        )
+    yield (
+        f"{plan.data}: {len(pairs)} of {len(labels)} inputs are copies of others (input "
+        f"{pairs[0][0]} of input {pairs[0][1]}); intervals and tests take all for different"
+    )
+
+
+def _spread_warning(data: str, network: Network, instances: list[Instance]) -> Iterator[str]:
+    low, high = float(np.min(network.domain.low)), float(np.max(network.domain.high))
+    least = min(float(each.input.min()) for each in instances)
+    most = max(float(each.input.max()) for each in instances)
+    if not math.isfinite(high - low) or high <= low:
+        return
+    part = (most - least) / (high - low)
+    if 0 < part < SMALL_PART:
+        yield (
+            f"{data}: values from {least:.3g} to {most:.3g} fill {100 * part:.2g} % of the domain "
+            f"{low:g}:{high:g}; are they scaled twice, or is the domain in other units?"
+        )
+
+
+def _chance_warning(network: Network, instances: list[Instance]) -> Iterator[str]:
+    count, right = len(instances), sum(each.correct for each in instances)
+    chance = 1 / max(2, network.output_size)
+    usual = chance + math.sqrt(chance * (1 - chance) / count)  # one standard deviation above
+    if count >= FEWEST_INPUTS and right <= count * usual:
+        found = (
+            f"{right} of {count} inputs are classified correctly, about as many as by chance among "
+            f"{network.output_size} classes"
+        )
+    elif count >= FEWEST_WRONG and not right:
+        found = f"none of {count} inputs is classified correctly"
+    else:
+        return
+    yield (
+        f"{network.name}: {found}; are labels, scale, order of axes and normalisation (--mean, "
+        "--std) those it was trained with? radii init tries the usual ones"
+    )

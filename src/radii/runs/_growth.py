@@ -1,69 +1,31 @@
-"""How a study grows: the step that a plan begins or goes on with, and what is known of an instance.
+"""How a study grows: the step that a plan begins or goes on with, and what may join a store.
 
 A step of a study asks for more inputs, more networks, another grid, property, norm or arithmetic,
-or for more time. All evidence that earlier steps found counts in it. Their questions count as
-answered only as far as they would be asked again now: by the same attack or verifier, about the
-same values, with as much time.
+or for more time. What would silently become another question is refused before any work starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from radii.datasets import are_words
-from radii.problem import Grid, Result, Verdict, weigh
-from radii.processes import Ending
+from radii.datasets import are_words, location_of, name_list
+from radii.errors import ExperimentError
+from radii.problem import Grid
 from radii.runs._data_terms import SALTED_DRAW, DataTerms
-from radii.runs._description import Experiment, Settings
+from radii.runs._description import Experiment
 from radii.runs._fields import differences, options_of
-from radii.runs._joining import changed_inputs, joining_inputs
-from radii.store import StepAnswer, Store, StudyStep, counted_in
-from radii.strategy import Case, Question, QuestionKind, Search, is_cut_short, open_range
+from radii.runs._knowledge import Retry
+from radii.store import Store, StudyStep, input_digest
 
 if TYPE_CHECKING:
     from radii.runs._plan import Plan
 
-ATTACK_FIELDS = ("attack", "seed")
-"""With another one of these an attack is another question."""
-
-PROOF_FIELDS = ("verifier", "tool", "arithmetic")
-"""With another one of these a proof is another question."""
-
 FEEDING_FIELDS = ("domain", "mean", "std", "layout", "label", "threshold")
 
 PART_FIELDS = ("property", "norm", "arithmetic")
-
-
-class Retry(StrEnum):
-    """Which questions are asked again that earlier steps left without an answer.
-
-    Without any, those that had less time or memory than they may have now.
-    """
-
-    TIMEOUTS = "timeouts"
-    MEMOUTS = "memouts"
-    MISSING = "missing"
-
-    def renews(self, question: Question, result: Result) -> bool:
-        is_late = result.ran_out_of_time
-        if question.kind is QuestionKind.RADIUS:  # it ends with what it could prove until then
-            is_late = is_late or is_cut_short(question, result, float("inf"))
-        is_full = result.ran_out_of_memory
-        match self:
-            case Retry.TIMEOUTS:
-                return is_late
-            case Retry.MEMOUTS:
-                return is_full
-            case Retry.MISSING:
-                is_proof = not question.kind.begins_with_attack
-                return is_late or is_full or (is_proof and result.verdict.is_missing)
-
-
-# --- the step that a plan is
 
 
 def feeding_of(experiment: Experiment) -> dict[str, Any]:
@@ -225,131 +187,131 @@ def _count(number: int, thing: str) -> str:
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
-# --- what is known of an instance
+# --- what may join a store
 
 
-@dataclass(frozen=True, eq=False)
-class Knowledge:
-    """What earlier steps, and earlier runs of this one, found out about the instances of a plan."""
+def joining_inputs(plan: Plan, store: Store, *, replace_changed: bool) -> dict[int, str]:
+    """The inputs of a plan that are to replace those of the store, and what has changed about each.
 
-    settings: Settings
-    steps: Mapping[int, StudyStep]
-    current: int
+    An ExperimentError says why the plan cannot join the store, also where inputs have changed and
+    nobody asked to replace them.
+    """
+    if store.experiment() is None:
+        return {}
+    if (reason := refusal(plan, store)) is not None:
+        raise ExperimentError(f"{store.place}: {reason}; choose another --out")
+    changed = changed_inputs(plan, store)
+    if changed and not replace_changed:
+        raise ExperimentError(f"{store.place}: {_changes_text(changed)}")
+    if changed and (reason := _refused_replacement(plan, store, changed)) is not None:
+        raise ExperimentError(f"{store.place}: {reason}")
+    return changed
 
-    @classmethod
-    def of(cls, settings: Settings, store: Store) -> Self:
-        return cls(settings, {step.number: step for step in store.steps()}, store.step)
 
-    @cached_property
-    def retry(self) -> Retry | None:
-        """What this step was asked to ask again of the earlier ones."""
-        step = self.steps.get(self.current)
-        asked = step.described.get("retry") if step else None
-        return Retry(asked) if asked else None
+def _refused_replacement(plan: Plan, store: Store, changed: Collection[int]) -> str | None:
+    """Why inputs cannot be replaced: what else is known about them would be lost."""
+    networks = {one.fingerprint for one in plan.networks}
+    question = (plan.identity()["property"], plan.settings.norm)
+    lost = {r.key: r for r in store.unanswered_records() if r.facts.input in changed}
+    for step in store.steps():
+        own = store.step_keys([step.number]) & lost.keys()
+        if own and (step.settings.property, step.settings.norm) != question:
+            return (
+                "inputs that have changed were also asked another question, which --replace would "
+                f"leave without them ({step.settings.property}, {step.settings.norm}); choose "
+                "another --out"
+            )
+    for record in lost.values():
+        if record.facts.fingerprint not in networks:
+            return (
+                f"inputs that have changed were also given to {record.facts.network}: replace them "
+                f"for all networks together, with radii run {store.place} --replace"
+            )
+    return None
 
-    @cached_property
-    def _now(self) -> dict[str, Any]:
-        return self.settings.to_json()
 
-    @cached_property
-    def _then(self) -> dict[int, Settings]:
-        return {number: Settings.from_json(step.described) for number, step in self.steps.items()}
+def refusal(plan: Plan, store: Store) -> str | None:
+    """Why what is asked for cannot be kept beside what is in the store; None if it can."""
+    known, shard = store.experiment() or {}, plan.settings.shard
+    if shard is not None and known.get("shard") != str(shard):
+        stored = "all shards" if known.get("shard") is None else f"shard {known['shard']}"
+        return f"it holds {stored}, and shard {shard} belongs in a directory of its own"
+    if (reason := _refused_networks(plan, store, known.get("networks") or {})) is not None:
+        return reason
+    if known.get("features") != plan.identity().get("features"):
+        return "its features, or their scales, are others, so that eps is in other units"
+    if (known.get("split") or "") != plan.split:
+        return f"its inputs are of the split '{known.get('split') or ''}', not '{plan.split}'"
+    classes, own = store.settings().class_names, plan.class_names
+    if classes and are_words(own) and own != classes:
+        return f"its classes were {name_list(classes)}, are {name_list(own)}"
+    return _refused_inputs(plan, store)
 
-    @cached_property
-    def _values(self) -> dict[int, frozenset[float]]:
-        return {number: frozenset(then.grid.values) for number, then in self._then.items()}
 
-    def tell(self, case: Case, answers: Sequence[StepAnswer]) -> None:
-        """Tell a case's search all that is known.
+def _refused_networks(plan: Plan, store: Store, names: Mapping[str, str]) -> str | None:
+    domains, feeding = store.settings().domain_of_network(), store.feeding()
+    given = dict(zip((one.fingerprint for one in plan.networks), plan.feeding, strict=False))
+    for network in plan.networks:
+        key, name = network.fingerprint, network.name
+        if names.get(name, key) != key:
+            return f"the network {name} has changed; give the new one another name"
+        domain = domains.get(key, network.domain)
+        if domain.key() != network.domain.key():
+            return f"the domain of {name} was {domain}, is {network.domain}"
+        was, now = feeding.get(key), given.get(key)
+        if was and now and was.get("layout") != now.get("layout"):
+            layouts = (one.get("layout") or "not given" for one in (was, now))
+            return f"the layout of {name} was {', is '.join(layouts)}"
+    return None
 
-        Of a question that is to be asked again it recalls what was found, and the time that it took
-        is not held against it.
-        """
-        search, counted = case.search, [*self._counted(answers)]
-        bracket = weigh(result for _, _, result in counted).bracket
-        first, last = open_range(search.values, bracket)
-        opened = frozenset(search.values[first:last])
-        for step, question, result in counted:
-            asked = self._settled(step, question, result, search, opened)
-            if asked is None:
-                search.recall(result)
-                continue
-            if not asked.kind.begins_with_attack and result.allowed_seconds is None:
-                result = replace(result, allowed_seconds=self._seconds(step))
-            search.tell(asked, result)
-            case.spent += result.own_seconds
 
-    def _counted(self, answers: Sequence[StepAnswer]) -> Iterable[StepAnswer]:
-        """Proofs in a weaker arithmetic than this one's are none here."""
-        asked = self.settings.arithmetic
-        for step, question, result in answers:
-            own = self._then[step].arithmetic if step in self._then else None
-            counts = counted_in(asked, own, question, result)
-            if counts is not None:
-                yield step, question, counts
+def _refused_inputs(plan: Plan, store: Store) -> str | None:
+    sources = {name: place for step in store.steps() for name, place in step.sources.items()}
+    places = {location_of(place) for place in sources.values()}
+    own = {location_of(place) for place in (plan.sources or {plan.data: plan.data}).values()}
+    if not places or any(_is_same_place(one, other) for one in places for other in own):
+        return None
+    known = set(store.instance_keys())
+    if any(one.key in known for one in plan.instances):
+        return None
+    return f"its inputs are of {' and '.join(sources)}, not of {plan.data}"
 
-    def _seconds(self, step: int) -> float:
-        return self._then.get(step, self.settings).proof_seconds()
 
-    def _settled(
-        self,
-        step: int,
-        question: Question,
-        result: Result,
-        search: Search,
-        opened: frozenset[float],
-    ) -> Question | None:
-        """The question that a result answers now; None: it is to be asked again."""
-        is_old = step != self.current
-        if question.kind is QuestionKind.REPLAY or result.verdict is Verdict.CANCELLED:
-            return question
-        if self._is_unanswered(step, result):
-            return None
-        if is_old and self.retry is not None:
-            limited = result
-            if result.allowed_seconds is None:
-                limited = replace(result, allowed_seconds=self._seconds(step))
-            if self.retry.renews(question, limited):
-                return None
-        if not is_old:
-            return question
-        match question.kind:
-            case QuestionKind.ATTACK | QuestionKind.PROBE:
-                return self._settled_attack(step, question, result, search)
-            case QuestionKind.PROVE:
-                return question if self._proves_alike(step) and question.eps in opened else None
-            case _:
-                is_known = opened <= self._values[step]
-                return question if self._proves_alike(step) and is_known else None
+def _is_same_place(one: str, other: str) -> bool:
+    """Of data from Python no more than the name of the file may be known."""
+    paths = Path(one), Path(other)
+    is_known = all(path.is_absolute() for path in paths)
+    return one == other or (not is_known and paths[0].name == paths[1].name)
 
-    def _settled_attack(
-        self, step: int, question: Question, result: Result, search: Search
-    ) -> Question | None:
-        """An attack need not be repeated up to a smaller eps, nor where it found something."""
-        end = search.values[-1]
-        covers = question.eps >= end or result.witness is not None
-        alike = self._is_alike(step, ATTACK_FIELDS) and covers
-        if question.kind is QuestionKind.PROBE:
-            alike = alike and self._proves_alike(step)
-            alike = alike and self._then[step].grid == self.settings.grid
-        return Question(question.kind, end) if alike else None
 
-    def _proves_alike(self, step: int) -> bool:
-        return self._is_alike(step, PROOF_FIELDS)
+def changed_inputs(plan: Plan, store: Store) -> dict[int, str]:
+    """What is wrong with the inputs of a plan that the store has with another label or other
+    values, by index.
 
-    def _is_alike(self, step: int, names: Iterable[str]) -> bool:
-        then = self.steps[step].described
-        return all(then.get(name) == self._now.get(name) for name in names)
+    Labels and values are facts about the data, so that they are compared over all networks.
+    """
+    now = {one.index: one.label for one in plan.instances}
+    received = {(one.network, one.index): one for one in plan.instances}
+    digests = store.input_digests()
+    changed: dict[int, str] = {}
+    for record in store.unanswered_records():
+        index, was = record.facts.input, record.facts.label
+        if index not in now:
+            continue
+        same = received.get((record.facts.fingerprint, index))
+        given = plan.inputs.get(index)
+        is_other = given is not None and digests.get(index, given) != given
+        if is_other or (same is not None and input_digest(same.input) != record.digest):
+            changed[index] = f"input {index} of {plan.data} is not the one that was measured"
+        elif was != now[index]:
+            text = f"the label of input {index} of {plan.data} was {was}, is {now[index]}"
+            changed.setdefault(index, text)
+    return changed
 
-    def _is_unanswered(self, step: int, result: Result) -> bool:
-        """It was nobody's answer under the limits of the step.
 
-        An ERROR is a worker that was killed, a node that was lost, a verifier that failed. Without
-        a stated limit of memory, what was too much depended on the machine, and who else used it.
-        """
-        then, now = self._then.get(step, self.settings), self.settings
-        if result.ran_out_of_memory:
-            limit = then.memory
-            return now.memory is None or limit is None or limit < now.memory
-        had_less = result.ending is Ending.CPU_LIMIT and then.cpu_timeout < now.cpu_timeout
-        return result.verdict is Verdict.ERROR or had_less
+def _changes_text(changed: Mapping[int, str]) -> str:
+    first, others = next(iter(changed.values())), len(changed) - 1
+    inputs = "input" if others == 1 else "inputs"
+    more = f", and {others} other {inputs} changed as well" if others else ""
+    whose = "them" if others else "it"
+    return f"{first}{more}; choose another --out, or --replace what is stored about {whose}"

@@ -14,9 +14,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from radii.datasets import name_list
+from radii.datasets import location_of, name_list
 from radii.errors import ExperimentError
-from radii.runs._joining import location_of
 from radii.store import Excerpt, MergeCount, Store, merge_stores
 
 

@@ -15,6 +15,7 @@ from radii.networks import Network, as_classifier, load_network
 from radii.plugins import sending_obstacle
 from radii.problem import (
     Arithmetic,
+    Domain,
     Instance,
     LipschitzRequirement,
     Query,
@@ -28,11 +29,10 @@ from radii.runs import _selection as selection
 from radii.runs._data_terms import DataTerms, reading_notes
 from radii.runs._description import Experiment, Settings
 from radii.runs._driver import FirstFailures, drive
-from radii.runs._features import resolved_features
 from radii.runs._fields import differences
-from radii.runs._growth import Knowledge, Retry, feeding_of, new_step, other_arithmetics, same_step
-from radii.runs._joining import absolute_source
-from radii.runs._replays import as_stored
+from radii.runs._growth import feeding_of, new_step, other_arithmetics, same_step
+from radii.runs._knowledge import Knowledge, Retry, as_stored
+from radii.runs._selection import resolved_features
 from radii.runs.executors._base import Executor, Inline, Toolbox
 from radii.runs.executors._cluster import Cluster
 from radii.runs.executors._local import LocalWorkers
@@ -414,18 +414,11 @@ def prepare(experiment: Experiment, out: Path | None = None) -> Plan:
         features = resolved_features(experiment, whole, domain)
         experiment = replace(experiment, features=features, scale=None)
         domain = domain if features is None else features.domain(domain)
+    names = distinct_names(experiment.networks)
     networks = tuple(
-        load_network(
-            path,
-            domain=domain,
-            mean=experiment.mean,
-            std=experiment.std,
-            name=name,
-            opaque=not experiment.search_class().needs_verifier,
-        )
-        for path, name in zip(experiment.networks, distinct_names(experiment.networks), strict=True)
+        loaded_classifier(path, name, experiment, domain)
+        for path, name in zip(experiment.networks, names, strict=True)
     )
-    networks = tuple(as_classifier(network, experiment.threshold) for network in networks)
     whole = whole or datasets.load_whole(experiment.data, label=experiment.label)
     classed = DataTerms.of(out).apply(whole, networks, experiment.classes)
     made = plan(
@@ -436,7 +429,7 @@ def prepare(experiment: Experiment, out: Path | None = None) -> Plan:
         paths=experiment.networks,
         data=experiment.data,
     )
-    sources = {experiment.data: absolute_source(experiment.data)}
+    sources = {experiment.data: datasets.absolute_source(experiment.data)}
     return replace(made, sources=sources, feeding=(feeding_of(experiment),) * len(networks))
 
 
@@ -454,33 +447,66 @@ def plan(
     networks = [as_classifier(network, settings.threshold) for network in networks]
     if dataset.assumes_order:
         dataset = DataTerms().apply(dataset, networks)
-    features = resolved_features(settings, dataset, networks[0].domain if networks else None)
-    settings = replace(settings, features=features, scale=None)
-    instances = [
-        instance
-        for network in networks
-        for instance in selection.select(
-            network,
-            dataset,
-            property=settings.property,
-            norm=settings.norm,
-            layout=layout,
-            features=features,
-        )
-    ]
     names = tuple(paths) or tuple(network.name for network in networks)
-    source = data or dataset.name
+    sets = {data or dataset.name: dataset}
+    return plan_of(networks, names, sets, settings, layouts=[layout] * len(networks))
+
+
+def loaded_classifier(path: str, name: str, experiment: Experiment, domain: Domain) -> Network:
+    """A network as an experiment feeds it."""
+    network = load_network(
+        path,
+        domain=domain,
+        mean=experiment.mean,
+        std=experiment.std,
+        name=name,
+        opaque=not experiment.search_class().needs_verifier,
+    )
+    return as_classifier(network, experiment.threshold)
+
+
+def plan_of(
+    networks: Sequence[Network],
+    paths: tuple[str, ...],
+    sets: Mapping[str, datasets.Dataset],
+    settings: Settings,
+    *,
+    layouts: Sequence[str | None],
+    sources: Mapping[str, str] | None = None,
+    feeding: Sequence[Mapping[str, Any] | None] = (),
+) -> Plan:
+    """The plan for selections of one data set, by the texts that name them; each network has its
+    layout. What several selections have in common is measured once."""
+    first = next(iter(sets.values()))
+    features = resolved_features(settings, first, networks[0].domain if networks else None)
+    settings = replace(settings, features=features, scale=None)
+    instances: list[Instance] = []
+    for network, layout in zip(networks, layouts, strict=True):
+        known: set[str] = set()
+        for dataset in sets.values():
+            own = selection.select(
+                network,
+                dataset,
+                property=settings.property,
+                norm=settings.norm,
+                layout=layout,
+                features=features,
+            )
+            instances += [one for one in own if one.key not in known]
+            known |= {one.key for one in own}
     made = Plan(
         tuple(networks),
-        names,
-        source,
-        dataset.split or "",
+        paths,
+        " and ".join(sets),
+        first.split or "",
         tuple(instances),
         settings,
-        dataset.features or (),
-        class_names=dataset.classes or (),
-        inputs=dataset.digests(),
-        notes=tuple(reading_notes(source, dataset, networks)),
+        first.features or (),
+        sources or {},
+        tuple(feeding),
+        first.classes or (),
+        {index: digest for one in sets.values() for index, digest in one.digests().items()},
+        tuple(note for text, one in sets.items() for note in reading_notes(text, one, networks)),
     )
     return made.of_its_shard()
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
-from radii.errors import InputError, StoreError
+from radii.errors import InputError
 from radii.networks import Network
 from radii.problem import Array, Instance, Query, Witness, check_witness
-from radii.store import Record, Store
-
-OUTPUT_ROUNDING = 2.0**-13
-"""By which part of the largest output a stored one may differ: another processor, or another
-version of ONNX Runtime, adds up in another order."""
+from radii.runs._knowledge import output_difference
+from radii.store import Record
 
 
 class EvidenceKind(StrEnum):
@@ -69,38 +66,6 @@ class RefusedEvidence:
         eps = self.place.eps
         where = "" if eps is None else f"{words.get(self.kind, ' at')} {eps:g}"
         return f"{self.place}{where}: {self.reason}"
-
-
-def output_difference(stored: Array, outputs: Array) -> float | None:
-    """By how much outputs differ, if that is more than rounding on another machine explains."""
-    off = float(np.abs(np.asarray(outputs, np.float64) - stored).max(initial=0.0))
-    return None if off <= OUTPUT_ROUNDING * float(np.abs(outputs).max(initial=0.0)) else off
-
-
-def as_stored(instances: Sequence[Instance], store: Store) -> Sequence[Instance]:
-    """The instances, those that a store knows with its outputs: proofs of stability that are there
-    refer to these, and another machine may round otherwise.
-
-    A StoreError if the outputs are those of another network, or were changed.
-    """
-    known = store.outputs()
-    return [_as_stored(one, known.get(one.key), store) for one in instances]
-
-
-def _as_stored(instance: Instance, stored: Array | None, store: Store) -> Instance:
-    if stored is None or np.array_equal(stored, instance.outputs):
-        return instance
-    same = replace(instance, outputs=stored) if stored.shape == instance.outputs.shape else None
-    if (
-        same is None
-        or output_difference(stored, instance.outputs) is not None
-        or (same.predicted, same.correct) != (instance.predicted, instance.correct)
-    ):
-        raise StoreError(
-            f"{store.place}: the outputs that are stored for input {instance.index} are not those "
-            f"of the network; radii check {store.place} says more"
-        )
-    return same
 
 
 class InstanceReplay:

@@ -5,7 +5,6 @@ A result is on disk when `Store.record` returns. The file can be read while a ru
 
 from __future__ import annotations
 
-from radii.store._certificates import CertifiedStatement, content_hash
 from radii.store._database import STORE_FILE, Store
 from radii.store._ensembles import (
     ENSEMBLE_FILE,
@@ -21,15 +20,24 @@ from radii.store._integrity import selection_of
 from radii.store._merging import MergeCount, merge_stores
 from radii.store._rows import (
     PROOF_KINDS,
-    SCHEMA_VERSION,
+    CertifiedStatement,
     InstanceFacts,
     Record,
     SearchStep,
     StoredResult,
+    content_hash,
     input_digest,
 )
-from radii.store._settings import StoredSettings
-from radii.store._steps import Excerpt, PartChoice, StepAnswer, StudyPart, StudyStep, counted_in
+from radii.store._schema import SCHEMA_VERSION
+from radii.store._steps import (
+    Excerpt,
+    PartChoice,
+    StepAnswer,
+    StoredSettings,
+    StudyPart,
+    StudyStep,
+    counted_in,
+)
 
 __all__ = [
     "ENSEMBLE_FILE",

@@ -27,13 +27,6 @@ from radii.problem import (
     Result,
     weigh,
 )
-from radii.store._certificates import (
-    CertifiedStatement,
-    certificate_of,
-    check_row,
-    content_hash,
-    kept_blob,
-)
 from radii.store._ensembles import ENSEMBLE_FILE
 from radii.store._files import (
     LOCK_FILE,
@@ -55,22 +48,25 @@ from radii.store._integrity import (
     selection_of,
 )
 from radii.store._rows import (
-    MIGRATIONS,
-    SCHEMA,
-    SCHEMA_VERSION,
     AnsweredQuestion,
+    CertifiedStatement,
     Record,
     StoredResult,
     array_of,
+    certificate_of,
+    check_row,
+    content_hash,
     input_digest,
     instance_row,
+    kept_blob,
     query_row,
     result_of,
     witness_row,
 )
-from radii.store._settings import StoredSettings
+from radii.store._schema import MIGRATIONS, SCHEMA, SCHEMA_VERSION
 from radii.store._steps import (
     StepAnswer,
+    StoredSettings,
     StudyPart,
     StudyStep,
     counted,

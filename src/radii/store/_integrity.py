@@ -195,13 +195,13 @@ def check_moment(moment: Any) -> None:
 def _check_texts(place: str, fields: Mapping[str, Any], names: Iterable[str]) -> None:
     for name in names:
         if not isinstance(fields[name], str):
-            raise ValueError(f"{place} has {name} {fields[name]!r}, which is no text")
+            raise ValueError(f"{place} has {name} {fields[name]!r}, which is not text")
 
 
 def _check_numbers(place: str, fields: Mapping[str, Any], names: Iterable[str]) -> None:
     for name in names:
         if not isinstance(fields[name], int):
-            raise ValueError(f"{place} has {name} {fields[name]!r}, which is no whole number")
+            raise ValueError(f"{place} has {name} {fields[name]!r}, which is not a whole number")
 
 
 def _is_number(value: object) -> bool:

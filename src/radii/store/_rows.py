@@ -1,13 +1,11 @@
-"""The tables of a store, and what their rows stand for: results, witnesses, instances.
-
-This is the one definition of the schema, and of how older ones become it.
-"""
+"""What the rows of a store stand for: instances, results, witnesses, certificates and checks."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,8 +17,11 @@ from radii.problem import (
     Arithmetic,
     Array,
     Bracket,
+    CertificateCheck,
+    CheckOutcome,
     Disagreement,
     Instance,
+    KeptCertificate,
     Measurement,
     Proof,
     Result,
@@ -31,165 +32,28 @@ from radii.problem import (
     weigh,
 )
 from radii.processes import Ending
-from radii.store._certificates import (
-    CERTIFICATES,
-    CertifiedStatement,
-    certificate_of,
-    content_hash,
-    kept_certificate,
-)
 from radii.strategy import Question, QuestionKind
 
-SCHEMA_VERSION = 7
+MOST_BLOB_BYTES = 2**29
+"""Of a certificate or a network: SQLite keeps at most 10^9 bytes in a cell."""
 
-STEPS = """
-CREATE TABLE steps (
-    id INTEGER PRIMARY KEY,
-    asked_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
-    ended_at TEXT,  -- NULL: nobody has come to its end
-    described TEXT NOT NULL,
-    summary TEXT NOT NULL
-);
-CREATE TABLE step_instances (
-    step INTEGER NOT NULL REFERENCES steps (id),
-    instance TEXT NOT NULL REFERENCES instances (key),
-    PRIMARY KEY (step, instance)
-) WITHOUT ROWID;
-"""
-"""What was asked when, and of which instances: see `StudyStep`."""
-
-INPUTS = """
-CREATE TABLE inputs (
-    input_index INTEGER PRIMARY KEY,
-    digest TEXT NOT NULL  -- of its values as the data set gives them, whichever network they go to
-);
-"""
-
-SCHEMA = f"""{STEPS}{CERTIFICATES}{INPUTS}
-CREATE TABLE meta (
-    name TEXT PRIMARY KEY,
-    value TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE networks (
-    fingerprint TEXT PRIMARY KEY,
-    name TEXT NOT NULL,
-    path TEXT NOT NULL,
-    feeding TEXT,  -- JSON: how inputs get into it; NULL: not known
-    model BLOB  -- as ONNX, where it comes from Python; NULL: its file has it
-);
-CREATE TABLE instances (
-    key TEXT PRIMARY KEY,
-    position INTEGER NOT NULL UNIQUE,
-    network TEXT NOT NULL REFERENCES networks (fingerprint),
-    input_index INTEGER NOT NULL,
-    label INTEGER NOT NULL,
-    predicted INTEGER NOT NULL,
-    correct INTEGER NOT NULL,
-    property TEXT NOT NULL,
-    target INTEGER,
-    norm TEXT NOT NULL,
-    dtype TEXT NOT NULL,
-    shape TEXT NOT NULL,
-    input BLOB NOT NULL,
-    outputs BLOB NOT NULL
-);
-CREATE TABLE queries (
-    id INTEGER PRIMARY KEY,
-    instance TEXT NOT NULL REFERENCES instances (key),
-    kind TEXT NOT NULL,
-    eps REAL NOT NULL,
-    verdict TEXT NOT NULL,
-    seconds REAL NOT NULL,
-    verifier TEXT NOT NULL,
-    version TEXT NOT NULL,
-    proof_eps REAL,
-    proof_margin REAL,
-    message TEXT NOT NULL,
-    ended_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ', 'now')),
-    cpu_seconds REAL,  -- NULL: not measured
-    added_seconds REAL,  -- to the wall time of the instance; NULL: all of `seconds`
-    allowed_seconds REAL,  -- wall seconds that it had; NULL: the limit of the experiment
-    proof_arithmetic TEXT,  -- which numbers the proof speaks of; NULL without a proof
-    step INTEGER NOT NULL DEFAULT 1,  -- in which it was asked
-    certificate TEXT,  -- hash of what shows the proof; NULL: the verifier is believed
-    ending TEXT NOT NULL DEFAULT 'answered'  -- how it ended; see `Ending`
-);
-CREATE INDEX queries_of_instance ON queries (instance);
-CREATE TABLE witnesses (
-    query INTEGER PRIMARY KEY REFERENCES queries (id),
-    distance REAL NOT NULL,
-    predicted INTEGER NOT NULL,
-    dtype TEXT NOT NULL,
-    shape TEXT NOT NULL,
-    input BLOB NOT NULL,
-    outputs BLOB NOT NULL,
-    replayed_on TEXT NOT NULL
-);
-CREATE TABLE brackets (
-    instance TEXT PRIMARY KEY REFERENCES instances (key),
-    lower REAL NOT NULL,
-    upper REAL NOT NULL  -- Infinity without a witness
-);
-"""
-
-MIGRATIONS = {
-    1: """
-    ALTER TABLE queries ADD COLUMN cpu_seconds REAL;
-    ALTER TABLE queries ADD COLUMN added_seconds REAL;
-    """,
-    2: "ALTER TABLE queries ADD COLUMN allowed_seconds REAL;",
-    3: """
-    ALTER TABLE queries ADD COLUMN proof_arithmetic TEXT;
-    UPDATE queries SET proof_arithmetic = 'real' WHERE proof_eps IS NOT NULL;
-    UPDATE meta SET value = json_set(value, '$.arithmetic', 'real')
-        WHERE name = 'experiment' AND json_extract(value, '$.search') IS NOT 'attack-only';
-    """,
-    4: f"""{STEPS}
-    INSERT INTO steps (id, asked_at, described, summary)
-        SELECT 1, coalesce((SELECT min(ended_at) FROM queries),
-            strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), value, '' FROM meta WHERE name = 'experiment';
-    INSERT INTO step_instances SELECT 1, key FROM instances;
-    ALTER TABLE networks ADD COLUMN feeding TEXT;
-    ALTER TABLE queries ADD COLUMN step INTEGER NOT NULL DEFAULT 1;
-    """,
-    5: f"""{CERTIFICATES}
-    ALTER TABLE queries ADD COLUMN certificate TEXT;
-    ALTER TABLE networks ADD COLUMN model BLOB;
-    """,
-    6: f"""
-    UPDATE checks SET accepted = 2 WHERE NOT accepted AND (
-        reason GLOB 'the certificate cannot be used: operator * known to this checker'
-        OR reason = 'its check needs more memory than it may have');
-    ALTER TABLE queries ADD COLUMN ending TEXT NOT NULL DEFAULT 'answered';
-    UPDATE queries SET verdict = 'MEMOUT'
-        WHERE verdict = 'UNKNOWN' AND message LIKE 'a layer of % units does not fit';
-    UPDATE queries SET ending = CASE
-        WHEN verdict = 'MEMOUT' THEN 'memory limit'
-        WHEN verdict = 'CANCELLED' THEN 'cancelled'
-        WHEN verdict = 'ERROR' THEN 'failed'
-        WHEN verdict = 'UNKNOWN' THEN 'gave up'
-        WHEN message LIKE '%its CPU limit' OR message LIKE '%used up the processor time' OR
-            verdict = 'TIMEOUT' AND cpu_seconds >= (SELECT json_extract(described, '$.cpu_timeout')
-                FROM steps WHERE id = step) THEN 'CPU limit'
-        WHEN verdict = 'TIMEOUT' OR message LIKE '%its time limit' THEN 'time limit'
-        WHEN message LIKE '%its memory limit' OR message = 'out of memory' OR
-            message LIKE 'a layer of % units does not fit' THEN 'memory limit'
-        ELSE 'answered' END;
-    {INPUTS}""",
-}
-"""What makes a store of each older version one of the next.
-
-3: what proofs had to exceed for the network's own rounding was sampled, which proves nothing of
-floating point: they count as proofs in real arithmetic, as does what the experiment asked for.
-4: a store was one experiment; it becomes a study of one step.
-6: a certificate that the checker could not read counted as refused; inputs were known only as
-networks take them, and the next run adds what the data set gives; how a query ended
-was the end of its message, and some memory-outs were UNKNOWN."""
+OUTCOMES = (CheckOutcome.REFUSED, CheckOutcome.ACCEPTED, CheckOutcome.UNREADABLE)
+"""In the order of the numbers in `accepted`."""
 
 AnsweredQuestion = tuple[Question, Result]
 
 PROOF_KINDS = (QuestionKind.PROVE, QuestionKind.RADIUS)
 """Questions whose answer may be a proof."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedStatement:
+    """What a certificate is to show: that an instance is robust at this eps."""
+
+    certificate: str
+    instance: str
+    eps: float
+    arithmetic: Arithmetic
 
 
 @dataclass(frozen=True, slots=True)
@@ -526,3 +390,61 @@ def _class_of(witness: Witness, facts: InstanceFacts) -> int:
     if facts.target is not None and others[facts.target] == others.max():
         return facts.target
     return int(np.argmax(others))
+
+
+# --- certificates and their checks
+
+
+def certificate_of(result: Result) -> bytes | None:
+    """What is kept beside a result; nothing where it is too large for a database."""
+    return kept_blob(None if result.proof is None else result.proof.certificate)
+
+
+def kept_blob(content: bytes | None) -> bytes | None:
+    """What a cell has room for."""
+    return None if content is None or len(content) > MOST_BLOB_BYTES else content
+
+
+def content_hash(content: bytes) -> str:
+    """The name of a certificate: 64 hexadecimal digits."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def kept_certificate(name: Any, size: Any, *checked: Any) -> KeptCertificate | None:
+    """What is known of a certificate; a ValueError if that cannot be."""
+    if name is None:
+        return None
+    if not isinstance(name, str) or not re.fullmatch("[0-9a-f]{64}", name):
+        raise ValueError(f"a certificate is called {name!r}")
+    checker, checked_at, accepted, reason, numbers, nodes, lemmas, margin, seconds = checked
+    if checker is None:
+        return KeptCertificate(name, size or 0)
+    texts = (checker, checked_at, reason, numbers)
+    if not all(isinstance(text, str) for text in texts) or accepted not in range(len(OUTCOMES)):
+        raise ValueError(f"a check of certificate {name[:12]} is by {checker!r}")
+    for number in (nodes, lemmas, margin, seconds):
+        if number is not None and not isinstance(number, int | float):
+            raise ValueError(f"a check of certificate {name[:12]} has the number {number!r}")
+    check = CertificateCheck(
+        checker, checked_at, OUTCOMES[accepted], reason, numbers, nodes, lemmas, margin, seconds
+    )
+    return KeptCertificate(name, size or 0, check)
+
+
+def check_row(statement: CertifiedStatement, check: CertificateCheck) -> tuple[object, ...]:
+    """The columns of `checks`."""
+    return (
+        statement.certificate,
+        statement.instance,
+        statement.eps,
+        str(statement.arithmetic),
+        check.checker,
+        check.checked_at,
+        OUTCOMES.index(check.outcome),
+        check.reason,
+        check.numbers,
+        check.nodes,
+        check.lemmas,
+        check.margin,
+        check.seconds,
+    )
