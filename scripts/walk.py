@@ -4,7 +4,7 @@
 
 One demo network and one digit go through `radii run` into a store in a temporary directory, with
 the native search and verifier. The command runs with --quiet, so it ends when the bracket is
-stored. Printed are the files of radii, in the order in which they were first entered, and two
+stored. Printed are the files of radii, in the order in which they were first entered, and three
 figures:
 
 files               A file counts when one of its functions is called (methods, lambdas and
@@ -16,6 +16,8 @@ files               A file counts when one of its functions is called (methods, 
 changes of package  Two neighbours in that list are a change if they lie in different packages. The
                     package of a file is the first part of its path below src/radii, so a module at
                     the top is its own package.
+before the first    The files that were entered until a search was first asked for its question
+question            (`Search.ask`).
 
 The script uses nothing but the command line, so `--source` can name the `src` of any version.
 """
@@ -27,6 +29,7 @@ import os
 import sys
 import tempfile
 import threading
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import FrameType
@@ -36,6 +39,12 @@ TRACE_VARIABLE = "RADII_WALK_TRACE"
 
 BOOTSTRAP = "import walk\nwalk.trace_calls()\n"
 """A sitecustomize.py: Python imports it at the start of every process that finds it."""
+
+FIRST_QUESTION = "?"
+"""A line of the trace where a search is first asked for its question."""
+
+SEARCH_FILES = ("strategy/_base.py", "search/_base.py")
+"""Where `Search.ask` stands, now and in older versions."""
 
 CODE_OF_FUNCTIONS = 1
 """CO_OPTIMIZED: set in the code of functions, but not of modules and classes."""
@@ -55,6 +64,8 @@ def trace_calls() -> None:
         if event != "call" or not frame.f_code.co_flags & CODE_OF_FUNCTIONS:
             return
         path = frame.f_code.co_filename
+        if frame.f_code.co_name == "ask" and path.removeprefix(root) in SEARCH_FILES:
+            os.write(trace, f"{FIRST_QUESTION}\n".encode())
         if path in entered or not path.startswith(root) or _is_aside(frame, root):
             return
         entered.add(path)
@@ -76,8 +87,29 @@ def _is_aside(frame: FrameType, root: str) -> bool:
     return code.co_filename.startswith(root) and code.co_name != "<module>"
 
 
-def walk(source: Path) -> list[str]:
-    """The files that one instance passes through, relative to radii, in order of first entry."""
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """The files that one instance passes through, relative to radii, in order of first entry, and
+    how many of them come before the first question."""
+
+    files: tuple[str, ...]
+    before_question: int
+
+    @property
+    def changes(self) -> int:
+        """Neighbours that lie in different packages."""
+        packages = [file.split("/")[0] for file in self.files]
+        return sum(first != second for first, second in pairwise(packages))
+
+    def __str__(self) -> str:
+        return (
+            f"{len(self.files)} files, {self.changes} changes of package, "
+            f"{self.before_question} files before the first question"
+        )
+
+
+def walk(source: Path) -> Walk:
+    """Run the command with the version in `source`. A process can do this once."""
     with tempfile.TemporaryDirectory() as folder:
         trace = Path(folder, "trace.txt")
         Path(folder, "sitecustomize.py").write_text(BOOTSTRAP)
@@ -87,7 +119,9 @@ def walk(source: Path) -> list[str]:
         os.environ[TRACE_VARIABLE] = str(trace)
         sys.path.insert(0, str(source))
         _run(source, Path(folder, "results"))
-        return list(dict.fromkeys(trace.read_text().splitlines()))
+        lines = list(dict.fromkeys(trace.read_text().splitlines()))
+        question = lines.index(FIRST_QUESTION)
+        return Walk((*lines[:question], *lines[question + 1 :]), question)
 
 
 def _run(source: Path, out: Path) -> None:
@@ -111,11 +145,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Which files does one instance pass through?")
     default = Path(__file__).parents[1] / "src"
     parser.add_argument("--source", type=Path, default=default, help="another version's src folder")
-    files = walk(parser.parse_args().source.resolve())
-    packages = [file.split("/")[0] for file in files]
-    changes = sum(first != second for first, second in pairwise(packages))
-    print(*files, sep="\n")
-    print(f"{len(files)} files, {changes} changes of package")
+    walked = walk(parser.parse_args().source.resolve())
+    print(*walked.files, sep="\n")
+    print(walked)
 
 
 if __name__ == "__main__":

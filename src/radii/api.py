@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 class SettingValues(TypedDict, total=False):
     """What `Settings` reads in Python: its options, with every form in which each is taken.
 
-    Editors complete these names and type checkers refuse others. A test holds them against the
-    options of `Settings`, where each is described.
+    Editors complete these names and type checkers refuse others.
     """
 
+    # types of settings: written by scripts/derived_texts.py from the fields of `Settings`
     property: str | Property | type[TargetedProperty]
     norm: Literal["linf", "l2", "l1"] | Norm
     grid: str | Sequence[float] | Path | Grid
@@ -66,6 +66,7 @@ class SettingValues(TypedDict, total=False):
     scale: str | Sequence[float] | Features | None
     shard: str | Shard | None
     certificates: bool
+    # end of types of settings
 
 
 def robustness_distribution(

@@ -31,14 +31,15 @@ def test_listing_names_loads_no_set_and_no_numpy() -> None:
     assert not [name for name in loaded if name.startswith("radii.datasets.published._")]
 
 
-def test_the_table_in_the_documentation_is_that_of_the_sets(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("file", ["docs/data.md", "src/radii/api.py"])
+def test_what_is_derived_is_as_it_would_be_written(
+    monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
     monkeypatch.syspath_prepend(ROOT / "scripts")
-    import doc_tables
+    import derived_texts
 
-    text = (ROOT / "docs/data.md").read_text("utf-8")
-    assert doc_tables.with_tables("data.md", text) == text, "run python scripts/doc_tables.py"
+    text = (ROOT / file).read_text("utf-8")
+    assert derived_texts.with_derived(file, text) == text, "run python scripts/derived_texts.py"
 
 
 # --- the way that CONTRIBUTING shows
@@ -100,7 +101,7 @@ def test_the_diff_in_contributing_is_all_that_a_data_set_takes(
         10,
     )
     table = subprocess.run(
-        [sys.executable, "-c", "import doc_tables; print(doc_tables.published_sets())"],
+        [sys.executable, "-c", "import derived_texts; print(derived_texts.published_sets())"],
         env={**environment, "PYTHONPATH": f"{package}:{ROOT / 'scripts'}"},
         capture_output=True,
         text=True,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from radii.errors import ExperimentError, SpecificationError
 from radii.runs._fields import (
+    CHOICE,
     COUNT,
     NUMBER,
     NUMBERS,
@@ -64,7 +65,7 @@ def _parsed(module: str, name: str, text_of: Callable[[object], str] = text_of) 
     return read
 
 
-def _registered(module: str, name: str, registry: str) -> OptionForm:
+def _registered(module: str, name: str, registry: str, accepts: str) -> OptionForm:
     """A registered name, or in Python an instance or a class of one's own."""
 
     def read(value: object) -> Any:
@@ -79,7 +80,7 @@ def _registered(module: str, name: str, registry: str) -> OptionForm:
             raise OptionRefusal(f"is called '{kind.name}', as radii's own is; give it another name")
         return value
 
-    return OptionForm("NAME", read, write=_spec)
+    return OptionForm("NAME", read, accepts, write=_spec)
 
 
 def _spec(chosen: Any) -> str:
@@ -223,18 +224,20 @@ def _grid(value: object) -> Any:
     return Grid.of_values(value)
 
 
-PROPERTY = OptionForm("NAME", _property, write=_spec)
-NORM = OptionForm("NAME", _parsed("radii.problem", "Norm"), write=str)
-GRID = OptionForm("GRID", _grid, write=str)
-SHARD = OptionForm("N/M", _parsed("radii.problem", "Shard"), write=str)
-ARITHMETIC = OptionForm("NAME", _parsed("radii.problem", "Arithmetic", str), write=str)
-DOMAIN = OptionForm("LOW:HIGH", _domain, write=str)
-FILES = OptionForm("FILE", _file_names, parse=str, write=list)
-CUTS = OptionForm("NAME", _cuts, write=str)
-FEATURES = OptionForm("FILE", _features, write=_features_json)
-CLASSES = OptionForm("FILE|NAME,...", _classes, write=list)
-SCALE = OptionForm("std|range|S,...|FILE", _scale)
-BUDGET = OptionForm("2h", _budget, parse=_budget_flag)
+PROPERTY = OptionForm("NAME", _property, "str | Property | type[TargetedProperty]", write=_spec)
+NORM = OptionForm("NAME", _parsed("radii.problem", "Norm"), "VALUES | Norm", write=str)
+GRID = OptionForm("GRID", _grid, "str | Sequence[float] | Path | Grid", write=str)
+SHARD = OptionForm("N/M", _parsed("radii.problem", "Shard"), "str | Shard", write=str)
+ARITHMETIC = OptionForm(
+    "NAME", _parsed("radii.problem", "Arithmetic", str), "str | Arithmetic", write=str
+)
+DOMAIN = OptionForm("LOW:HIGH", _domain, "str | Sequence[Any] | Domain", write=str)
+FILES = OptionForm("FILE", _file_names, "str | Sequence[str]", parse=str, write=list)
+CUTS = OptionForm("NAME", _cuts, "VALUES | Cuts", write=str)
+FEATURES = OptionForm("FILE", _features, "str | Path | Features", write=_features_json)
+CLASSES = OptionForm("FILE|NAME,...", _classes, "str | Path | Sequence[str]", write=list)
+SCALE = OptionForm("std|range|S,...|FILE", _scale, "str | Sequence[float] | Features")
+BUDGET = OptionForm("2h", _budget, "float", parse=_budget_flag)
 
 _what = partial(option, group="what to measure")
 _source = partial(_what, in_identity=False)
@@ -284,25 +287,27 @@ class Settings:
         in_identity=False,
     )
     search: type[Search] | str = _proof(
-        _registered("radii.strategy", "Search", "SEARCHES"),
+        _registered("radii.strategy", "Search", "SEARCHES", "str | type[Search]"),
         "native (default with --verifier native), attack-guided (default otherwise), k-binary, "
         "binary, linear, or attack-only, which proves nothing",
         default="",
         values=("native", "attack-guided", "k-binary", "binary", "linear"),
     )
     verifier: Verifier | str = _proof(
-        _registered("radii.verifiers", "Verifier", "VERIFIERS"),
+        _registered("radii.verifiers", "Verifier", "VERIFIERS", "str | Verifier"),
         "native (default), milp, enumeration, marabou, gurobi, vnncomp, portfolio:NAME,NAME",
         default="native",
         comment="\nThe verifier (radii doctor lists who is installed), and wall seconds per input.",
     )
     attack: Attack | str = _how(
-        _registered("radii.attacks", "Attack", "ATTACKS"),
+        _registered("radii.attacks", "Attack", "ATTACKS", "str | Attack"),
         "minimum-norm (default), pgd, apgd, fgsm, autoattack, random-search, foolbox:NAME",
         default="minimum-norm",
     )
     k: int | None = _proof(COUNT, "queries of an input at once: k-binary (2), linear (1)")
-    cuts: Cuts | None = _proof(CUTS, "of k-binary: in equal parts (default), or golden")
+    cuts: Cuts | None = _proof(
+        CUTS, "of k-binary: in equal parts (default), or golden", values=("equal", "golden")
+    )
     timeout: float = _proof(
         SECONDS,
         "wall seconds per query; of native: for all proofs of an input (60)",
@@ -325,7 +330,7 @@ class Settings:
         "memory of each worker, such as 500M or 2G (its share of nine tenths of the machine's)",
     )
     device: str | None = _proof(
-        TEXT,
+        CHOICE,
         "where the verifier computes, if it can choose: cpu, cuda, mps",
         values=("cpu", "cuda", "mps"),
     )

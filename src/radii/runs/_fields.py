@@ -40,12 +40,14 @@ class OptionForm:
 
     `read` takes what TOML, JSON or Python gives, and returns a value that is typed already as it
     is. It raises an OptionRefusal, or an InputError with a sentence of its own. `parse` reads the
-    text of a flag where that differs. `write` makes a value of TOML and JSON. The flag of a switch
-    has no value: `--name` and `--no-name` are its two.
+    text of a flag where that differs. `write` makes a value of TOML and JSON. `accepts` is the type
+    of what is taken in Python, where `VALUES` stands for the values of the option. The flag of a
+    switch has no value: `--name` and `--no-name` are its two.
     """
 
     metavar: str
     read: Callable[[Any], Any]
+    accepts: str
     parse: Callable[[str], Any] | None = None
     write: Callable[[Any], Any] = _same
     is_switch: bool = False
@@ -73,6 +75,12 @@ class Option:
     is_of_proofs: bool = False
     comment: str = ""
     advice: str = ""
+
+    @property
+    def accepts(self) -> str:
+        """The type of what is taken in Python."""
+        values = ", ".join(f'"{value}"' for value in self.values)
+        return self.form.accepts.replace("VALUES", f"Literal[{values}]")
 
     def read(self, value: object) -> Any:
         """A value of TOML, JSON or Python; an InputError of one sentence if it cannot be."""
@@ -303,7 +311,7 @@ def whole(least: int | None = None, below: int | None = None) -> OptionForm:
         except ValueError:
             raise OptionRefusal(must) from None
 
-    return OptionForm("N", read, parse)
+    return OptionForm("N", read, "int", parse)
 
 
 def _number(value: object) -> float:
@@ -382,10 +390,11 @@ def _switch(value: object) -> bool:
 
 COUNT = whole(least=1)
 SEED = whole(least=0, below=2**63)
-NUMBER = OptionForm("X", _number)
-NUMBERS = OptionForm("X[,X...]", numbers_of, write=list)
-SECONDS = OptionForm("S", seconds_of)
-SIZE = OptionForm("SIZE", _size)
-TEXT = OptionForm("NAME", text_of)
-PATH = OptionForm("FILE", Path, write=str)
-SWITCH = OptionForm("", _switch, is_switch=True)
+NUMBER = OptionForm("X", _number, "float")
+NUMBERS = OptionForm("X[,X...]", numbers_of, "str | Sequence[float]", write=list)
+SECONDS = OptionForm("S", seconds_of, "float | str")
+SIZE = OptionForm("SIZE", _size, "int | str")
+TEXT = OptionForm("NAME", text_of, "str")
+CHOICE = OptionForm("NAME", text_of, "VALUES")
+PATH = OptionForm("FILE", Path, "str | Path", write=str)
+SWITCH = OptionForm("", _switch, "bool", is_switch=True)

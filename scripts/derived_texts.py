@@ -1,0 +1,73 @@
+"""Texts that are made from the code: tables of the documentation, and types of settings.
+
+    python scripts/derived_texts.py
+
+Each stands between two comments, `NAME: written by scripts/derived_texts.py` and `end of NAME`.
+What lies between is replaced; a test compares it with what this script would write.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from radii.datasets import DIGITS_SPLITS, catalogue, extent, load
+from radii.runs import Settings, options_of
+
+ROOT = Path(__file__).parents[1]
+
+
+def published_sets() -> str:
+    """The data sets that have a name, for the documentation."""
+    digits = {split: part.stop - part.start for split, part in DIGITS_SPLITS.items()}
+    rows = [
+        ("digits", load("digits").shape, digits, "embedded"),
+        *((known.name, known.shape, known.counts, known.origin) for known in catalogue()),
+    ]
+    lines = [
+        f"| `{name}` | {extent(shape)} | {counts['train']} | {counts['test']} | {origin} |"
+        for name, shape, counts, origin in rows
+    ]
+    return "\n".join(("| name | images | train | test | from |", "|---|---|---|---|---|", *lines))
+
+
+def setting_types() -> str:
+    """The types of settings in Python, as type checkers and notebooks read them."""
+    defaults = {one.name: one.default for one in dataclasses.fields(Settings)}
+    options = {name: options_of(Settings)[name] for name in defaults}
+    lines = []
+    for name, option in options.items():
+        is_optional = defaults[name] is None
+        lines.append(f"    {name}: {option.accepts}{' | None' if is_optional else ''}")
+    return "\n".join(lines)
+
+
+TEXTS: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "published sets": ("docs/data.md", published_sets),
+    "types of settings": ("src/radii/api.py", setting_types),
+}
+"""By the name in the comments: the file, and what makes the text."""
+
+
+def with_derived(file: str, text: str) -> str:
+    """The text of a file with what is derived in it as it would be made now."""
+    for name, (own_file, make) in TEXTS.items():
+        if own_file == file:
+            begin, end = rf"{name}: written by scripts/derived_texts\.py[^\n]*\n", f"end of {name}"
+            found = re.search(rf"({begin})(.*)(\n[^\n]*{end})", text, re.DOTALL)
+            if found is None:
+                raise SystemExit(f"{file} has no place for '{name}'")
+            text = text[: found.start(2)] + make() + text[found.end(2) :]
+    return text
+
+
+def main() -> None:
+    for file in dict.fromkeys(file for file, _ in TEXTS.values()):
+        path = ROOT / file
+        path.write_text(with_derived(file, path.read_text("utf-8")), "utf-8")
+
+
+if __name__ == "__main__":
+    main()
