@@ -88,8 +88,7 @@ def test_a_store_that_counts_an_input_twice_says_so(
     data["labels"][:2] = 1 - data["labels"][:2]
     np.savez(tmp_path / "many.npz", **data)
     with monkeypatch.context() as patched:  # as radii once did
-        for module in ("_growth", "_joining"):
-            patched.setattr(f"radii.runs.{module}.changed_inputs", lambda plan, store: {})
+        patched.setattr("radii.runs._growth.changed_inputs", lambda plan, store: {})
         assert main(["run", *quick, "--quiet"]) == 0
     capsys.readouterr()
     assert main(["show", str(tmp_path / "out")]) == 0
