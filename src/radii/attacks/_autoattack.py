@@ -29,11 +29,11 @@ from radii.networks import Network
 from radii.problem import Array, Norm, Query
 
 STEPS = 100
-"""Of APGD and of FAB."""
+"""Steps of APGD and of FAB."""
 TARGETS = 9
 """Classes that the targeted parts try: those with the largest logits at the input."""
 EVALUATIONS = 5000
-"""Of Square, for each query."""
+"""Evaluations of Square for each query."""
 FIRST_STEP = 2.0
 """Length of APGD's first steps, as a part of the radius."""
 MOMENTUM = 0.75
@@ -47,7 +47,7 @@ FAB_BIAS = 0.1
 FAB_OVERSHOOT = 1.05
 """How far beyond the linearised boundary FAB steps."""
 FAB_BACK = 0.9
-"""Where FAB goes on once it is over the boundary: so far on the way from the input."""
+"""Once over the boundary, FAB continues from this part of the way from the input."""
 
 Found = dict[int, tuple[float, Tensor]]
 """For each broken query the length of its closest counterexample, and where it is."""

@@ -143,7 +143,7 @@ class Attack(Plugin, ABC):
     def quick(self) -> Attack | None:
         """A cheaper attack whose counterexamples are mostly as close; None if there is none.
 
-        Where a proof just below that follows at once, nothing more is looked for.
+        If a proof just below its witness succeeds, no thorough attack follows.
         """
         return None
 

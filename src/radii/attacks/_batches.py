@@ -175,7 +175,7 @@ def batches(network: Network, queries: Sequence[Query], *, rows: int) -> list[Ba
 
 
 def _kind(instance: Instance) -> tuple[str, ...]:
-    """Instances with the same one share their geometry and their room."""
+    """Instances of the same kind share geometry and room."""
     kind = (instance.norm.value, instance.domain.key())
     if instance.features is None:
         return kind

@@ -194,7 +194,7 @@ class _HoldsOrBroken(_Classifier):
 
 
 def _reason(error: Exception) -> str:
-    """An error in one line; of an assertion without words, the line that failed."""
+    """An error in one line; for an assertion without a message, the line that failed."""
     text = " ".join(str(error).split())
     if not text:
         frames = traceback.extract_tb(error.__traceback__)
@@ -203,7 +203,7 @@ def _reason(error: Exception) -> str:
 
 
 def _classifier(network: Network, cube: _UnitCube, query: Query) -> tuple[_Classifier, int]:
-    """What foolbox shall fool, and the class that it shall leave."""
+    """The model that foolbox attacks, and the class that the input has to leave."""
     instance = query.instance
     if isinstance(instance.property, OneToAny):
         return _Classifier(network, cube), instance.label

@@ -260,7 +260,7 @@ def _level(function: Callable[[Tensor], Tensor], targets: Tensor, first: Tensor)
 
 
 class _ScaledLinf(_Linf):
-    """The largest change of a feature, each as a part of its own scale; 0: it stays."""
+    """The largest change of a feature, each as a part of its own scale; with scale 0 it stays."""
 
     def __init__(self, scale: Tensor) -> None:
         self.scale = scale
@@ -304,7 +304,7 @@ _GEOMETRIES: dict[Norm, Geometry] = {Norm.LINF: _Linf(), Norm.L2: _L2(), Norm.L1
 def geometry(
     norm: Norm, features: Features | None = None, dtype: torch.dtype = torch.float64
 ) -> Geometry:
-    """The geometry of a norm, in the scales of features. Scales but 0 and 1 are of Linf alone."""
+    """The geometry of a norm, in the scales of features. Scales other than 0 and 1 need Linf."""
     if features is None or norm is not Norm.LINF:
         return _GEOMETRIES[norm]
     return _ScaledLinf(torch.from_numpy(features.scale.copy()).to(dtype))

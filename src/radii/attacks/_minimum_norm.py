@@ -140,8 +140,8 @@ class Pursuit:
             self._follow(stage, self._started(stage, chosen, number), self._joint_step)
 
     def _thin(self, rows: _MovingPoints, stage: PursuitStage) -> None:
-        """Fewer rows where a stage would not end in time by far: whole paths of a few are worth
-        more than first steps of all. Of each query those that are nearest to breaking."""
+        """Fewer rows where a stage would take far longer than the time left, those nearest to
+        breaking of each query: whole paths of a few are worth more than first steps of all."""
         if math.isinf(self.clock.end):
             return
         if self.row_seconds is None:

@@ -13,11 +13,11 @@ from radii.networks import Network
 from radii.problem import Array, Query
 
 EVALUATIONS = 6000
-"""Of the network, for each query; about as many as the gradients of `minimum-norm`."""
+"""Evaluations of the network for each query; about the number of gradients of `minimum-norm`."""
 
 
 class RandomSearch(TimedAttack):
-    """Only asks for outputs, so that it attacks whatever runs; `evaluations` for each query.
+    """Needs outputs only, so it attacks every model that runs; `evaluations` for each query.
 
     `seconds` stops early and keeps what was found.
     """

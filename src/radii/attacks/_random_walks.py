@@ -4,7 +4,7 @@ Square Attack's idea (Andriushchenko et al., 2020) driven to the smallest distan
 that breaks the property is looked for anywhere in the ball. Then the ball is drawn in just below
 it, the point is projected into that ball, and blocks of its features are changed until it breaks
 the property again; and so on, by steps that grow where they succeed and shrink where they fail.
-Every query keeps the number of evaluations that it was given.
+Every query gets a fixed number of evaluations.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ PATIENCE = 12
 LARGEST_BLOCK = 0.5
 """The largest block, as a part of all features; sizes are drawn evenly on a logarithmic scale."""
 SIGNED_SHARE, BACK_SHARE = 0.45, 0.15
-"""Of the changes: those with one sign for each channel of the block, and those that put a block
+"""Shares of the changes with one sign for each channel of the block, and those that put a block
 back to the input; the others draw a sign for each feature."""
 INNER_SHARE, LATER_INNER_SHARE = 0.2, 0.04
-"""Of the changes: those to a random point of the ball, before and after there is a
+"""Shares of the changes to a random point of the ball, before and after there is a
 counterexample."""
 
 
@@ -61,7 +61,7 @@ class RandomWalk:
 
     @property
     def radii(self) -> Tensor:
-        """Of the balls that are searched: just below what is known."""
+        """Radii of the balls that are searched: just below the best distances."""
         return torch.where(self.is_found, self.lengths * (1 - self.gaps), self.lengths)
 
     def begin_at(self, starts: Sequence[Tensor]) -> None:

@@ -72,7 +72,7 @@ def violation(
 def _linear_violation(
     asked: Property, outputs: Tensor, references: Tensor, labels: Tensor, probabilities: bool
 ) -> Tensor:
-    """Of a property that is not radii's own: how deep each output is in its polyhedra."""
+    """For a property of another package: how deep each output is in its polyhedra."""
     if not issubclass(asked.kind(probabilities), LinearRequirement):
         raise UnsupportedQuery(
             f"property '{asked.spec}' has no violation that can be differentiated"

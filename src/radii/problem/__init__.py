@@ -1,8 +1,8 @@
 """The problem: balls, properties, queries, verdicts and brackets, in numpy alone.
 
-All arithmetic is float64. A ball is closed, and `contains` allows no tolerance: who wants a point
-inside a ball projects it there (`project` guarantees `contains`). `check_witness` is the only place
-where a candidate becomes a counterexample.
+All arithmetic is float64. A ball is closed, and `contains` allows no tolerance: to get a point
+inside a ball, `project` it, which guarantees `contains`. `check_witness` is the only place where a
+candidate becomes a counterexample.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ FIRST_SHRINK = 2.0**-24
 """Half a unit in the last place of float32: the least that rounding to it can need."""
 
 REACH_ROUNDING = 1 + 2.0**-50
-"""By this factor a reach of eps times a scale is widened: more than its product and the quotient
-that a distance is may round."""
+"""Factor by which a reach of eps times a scale is widened: more than the rounding of that product
+and of the quotient in `distance`."""
 
 MOST_PIECES = 64
 """Combinations of categories that are looked at one by one; more are taken together, as a box."""

@@ -78,7 +78,7 @@ class Domain:
         return cls(low[:, None, None], high[:, None, None])
 
     def __str__(self) -> str:
-        """As `parse` reads it."""
+        """Text that `parse` reads back."""
         sides = (side.ravel().tolist() for side in (self.low, self.high))
         return ":".join(",".join(repr(v).removesuffix(".0") for v in side) for side in sides)
 

@@ -15,7 +15,7 @@ from radii.problem._domains import Domain, Float64
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Features:
-    """What the values of a flattened input are: names, units of distance, and which may be what.
+    """The features of a flattened input: names, units of distance and valid values.
 
     A feature moves by at most eps times its `scale`; with scale 0 it stays. Those that are
     `is_whole` hold integers. Each of `groups` is a category as one-hot: one of its places holds 1,
@@ -70,7 +70,7 @@ class Features:
         return bool(np.isin(self.scale, (0.0, 1.0)).all())
 
     def units(self, differences: Float64) -> Float64:
-        """Differences as multiples of the scale; infinite where what should stay does not."""
+        """Differences as multiples of the scale; infinite where a fixed feature moved."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(differences == 0, 0.0, differences / self.scale)
 

@@ -47,7 +47,7 @@ class Limits:
 
     @property
     def memory_left(self) -> float:
-        """Bytes that may still be taken before it is time to stop, never negative."""
+        """Bytes that may still be allocated before it is time to stop, never negative."""
         if self.memory_bytes is None:
             return math.inf
         return max(0.0, MEMORY_SHARE * self.memory_bytes - (resident_bytes() or 0))

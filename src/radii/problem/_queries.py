@@ -174,8 +174,9 @@ class Grid:
 
     @classmethod
     def log(cls, start: str | float | Fraction, stop: str | float | Fraction, count: int) -> Grid:
-        """So many values from start to stop, both of them included, each by the same factor larger
-        than the one before; rounded to six digits, so that they are the same on every machine.
+        """`count` values in equal ratios from start to stop, both included.
+
+        Rounded to six digits, so that they are the same on every machine.
         """
         first, last = _exact(start), _exact(stop)
         text = f"log:{_shortest(first)}:{_shortest(last)}:{count}"
@@ -369,7 +370,7 @@ class Shard:
         return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in ends)
 
     def __contains__(self, place: object) -> bool:
-        """Whether it has what comes at a place, counted from 0."""
+        """Whether the input at this position, counted from 0, is in one of these parts."""
         return isinstance(place, int) and place % self.count + 1 in self.numbers
 
     def __str__(self) -> str:
@@ -379,7 +380,7 @@ class Shard:
 def distinct_names(places: Sequence[str | Path]) -> list[str]:
     """For each file or folder its name, or the end of its path where others are called the same.
 
-    Several networks of one name would be taken for one in every table.
+    Otherwise tables could not distinguish networks of one name.
     """
     paths = [Path(place).resolve().parts for place in places]
     own = [Path(place).name or path[-1] for place, path in zip(places, paths, strict=True)]
@@ -390,7 +391,7 @@ def distinct_names(places: Sequence[str | Path]) -> list[str]:
 
 
 def _parts_needed(path: tuple[str, ...], paths: Sequence[tuple[str, ...]]) -> int:
-    """How long an end of the path tells it from all the others."""
+    """How many trailing parts of the path distinguish it from all others."""
     others = [other for other in paths if other != path]
     counts = range(1, len(path) + 1)
     return next(n for n in counts if all(other[-n:] != path[-n:] for other in others))

@@ -44,12 +44,12 @@ class Verdict(StrEnum):
 
     @classmethod
     def of(cls, ending: Ending) -> Verdict:
-        """What a query that ended like that is called where nothing was proven or witnessed."""
+        """The verdict of a query that ended like that, with neither proof nor witness."""
         return _MISSING_VERDICTS[ending]
 
     @property
     def ending(self) -> Ending:
-        """How a query ended of which nothing else is known than that."""
+        """How a query with this verdict ended, if nothing else is known."""
         if not self.is_missing:
             return Ending.ANSWERED
         return next(e for e in Ending if e is not Ending.ANSWERED and Verdict.of(e) is self)
@@ -149,7 +149,7 @@ class ProofStatus(StrEnum):
     BELIEVED = "believed"
     """Rests on the tool that claimed it: it has no certificate."""
     UNREADABLE = "unreadable"
-    """The word of whoever gave it: there is a certificate, and the checker cannot read it."""
+    """Rests on the tool that claimed it: the checker cannot read its certificate."""
     UNCHECKED = "unchecked"
     """A certificate that nobody has checked."""
     CHECKED = "checked"
@@ -222,7 +222,7 @@ class Proof:
 
     `margin` is how far above zero the proven bound had to be, in units of the network's output:
     0 where the arithmetic already accounts for every error. `certificate` is the evidence that
-    `radii_check` checks, None where nothing but the verifier's word is kept. A proof that is read
+    `radii_check` checks, None where the proof rests on the verifier's word. A proof that is read
     from a store has `kept` instead: what is known of its certificate.
     """
 
@@ -291,7 +291,7 @@ class Result:
 
     @property
     def is_partial(self) -> bool:
-        """It proved something, and something kept it from proving all that it was asked for."""
+        """It proved a part of what it was asked for, and was then stopped."""
         return not self.verdict.is_missing and self.ending is not Ending.ANSWERED
 
     @property

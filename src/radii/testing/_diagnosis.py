@@ -72,7 +72,7 @@ class PluginStatus:
 
 
 def packages() -> list[PackageStatus]:
-    """All that radii's own description names."""
+    """All packages that radii's metadata names."""
     statuses = []
     for text in metadata.requires("radii") or []:
         matched = REQUIREMENT.fullmatch(text)

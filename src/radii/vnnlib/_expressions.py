@@ -2,7 +2,7 @@
 
 Large files are long runs of a few shapes, such as `(assert (<= X_0 0.5))` ten thousand times. A
 regular expression finds such a run as a whole; it stays text, a `ItemRun`, which `comparisons` and
-`declarations` read in columns. What they cannot read that way is taken apart here after all, so
+`declarations` read in columns. What they cannot read that way is split into its items after all, so
 that a run never changes what a file means or what is said about it.
 
 The variables that a file declares are X_i and Y_j in 1.0, one tensor each in 2.0.

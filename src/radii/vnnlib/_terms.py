@@ -221,7 +221,7 @@ def read_comparisons(
 ) -> Alternatives | None:
     """The items of a run. Variables below `inputs` are inputs, the rest outputs.
 
-    None if a row is not as `Comparisons` has them: whoever takes the run apart finds out why.
+    None if a row is not as `Comparisons` has them: reading the items one by one then reports why.
     """
     text = _plain(run.text)
     if text is None:
