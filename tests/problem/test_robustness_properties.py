@@ -122,6 +122,54 @@ def test_lr_is_a_slope(outputs: np.ndarray, constant: float, distance: float) ->
     assert np.array_equal((margin > 0)[clear], near.holds(outputs, 0.0)[clear])
 
 
+ORDERS = {"linf": np.inf, "l2": 2, "l1": 1}
+
+
+@pytest.mark.parametrize("metric", ORDERS)
+@given(OUTPUTS, st.floats(0.01, 20), st.floats(0, 2))
+def test_changes_are_measured_in_a_metric(
+    metric: str, outputs: np.ndarray, delta: float, distance: float
+) -> None:
+    reference = outputs[0]
+    lengths = np.linalg.norm(outputs - reference, ORDERS[metric], axis=1)
+    requirement = parse(f"sr:delta={delta!r},in={metric}").at(Anchor(0, reference))
+    clear = np.abs(lengths - delta) > CLOSE
+    assert np.array_equal(requirement.holds(outputs, 0.0)[clear], (lengths < delta)[clear])
+    slope = parse(f"lr:L={delta!r},in={metric}").at(Anchor(0, reference))
+    allowed = delta * distance + resolution(reference)
+    assert np.allclose(slope.margin(outputs, distance), allowed - lengths)
+
+
+@pytest.mark.parametrize("outputs", [2, 5, 11])
+@pytest.mark.parametrize("metric", ORDERS)
+def test_polyhedra_of_a_length(metric: str, outputs: int) -> None:
+    """Proofs avoid polyhedra that hold all that is too long, attacks aim at some that is."""
+    rng = np.random.default_rng(outputs)
+    reference = 1e4 * rng.normal(size=outputs)
+    requirement = parse(f"sr:delta=0.3,in={metric}").at(Anchor(0, reference))
+    assert isinstance(requirement, LinearRequirement)
+    changes = rng.normal(size=(500, outputs))
+    changes /= np.linalg.norm(changes, ORDERS[metric], axis=1, keepdims=True)
+    points = reference + 0.3 * changes * rng.choice([0.9, 1 - 1e-9, 1 + 1e-9, 1.2, 4], (500, 1))
+    broken = ~requirement.holds(points, 0.0)
+    assert 100 < broken.sum() < 400
+    covered = np.min([each.depth(points) for each in requirement.violations], axis=0) <= 0
+    aimed_at = np.min([each.depth(points) for each in requirement.attacked], axis=0) <= 0
+    assert covered[broken].all() and broken[aimed_at].all() and aimed_at.any()
+    if metric == "linf" or (metric == "l1" and outputs < 11):
+        assert np.array_equal(covered, broken)  # decided exactly
+
+
+@given(OUTPUTS, st.sampled_from(["l2", "l1"]), st.floats(0, 1))
+def test_a_slope_of_each_output_implies_that_of_all(
+    outputs: np.ndarray, metric: str, distance: float
+) -> None:
+    requirement = parse(f"lr:L=3,in={metric}").at(Anchor(0, outputs[0]))
+    assert isinstance(requirement, LipschitzRequirement)
+    implied = requirement.of_each_output.holds(outputs, distance)
+    assert requirement.holds(outputs, distance)[implied].all()
+
+
 def test_log_odds_do_not_saturate() -> None:
     assert log_odds([[900.0, 0.0, -900.0]], 0)[0] == pytest.approx(900)
     assert log_odds([[-900.0, 0.0, -900.0]], 0)[0] == pytest.approx(-900)
@@ -136,6 +184,8 @@ def test_log_odds_do_not_saturate() -> None:
         "sr:delta=10",
         "sr:delta=0.1,on=probabilities",
         "lr:L=10",
+        "sr:delta=10,in=l2",
+        "lr:L=10,in=l1",
         "cr:of=prediction",
     ],
 )
@@ -161,6 +211,8 @@ def test_specs_round_trip(spec: str) -> None:
         ("sr:delta=nan", "delta must be a number above 0"),
         ("sr:delta=1,delta=2", "given once"),
         ("sr:delta=1,on=logits", "on can be outputs or probabilities"),
+        ("sr:delta=1,in=l3", "in can be linf or l2 or l1"),
+        ("sr:delta=0.1,in=l2,on=probabilities", "on=probabilities compares each by itself"),
         ("lr:L=0", "L must be above 0, but is 0"),
         ("lr:L=1,on=probabilities", "on can be outputs"),
         ("lr:delta=1", "'lr' needs L"),

@@ -12,6 +12,7 @@ from radii.errors import SpecificationError
 from radii.problem import LipschitzRobustness, StandardRobustness, StrongClassification
 from radii.training import Regime, Step, architecture, parse_regime
 from radii.training._regime import uniform
+from radii.training._regimes import ConstraintTraining, _worst_points
 
 SHAPE = (1, 4, 4)
 EPS = 0.1
@@ -60,7 +61,43 @@ def test_scr_of_a_linear_network_by_hand() -> None:
     assert loss.item() == pytest.approx(plain.item() + 0.5 * (0.9 - least.item()), abs=1e-5)
 
 
-@pytest.mark.parametrize("spec", ["sr:delta=1", "lr:L=10", "scr:eta=0.1"])
+@pytest.mark.parametrize(
+    ("norm", "metric", "most"),
+    [
+        ("linf", "l2", 2 * 4 * 0.1 * 2**0.5),
+        ("linf", "l1", 2 * 4 * 0.1 * 2),
+        ("l2", "linf", 2 * 2 * 0.1),
+        ("l2", "l2", 2 * 2 * 0.1 * 2**0.5),
+        ("l1", "linf", 2 * 0.1),
+        ("l1", "l1", 2 * 0.1 * 2),
+    ],
+)
+def test_norms_of_balls_and_of_changes_by_hand(norm: str, metric: str, most: float) -> None:
+    """Each output moves by 2 times the sum of four changes, which is 4, 2 or 1 times the radius."""
+    module, (images, labels) = linear(2.0), middle()
+    step, plain = step_of(module, images, labels), cross_entropy(module(images), labels)
+    close = 0.05 * most if norm == "l2" else 1e-4  # a few steps on a sphere
+    loss = parse_regime(f"sr:delta=0.05,eps=0.1,beta=1,norm={norm},in={metric}").loss(step)
+    assert loss.item() == pytest.approx(plain.item() + most - 0.05, abs=close)
+    assert loss.item() <= plain.item() + most - 0.05 + 1e-4
+    loss = parse_regime(f"lr:L=0.5,eps=0.1,beta=1,norm={norm},in={metric}").loss(step)
+    assert loss.item() == pytest.approx(plain.item() + most - 0.05 - 1e-4 * 4, abs=close)
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_points_stay_in_balls_of_other_norms_and_in_the_domain(norm: str) -> None:
+    torch.manual_seed(0)
+    module, images = architecture("dense:16", SHAPE, 2), 0.9 + 0.1 * torch.rand(20, *SHAPE)
+    regime = parse_regime(f"scr:eta=0.9,eps=0.5,norm={norm}")
+    assert isinstance(regime, ConstraintTraining)
+    points = _worst_points(step_of(module, images, torch.zeros(20, dtype=torch.long)), regime)
+    order = 2 if norm == "l2" else 1
+    lengths = torch.linalg.vector_norm((points - images).flatten(1), order, dim=1)
+    assert 0.4 < lengths.max() <= 0.5 * (1 + 1e-5)
+    assert points.min() >= 0 and points.max() <= 1
+
+
+@pytest.mark.parametrize("spec", ["sr:delta=1", "lr:L=10", "scr:eta=0.1", "sr:delta=1,in=l2"])
 def test_a_property_that_holds_costs_nothing(spec: str) -> None:
     module, (images, labels) = linear(0.01), middle()
     loss = parse_regime(spec).loss(step_of(module, images, labels))
@@ -136,6 +173,8 @@ def test_training_lowers_the_violation(
         ("lr:steps=0", "steps 0"),
         ("scr:alpha=0,beta=0", "both be 0"),
         ("sr:gamma=1", "gamma"),
+        ("sr:norm=l3", "linf or l2 or l1"),
+        ("scr:in=l2", "'in=l2' is not a parameter"),
     ],
 )
 def test_parameters_out_of_range(spec: str, told: str) -> None:
@@ -146,4 +185,7 @@ def test_parameters_out_of_range(spec: str, told: str) -> None:
 def test_the_spec_names_every_parameter() -> None:
     regime = parse_regime("sr:delta=10")
     assert regime.spec == "sr:delta=10.0,eps=0.1,alpha=1.0,beta=0.2,steps=10"
+    assert parse_regime(regime.spec) == regime
+    regime = parse_regime("lr:L=10,norm=l1,in=l2")
+    assert regime.spec == "lr:L=10.0,eps=0.1,alpha=1.0,beta=0.2,steps=10,norm=l1,in=l2"
     assert parse_regime(regime.spec) == regime

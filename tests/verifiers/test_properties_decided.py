@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
 
-from radii.networks import Network
+from radii.networks import Network, from_torch
 from radii.problem import (
     Instance,
     LipschitzRequirement,
@@ -195,3 +197,44 @@ def test_implications_on_some_instances() -> None:
 def test_implications_on_500_instances() -> None:
     proven = np.array([check_implications(seed) for seed in range(500)])
     assert (proven.mean(axis=0) > 0.1).all()
+
+
+# --- lengths of changes
+
+
+@pytest.mark.parametrize("verifier", VERIFIERS, ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    ("norm", "metric", "radius"),
+    [
+        (Norm.LINF, Norm.L2, 0.2 / 2**0.5),
+        (Norm.LINF, Norm.L1, 0.1),
+        (Norm.L1, Norm.L1, 0.2),
+    ],
+)
+def test_radii_of_lengths_by_hand(
+    verifier: Verifier, norm: Norm, metric: Norm, radius: float
+) -> None:
+    """Two outputs that are the two inputs: both may change by the radius, or one of them."""
+    network = from_torch(nn.Identity(), input_shape=(2,), domain=(0, 1))
+    asked = StandardRobustness(0.2, metric=metric)
+    instance = instance_at(network, np.array([0.5, 0.5]), property=asked, norm=norm, index=0)
+    within = decided(verifier, network, instance, 0.99 * radius)
+    assert within.verdict is Verdict.ROBUST
+    beyond = decided(verifier, network, instance, 1.01 * radius)
+    assert beyond.verdict is Verdict.NOT_ROBUST and beyond.witness is not None
+    assert beyond.witness.distance >= radius * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("verifier", VERIFIERS, ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    ("constant", "verdict"), [(4.3, Verdict.ROBUST), (4.1, Verdict.NOT_ROBUST)]
+)
+def test_slopes_of_lengths_by_hand(verifier: Verifier, constant: float, verdict: Verdict) -> None:
+    """Outputs that are 3 times the inputs move by 3 sqrt(2) = 4.24 times a Linf distance in L2."""
+    layer = nn.Linear(2, 2, bias=False)
+    with torch.no_grad():
+        layer.weight.copy_(3 * torch.eye(2))
+    network = from_torch(layer, input_shape=(2,), domain=(0, 1))
+    asked = LipschitzRobustness(constant, metric=Norm.L2)
+    instance = instance_at(network, np.array([0.5, 0.5]), property=asked, index=0)
+    assert decided(verifier, network, instance, 0.3).verdict is verdict

@@ -207,7 +207,10 @@ def _classifier(network: Network, cube: _UnitCube, query: Query) -> tuple[_Class
     instance = query.instance
     if isinstance(instance.property, OneToAny):
         return _Classifier(network, cube), instance.label
-    violations = instance.requirement.violations
+    requirement = instance.requirement
+    violations = requirement.violations
+    if isinstance(requirement, LinearRequirement):
+        violations = requirement.attacked
     if not violations:
         raise UnsupportedQuery(f"property '{instance.property.spec}' cannot be broken")
     return _HoldsOrBroken(network, cube, violations), 0

@@ -20,6 +20,7 @@ from radii.errors import UnsupportedQuery
 from radii.networks import Graph, Network, Reshape, Saturation
 from radii.problem import (
     Halfspaces,
+    LinearRequirement,
     LipschitzRequirement,
     ProbabilityBound,
     Requirement,
@@ -228,6 +229,8 @@ def tasks_of(network: Network, requirements: Sequence[Requirement]) -> list[list
 
 
 def _tasks(requirement: Requirement, head: Head | None, outputs: int) -> list[AttackTask]:
+    if isinstance(requirement, LinearRequirement):
+        return _polyhedron_tasks(requirement.attacked, head)
     if requirement.violations is not None:
         return _polyhedron_tasks(requirement.violations, head)
     match requirement:

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from radii.attacks._geometry import geometry
 from radii.errors import UnsupportedQuery
 from radii.problem import (
     RESOLUTION,
@@ -61,11 +62,11 @@ def violation(
             return _confidence_violation(outputs, labels, eta, probabilities, literal)
         case StandardRobustness(delta=delta, on_probabilities=True):
             return _share_violation(outputs, references, delta, probabilities, literal)
-        case StandardRobustness(delta=delta):
-            return _change_violation(outputs, references) - delta
-        case LipschitzRobustness(constant=constant):
+        case StandardRobustness(delta=delta, metric=metric):
+            return geometry(metric).lengths(outputs - references) - delta
+        case LipschitzRobustness(constant=constant, metric=metric):
             tau = RESOLUTION * references.detach().abs().amax(dim=1).clamp(min=1.0)
-            return _change_violation(outputs, references) - constant * distances - tau
+            return geometry(metric).lengths(outputs - references) - constant * distances - tau
     return _linear_violation(asked, outputs, references, labels, probabilities)
 
 
@@ -109,18 +110,13 @@ def _confidence_violation(
     return math.log(eta / (1 - eta)) - odds
 
 
-def _change_violation(outputs: Tensor, references: Tensor) -> Tensor:
-    """The largest change of an output."""
-    return (outputs - references).abs().amax(dim=1)
-
-
 def _share_violation(
     outputs: Tensor, references: Tensor, delta: float, probabilities: bool, literal: bool
 ) -> Tensor:
     """How far the largest change of a probability is above delta."""
     before = _shares(references, probabilities)
     if literal:
-        return _change_violation(_shares(outputs, probabilities), before) - delta
+        return (_shares(outputs, probabilities) - before).abs().amax(dim=1) - delta
     odds = _odds(outputs, probabilities)
     above, below = before + delta, before - delta
     can_rise, can_fall = above < 1, below > 0

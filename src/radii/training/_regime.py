@@ -29,6 +29,11 @@ PerturbationObjective = Callable[[Tensor, Tensor], Tensor]
 """Of a batch's outputs and the points that gave them: one number to make large."""
 
 
+TEXT_NAME, IS_UNUSUAL = "text", "unusual"
+"""In the metadata of a regime's field: what text calls it, where Python cannot; and whether text
+has it only where it is not the default, so that runs from before it was there go on."""
+
+
 def uniform(low: Tensor, high: Tensor) -> Tensor:
     """A point of each box, all equally likely."""
     return torch.rand_like(low).mul_(high - low).add_(low).clamp_(low, high)
@@ -167,8 +172,12 @@ class Regime(ABC):
 
     @property
     def spec(self) -> str:
-        """The text that `parse_regime` turns back into this regime, with every parameter."""
-        given = (f"{f.name}={_spelled(getattr(self, f.name))}" for f in _parameters(type(self)))
+        """The text that `parse_regime` turns back into this regime."""
+        given = (
+            f"{_text_name(f)}={_spelled(getattr(self, f.name))}"
+            for f in _parameters(type(self))
+            if not (f.metadata.get(IS_UNUSUAL) and getattr(self, f.name) == f.default)
+        )
         return f"{self.name}:{','.join(given)}".removesuffix(":")
 
 
@@ -180,7 +189,8 @@ def parse_regime(text: str) -> Regime:
     module, class_name = REGIMES[name]
     regime: type[Regime] = getattr(import_module(module), class_name)
     types = typing.get_type_hints(regime)
-    known = {field.name: types[field.name] for field in _parameters(regime)}
+    known = {_text_name(field): types[field.name] for field in _parameters(regime)}
+    names = {_text_name(field): field.name for field in _parameters(regime)}
     given: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):
         key, equals, value = (side.strip() for side in part.partition("="))
@@ -189,14 +199,19 @@ def parse_regime(text: str) -> Regime:
             raise SpecificationError(
                 f"training regime '{text}': '{part}' is not a parameter; {name} takes {takes}"
             )
-        if key in given:
+        if names[key] in given:
             raise SpecificationError(f"training regime '{text}': {key} is given twice")
-        given[key] = _value(value, known[key], f"training regime '{text}': {key}")
+        given[names[key]] = _value(value, known[key], f"training regime '{text}': {key}")
     return regime(**given)
 
 
 def _parameters(regime: type[Regime]) -> tuple[dataclasses.Field[Any], ...]:
     return dataclasses.fields(regime) if dataclasses.is_dataclass(regime) else ()
+
+
+def _text_name(field: dataclasses.Field[Any]) -> str:
+    """What the parameter is called in text: its own name, unless that is a keyword of Python."""
+    return str(field.metadata.get(TEXT_NAME, field.name))
 
 
 def _spelled(value: object) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar
 
@@ -15,10 +15,27 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from radii.attacks import violation
+from radii.attacks import DomainRows, geometry, violation
 from radii.errors import SpecificationError
-from radii.problem import LipschitzRobustness, Property, StandardRobustness, StrongClassification
-from radii.training._regime import Regime, Step, ascend, check_eps, check_steps, evaluating, uniform
+from radii.problem import (
+    LipschitzRobustness,
+    Norm,
+    Property,
+    StandardRobustness,
+    StrongClassification,
+)
+from radii.training._regime import (
+    IS_UNUSUAL,
+    TEXT_NAME,
+    PerturbationObjective,
+    Regime,
+    Step,
+    ascend,
+    check_eps,
+    check_steps,
+    evaluating,
+    uniform,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,12 +216,14 @@ class ConstraintTraining(Regime):
     The property is translated as in DL2 (Fischer et al. 2019): a <= b becomes max(a - b, 0), taken
     at the point of the ball where the property is broken most, as far as projected gradient ascent
     finds it. The reference of SR and LR is the network's own output at the image, not the label.
+    `norm` is that of the ball, and of the distance in LR.
     """
 
     eps: float
     alpha: float
     beta: float
     steps: int
+    norm: Norm
 
     @property
     @abstractmethod
@@ -232,27 +251,33 @@ class ConstraintTraining(Regime):
         outputs = step.module(torch.cat([step.images, points]))
         own, moved = outputs.chunk(2)
         broken = violation(
-            self.property, moved, own, step.labels, _distances(points, step.images), literal=True
-        )
+            self.property, moved, own, step.labels, self.distances(points, step.images),
+            literal=True,
+        )  # fmt: skip
         plain = step.cross_entropy(own, step.labels)
         return self.alpha * plain + self.beta * broken.clamp(min=0).mean()
+
+    def distances(self, points: Tensor, images: Tensor) -> Tensor:
+        return geometry(self.norm).lengths((points - images).flatten(1))
 
 
 @dataclass(frozen=True, slots=True)
 class StandardRobustnessTraining(ConstraintTraining):
-    """SR: no output changes by more than delta within eps."""
+    """SR: the outputs change by at most delta within eps, in `metric`, which text calls `in`."""
 
     delta: float = 10.0
     eps: float = 0.1
     alpha: float = 1.0
     beta: float = 0.2
     steps: int = 10
+    norm: Norm = field(default=Norm.LINF, metadata={IS_UNUSUAL: True})
+    metric: Norm = field(default=Norm.LINF, metadata={TEXT_NAME: "in", IS_UNUSUAL: True})
     name: ClassVar[str] = "sr"
     weighs_classes: ClassVar[bool] = True
 
     @property
     def property(self) -> Property:
-        return StandardRobustness(self.delta)
+        return StandardRobustness(self.delta, metric=self.metric)
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,6 +289,7 @@ class StrongClassificationTraining(ConstraintTraining):
     alpha: float = 1.0
     beta: float = 0.2
     steps: int = 10
+    norm: Norm = field(default=Norm.LINF, metadata={IS_UNUSUAL: True})
     name: ClassVar[str] = "scr"
     weighs_classes: ClassVar[bool] = True
 
@@ -274,40 +300,62 @@ class StrongClassificationTraining(ConstraintTraining):
 
 @dataclass(frozen=True, slots=True)
 class LipschitzTraining(ConstraintTraining):
-    """LR: no output changes by more than L times the distance, within eps."""
+    """LR: the outputs change by at most L times the distance, within eps, in `metric`, which text
+    calls `in`."""
 
     L: float = 10.0
     eps: float = 0.1
     alpha: float = 1.0
     beta: float = 0.2
     steps: int = 10
+    norm: Norm = field(default=Norm.LINF, metadata={IS_UNUSUAL: True})
+    metric: Norm = field(default=Norm.LINF, metadata={TEXT_NAME: "in", IS_UNUSUAL: True})
     name: ClassVar[str] = "lr"
     weighs_classes: ClassVar[bool] = True
 
     @property
     def property(self) -> Property:
-        return LipschitzRobustness(self.L)
+        return LipschitzRobustness(self.L, metric=self.metric)
 
 
 def _worst_points(step: Step, regime: ConstraintTraining) -> Tensor:
-    """Signed steps up the violation from a random start, kept in the ball and the domain.
+    """Steps up the violation from a random start, kept in the ball and the domain.
 
-    The distance counts, but not its gradient: that is of the furthest inputs alone, and signed
-    steps would waver there.
+    The distance counts, but not its gradient: in Linf that is of the furthest inputs alone, and
+    signed steps would waver there.
     """
     with evaluating(step.module), torch.no_grad():
         references = step.module(step.images)
 
     def total(outputs: Tensor, points: Tensor) -> Tensor:
-        distances = _distances(points.detach(), step.images)
+        distances = regime.distances(points.detach(), step.images)
         return violation(regime.property, outputs, references, step.labels, distances).sum()
 
     low, high = step.box(regime.eps)
     size = regime.eps * 2.5 / regime.steps
     start = uniform(low, high)
-    return ascend(step.module, start, low, high, total, steps=regime.steps, size=size)
+    if regime.norm is Norm.LINF:
+        return ascend(step.module, start, low, high, total, steps=regime.steps, size=size)
+    return _ascended_in_ball(step, start, total, regime, size)
 
 
-def _distances(points: Tensor, images: Tensor) -> Tensor:
-    """In Linf."""
-    return (points - images).abs().flatten(1).amax(1)
+def _ascended_in_ball(
+    step: Step,
+    points: Tensor,
+    objective: PerturbationObjective,
+    regime: ConstraintTraining,
+    size: float,
+) -> Tensor:
+    """As `ascend`, by the steepest steps of another norm, in its balls around the images."""
+    shape, of_norm = points.shape, geometry(regime.norm)
+    centres = step.images.flatten(1)
+    room = DomainRows(step.low.flatten()[None], step.high.flatten()[None])
+    radii, sizes = (centres.new_full((len(centres),), each) for each in (regime.eps, size))
+    flat = of_norm.project(points.flatten(1), centres, radii, room)
+    with evaluating(step.module), torch.enable_grad():
+        for _ in range(regime.steps):
+            points = flat.detach().reshape(shape).requires_grad_()
+            (gradient,) = torch.autograd.grad(objective(step.module(points), points), points)
+            flat = of_norm.step(flat.detach(), -gradient.flatten(1), sizes, room)
+            flat = of_norm.project(flat, centres, radii, room)
+    return flat.detach().reshape(shape)

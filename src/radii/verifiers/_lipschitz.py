@@ -151,7 +151,7 @@ class _ShellAttempt:
     def requirement(self) -> LipschitzRequirement:
         requirement = self.specification.requirement
         assert isinstance(requirement, LipschitzRequirement)
-        return requirement
+        return requirement.of_each_output
 
     def answer(self) -> Answer:
         eps = self.ball.eps

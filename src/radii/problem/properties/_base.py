@@ -5,8 +5,8 @@ part of radii reads the requirement in the form that it needs:
 
 - `margin` for attacks and training: a number that is positive exactly where the property holds;
 - `holds` for the replay of a witness;
-- `violations` for complete verifiers: the outputs that break the property, as a union of polyhedra,
-  or None where the property is not linear in the outputs.
+- `violations` for complete verifiers: the outputs that break the property, as a union of polyhedra
+  that covers them, or None where the property is not linear in the outputs.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from radii.errors import SpecificationError
 from radii.plugins import made_with_options, options_from_text
+from radii.problem._domains import Norm
 
 Float64 = npt.NDArray[np.float64]
 
@@ -60,7 +61,8 @@ class Requirement(ABC):
     @property
     @abstractmethod
     def violations(self) -> tuple[Halfspaces, ...] | None:
-        """The outputs that break the property: a union of polyhedra; None if it is not one."""
+        """A union of polyhedra that covers the outputs that break the property; None if it has
+        none."""
 
     def holds(self, outputs: npt.ArrayLike, distances: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         """True where the property holds. A tie is a violation; so is an output that is NaN."""
@@ -89,24 +91,81 @@ class LinearRequirement(Requirement):
     def violations(self) -> tuple[Halfspaces, ...]:
         return self.polyhedra
 
+    @property
+    def attacked(self) -> tuple[Halfspaces, ...]:
+        """Polyhedra of outputs all of which break the requirement: what an attack aims at."""
+        return self.polyhedra
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LengthRequirement(LinearRequirement):
+    """The change of the outputs from `reference` is shorter than `delta` in `metric`.
+
+    In L2, and in L1 with many outputs, the changes that are too long are no union of few polyhedra.
+    `polyhedra` then cover all of them and more, so that a proof may fail where the requirement
+    holds; `inner` are some of them.
+    """
+
+    reference: Float64
+    delta: float
+    metric: Norm
+    inner: tuple[Halfspaces, ...]
+
+    def margin(self, outputs: npt.ArrayLike, distances: npt.ArrayLike = 0.0) -> Float64:
+        return np.asarray(self.delta - change_lengths(outputs, self.reference, self.metric))
+
+    @property
+    def attacked(self) -> tuple[Halfspaces, ...]:
+        return self.inner
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LipschitzRequirement(Requirement):
-    """No output is `constant` times the input's distance, plus `tau`, from its reference."""
+    """The change of the outputs from `reference`, as long as `metric` says, is less than `constant`
+    times the input's distance, plus `tau`."""
 
     constant: float
     reference: Float64
     tau: float
+    metric: Norm = Norm.LINF
 
     description: ClassVar[str] = "bounds on the change of outputs by the distance of inputs"
 
     def margin(self, outputs: npt.ArrayLike, distances: npt.ArrayLike) -> Float64:
-        moved = np.abs(np.asarray(outputs, np.float64) - self.reference).max(axis=-1)
+        moved = change_lengths(outputs, self.reference, self.metric)
         return np.asarray(self.constant * np.asarray(distances, np.float64) + self.tau - moved)
 
     @property
     def violations(self) -> None:
         return None
+
+    @property
+    def of_each_output(self) -> LipschitzRequirement:
+        """The same in Linf where it is that already; else one in Linf that implies it."""
+        if self.metric is Norm.LINF:
+            return self
+        share = output_share(self.metric, len(self.reference))
+        return LipschitzRequirement(self.constant * share, self.reference, self.tau * share)
+
+
+ROUNDING_OF_LENGTHS = 1e-12
+"""Of a length in float64, relative: far above what summing 10,000 squares loses."""
+
+
+def change_lengths(outputs: npt.ArrayLike, reference: Float64, metric: Norm) -> Float64:
+    """How long the change of each row of outputs is. Sums are rounded down, so that what breaks a
+    bound on them does so beyond rounding."""
+    changes = np.abs(np.asarray(outputs, np.float64) - reference)
+    if metric is Norm.LINF:
+        return np.asarray(changes.max(axis=-1))
+    lengths = changes.sum(axis=-1) if metric is Norm.L1 else np.linalg.norm(changes, axis=-1)
+    return np.asarray(lengths * (1 - ROUNDING_OF_LENGTHS))
+
+
+def output_share(metric: Norm, outputs: int) -> float:
+    """If no output changes by this part of a length or more, their change is shorter than it."""
+    parts = outputs if metric is Norm.L1 else math.sqrt(outputs)
+    return (1 - ROUNDING_OF_LENGTHS) / parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import math
 
 from radii.errors import SpecificationError
 from radii.plugins import PluginGroup, load_plugin_class, plugin_names
+from radii.problem._domains import Norm
 from radii.problem.properties._base import Property, TargetedProperty
 from radii.problem.properties._classification import (
     Become,
@@ -29,7 +30,9 @@ PROPERTY_FORMS = (
     "scr:eta=ETA",
     "sr:delta=DELTA",
     "sr:delta=DELTA,on=probabilities",
+    "sr:delta=DELTA,in=NORM",
     "lr:L=L",
+    "lr:L=L,in=NORM",
 )
 """Every way to ask for a property. `cr` is `one-to-any`."""
 
@@ -107,9 +110,11 @@ def _parametrised(name: str, arguments: str) -> Property:
     elif name == "sr":
         delta = parameters.number("delta", "above 0")
         on = parameters.word("on", ("outputs", "probabilities"))
-        chosen = StandardRobustness(delta, on_probabilities=on == "probabilities")
+        metric = Norm(parameters.word("in", tuple(Norm)))
+        chosen = StandardRobustness(delta, on_probabilities=on == "probabilities", metric=metric)
     else:
-        chosen = LipschitzRobustness(parameters.number("L", "above 0"))
+        constant = parameters.number("L", "above 0")
+        chosen = LipschitzRobustness(constant, metric=Norm(parameters.word("in", tuple(Norm))))
         parameters.word("on", ("outputs",))
     parameters.check_all_used()
     return chosen

@@ -134,6 +134,7 @@ def decide_slopes(case: BoundedProblem, effort: MilpOptions) -> Answer:
     """ROBUST only if no output can outrun L times the distance."""
     ball, requirement = case.specification.region, case.specification.requirement
     assert isinstance(requirement, LipschitzRequirement)
+    requirement = requirement.of_each_output
     if not isinstance(ball, Ball):
         raise UnsupportedQuery("Lipschitz robustness is about balls: a box has no distance")
     case.try_input(centre_of(ball))
