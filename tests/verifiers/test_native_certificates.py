@@ -8,17 +8,29 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from benchmarks.soundness.certified import certified_case, is_accepted, with_eps
 from radii.attacks import MinimumNorm
 from radii.bounds import FloatErrors
 from radii.networks import Network, from_torch
-from radii.problem import FLOAT, REAL, Become, Instance, Norm, OneToOne, Query, Verdict
+from radii.problem import (
+    FLOAT,
+    REAL,
+    Become,
+    Instance,
+    Norm,
+    OneToOne,
+    Query,
+    StandardRobustness,
+    Verdict,
+)
 from radii.testing import LinearClassifier, NetworkFamily, instance_at, random_instance
 from radii.testing import random_network as made
 from radii.verifiers import BranchAndBound, Limits, Milp
 from radii.verifiers.native import _certificates, _duals
 from radii.verifiers.native._attempts import prove_by_units
+from radii.verifiers.native._box_certificates import box_certificate
 from radii.verifiers.native._candidates import Candidates
 from radii.verifiers.native._session import ProofSession
 from radii.verifiers.native._tree import Tree
@@ -225,3 +237,29 @@ def largest_certificate(network: Network, instance: Instance) -> bytes:
         else:
             high = middle
     return best
+
+
+def test_boxes_are_cut_until_the_checker_closes_them_too() -> None:
+    """In front of the last ReLU are -h and 0.05, where h >= 0.1; radii joins the two layers that
+    write -h as 2 h - 3 h, and the checker bounds them one after the other."""
+    written = [
+        ([[1, 0], [0, 1]], [0, 0]),
+        ([[1, 1]], [0.1]),
+        ([[1], [1]], [0, 0]),
+        ([[2, -3]], [0.05]),
+        ([[1], [-1]], [0, 0]),
+    ]
+    layers = [nn.Linear(len(weight[0]), len(weight)) for weight, _ in written]
+    with torch.no_grad():
+        for layer, (weight, bias) in zip(layers, written, strict=True):
+            layer.weight.copy_(torch.tensor(weight))
+            layer.bias.copy_(torch.tensor(bias))
+    first, second, third, fourth, last = layers
+    module = nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), third, fourth, nn.ReLU(), last)
+    network = from_torch(module, input_shape=(2,), domain=(-1, 1))
+    asked = StandardRobustness(0.01)
+    instance = instance_at(network, np.array([0.05, 0.05]), property=asked, index=0)
+    specification = Query(instance, 0.2).specification
+    content = box_certificate(network, specification, FLOAT, 60.0)
+    assert content is not None
+    assert check(content, network.onnx_bytes).accepted

@@ -110,7 +110,7 @@ class Verifier(Plugin, ABC):
         """Why this verifier cannot decide queries of this kind; None if it can."""
         if norm not in self.norms:
             return f"verifier '{self.name}' does not decide balls in {norm.value}"
-        if kind not in self.kinds:
+        if not issubclass(kind, tuple(self.kinds)):
             return f"verifier '{self.name}' does not decide {kind.description}"
         if network.graph.opaque is not None:
             return (

@@ -1,7 +1,8 @@
 """Certificates of networks that are split by inputs: boxes, each of which CROWN alone closes.
 
 The search for a proof knows more ways to close a box than a checker should have to know. So what it
-has proven is proven once more, with more boxes and less thought.
+has proven is proven once more, with more boxes and less thought. The checker is asked in the end:
+it bounds the network node by node, where radii joins affine nodes, and may need smaller boxes.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ CLOSING_SHARE = 1e-6
 """Of the size of what a row adds up: how far above 0 it must be, so that lines that are rounded
 otherwise close it as well."""
 
+LEAST_DEPTHS = (0, 2, 4, 6, 8)
+"""Of all boxes of a tree, one after the other until the checker closes them too."""
+
 MOST_INFLUENCE_INPUTS = 64
 """Beyond, the widest slope tells where to cut: the influence of each input takes too long."""
 
@@ -48,19 +52,32 @@ Integers = npt.NDArray[np.int64]
 def box_certificate(
     network: Network, specification: Specification, arithmetic: Arithmetic, seconds: float
 ) -> bytes | None:
-    """Boxes that CROWN closes, each with its part of the region; None if it takes too long."""
+    """Boxes that CROWN closes, each with its part of the region; None if it takes too long, or if
+    the checker does not close them either."""
     described = claim_of(network, specification, arithmetic)
     if described is None:
         return None
     stated = specification.requirement.violations or ()
     fusion, violations = without_softmax(fuse(network), stated, arithmetic)
     ready = layered(fusion, torch.float64, "cpu", arithmetic)
-    with torch.no_grad():
-        tree = _BoxTree(ready, violations, specification.region)
-        if not tree.grow(time.monotonic() + seconds):
-            return None
     claim, arrays = described
-    return Certificate(claim, "boxes", arrays | tree.arrays()).to_bytes()
+    deadline = time.monotonic() + seconds
+    for depth in LEAST_DEPTHS:
+        with torch.no_grad():
+            tree = _BoxTree(ready, violations, specification.region)
+            if not tree.grow(deadline, depth):
+                return None
+        content = Certificate(claim, "boxes", arrays | tree.arrays()).to_bytes()
+        if not _is_refused(content, network):
+            return content
+    return None
+
+
+def _is_refused(content: bytes, network: Network) -> bool:
+    """What the checker cannot read is not refused: a later one may know more operators."""
+    import radii_check
+
+    return radii_check.check(content, network.onnx_bytes).outcome == "refused"
 
 
 class _BoxTree:
@@ -78,9 +95,9 @@ class _BoxTree:
         self.low, self.high = (torch.from_numpy(side)[None] for side in box_of(region))
         self.nodes: list[tuple[int, int, float, int]] = [(-1, -1, 0.0, 0)]
 
-    def grow(self, deadline: float) -> bool:
-        """Until every box is closed; False once it takes too long."""
-        waiting = [(0, self.low, self.high)]
+    def grow(self, deadline: float, least_depth: int = 0) -> bool:
+        """Until every box is closed and as deep as asked; False once it takes too long."""
+        waiting, depths = [(0, self.low, self.high)], {0: 0}
         while waiting:
             if time.monotonic() > deadline or len(self.nodes) > MOST_BOXES:
                 return False
@@ -88,12 +105,16 @@ class _BoxTree:
             low = torch.cat([below for _, below, _ in some])
             high = torch.cat([above for _, _, above in some])
             is_closed, axes = self.bounded(low, high)
+            is_closed &= torch.tensor([depths[node] >= least_depth for node, _, _ in some])
             for place in (~is_closed).nonzero().squeeze(1).tolist():
                 axis = int(axes[place])
                 cut = float(low[place, axis] / 2 + high[place, axis] / 2)
                 if not low[place, axis] < cut < high[place, axis]:
                     return False
-                waiting += self.halves(some[place][0], axis, cut, low[place], high[place])
+                parent = some[place][0]
+                halves = self.halves(parent, axis, cut, low[place], high[place])
+                depths.update((node, depths[parent] + 1) for node, _, _ in halves)
+                waiting += halves
         return True
 
     def halves(
