@@ -17,6 +17,7 @@ import torch
 from conftest import parsers
 from radii.cli import build_parser
 from test_documentation import FENCE, PAGES, ROOT, by_name
+from test_imports import LAYERS
 
 OWNERS = {
     "CONTRIBUTING adds them": ("src/radii/verifiers/_mine.py", "--restarts"),
@@ -97,6 +98,14 @@ def test_commands_and_their_flags_exist() -> None:
             unknown = [f for f in FLAG.findall(span) if f not in known and f not in FOREIGN]
             missing += [f"{by_name(page)}: {flag} in `{span}`" for flag in unknown if is_ours]
     assert not missing, listed(missing)
+
+
+def test_the_layout_lists_every_package() -> None:
+    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## Layout\n")[2]
+    layout = next(text for _, text in FENCE.findall(section))
+    entries = re.findall(r"^((?:\w+(?:/|\.py) ?)+)", layout, re.MULTILINE)
+    listed_names = [re.sub(r"/|\.py", "", name) for line in entries for name in line.split()]
+    assert sorted(listed_names) == sorted(set(LAYERS) - {"__main__"})
 
 
 # --- what pages name
