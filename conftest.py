@@ -74,7 +74,9 @@ def _left_out(cases: list[pytest.Function], seed: str) -> list[pytest.Function]:
     marker = cases[0].get_closest_marker("sampled")
     assert marker is not None
     shuffled = random.Random(seed).sample(cases, len(cases))
-    needed, others, tried = [], [], set[tuple[str, str]]()
+    needed: list[pytest.Function] = []
+    others: list[pytest.Function] = []
+    tried: set[tuple[str, str]] = set()
     for case in shuffled:
         parameters = case.callspec.params.items()
         values = {(name, repr(value)) for name, value in parameters if name != "seed"}

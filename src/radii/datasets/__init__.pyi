@@ -34,6 +34,7 @@ from ._sources import as_dataset as as_dataset
 from ._sources import check_spec as check_spec
 from ._sources import dataset_names as dataset_names
 from ._sources import exists as exists
+from ._sources import is_named as is_named
 from ._sources import load as load
 from ._sources import load_spec as load_spec
 from ._sources import load_whole as load_whole

@@ -103,11 +103,7 @@ def read_placed(known: PublishedSet, split: str) -> Split:
 
 def changed_files(known: PublishedSet) -> tuple[str, ...]:
     """The stored files that are missing or no longer what they were; empty if all is well."""
-    manifest = manifest_of(known)
-    if manifest is None:
-        raise DataError(
-            f"data set '{known.name}' is not in place; run: radii data get {known.name}"
-        )
+    manifest = check_placed(known)
     directory = data_root() / known.name
     return tuple(f.name for f in manifest.files if _stored(directory / f.name) != f)
 

@@ -195,12 +195,19 @@ def _load_declared(name: str, split: str) -> Dataset | None:
 def check_spec(spec: str) -> None:
     """A DataError, the one of `load_spec`, if what it names is not there; nothing is loaded."""
     parsed = Spec.parse(spec)
-    location, known = parsed.location, find_published(parsed.location)
-    if known is not None:
+    if not is_named(parsed.location):
+        _check_exists(Path(parsed.location))
+    elif parsed.location.lower() != DIGITS and (known := find_published(parsed.location)):
         _check_split(known, parsed.split or "test")
         check_placed(known)
-    elif location not in dataset_names() and location.lower() != DIGITS:
-        _check_exists(Path(location))
+
+
+def is_named(location: str) -> bool:
+    """It is the name of a data set, radii's own or another package's, and not a place."""
+    name = location.lower()
+    if name == DIGITS or find_published(name) is not None:
+        return True
+    return name in map(str.lower, plugin_names(PluginGroup.DATASETS))
 
 
 def location_of(source: str) -> str:
@@ -209,16 +216,17 @@ def location_of(source: str) -> str:
         location = Spec.parse(source).location
     except DataError:
         return source
-    published = find_published(location)
-    name = published.name if published else location.lower()
-    return name if name in map(str.lower, dataset_names()) else location
+    published = None if location.lower() == DIGITS else find_published(location)
+    if published is not None:
+        return published.name
+    return location.lower() if is_named(location) else location
 
 
 def absolute_source(source: str) -> str:
     """The text that names the same inputs from any folder."""
     location = Spec.parse(source).location
     path = Path(location).expanduser()
-    if location.lower() in map(str.lower, dataset_names()) or not path.exists():
+    if is_named(location) or not path.exists():
         return source
     return source.strip().replace(location, str(path.resolve()), 1)
 

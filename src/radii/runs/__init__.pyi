@@ -46,6 +46,8 @@ from ._inspection import Inspection as Inspection
 from ._inspection import Preprocessing as Preprocessing
 from ._inspection import PreprocessingTrial as PreprocessingTrial
 from ._inspection import candidates as candidates
+from ._inspection import experiment_text as experiment_text
+from ._inspection import findings_lines as findings_lines
 from ._inspection import inspect as inspect
 from ._knowledge import Retry as Retry
 from ._merging import Merge as Merge
@@ -70,8 +72,6 @@ from ._store_checks import StoreCheck as StoreCheck
 from ._store_checks import StoreVerdict as StoreVerdict
 from ._store_checks import UnreadableProof as UnreadableProof
 from ._store_checks import check_store as check_store
-from ._suggestion import experiment_text as experiment_text
-from ._suggestion import findings_lines as findings_lines
 from .executors._base import Executor as Executor
 from .executors._base import Inline as Inline
 from .executors._base import SealedToolbox as SealedToolbox
