@@ -12,9 +12,11 @@ import pytest
 from radii.problem import Grid, Proof, Result, Verdict
 from radii.statistics import theoretical_maximum
 from radii.strategy import Binary, Cuts, KBinary, Linear, Question, QuestionKind, Search
-from radii.strategy._scans import GOLDEN_CUTS, PATIENCE, Situation
+from radii.strategy._scans import GOLDEN_CUTS, CuttingRules, Situation
 from radii.testing import SimulatedInstance
 from radii.testing import simulated_witness as witness
+
+PATIENCE = CuttingRules().patience
 
 # --- exhaustive: the game between a search and all that can happen to it
 

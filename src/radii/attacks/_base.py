@@ -183,7 +183,9 @@ class Attack(Plugin, ABC):
         candidates: list[Sequence[Array]] = [(query.instance.input,) for query in queries]
         if open_places:
             asked = [queries[place] for place in open_places]
-            attacked = with_discrete(network, asked, self.run(network, asked, seed), seed)
+            attacked = self.run(network, asked, seed)
+            if any(query.instance.is_discrete for query in asked):
+                attacked = with_discrete(network, asked, attacked, seed)
             for place, points in zip(open_places, attacked, strict=True):
                 candidates[place] = points
         share = (time.perf_counter() - started) / max(1, len(queries))

@@ -32,11 +32,9 @@ def with_discrete(
 ) -> list[Sequence[Array]]:
     """Each query's candidates, and others whose whole numbers and categories are valid."""
     extended = list(candidates)
-    places = [place for place, query in enumerate(queries) if _is_discrete(query)]
+    places = [place for place, query in enumerate(queries) if query.instance.is_discrete]
     for place in places:
         extended[place] = _with_valid(network, queries[place], extended[place])
-    if not places:
-        return extended
     for batch in batches(network, [queries[place] for place in places], rows=TOGETHER):
         members = [places[member] for member in batch.members]
         for place, closest in zip(
@@ -48,11 +46,6 @@ def with_discrete(
                 key=lambda point: ball.distance(ball.project(point.reshape(ball.shape))),
             )[:DISCRETE_REPLAYS]
     return extended
-
-
-def _is_discrete(query: Query) -> bool:
-    features = query.instance.features
-    return features is not None and features.is_discrete
 
 
 def _with_valid(network: Network, query: Query, points: Sequence[Array]) -> list[Array]:

@@ -94,6 +94,11 @@ class Instance:
         """The property holds at the input itself; if not, the radius is 0."""
         return bool(self.requirement.holds(self.outputs[None], 0.0)[0])
 
+    @builtins.property
+    def is_discrete(self) -> bool:
+        """Some of its features are whole numbers or categories."""
+        return self.features is not None and self.features.is_discrete
+
     def ball(self, eps: float) -> Ball:
         center = np.asarray(self.input, np.float64)
         return Ball(center, eps, self.norm, self.domain, self.features)
@@ -139,10 +144,11 @@ class Grid:
     even steps they have the same text, however they were given.
     """
 
-    __slots__ = ("_text", "_values")
+    __slots__ = ("_floats", "_text", "_values")
 
     _text: str
     _values: Sequence[float]
+    _floats: tuple[float, ...]
 
     def __init__(
         self,
@@ -260,7 +266,10 @@ class Grid:
 
     @property
     def values(self) -> tuple[float, ...]:
-        return tuple(self)
+        """All of them; made once, because many searches look at the values of one grid."""
+        if not hasattr(self, "_floats"):
+            self._floats = tuple(self)
+        return self._floats
 
     @property
     def finest_step(self) -> float:

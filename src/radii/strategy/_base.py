@@ -21,7 +21,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from typing import ClassVar, final
 
 from radii.problem import Bracket, Disagreement, Grid, Result, Verdict, weigh
@@ -62,12 +61,14 @@ class Question:
         return is_radius or self == other
 
 
-SPENT_SHARE = 0.25
-"""Who stopped before this part of the allowed time had a reason of its own: more would not help."""
+def is_cut_short(
+    question: Question, result: Result, seconds: float, *, spent_share: float = 0.25
+) -> bool:
+    """Whether the question had less time than `seconds`, and might be answered better with them.
 
-
-def is_cut_short(question: Question, result: Result, seconds: float) -> bool:
-    """Whether the question had less time than `seconds`, and might be answered better with them."""
+    Who stopped before `spent_share` of the allowed time had a reason of its own: more time would
+    not help.
+    """
     allowed, verdict = result.allowed_seconds, result.verdict
     if allowed is not None and question.kind.begins_with_attack:
         return verdict is Verdict.TIMEOUT  # it was stopped: attacks have no limit of their own
@@ -76,13 +77,7 @@ def is_cut_short(question: Question, result: Result, seconds: float) -> bool:
     is_decided = not verdict.is_missing and question.kind is not QuestionKind.RADIUS
     if is_decided or result.ran_out_of_memory or verdict is Verdict.ERROR:
         return False
-    return result.ran_out_of_time or result.seconds >= SPENT_SHARE * allowed
-
-
-@lru_cache(maxsize=4)
-def _values(grid: Grid) -> tuple[float, ...]:
-    """Kept, because many searches share a grid and look at it all the time."""
-    return grid.values
+    return result.ran_out_of_time or result.seconds >= spent_share * allowed
 
 
 def open_range(values: Sequence[float], bracket: Bracket) -> tuple[int, int]:
@@ -107,7 +102,7 @@ class Search(ABC):
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-        self.values = _values(grid)
+        self.values = grid.values
         self.seconds = math.inf
         self.probes = False
         self.answers: dict[Question, Result] = {}

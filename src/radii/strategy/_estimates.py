@@ -19,11 +19,17 @@ from radii.errors import ExperimentError
 from radii.strategy._agendas import is_closed, width
 from radii.strategy._schedule import Case
 
-CONFIDENCE = 0.9
-DRAWS = 4000
-UNSEEN_WEIGHT = 0.5
-
 Float64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bootstrap:
+    """How instances are drawn: so many times, and what lies between the quantiles is reported."""
+
+    confidence: float = 0.9
+    draws: int = 4000
+    unseen_weight: float = 0.5
+    """Of each of the two instances that were not seen, where a finished one counts 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +65,7 @@ class RunEstimate:
     networks: tuple[NetworkEstimate, ...]
     jobs: int
     seconds: PredictionInterval
-    confidence: float = CONFIDENCE
+    confidence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,34 +87,39 @@ def estimate(
     limit: float,
     budget: float = math.inf,
     seed: int = 0,
+    bootstrap: Bootstrap | None = None,
 ) -> RunEstimate:
     """From cases of which some are finished; `names` are by fingerprint.
 
     `limit` is what an instance may take at most for its proofs, as far as that is known. Who has
     spent `budget` is finished, whatever is left to ask.
     """
-    chance = np.random.default_rng(seed)
-    drawn = {
-        name: _drawn([c for c in cases if c.instance.network == fingerprint], limit, budget, chance)
-        for fingerprint, name in names.items()
-    }
+    chance, rules = np.random.default_rng(seed), bootstrap or Bootstrap()
+    drawn = {}
+    for fingerprint, name in names.items():
+        own = [case for case in cases if case.instance.network == fingerprint]
+        drawn[name] = _drawn(own, limit, budget, chance, rules)
     networks = tuple(
         NetworkEstimate(
             name,
             *one.shown,
-            _range(one.seconds, one.plain[0]),
-            _range(one.closed, one.plain[1]),
-            _range(one.width, one.plain[2]),
+            _range(one.seconds, one.plain[0], rules),
+            _range(one.closed, one.plain[1], rules),
+            _range(one.width, one.plain[2], rules),
         )
         for name, one in drawn.items()
     )
-    wall = sum((one.seconds for one in drawn.values()), np.zeros(DRAWS)) / jobs
+    wall = sum((one.seconds for one in drawn.values()), np.zeros(rules.draws)) / jobs
     plain = sum(one.plain[0] for one in drawn.values()) / jobs
-    return RunEstimate(networks, jobs, _range(wall, plain))
+    return RunEstimate(networks, jobs, _range(wall, plain, rules), rules.confidence)
 
 
 def _drawn(
-    cases: Sequence[Case], limit: float, budget: float, chance: np.random.Generator
+    cases: Sequence[Case],
+    limit: float,
+    budget: float,
+    chance: np.random.Generator,
+    rules: Bootstrap,
 ) -> _Replicates:
     def is_done(case: Case) -> bool:
         return case.spent >= budget or case.search.next_question() is None
@@ -122,7 +133,7 @@ def _drawn(
     shown = len(cases), len(cases) - len(correct), len(done)
     if not rest:
         sums = (0.0, float(known_closed) / len(cases), float(known_width) / len(cases))
-        seconds, share, mean = (np.full(DRAWS, value) for value in sums)
+        seconds, share, mean = (np.full(rules.draws, value) for value in sums)
         return _Replicates(seconds, share, mean, sums, shown)
     if not done:
         raise ExperimentError("no input of a network is finished yet: nothing can be estimated")
@@ -131,8 +142,8 @@ def _drawn(
     widest = max(min(c.search.bracket.upper, c.search.values[-1]) for c in done)
     table = np.stack([costs, closed, widths])
     unseen = np.array([[costs.min(), worst], [1.0, 0.0], [widths.min(), widest]])
-    weights = np.array([1.0] * len(done) + [UNSEEN_WEIGHT] * 2)
-    shares = chance.dirichlet(weights, size=DRAWS)
+    weights = np.array([1.0] * len(done) + [rules.unseen_weight] * 2)
+    shares = chance.dirichlet(weights, size=rules.draws)
     counts = np.stack([chance.multinomial(len(rest), share) for share in shares])
     totals = counts @ np.concatenate([table, unseen], axis=1).T
     spent = sum(case.spent for case in rest)
@@ -154,7 +165,8 @@ def _width(case: Case) -> float:
     return width(case.search.bracket, case.search.values[-1])
 
 
-def _range(draws: Float64, plain: float) -> PredictionInterval:
+def _range(draws: Float64, plain: float, rules: Bootstrap) -> PredictionInterval:
     """The middle part of the draws, and the plain figure, which counts nothing unseen."""
-    low, high = np.quantile(draws, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    ends = (1 - rules.confidence) / 2, (1 + rules.confidence) / 2
+    low, high = np.quantile(draws, ends)
     return PredictionInterval(min(float(low), plain), plain, max(float(high), plain))

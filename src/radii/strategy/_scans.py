@@ -19,18 +19,22 @@ from radii.strategy._base import Question, QuestionKind, Search
 
 IndexRange = tuple[int, int]
 
-PATIENCE = 3
-"""Missing answers in the open range up to which values between them are asked too. Beyond it they
-are taken to be as hard as their neighbours, and only the two outer parts are asked: the search
-closes in on a hard zone from both sides and never creeps through it."""
 
-NEARLY_LONGEST = 0.6
-"""Parts this much as long as the longest are cut where they are nearest to the middle of what is
-open: an answer there tells most. Found by trying; docs/search.md has the maxima it gives."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CuttingRules:
+    """Where k-binary search asks around missing answers."""
 
-KEPT_DISTANCE = 0.25
-"""Of a part beside a missing answer: how far a lone query stays away from that answer, while it
-would rather be at the middle of what is open."""
+    patience: int = 3
+    """Missing answers in the open range up to which values between them are asked too. Beyond it
+    they are taken to be as hard as their neighbours, and only the two outer parts are asked: the
+    search closes in on a hard zone from both sides and never creeps through it."""
+    nearly_longest: float = 0.6
+    """Parts this much as long as the longest are cut where they are nearest to the middle of what
+    is open: an answer there tells most. Found by trying; docs/search.md has the maxima it gives."""
+    kept_distance: float = 0.25
+    """Of a part beside a missing answer: how far a lone query stays away from that answer, while it
+    would rather be at the middle of what is open."""
+
 
 GOLDEN_CUTS = {
     2: (0.381966, 0.618034),
@@ -58,6 +62,7 @@ class Situation:
     last: int
     running: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
+    rules: CuttingRules = CuttingRules()
 
     def next_index(self, k: int, cuts: Cuts = Cuts.EQUAL) -> int | None:
         """Where to ask if fewer than k run; None if nothing is left to ask.
@@ -83,7 +88,7 @@ class Situation:
 
     def _open_parts(self) -> list[IndexRange]:
         """What may be asked, if nothing runs."""
-        if len(self.missing) <= PATIENCE:
+        if len(self.missing) <= self.rules.patience:
             return _without([(self.first, self.last)], self.missing)
         outer = [(self.first, self.missing[0]), (self.missing[-1] + 1, self.last)]
         return [(start, stop) for start, stop in outer if start < stop]
@@ -92,7 +97,7 @@ class Situation:
         """Of the parts that are nearly as long as the longest, the one nearest to the middle."""
         longest = max(stop - start for start, stop in parts)
         return min(
-            (part for part in parts if part[1] - part[0] >= NEARLY_LONGEST * longest),
+            (part for part in parts if part[1] - part[0] >= self.rules.nearly_longest * longest),
             key=lambda part: abs(part[0] + part[1] - self.first - self.last),
         )
 
@@ -100,8 +105,8 @@ class Situation:
         """In the part, as near to the middle of what is open as a missing answer beside it lets."""
         start, stop = part
         aim, half = (self.first + self.last) // 2, (start + stop) // 2
-        away = int(KEPT_DISTANCE * (stop - start))
-        if len(self.missing) > PATIENCE:
+        away = int(self.rules.kept_distance * (stop - start))
+        if len(self.missing) > self.rules.patience:
             return half
         if stop in self.missing and aim > half:
             return max(half, min(aim, stop - 1 - away))
