@@ -17,7 +17,7 @@ import numpy as np
 from radii_check._format import Array
 from radii_check._numbers import Numbers
 
-HALVINGS = 16
+HALVINGS = 24
 """Of the interval in which a slope lies."""
 SMALLEST_SLOPE = 2.0**-40
 FEW_UNITS = 64
@@ -50,6 +50,10 @@ class Curve(ABC):
     """A function f of one number."""
 
     @abstractmethod
+    def values(self, z: Array, num: Numbers) -> Array:
+        """f(z)."""
+
+    @abstractmethod
     def rounded_units(self, is_single: bool) -> float:
         """How far a runtime's values may be off, in units of the number type."""
 
@@ -68,10 +72,6 @@ class BentCurve(Curve):
 
     bends: Sequence[float] = (0.0,)
     scale = 1.0
-
-    @abstractmethod
-    def values(self, z: Array, num: Numbers) -> Array:
-        """f(z)."""
 
     @abstractmethod
     def slopes(self, low: Array, high: Array) -> tuple[Array, Array]:

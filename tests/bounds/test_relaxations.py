@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
-from radii.bounds import Maxima, PiecewiseLinear, UnitLines
-from radii.networks import Interval, Relu, Sigmoid, Tanh
+from radii.bounds import (
+    Layer,
+    Maxima,
+    PiecewiseLinear,
+    Relaxation,
+    Supports,
+    UnitLines,
+    fuse,
+    layered,
+    propagate,
+)
+from radii.errors import UnsupportedQuery
+from radii.networks import Interval, IntervalMatrix, Network, Relu, Sigmoid, Tanh
+from radii.problem import Box
+from radii.testing.operator_models import OPERATOR_MODELS, operator_models
 
 SIDES = st.one_of(
     st.floats(-30, 30),
@@ -73,3 +89,54 @@ def test_chords_over_more_than_the_largest_number_are_none(dtype: torch.dtype) -
     assert bool(lines.upper_slope.isnan().all() and (lines.lower_offset == 0).all())
     maxima = Maxima.of(torch.tensor([[0]]), Interval(-most, most)).lines()
     assert bool(maxima.pulled(-torch.ones(1, 1, 1, dtype=dtype)).constant.isnan().all())
+
+
+@pytest.mark.parametrize("operator", sorted(OPERATOR_MODELS))
+@settings(max_examples=4, deadline=None, database=None, derandomize=True)
+@given(data=st.data())
+def test_every_operator_lies_between_its_lines(operator: str, data: st.DataObject) -> None:
+    """For the lines of CROWN and for others, and its derivatives within those of the chain rule."""
+    model = data.draw(operator_models(operator))
+    network = Network.from_bytes(model.SerializeToString(), domain=(-2, 2), name=operator)
+    rng = np.random.default_rng(data.draw(st.integers(0, 1000)))
+    centre, radius = rng.uniform(-1, 1, network.input_shape), rng.uniform(0, 1)
+    try:
+        ready = layered(fuse(network))
+        state = propagate(ready, Supports.of([Box(centre - radius, centre + radius)]), None)
+    except UnsupportedQuery:
+        return
+    layers = zip(ready.layers, state.arguments, state.relaxations, strict=True)
+    for layer, arguments, relaxation in layers:
+        shares = torch.from_numpy(rng.uniform(0, 1, (50, layer.size))).clamp(0, 1)
+        shares[:2] = torch.tensor([[0.0], [1.0]])
+        points = arguments.low + shares * (arguments.high - arguments.low)
+        values = layer.operator(points.reshape(50, *layer.shape)).reshape(50, -1)
+        lie_between(relaxation, points, values, rng)
+        if layer.operator.has_slopes(layer.shape):
+            have_the_slopes(layer, arguments, points)
+
+
+def lie_between(
+    relaxation: Relaxation, points: Tensor, values: Tensor, rng: np.random.Generator
+) -> None:
+    start = relaxation.start
+    chosen = [] if start is None else [torch.from_numpy(rng.uniform(0, 1, tuple(start.shape)))]
+    rows = torch.eye(values.shape[1], dtype=torch.float64)[None]
+    for choices in (None, *chosen):
+        for sign in (1.0, -1.0):
+            bound = relaxation.lines(choices).pulled(sign * rows)
+            below = bound.constant + (0 if bound.rows is None else points @ bound.rows[0].T)
+            slack = 1e-12 * (1 + bound.size)
+            assert bool((below - slack <= sign * values).all())
+
+
+def have_the_slopes(layer: Layer, arguments: Interval, points: Tensor) -> None:
+    size = points.shape[1]
+    count = math.prod(layer.operator.result_shape(layer.shape))
+    rows = IntervalMatrix(np.eye(count), np.zeros((count, count)))
+    low, high = (side[0].numpy() for side in (arguments.low, arguments.high))
+    steep = layer.operator.chain_rule(rows, layer.shape, low, high)
+    for point in points[2:7]:
+        x = point.reshape(1, *layer.shape).requires_grad_()
+        jacobian = torch.autograd.functional.jacobian(layer.operator, x).reshape(count, size)
+        assert np.all(np.abs(jacobian.numpy() - steep.centre) <= steep.radius + 1e-9)

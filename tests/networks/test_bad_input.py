@@ -84,11 +84,13 @@ def test_flipped_bytes_never_escape(tmp_path: Path, capfd: pytest.CaptureFixture
 
 def test_unsupported_operator_is_named_with_its_node(tmp_path: Path) -> None:
     sketch = Sketch([1, 3])
-    model = sketch.model(sketch.apply("Relu", sketch.apply("Elu", "x")))
+    weight = sketch.constant(np.ones((3, 3)))
+    fused = sketch.apply("FusedMatMul", "x", weight, domain="com.microsoft")
+    model = sketch.model(sketch.apply("Relu", fused))
     path = tmp_path / "net.onnx"
     path.write_bytes(model.SerializeToString())
     message = refusal(path, UnsupportedOperator)
-    assert "operator 'Elu' (node 'Elu_0')" in message
+    assert "operator 'com.microsoft.FusedMatMul' (node 'FusedMatMul_0')" in message
 
 
 @pytest.mark.parametrize(

@@ -76,6 +76,7 @@ from radii.networks.operators._piecewise_linear import (
 from radii.networks.operators._pooling import AveragePool, ReduceMean, ReduceSum
 from radii.networks.operators._products import Dense, MatMul, ProductFromLeft, ProductFromRight
 from radii.networks.operators._slopes import IntervalMatrix, Saturation
+from radii.networks.operators._smooth import SlopedLines, SmoothFunction
 from radii.networks.operators._softmax import (
     LogSoftmax,
     Softmax,
@@ -150,6 +151,8 @@ __all__ = [
     "SelectionMap",
     "Sigmoid",
     "Slice",
+    "SlopedLines",
+    "SmoothFunction",
     "Softmax",
     "SparseMap",
     "Subtract",

@@ -12,6 +12,7 @@ from radii_check.operators import (
     _piecewise_linear,
     _pooling,
     _products,
+    _smooth,
     _softmax,
     _tanh,
 )
@@ -23,6 +24,7 @@ READERS = {
     **_piecewise_linear.READERS,
     **_pooling.READERS,
     **_products.READERS,
+    **_smooth.READERS,
     **_softmax.READERS,
     **_tanh.READERS,
 }

@@ -218,7 +218,7 @@ def _subtract(call: OnnxNode) -> int:
     return call.emit(Subtract(), call.node(0), call.node(1))
 
 
-@translates("Mul")
+@translates("Mul", of_several=OperatorKind.SMOOTH)
 def _multiply(call: OnnxNode) -> int:
     for constant, variable in ((0, 1), (1, 0)):
         if call.is_constant(constant):
@@ -226,7 +226,7 @@ def _multiply(call: OnnxNode) -> int:
     return call.emit(Multiply(), call.node(0), call.node(1))
 
 
-@translates("Div")
+@translates("Div", of_several=OperatorKind.SMOOTH)
 def _divide(call: OnnxNode) -> int:
     if call.is_constant(1):
         divisor = call.weight(1)

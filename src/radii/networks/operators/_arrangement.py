@@ -333,7 +333,7 @@ def _gather(call: OnnxNode) -> int:
     return call.emit(Reshape((*shape[:axis], *indices.shape, *shape[axis + 1 :])), picked)
 
 
-@translates("Pad")
+@translates("Pad", note="constant, reflect, edge, wrap")
 def _pad(call: OnnxNode) -> int:
     """Pads and the value are attributes before opset 11, inputs since."""
     shape = call.shape(0)

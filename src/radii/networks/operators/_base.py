@@ -523,11 +523,37 @@ TRANSLATORS: dict[str, Translator] = {}
 Translated = TypeVar("Translated", type[Operator], Translator)
 
 
-def translates(*operators: str) -> Callable[[Translated], Translated]:
-    """Makes a class or a function the translator of ONNX operators of the default domain."""
+@dataclass(frozen=True, slots=True)
+class TranslatedOperator:
+    """What docs/networks.md says of an ONNX operator: its kind, and of which uses that holds."""
+
+    kind: OperatorKind
+    note: str = ""
+
+
+TRANSLATED: dict[str, tuple[TranslatedOperator, ...]] = {}
+"""The same operators, and what becomes of them."""
+
+
+def translates(
+    *operators: str,
+    kind: OperatorKind = OperatorKind.AFFINE,
+    note: str = "",
+    of_several: OperatorKind | None = None,
+) -> Callable[[Translated], Translated]:
+    """Makes a class or a function the translator of ONNX operators of the default domain.
+
+    A class states its own kind; a function is given that of what it emits, and `of_several` for
+    values that all depend on the network's input.
+    """
 
     def register(translated: Translated) -> Translated:
+        own = getattr(translated, "kind", kind)
+        stated = (TranslatedOperator(own, note),)
+        if of_several is not None:
+            stated += (TranslatedOperator(of_several, "of values that depend on the input"),)
         TRANSLATORS.update(dict.fromkeys(operators, translator_of(translated)))
+        TRANSLATED.update(dict.fromkeys(operators, stated))
         return translated
 
     return register

@@ -302,7 +302,7 @@ def _halved_padding(call: OnnxNode, totals: Sequence[int]) -> tuple[tuple[int, i
     return tuple((large, small) for small, large in halves)
 
 
-@translates("Conv")
+@translates("Conv", note="1 to 3 spatial axes")
 def _convolve(call: OnnxNode) -> int:
     weight = call.weight(1)
     window = spatial_window(call, weight.shape[2:])
@@ -311,7 +311,7 @@ def _convolve(call: OnnxNode) -> int:
     return call.emit(operator, call.node(0))
 
 
-@translates("ConvTranspose")
+@translates("ConvTranspose", note="1 to 3 spatial axes")
 def _convolve_transposed(call: OnnxNode) -> int:
     """The crop is given as pads, or follows from the wanted output shape or from `auto_pad`."""
     weight = call.weight(1)

@@ -216,14 +216,14 @@ class _Planes(Lines):
 # Translators.
 
 
-@translates("MaxPool")
+@translates("MaxPool", kind=OperatorKind.PIECEWISE_LINEAR)
 def _max_pool(call: OnnxNode) -> int:
     window = rounded_up(call, spatial_window(call, call.ints_attribute("kernel_shape")))
     refuse_empty(call, window)
     return call.emit(MaxPool(window), call.node(0))
 
 
-@translates("GlobalMaxPool")
+@translates("GlobalMaxPool", kind=OperatorKind.PIECEWISE_LINEAR)
 def _global_max_pool(call: OnnxNode) -> int:
     sizes = call.shape(0)[2:]
     if not 1 <= len(sizes) <= 3:

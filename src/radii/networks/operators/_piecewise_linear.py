@@ -361,17 +361,17 @@ def _with_both(one_bend: PiecewiseLinear, hinges: Hinges, z: Interval) -> Piecew
 # Translators.
 
 
-@translates("LeakyRelu")
+@translates("LeakyRelu", kind=OperatorKind.PIECEWISE_LINEAR)
 def _leaky_relu(call: OnnxNode) -> int:
     return call.emit(LeakyRelu(call.float_attribute("alpha", 0.01)), call.node(0))
 
 
-@translates("PRelu")
+@translates("PRelu", kind=OperatorKind.PIECEWISE_LINEAR)
 def _prelu(call: OnnxNode) -> int:
     return call.emit(PRelu(call.weight(1)), call.node(0))
 
 
-@translates("Clip")
+@translates("Clip", kind=OperatorKind.PIECEWISE_LINEAR)
 def _clip(call: OnnxNode) -> int:
     """Bounds are attributes before opset 11, inputs since."""
     low = call.constant(1).item() if call.has(1) else call.float_attribute("min", -math.inf)
@@ -392,7 +392,9 @@ def _clip(call: OnnxNode) -> int:
     return call.emit(Clip(low, high), call.node(0))
 
 
-@translates("Max", "Min")
+@translates(
+    "Max", "Min", kind=OperatorKind.PIECEWISE_LINEAR, note="of one value and single numbers"
+)
 def _bound(call: OnnxNode) -> int:
     """Of one value and single numbers, which is a Clip with one side open."""
     variables = [p for p in range(len(call.proto.input)) if not call.is_constant(p)]

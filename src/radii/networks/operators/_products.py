@@ -157,7 +157,7 @@ def _product_shape(left: Shape, right: Shape) -> Shape:
 # Translators.
 
 
-@translates("MatMul")
+@translates("MatMul", of_several=OperatorKind.SMOOTH)
 def _matrix_product(call: OnnxNode) -> int:
     if call.is_constant(1):
         weight = call.weight(1)
@@ -170,7 +170,7 @@ def _matrix_product(call: OnnxNode) -> int:
     return call.emit(MatMul(), call.node(0), call.node(1))
 
 
-@translates("Gemm")
+@translates("Gemm", of_several=OperatorKind.SMOOTH)
 def _gemm(call: OnnxNode) -> int:
     """Alpha and beta are factors of the constants here, where those are constants."""
     alpha, beta = call.float_attribute("alpha", 1.0), call.float_attribute("beta", 1.0)

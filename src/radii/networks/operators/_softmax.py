@@ -172,7 +172,7 @@ def smallest_exponent(count: int, unit: float) -> float:
 # Translators.
 
 
-@translates("Softmax", "LogSoftmax")
+@translates("Softmax", "LogSoftmax", kind=OperatorKind.SMOOTH)
 def _softmax(call: OnnxNode) -> int:
     make = Softmax if call.proto.op_type == "Softmax" else LogSoftmax
     shape = call.shape(0)
