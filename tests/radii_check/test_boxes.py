@@ -14,10 +14,11 @@ from onnx import TensorProto, helper, numpy_helper
 from radii_check import check
 from radii_check._curves import Curve
 from radii_check._numbers import Numbers
+from radii_check.operators._smooth import Elu
 from radii_check.operators._tanh import Sigmoid, Tanh
 
 Array = np.ndarray[Any, Any]
-KINDS = ("Relu", "Tanh", "Sigmoid", "LeakyRelu")
+KINDS = ("Relu", "Tanh", "Sigmoid", "LeakyRelu", "Elu")
 
 
 def model_of(kind: str, weights: list[Array]) -> bytes:
@@ -44,6 +45,7 @@ def function_of(kind: str, weights: list[Array], x: Array) -> Array:
     value = {
         "Relu": np.maximum(z, 0),
         "LeakyRelu": np.where(z < 0, np.float32(0.01) * z, z),
+        "Elu": np.where(z < 0, np.expm1(z), z),
         "Tanh": np.tanh(z),
         "Sigmoid": 1 / (1 + np.exp(-z)),
     }[kind]
@@ -175,7 +177,7 @@ def test_a_missing_box_is_noticed() -> None:
 @given(
     middle=st.floats(-40, 40),
     width=st.floats(0, 60) | st.floats(0, 1e-6),
-    curve=st.sampled_from([Tanh(), Sigmoid()]),
+    curve=st.sampled_from([Tanh(), Sigmoid(), Elu(1.0), Elu(0.25), Elu(8.0)]),
 )
 def test_lines_hold(middle: float, width: float, curve: Curve) -> None:
     num = Numbers()

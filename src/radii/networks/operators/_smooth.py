@@ -12,16 +12,27 @@ and the chord above it (Zhang et al., 2018).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from radii.networks.operators._base import Operator, OperatorKind, Shape
+from radii.networks.operators._base import (
+    NumberType,
+    OnnxNode,
+    Operator,
+    OperatorKind,
+    Shape,
+    translates,
+)
 from radii.networks.operators._intervals import ELEMENTARY_ULPS, Interval
+from radii.networks.operators._kernel_errors import measured
 from radii.networks.operators._lines import Relaxation, UnitLines
-from radii.networks.operators._slopes import CURVE_SLACK, Float64, IntervalMatrix
+from radii.networks.operators._piecewise_linear import Relu
+from radii.networks.operators._slopes import CURVE_SLACK, Float64, IntervalMatrix, Saturation
 
 HULL_HALVINGS = 16
 """To find a slope of the hull; the offset follows from the slope, so this is precision only."""
@@ -71,6 +82,53 @@ class SmoothFunction(Operator):
         steep = self.slopes(Interval(torch.from_numpy(low), torch.from_numpy(high)))
         slack = CURVE_SLACK * self.scale
         return rows.times(steep.low.numpy() - slack, steep.high.numpy() + slack)
+
+
+@translates("Elu")
+class Elu(SmoothFunction):
+    """x where x >= 0, else alpha * (exp(x) - 1), with alpha > 0."""
+
+    kernel_error = measured("Elu", 1.154, at=-0.3107737)
+
+    def __init__(self, alpha: float) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.scale = max(1.0, alpha)
+
+    @classmethod
+    def translate(cls, call: OnnxNode) -> int:
+        alpha = call.float_attribute("alpha", 1.0)
+        if not 0 <= alpha < math.inf:
+            raise call.unsupported(f"with alpha {alpha:g}")
+        return call.emit(cls(alpha) if alpha else Relu(), call.node(0))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.elu(x, self.alpha)
+
+    def slopes(self, x: Interval) -> Interval:
+        """alpha exp(x) where x <= 0, 1 where x >= 0."""
+        least, most = (self.alpha * side.clamp(max=0).exp() for side in (x.low, x.high))
+        low = torch.where(x.low > 0, 1.0, torch.where(x.high < 0, least, least.clamp(max=1)))
+        high = torch.where(x.low > 0, 1.0, torch.where(x.high < 0, most, most.clamp(min=1)))
+        return Interval(low, high)
+
+    def turning_points(self, slope: Tensor) -> tuple[Tensor, ...]:
+        return ((slope / self.alpha).log().clamp(max=0),)
+
+    def value_error(
+        self, arguments: Interval, values: Interval, number: NumberType, widening: float
+    ) -> Tensor:
+        """Of exp, of the difference and of the product."""
+        units = self.alpha * (self.kernel_error.units(number.unit) + 2) + 1
+        return torch.full_like(arguments.low, units * number.unit * widening)
+
+    def saturation(self, shape: Shape) -> Saturation:
+        return Saturation(self.forward, inverse=self._inverse)
+
+    def _inverse(self, value: float) -> float:
+        if value >= 0:
+            return value
+        return math.log1p(value / self.alpha) if value > -self.alpha else math.nan
 
 
 # Lines of any slope.

@@ -134,6 +134,13 @@ def _leaky_relu(draw: Draw) -> onnx.ModelProto:
     return sketch.model(sketch.apply("LeakyRelu", value, **slope))
 
 
+@models_of("Elu")
+def _elu(draw: Draw) -> onnx.ModelProto:
+    sketch, value = values(draw, any_shape(draw), double=False)
+    alpha = {"alpha": draw.choice(0.5, 0.0, 0.1, 2.0)} if draw.flag() else {}
+    return sketch.model(sketch.apply("Elu", value, **alpha))
+
+
 @models_of("Clip")
 def _clip(draw: Draw) -> onnx.ModelProto:
     sketch = draw.sketch(draw.shape(2), double=False)
