@@ -90,7 +90,8 @@ class Verifier(Plugin, ABC):
     `norms` and `kinds` are the balls and the requirements that it can decide; `arithmetic` is what
     its proofs speak of: `real` for tools that do not account for the rounding of the network.
     `unsupported` is asked once before any work starts; `verify` may then be called many times.
-    Instances are cheap, picklable and hold options only; `spec` tells them apart.
+    Instances are cheap and picklable, and `spec` tells their options apart. What one remembers of
+    earlier questions saves time, stays in its process, and is never needed.
     """
 
     unnamed_options: ClassVar[frozenset[str]] = frozenset({"arithmetic"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -92,24 +92,33 @@ def _directions(network: Network, ball: Ball) -> Tensor:
 #
 # Shell: an input at a distance between r and R that breaks LR moves an output by L r + tau or more.
 # So LR holds between r and R if SR with that delta holds up to R: a linear query for any verifier.
-# Shells are made thinner until the answer is exact up to THINNEST.
+# Shells are made thinner until the answer is exact up to `thinnest_ratio`.
 
 
 Decide = Callable[[Network, Specification, Limits], Answer]
 """Decides a specification whose requirement is linear."""
 
-CORE_SHRINKAGE = 0.5
-"""By how much a core that could not be proven is made smaller."""
 
-THINNEST_RATIO = 1.002
-"""A shell whose radii have this ratio is not divided: an output would have to stay within that
-much of the bound, and such a query stays UNKNOWN."""
+@dataclass(frozen=True, slots=True)
+class ShellSettings:
+    """How thick shells are, and how long each may take."""
 
-FIRST_RATIO = 2.0
-"""The first shell after the core; the next ones are as thick as the last one that was proven."""
+    core_shrinkage: float = 0.5
+    """By how much a core that could not be proven is made smaller."""
 
-SHELL_SHARE = 0.25
-"""Of the time that is left, for one shell: near the radius of its query a thinner one is easier."""
+    thinnest_ratio: float = 1.002
+    """A shell whose radii have this ratio is not divided: an output would have to stay within that
+    much of the bound, and such a query stays UNKNOWN."""
+
+    first_ratio: float = 2.0
+    """Of the first shell after the core; the next are as thick as the last one that was proven."""
+
+    time_share: float = 0.25
+    """Of the time that is left, for one shell: near the radius of its query a thinner one is
+    easier."""
+
+
+SHELLS = ShellSettings()
 
 
 @dataclass(slots=True)
@@ -117,7 +126,8 @@ class Shells:
     """What is proven around one input: `proven` is the radius up to which LR holds."""
 
     proven: float = 0.0
-    ratio: float = field(default=FIRST_RATIO)
+    ratio: float = SHELLS.first_ratio
+    settings: ShellSettings = SHELLS
 
 
 def decide_lipschitz(
@@ -186,7 +196,7 @@ class _ShellAttempt:
             # The rate on a smaller ball is no larger: at least this radius is proven by now.
             if slack > 0 and 0 < excess < math.inf:
                 self._note(min(radius, slack / excess * (1 - 1e-9)))
-            radius *= CORE_SHRINKAGE
+            radius *= self.shells.settings.core_shrinkage
 
     def _offset(self) -> float:
         """How far the input's own outputs, as replayed, are from those in real arithmetic at most.
@@ -202,6 +212,7 @@ class _ShellAttempt:
     def _grow(self, eps: float) -> Answer:
         """One shell after the other, each as thick as can be proven, up to eps."""
         shells, outer = self.shells, eps
+        thinnest = shells.settings.thinnest_ratio
         if shells.proven <= 0:
             message = "the network's own rounding hides how steep it is"
             return Answer(self.limits.expired or Verdict.UNKNOWN, message=message)
@@ -214,18 +225,18 @@ class _ShellAttempt:
             if answer.verdict is Verdict.ROBUST:
                 shells.ratio = max(outer / shells.proven, 1.0) ** 1.5
                 self._note(outer)
-                outer = min(eps, shells.proven * max(shells.ratio, THINNEST_RATIO))
+                outer = min(eps, shells.proven * max(shells.ratio, thinnest))
                 continue
             if self._is_broken(answer.candidate):
                 return Answer(Verdict.NOT_ROBUST, answer.candidate)
             if answer.verdict in (Verdict.MEMOUT, Verdict.ERROR, Verdict.CANCELLED):
                 return Answer(answer.verdict, message=answer.message)
-            if outer <= shells.proven * THINNEST_RATIO and answer.verdict is Verdict.TIMEOUT:
+            if outer <= shells.proven * thinnest and answer.verdict is Verdict.TIMEOUT:
                 return Answer(Verdict.TIMEOUT)
-            if outer <= shells.proven * THINNEST_RATIO:
+            if outer <= shells.proven * thinnest:
                 message = f"outputs come within tolerance of the bound at distance {outer:.4g}"
                 return Answer(Verdict.UNKNOWN, message=message)
-            outer = max(math.sqrt(shells.proven * outer), shells.proven * THINNEST_RATIO)
+            outer = max(math.sqrt(shells.proven * outer), shells.proven * thinnest)
             outer = min(outer, eps)
         return Answer(Verdict.ROBUST)
 
@@ -236,7 +247,7 @@ class _ShellAttempt:
         near = StandardRobustness(delta).at(Anchor(0, requirement.reference))
         assert isinstance(near, LinearRequirement)
         question = Specification(replace(self.ball, eps=outer), near, self.specification.inputs)
-        share = self.limits.within(SHELL_SHARE * self.limits.remaining)
+        share = self.limits.within(self.shells.settings.time_share * self.limits.remaining)
         return self.decide(self.network, question, share)
 
     def _is_broken(self, candidate: Array | None) -> bool:

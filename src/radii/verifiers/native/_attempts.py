@@ -80,26 +80,12 @@ def prove_by_units(
     if has_crown and least_margin(session, form, specification) > 0:
         certify = crown_certificate(session, specification, limits)
         return ProofAttempt(Answer(Verdict.ROBUST), certify=certify)
-    candidates = Candidates(network, specification, session.settings.candidates)
-    try:
-        reduction = _reduced(session, form, specification, limits)
-    except MemoryError as error:
-        return ProofAttempt(Answer(Verdict.MEMOUT, message=str(error)))
-    except PossibleOverflow as error:
-        unknown = ProofAttempt(Answer(Verdict.UNKNOWN, message=str(error)))
-        return (_attack_first(session, specification, limits) if attacks else None) or unknown
-    log = _log(reduction, form, frontier) if session.certifies else None
-    tree = Tree(
-        reduction,
-        candidates,
-        limits,
-        patience=patience,
-        device=session.device,
-        memory_bytes=_multiplier_bytes(session, limits),
-        begun=None if frontier is None else frontier.within(reduction),
-        log=log,
-        stops_at_rounding=stops_at_rounding,
-    )
+    root = _root(session, form, specification, limits)
+    if isinstance(root, ProofAttempt):
+        is_attacked = attacks and root.answer.verdict is Verdict.UNKNOWN
+        return (_attack_first(session, specification, limits) if is_attacked else None) or root
+    growth = _Growth(session, specification, limits, form, root, frontier)
+    tree = growth.tree(patience, stops_at_rounding=stops_at_rounding)
     if branches and form.keeps_structure:
         tree.start_cheaply()
     tree.start()
@@ -109,13 +95,10 @@ def prove_by_units(
             return refuted
     if branches:
         tree.grow()
-    attempt = _outcome(tree, candidates, reduction, limits)
-    if log is None or attempt.answer.verdict is not Verdict.ROBUST:
+    attempt = growth.outcome(tree)
+    if attempt.answer.verdict is not Verdict.ROBUST:
         return attempt
-    if reduction.grounds:
-        return replace(attempt, certify=_stated(session, specification, log, form))
-    again = proven_again(session, specification, limits, started)
-    return replace(attempt, certify=None if plain else again)
+    return replace(attempt, certify=growth.certified(started, plain=plain))
 
 
 def _is_tried_by_crown(session: ProofSession, form: ProofForm, *, plain: bool) -> bool:
@@ -127,11 +110,23 @@ def _is_tried_by_crown(session: ProofSession, form: ProofForm, *, plain: bool) -
     return is_large and not form.keeps_structure and is_certified
 
 
+def _root(
+    session: ProofSession, form: ProofForm, specification: Specification, limits: Limits
+) -> Reduction | ProofAttempt:
+    """What the region leaves open; an attempt that has failed where the root cannot be bounded."""
+    try:
+        return _reduced(session, form, specification, limits)
+    except MemoryError as error:
+        return ProofAttempt(Answer(Verdict.MEMOUT, message=str(error)))
+    except PossibleOverflow as error:
+        return ProofAttempt(Answer(Verdict.UNKNOWN, message=str(error)))
+
+
 def _reduced(
     session: ProofSession, form: ProofForm, specification: Specification, limits: Limits
 ) -> Reduction:
-    """What the region leaves open: on the network's own maps where they are smaller than matrices
-    of open units, on such matrices elsewhere."""
+    """On the network's own maps where they are smaller than matrices of open units, on such
+    matrices elsewhere."""
     region, inputs, arithmetic = specification.region, specification.inputs, session.arithmetic
     if not form.keeps_structure:
         return reduce(form.relu_form(), region, form.violations, inputs, limits, arithmetic)
@@ -140,36 +135,75 @@ def _reduced(
     return mapped_reduction(state, region, form.violations, inputs, limits, seconds)
 
 
-def _multiplier_bytes(session: ProofSession, limits: Limits) -> int:
-    """What the multipliers that children start from may take."""
-    settings = session.settings
-    share = settings.multiplier_memory_share * limits.memory_left
-    return int(min(settings.multiplier_memory_bytes, share))
+class _Growth:
+    """A tree on what a root leaves open, from planting it to its certificate.
 
+    `frontier` is what an attempt on a larger region left open. Where a certificate is wanted, the
+    tree keeps a log of what it shows, unless what it goes on from has kept none.
+    """
 
-def _log(reduction: Reduction, form: ProofForm, frontier: Frontier | None) -> ProofLog | None:
-    """Where a tree keeps what it shows; None if what it goes on from has kept nothing."""
-    before = None if frontier is None else frontier.log
-    if frontier is not None and before is None:
-        return None
-    firsts = np.cumsum([0, *reduction.layer_sizes[:-1]]).tolist()
-    return ProofLog(
-        reduction.region, reduction.grounds, len(form.violations), tuple(firsts), before=before
-    )
+    def __init__(
+        self,
+        session: ProofSession,
+        specification: Specification,
+        limits: Limits,
+        form: ProofForm,
+        reduction: Reduction,
+        frontier: Frontier | None,
+    ) -> None:
+        self.session, self.specification, self.limits = session, specification, limits
+        self.form, self.reduction, self.frontier = form, reduction, frontier
+        self.candidates = Candidates(session.network, specification, session.settings.candidates)
+        has_log = session.certifies and (frontier is None or frontier.log is not None)
+        self.log = self._log() if has_log else None
 
+    def _log(self) -> ProofLog:
+        reduction, frontier = self.reduction, self.frontier
+        return ProofLog(
+            reduction.region,
+            reduction.grounds,
+            len(self.form.violations),
+            tuple(np.cumsum([0, *reduction.layer_sizes[:-1]]).tolist()),
+            before=None if frontier is None else frontier.log,
+        )
 
-def _outcome(
-    tree: Tree, candidates: Candidates, reduction: Reduction, limits: Limits
-) -> ProofAttempt:
-    """What a tree that has stopped growing says."""
-    if candidates.witness is not None:
-        return ProofAttempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
-    if tree.is_proven:
-        return ProofAttempt(Answer(Verdict.ROBUST))
-    left = Frontier(tree.left, reduction.names, reduction.region, tree.log, tree.closed_share)
-    message = UNPROVABLE if tree.is_unprovable else ""
-    answer = Answer(limits.expired or Verdict.UNKNOWN, message=message)
-    return ProofAttempt(answer, frontier=left, is_unprovable=tree.is_unprovable)
+    def tree(self, patience: Patience | None, *, stops_at_rounding: bool) -> Tree:
+        settings, frontier = self.session.settings, self.frontier
+        memory_share = settings.multiplier_memory_share * self.limits.memory_left
+        return Tree(
+            self.reduction,
+            self.candidates,
+            self.limits,
+            patience=patience,
+            device=self.session.device,
+            memory_bytes=int(min(settings.multiplier_memory_bytes, memory_share)),
+            begun=None if frontier is None else frontier.within(self.reduction),
+            log=self.log,
+            stops_at_rounding=stops_at_rounding,
+            trials=settings.trials,
+        )
+
+    def outcome(self, tree: Tree) -> ProofAttempt:
+        """What a tree that has stopped growing says."""
+        reduction, candidates = self.reduction, self.candidates
+        if candidates.witness is not None:
+            return ProofAttempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)
+        if tree.is_proven:
+            return ProofAttempt(Answer(Verdict.ROBUST))
+        left = Frontier(tree.left, reduction.names, reduction.region, tree.log, tree.closed_share)
+        message = UNPROVABLE if tree.is_unprovable else ""
+        answer = Answer(self.limits.expired or Verdict.UNKNOWN, message=message)
+        return ProofAttempt(answer, frontier=left, is_unprovable=tree.is_unprovable)
+
+    def certified(self, started: float, *, plain: bool) -> Certify | None:
+        """How the proof of a tree that is closed is certified; by another one where the form of
+        its units cannot be stated, unless it was `plain` already."""
+        session, specification = self.session, self.specification
+        if self.log is None:
+            return None
+        if self.reduction.grounds:
+            return _stated(session, specification, self.log, self.form)
+        return None if plain else proven_again(session, specification, self.limits, started)
 
 
 def _attack_first(

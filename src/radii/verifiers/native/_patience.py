@@ -11,18 +11,11 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from radii.verifiers.native._settings import ClimbSettings
+from radii.verifiers.native._settings import ClimbSettings, TrialSettings
 
-_DEFAULTS = ClimbSettings()
-
-FIRST_SHARE = 0.25
-LEAST_SHARE, LARGEST_SHARE = 1 / 32, 16.0
-"""Of the time of rich nodes, what trials get: at first, at least and at most. The least is what a
-network where they never help pays for them."""
-FADING = 0.7
-"""What earlier batches of rich nodes weigh against the latest."""
+CLIMB, TRIALS = ClimbSettings(), TrialSettings()
 
 
 @dataclass(slots=True)
@@ -35,8 +28,8 @@ class Patience:
     """
 
     seconds: float = math.inf
-    share: float = _DEFAULTS.first_attempt_share
-    patient_share: float = _DEFAULTS.patient_share
+    share: float = CLIMB.first_attempt_share
+    patient_share: float = CLIMB.patient_share
     started: float | None = None
 
     def is_hopeless(self, closed_share: float) -> bool:
@@ -54,20 +47,25 @@ class Patience:
 class TrialTime:
     """Seconds that trials may take; shares of the tree are of the whole tree."""
 
-    share: float = FIRST_SHARE
+    settings: TrialSettings = TRIALS
+    share: float = field(init=False)
     seconds: float = 0.0
     rich_seconds: float = 0.0
     rich_closed: float = 0.0
 
+    def __post_init__(self) -> None:
+        self.share = self.settings.first_share
+
     def earn(self, seconds: float, closed: float) -> None:
         """Rich nodes took so long, and closed this share."""
         self.seconds += self.share * seconds
-        self.rich_seconds = FADING * self.rich_seconds + seconds
-        self.rich_closed = FADING * self.rich_closed + closed
+        self.rich_seconds = self.settings.fading * self.rich_seconds + seconds
+        self.rich_closed = self.settings.fading * self.rich_closed + closed
 
     def spend(self, seconds: float, closed: float) -> None:
         """A trial took so long, and closed this share: it pays if rich nodes close no more."""
         self.seconds -= seconds
         is_better = closed * self.rich_seconds > self.rich_closed * seconds
         factor = 2.0 if is_better else 0.5
-        self.share = min(max(factor * self.share, LEAST_SHARE), LARGEST_SHARE)
+        least, most = self.settings.least_share, self.settings.largest_share
+        self.share = min(max(factor * self.share, least), most)

@@ -94,6 +94,21 @@ class ClimbSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialSettings:
+    """How much time cheap nodes of a tree get beside rich ones."""
+
+    first_share: float = 0.25
+    """Of the time of rich nodes, at first ..."""
+    least_share: float = 1 / 32
+    """... at least, which is what a network where trials never help pays for them ..."""
+    largest_share: float = 16.0
+    """... and at most."""
+
+    fading: float = 0.7
+    """What earlier batches of rich nodes weigh against the latest."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProofSettings:
     """Which way a question is decided, and what its parts may take."""
 
@@ -137,3 +152,4 @@ class ProofSettings:
 
     candidates: CandidateSettings = field(default_factory=CandidateSettings)
     climb: ClimbSettings = field(default_factory=ClimbSettings)
+    trials: TrialSettings = field(default_factory=TrialSettings)

@@ -14,9 +14,10 @@ from radii.problem import Limits
 from radii.verifiers.native._duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.native._leaves import solve_leaf
 from radii.verifiers.native._nodes import MultiplierCache, Nodes, StoredMultipliers
-from radii.verifiers.native._patience import Patience, TrialTime
+from radii.verifiers.native._patience import TRIALS, Patience, TrialTime
 from radii.verifiers.native._proof_log import ProofLog, rounded_down, stated
 from radii.verifiers.native._reduction import Reduction
+from radii.verifiers.native._settings import TrialSettings
 from radii.verifiers.native._splits import SplitGains, best_splits
 
 ROWS_AT_ONCE = 2048
@@ -130,6 +131,7 @@ class Tree:
         begun: Nodes | None = None,
         log: ProofLog | None = None,
         stops_at_rounding: bool = False,
+        trials: TrialSettings = TRIALS,
     ) -> None:
         self.log = log
         self.stops_at_rounding = stops_at_rounding
@@ -150,7 +152,7 @@ class Tree:
         fitting = memory_bytes // (1 + ROW_BYTES * units**2)
         self.at_once = max(1, min(NODES_AT_ONCE, fitting // 2))
         self.most_at_once = self.at_once
-        self.trial_time = TrialTime()
+        self.trial_time = TrialTime(trials)
         self.rows_at_once = max(
             FEWEST_ROWS, min(ROWS_AT_ONCE, ROW_WORK_AT_ONCE // (1 + self.layers.entries))
         )
