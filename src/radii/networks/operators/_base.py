@@ -549,11 +549,11 @@ def translates(
 
     def register(translated: Translated) -> Translated:
         own = getattr(translated, "kind", kind)
-        stated = (TranslatedOperator(own, note),)
+        stated = [TranslatedOperator(own, note)]
         if of_several is not None:
-            stated += (TranslatedOperator(of_several, "of values that depend on the input"),)
+            stated.append(TranslatedOperator(of_several, "of values that depend on the input"))
         TRANSLATORS.update(dict.fromkeys(operators, translator_of(translated)))
-        TRANSLATED.update(dict.fromkeys(operators, stated))
+        TRANSLATED.update(dict.fromkeys(operators, tuple(stated)))
         return translated
 
     return register
