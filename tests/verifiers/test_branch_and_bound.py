@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from radii.bounds import fuse, relu_form
+from radii.bounds import Multipliers, Rows, evaluate, fuse, improve, relu_form
 from radii.errors import SpecificationError
 from radii.networks import Network
 from radii.problem import (
@@ -42,15 +42,13 @@ from radii.testing import (
 from radii.verifiers import BranchAndBound, Enumeration, Limits, Milp, RadiusVerifier, Verifier
 from radii.verifiers._base import Answer
 from radii.verifiers.native import _attempts as proving
-from radii.verifiers.native import _splits as splits
 from radii.verifiers.native._climb import Climb
 from radii.verifiers.native._crown_proofs import crown_margin
-from radii.verifiers.native._duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.native._nodes import Frontier, Nodes, StoredMultipliers
 from radii.verifiers.native._patience import Patience, TrialTime
 from radii.verifiers.native._reduction import PossibleOverflow, Reduction, reduce
 from radii.verifiers.native._session import ProofSession
-from radii.verifiers.native._settings import ProofSettings
+from radii.verifiers.native._settings import ProofSettings, SplitSettings, TreeSettings
 from radii.verifiers.native._splits import best_splits
 from radii.verifiers.native._tree import Idleness, Tree
 
@@ -268,12 +266,10 @@ def test_units_that_never_move_are_not_asked_for_until_that_is_long_ago() -> Non
 @pytest.mark.parametrize("arithmetic", [FLOAT, REAL])
 @pytest.mark.parametrize("seed", range(3))
 def test_splits_chosen_by_probes_decide_as_the_exact_radius_does(
-    seed: int, arithmetic: Arithmetic, monkeypatch: pytest.MonkeyPatch
+    seed: int, arithmetic: Arithmetic
 ) -> None:
     """Probes at every batch, and always followed: they choose where to split, and prove nothing."""
-    monkeypatch.setattr(splits, "PROBED_FROM", 0)
-    monkeypatch.setattr(splits, "PROBE_SHARE", math.inf)
-    monkeypatch.setattr(splits, "BEHIND", math.inf)
+    eager = SplitSettings(probed_from=0, probe_share=math.inf, least_rule_share=math.inf)
     network = random_network(NetworkFamily.DENSE, seed, units=30)
     instance = random_instance(network, seed)
     exact = Milp().radius(network, instance, Limits(60.0))
@@ -286,7 +282,7 @@ def test_splits_chosen_by_probes_decide_as_the_exact_radius_does(
         reduction = reduce(form, region, violations, arithmetic=arithmetic)
         limit = math.inf if is_robust else 200
         limits = Limits(cancelled=lambda: tree.visited >= limit)  # noqa: B023
-        tree = Tree(reduction, Blind(), limits)
+        tree = Tree(reduction, Blind(), limits, settings=TreeSettings(splits=eager))
         tree.start_cheaply()
         tree.grow()
         assert tree.is_proven is is_robust

@@ -6,16 +6,24 @@ import numpy as np
 import pytest
 import torch
 
-from radii.bounds import CrownPasses, Fusion, HeldValues, fuse
-from radii.networks import Network, Relu
+from radii.bounds import (
+    CrownPasses,
+    Fusion,
+    HeldValues,
+    MappedLayers,
+    Multipliers,
+    Rows,
+    evaluate,
+    fuse,
+    improve,
+)
+from radii.networks import Network, Relu, ReluLines
 from radii.problem import REAL, Box, Halfspaces, Instance, Norm, Query, Verdict
 from radii.testing import NetworkFamily, Sketch, random_instance, random_network
 from radii.verifiers import BranchAndBound, Limits, Milp
 from radii.verifiers.native import _form as form
 from radii.verifiers.native import _mapped_reduction as mapping
 from radii.verifiers.native._attempts import prove_by_units
-from radii.verifiers.native._duals import Multipliers, Rows, UnitEnvelope, evaluate, improve
-from radii.verifiers.native._mapped_layers import MappedLayers
 from radii.verifiers.native._mapped_reduction import keeps_structure, mapped_reduction
 from radii.verifiers.native._reduction import PossibleOverflow, Reduction
 from radii.verifiers.native._session import ProofSession
@@ -98,7 +106,7 @@ def test_maps_and_matrices_of_open_units_agree(seed: int) -> None:
     with pytest.raises(ValueError, match="prove nothing"):
         folded.to(torch.float64, "cpu")
     rows32, chosen32 = rows.to(torch.float32), chosen.to(torch.float32)
-    lines = UnitEnvelope.of(rows32.lower, rows32.upper)
+    lines = ReluLines.of(rows32.lower, rows32.upper)
     passes = [each.backward(rows32, chosen32, lines, proven=False) for each in (folded, single)]
     torch.testing.assert_close(passes[0].values, passes[1].values, atol=1e-4, rtol=1e-4)
     gradients = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from torch import nn
 
 from benchmarks.soundness.certified import certified_case, is_accepted, with_eps
 from radii.attacks import MinimumNorm
-from radii.bounds import FloatErrors
-from radii.networks import Network, from_torch
+from radii.bounds import DenseLayers, FloatErrors
+from radii.networks import Network, ReluLines, from_torch
 from radii.problem import (
     FLOAT,
     REAL,
@@ -28,7 +29,7 @@ from radii.problem import (
 from radii.testing import LinearClassifier, NetworkFamily, instance_at, random_instance
 from radii.testing import random_network as made
 from radii.verifiers import BranchAndBound, Limits, Milp
-from radii.verifiers.native import _certificates, _duals
+from radii.verifiers.native import _certificates
 from radii.verifiers.native._attempts import prove_by_units
 from radii.verifiers.native._box_certificates import box_certificate
 from radii.verifiers.native._candidates import Candidates
@@ -145,32 +146,31 @@ def test_targets(property_: Any) -> None:
 
 
 def upper_line_too_low(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = _duals.UnitEnvelope.of
+    right = ReluLines.of
 
     def wrong(lower: Any, upper: Any) -> Any:
         found = right(lower, upper)
-        found.upper_offset = found.upper_offset * 0.0
-        return found
+        return replace(found, upper_offset=found.upper_offset * 0.0)
 
-    monkeypatch.setattr(_duals.UnitEnvelope, "of", staticmethod(wrong))
+    monkeypatch.setattr(ReluLines, "of", staticmethod(wrong))
 
 
 def slope_of_the_wrong_sign(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(self: Any, on_output: Any, slopes: Any, units: slice) -> tuple[Any, Any]:
         return -(on_output.clamp_max(0) * slopes[:, units]), torch.zeros_like(on_output)
 
-    monkeypatch.setattr(_duals.UnitEnvelope, "lowered", wrong)
+    monkeypatch.setattr(ReluLines, "backward", wrong)
 
 
 def raised_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = _duals.DenseLayers.backward
+    right = DenseLayers.backward
 
     def wrong(self: Any, *args: Any, **options: Any) -> Any:
         found = right(self, *args, **options)
         found.values = found.values + 10.0
         return found
 
-    monkeypatch.setattr(_duals.DenseLayers, "backward", wrong)
+    monkeypatch.setattr(DenseLayers, "backward", wrong)
 
 
 def forgotten_children(monkeypatch: pytest.MonkeyPatch) -> None:

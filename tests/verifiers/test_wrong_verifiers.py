@@ -14,14 +14,14 @@ import pytest
 import torch
 
 from radii.attacks import MinimumNorm
+from radii.bounds import DenseLayers, _duals
 from radii.networks import Network
 from radii.problem import Instance, Query
 from radii.testing import NetworkFamily, random_instance, random_network
 from radii.verifiers import Limits
-from radii.verifiers.native import _certificates, _duals
+from radii.verifiers.native import _certificates
 from radii.verifiers.native._attempts import prove_by_units
 from radii.verifiers.native._candidates import Candidates
-from radii.verifiers.native._duals import DenseLayers
 from radii.verifiers.native._session import ProofSession
 from radii.verifiers.native._tree import Tree
 from radii_check import CheckReport, check

@@ -18,6 +18,7 @@ from radii.bounds._affine_maps import (
     prepared,
 )
 from radii.bounds._alpha import alpha_crown_bounds
+from radii.bounds._ascent import Ascent, AscentSettings, Choices
 from radii.bounds._cascades import HeldValues, fuse_cascades
 from radii.bounds._crown import (
     CrownPasses,
@@ -28,9 +29,21 @@ from radii.bounds._crown import (
     propagate,
     stage_bounds,
 )
+from radii.bounds._dense_layers import Block, DenseLayers
+from radii.bounds._descent import Descent
+from radii.bounds._duals import (
+    DUAL_ROUNDING,
+    Layers,
+    Multipliers,
+    Rows,
+    evaluate,
+    improve,
+    lost_to_underflow,
+)
 from radii.bounds._float_errors import LOST_TO_UNDERFLOW, FloatErrors, unprovable
 from radii.bounds._intervals import interval_bounds
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, input_influence
+from radii.bounds._mapped_layers import MappedLayer, MappedLayers, MappedSpecifications
 from radii.bounds._regions import (
     OFFSET_ROUNDING,
     ROUND_UP,
@@ -61,6 +74,7 @@ from radii.bounds._softmax import (
     without_last,
     without_softmax,
 )
+from radii.bounds._supports import Support, support_of
 from radii.networks import (
     BOUND_EXTRA_TERMS,
     Constants,
@@ -80,14 +94,21 @@ from radii.networks import (
 
 __all__ = [
     "BOUND_EXTRA_TERMS",
+    "DUAL_ROUNDING",
     "FUSED_ROUNDING",
     "LOST_TO_UNDERFLOW",
     "OFFSET_ROUNDING",
     "ROUND_UP",
     "SMALLEST_NORMAL",
     "SUM_ROUNDING",
+    "Ascent",
+    "AscentSettings",
+    "Block",
+    "Choices",
     "Constants",
     "CrownPasses",
+    "DenseLayers",
+    "Descent",
     "FixedLines",
     "FloatErrors",
     "Fusion",
@@ -96,19 +117,26 @@ __all__ = [
     "Interval",
     "Layer",
     "LayeredNetwork",
+    "Layers",
     "LinearBounds",
     "LinearFunctions",
     "Lines",
+    "MappedLayer",
+    "MappedLayers",
+    "MappedSpecifications",
     "Maxima",
+    "Multipliers",
     "NumberType",
     "PiecewiseLinear",
     "Relaxation",
     "ReluForm",
     "Rounding",
+    "Rows",
     "Stage",
     "StageBounds",
     "StageUnits",
     "State",
+    "Support",
     "Supports",
     "UnitLines",
     "Windows",
@@ -120,16 +148,19 @@ __all__ = [
     "crown_bounds",
     "ends_in_last",
     "euclidean_lengths",
+    "evaluate",
     "from_differences",
     "fuse",
     "fuse_cascades",
     "hinges_of",
+    "improve",
     "input_influence",
     "interval_bounds",
     "layered",
     "linear_bounds",
     "linear_range",
     "log_softmax_error",
+    "lost_to_underflow",
     "pairs_of",
     "prepared",
     "propagate",
@@ -138,6 +169,7 @@ __all__ = [
     "softmax_error",
     "softmax_ratio",
     "stage_bounds",
+    "support_of",
     "unprovable",
     "windows_of",
     "without_last",

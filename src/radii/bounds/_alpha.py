@@ -12,17 +12,13 @@ import torch
 from torch import Tensor
 
 from radii.bounds._affine_maps import layered
+from radii.bounds._ascent import Ascent, Choices
 from radii.bounds._crown import bound_rows, output_rows, propagate
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, joined_bounds
 from radii.bounds._regions import Supports
 from radii.bounds._relu_form import fuse
 from radii.networks import Interval, Network
 from radii.problem import FLOAT, Arithmetic, Ball, Box
-
-ADAM_STEP = 0.3
-ADAM_DECAY = 0.93
-ADAM_MOMENTUM, ADAM_CURVATURE = 0.8, 0.98
-"""Adam's: choices live in [0, 1], so one step size serves every network."""
 
 CHOICES_AT_ONCE = 1 << 21
 """How many choices are optimised at once: 16 MB in float64, a few times."""
@@ -44,16 +40,16 @@ def alpha_crown_bounds(
     """
     ready = layered(fuse(network), dtype, device, arithmetic)
     supports = Supports.of(regions, dtype, device)
-    ascent = Ascent(steps)
+    bound = OptimisedPass(steps)
     with torch.no_grad():
         plain = propagate(ready, supports)
         wanted = output_rows(plain, rows)
         at_least = bound_rows(plain, wanted)
-        tight = propagate(ready, supports, ascent)
-        return bound_rows(tight, wanted, ascent).intersected(at_least)
+        tight = propagate(ready, supports, bound)
+        return bound_rows(tight, wanted, bound).intersected(at_least)
 
 
-class Ascent:
+class OptimisedPass:
     """Bounds rows like `backward`, after so many steps of ascent of their choices."""
 
     def __init__(self, steps: int) -> None:
@@ -69,21 +65,14 @@ class Ascent:
     def _climb(self, state: State, rows: LinearFunctions) -> LinearBounds:
         choices = _start(state, rows)
         best = backward(state, rows)
-        moments = {number: torch.zeros_like(held) for number, held in choices.items()}
-        squares = {number: torch.zeros_like(held) for number, held in choices.items()}
-        step = ADAM_STEP
-        for count in range(1, self.steps + 1) if choices else ():
+        if not choices:
+            return best
+        ascent = Ascent([Choices(held, most=1.0) for held in choices.values()])
+        for _ in range(self.steps):
             bounds, gradients = _with_gradients(state, rows, choices)
             best = _better(best, bounds)
-            scale = (1 - ADAM_CURVATURE**count) ** 0.5 / (1 - ADAM_MOMENTUM**count)
-            for number, gradient in gradients.items():
-                moment, square = moments[number], squares[number]
-                moment.mul_(ADAM_MOMENTUM).add_(gradient, alpha=1 - ADAM_MOMENTUM)
-                square.mul_(ADAM_CURVATURE).addcmul_(gradient, gradient, value=1 - ADAM_CURVATURE)
-                held = choices[number]
-                held.addcdiv_(moment, square.sqrt().add_(1e-12), value=step * scale).clamp_(0, 1)
-            step *= ADAM_DECAY
-        return _better(best, backward(state, rows, choices)) if choices else best
+            ascent.climb([gradients.get(number) for number in choices])
+        return _better(best, backward(state, rows, choices))
 
 
 def _start(state: State, rows: LinearFunctions) -> dict[int, Tensor]:

@@ -20,9 +20,10 @@ import torch
 from torch import Tensor
 
 from radii.bounds._affine_maps import Layer, LayeredNetwork, slack, underflow
+from radii.bounds._descent import Descent
 from radii.bounds._regions import Supports
 from radii.bounds._windows import WindowRows, feature_maps
-from radii.networks import Constants, Interval, Lines, Relaxation, UnitLines
+from radii.networks import Constants, Interval, Lines, PulledRows, Relaxation, UnitLines
 
 LOSS_ROUND_UP = 1 + 2.0**-7
 """Sums of losses are rounded themselves, here in float32 too: by less than this."""
@@ -146,10 +147,11 @@ class LinearFunctions:
 
 def backward(state: State, rows: LinearFunctions, choices: Choices | None = None) -> LinearBounds:
     """Lower bounds of the rows. Without choices the lines are CROWN's."""
-    descent = _Descent(state, rows.regions, rows.constants, rows.error)
+    descent = _NodeDescent(state, rows.regions, rows.constants, rows.error)
     for source, held in rows.maps.items():
         descent.put(source, held)
-    descent.run(choices)
+    descent.choices = choices or {}
+    descent.run()
     on_input = descent.coefficients.get(0)
     if on_input is None:
         on_input = rows.constants.new_zeros(*rows.shape, state.network.inputs)
@@ -182,8 +184,8 @@ def window_bounds(
     units = channels * math.prod(shape[1:]) + places[:, None]
     constants = torch.cat([offset[units], -offset[units]], 1).reshape(1, -1)
     error = loss[region][units].repeat(1, 2).reshape(1, -1)
-    descent = _Descent(state, torch.tensor([region], device=units.device), constants, error)
-    descent.pull(layer, windows)
+    descent = _NodeDescent(state, torch.tensor([region], device=units.device), constants, error)
+    descent.pull_through(layer, windows)
     descent.run()
     gathered.largest = descent.largest
     return descent.proven().reshape(len(places), 2, -1).transpose(0, 1)
@@ -197,72 +199,83 @@ class Gathered:
     largest: int | None = None
 
 
-class _Descent:
-    """Rows on their way back through the layers: coefficients on the values of nodes, as whole rows
-    (regions, rows, n) or as windows, the constants so far, and what is lost to rounding."""
+class _NodeDescent(Descent[Tensor | WindowRows]):
+    """Rows on the values of nodes, whole (regions, rows, n) or as windows of feature maps.
+
+    `constants` (regions, rows) is what they have added up, `error` what is lost to rounding.
+    """
 
     def __init__(self, state: State, regions: Tensor, constants: Tensor, error: Tensor) -> None:
         self.state, self.regions = state, regions
         self.coefficients: dict[int, Tensor | WindowRows] = {}
         # The sums of all layers are added up as well.
-        self.depth = len(state.network.layers) + 1
+        self.sums = len(state.network.layers) + 1
         self.constants = constants
-        self.error = error + slack(constants.abs(), self.depth)
+        self.error = error + slack(constants.abs(), self.sums)
         self.largest = 1
+        self.choices: Choices = {}
 
-    def run(self, choices: Choices | None = None) -> None:
-        """Down to the input."""
-        for number in range(len(self.state.lines) - 1, -1, -1):
-            layer = self.state.network.layers[number]
-            held = self.coefficients.pop(layer.node, None)
-            if isinstance(held, WindowRows):
-                lines = self.state.lines[number]
-                if isinstance(lines, UnitLines) and not held.is_large:
-                    self.pull(layer, self._window_bounded(number, held, lines))
-                    continue
-                held = held.whole()
-            if held is not None:
-                self._bound_rows(number, held, choices)
+    @property
+    def depth(self) -> int:
+        return len(self.state.lines)
 
-    def _bound_rows(self, number: int, held: Tensor, choices: Choices | None) -> None:
-        """Whole rows on a layer's values, bounded by rows on its arguments."""
-        layer = self.state.network.layers[number]
-        pulled = _lines(self.state, number, self.regions, choices).pulled(held)
-        self.constants = self.constants + pulled.constant
-        self.error = self.error + slack(pulled.size, held.shape[2] + self.depth)
-        if pulled.rows is None:
-            return
-        self._underflow(self.state.arguments[number])
-        loss = self.state.losses[number][self.regions][..., None]
-        self.error = self.error + (pulled.rows.abs() @ loss).squeeze(2) * LOSS_ROUND_UP
-        self.constants = self.constants + pulled.rows @ layer.offset
-        self.pull(layer, pulled.rows)
+    def on_values(self, number: int) -> Tensor | WindowRows | None:
+        held = self.coefficients.pop(self.state.network.layers[number].node, None)
+        if isinstance(held, WindowRows):
+            has_lines = isinstance(self.state.lines[number], UnitLines)
+            return held if has_lines and not held.is_large else held.whole()
+        return held
 
-    def _window_bounded(self, number: int, held: WindowRows, lines: UnitLines) -> WindowRows:
-        """The same for windows: what belongs to each entry is gathered first."""
+    def relaxed(self, number: int, rows: Tensor | WindowRows) -> Tensor | WindowRows | None:
+        if isinstance(rows, WindowRows):
+            return self._window_relaxed(number, rows)
+        self._add_lines(pulled := self._lines(number).pulled(rows), rows.shape[2])
+        return pulled.rows
+
+    def _lines(self, number: int) -> Lines:
+        if number in self.choices:
+            return self.state.relaxations[number].taken(self.regions).lines(self.choices[number])
+        return self.state.lines[number].taken(self.regions)
+
+    def _add_lines(self, pulled: PulledRows, terms: int) -> None:
+        self.constants = self.constants + pulled.constant.view_as(self.constants)
+        size = pulled.size.view_as(self.constants)
+        self.error = self.error + slack(size, terms + self.sums)
+
+    def _window_relaxed(self, number: int, held: WindowRows) -> WindowRows:
+        """What belongs to each entry is gathered first; then each place is a region of its own."""
         layer, (region,) = self.state.network.layers[number], self.regions
+        lines = self.state.lines[number]
+        assert isinstance(lines, UnitLines)
 
         def stacked() -> Tensor:
-            drawn = (lines.lower_slope, lines.upper_slope, lines.lower_offset, lines.upper_offset)
+            drawn = (lines.lower_slope, lines.lower_offset, lines.upper_slope, lines.upper_offset)
             loss = self.state.losses[number][region]
             return torch.stack([*(line[region, 0] for line in drawn), loss, layer.offset])
 
         parts = held.around(stacked, number).reshape(len(held.entries), 6, -1)
-        lower, upper, from_lower, from_upper, loss, offset = parts.unbind(1)
-        entries = held.entries.flatten(2)
-        self._underflow(self.state.arguments[number])
-        above, below = entries.clamp_min(0), entries.clamp_max(0)
-        on_arguments = torch.addcmul(above * lower[:, None], below, upper[:, None])
-        for rows, values in ((above, from_lower), (below, from_upper)):
-            if bool(values.any()):
-                self.constants = self.constants + _along(rows, values)
-                size = _along(rows, values.abs()).abs()
-                self.error = self.error + slack(size, held.terms + self.depth)
-        self.constants = self.constants + _along(on_arguments, offset)
-        self.error = self.error + _along(on_arguments.abs(), loss) * LOSS_ROUND_UP
-        return replace(held, entries=on_arguments.reshape(held.entries.shape))
+        *drawn, loss, offset = parts.unbind(1)
+        pulled = UnitLines(*(line[:, None] for line in drawn)).pulled(held.entries.flatten(2))
+        assert pulled.rows is not None
+        self._add_lines(pulled, held.terms)
+        self._add_arguments(number, _along(pulled.rows, offset), _along(pulled.rows.abs(), loss))
+        return replace(held, entries=pulled.rows.reshape(held.entries.shape))
 
-    def pull(self, layer: Layer, rows: Tensor | WindowRows) -> None:
+    def _add_arguments(self, number: int, constants: Tensor, lost: Tensor) -> None:
+        """The offsets of a layer's arguments, and what coefficients on them lose to rounding."""
+        self._add_underflow(self.state.arguments[number])
+        self.constants = self.constants + constants
+        self.error = self.error + lost * LOSS_ROUND_UP
+
+    def pull(self, number: int, rows: Tensor | WindowRows) -> None:
+        layer = self.state.network.layers[number]
+        if isinstance(rows, Tensor):  # of windows they were gathered with the lines
+            loss = self.state.losses[number][self.regions][..., None]
+            lost = (rows.abs() @ loss).squeeze(2)
+            self._add_arguments(number, rows @ layer.offset, lost)
+        self.pull_through(layer, rows)
+
+    def pull_through(self, layer: Layer, rows: Tensor | WindowRows) -> None:
         """Rows on a layer's arguments become rows on the values that it reads."""
         for source, affine in layer.maps.items():
             added = rows.pulled(affine) if isinstance(rows, WindowRows) else affine.pulled(rows)
@@ -278,15 +291,15 @@ class _Descent:
         self.coefficients[source] = total
         terms = total.terms if isinstance(total, WindowRows) else total.shape[2]
         self.largest = max(self.largest, terms)
-        self._underflow(self.state.values[source])
+        self._add_underflow(self.state.values[source])
 
-    def _underflow(self, values: Interval) -> None:
+    def _add_underflow(self, values: Interval) -> None:
         """Coefficients on these were computed, and may have underflowed."""
         self.error = self.error + underflow(values)[self.regions]
 
     def proven_constants(self, size: Tensor, terms: int) -> Tensor:
         """The constants less all that is lost, the sum over the input's entries included."""
-        return self.constants - self.error - slack(size, terms + self.depth)
+        return self.constants - self.error - slack(size, terms + self.sums)
 
     def proven(self) -> Tensor:
         """Lower bounds of the rows, which are on the input alone now."""
@@ -331,12 +344,6 @@ def _sum(first: Tensor | WindowRows, second: Tensor | WindowRows) -> Tensor | Wi
 def _finite(values: Tensor) -> Tensor:
     """Nothing is known where a bound is not finite."""
     return torch.where(torch.isfinite(values), values, -torch.inf)
-
-
-def _lines(state: State, number: int, regions: Tensor, choices: Choices | None) -> Lines:
-    if choices is not None and number in choices:
-        return state.relaxations[number].taken(regions).lines(choices[number])
-    return state.lines[number].taken(regions)
 
 
 def joined_bounds(parts: list[LinearBounds], axis: int) -> LinearBounds:

@@ -188,8 +188,11 @@ class Supports:
         centre = self.centre[:, None]
         down = (self.box.low[:, None] - centre).clamp_max(0).expand_as(rows)
         up = (self.box.high[:, None] - centre).clamp_min(0).expand_as(rows)
-        bound = _by_budget if self.norm is Norm.L1 else _by_length
-        values, size, steps = bound(rows, down, up, self.eps[:, None, None])
+        eps = self.eps[:, None, None]
+        if self.norm is Norm.L1:
+            values, size, steps = least_by_budget(rows, down, up, eps)
+        else:
+            values, size, steps = least_by_length(rows, down, up, eps, BISECTIONS)
         middle = (rows * centre).sum(2)
         size = size + (rows * centre).abs().sum(2)
         values = torch.where(torch.isfinite(values), middle + values, -torch.inf)
@@ -209,22 +212,27 @@ class Supports:
         return RowMinima(values, size, centre[:, None] - torch.sign(rows) * radius[:, None])
 
 
-def _by_budget(
-    rows: Tensor, down: Tensor, up: Tensor, eps: Tensor
+def least_by_budget(
+    rows: Tensor, down: Tensor, up: Tensor, eps: Tensor | float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """L1: the budget goes to the steepest inputs first; the last one's slope is the multiplier."""
+    """The least rows @ d, |d|_1 <= eps, down <= d <= up: values, absolute sizes, and the steps d.
+
+    The budget goes to the steepest inputs first. The slope p of the last of them is the multiplier
+    of the length, and for any p the least value is at least
+    - sum_i max(|row_i| - p, 0) reach_i - p eps: its rounding is harmless.
+    """
     reach = torch.where(rows > 0, -down, up)
-    gains, order = rows.abs().sort(dim=2, descending=True)
-    sorted_reach = reach.gather(2, order)
-    spent = sorted_reach.cumsum(2) - sorted_reach
+    gains, order = rows.abs().sort(dim=-1, descending=True)
+    sorted_reach = reach.gather(-1, order)
+    spent = sorted_reach.cumsum(-1) - sorted_reach
     lengths = torch.minimum((eps - spent).clamp_min(0), sorted_reach)
     is_over = spent + sorted_reach >= eps
-    last = is_over.to(torch.int8).argmax(2, keepdim=True)
-    price = torch.where(is_over.any(2, keepdim=True), gains.gather(2, last), 0.0)
+    last = is_over.to(torch.int8).argmax(-1, keepdim=True)
+    price = torch.where(is_over.any(-1, keepdim=True), gains.gather(-1, last), 0.0)
     terms = (rows.abs() - price).clamp_min(0) * reach
-    total = terms.sum(2) + (price * eps).squeeze(2)
-    steps = -torch.sign(rows) * torch.zeros_like(rows).scatter(2, order, lengths)
-    return -total, total + (rows.abs() * reach).sum(2), steps
+    total = terms.sum(-1) + (price * eps).squeeze(-1)
+    steps = -torch.sign(rows) * torch.zeros_like(rows).scatter(-1, order, lengths)
+    return -total, total + (rows.abs() * reach).sum(-1), steps
 
 
 def scale_of_small(rows: Tensor) -> Tensor:
@@ -236,10 +244,15 @@ def scale_of_small(rows: Tensor) -> Tensor:
     return torch.where(is_small, torch.exp2(exponent), 1.0)
 
 
-def _by_length(
-    rows: Tensor, down: Tensor, up: Tensor, eps: Tensor
+def least_by_length(
+    rows: Tensor, down: Tensor, up: Tensor, eps: Tensor | float, bisections: int
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """L2: with a price on the squared length, each input has a parabola of its own."""
+    """The same for |d|_2 <= eps.
+
+    With a price p >= 0 on the squared length each input has a parabola of its own, and for any p
+    the least value is at least the sum of their minima, row_i d_i + p d_i^2, less p eps^2. The best
+    p is where the minimiser's length is eps; it is found by halving.
+    """
     scale = scale_of_small(rows)
     rows = rows / scale
 
@@ -248,16 +261,16 @@ def _by_length(
         return torch.minimum(torch.maximum(free, down), up)
 
     with torch.no_grad():
-        high = torch.linalg.vector_norm(rows, dim=2, keepdim=True) / (2 * eps)
+        high = torch.linalg.vector_norm(rows, dim=-1, keepdim=True) / (2 * eps)
         low = torch.zeros_like(high)
-        for _ in range(BISECTIONS):
+        for _ in range(bisections):
             middle = (low + high) / 2
-            lengths = torch.linalg.vector_norm(steps_at(middle), dim=2, keepdim=True)
+            lengths = torch.linalg.vector_norm(steps_at(middle), dim=-1, keepdim=True)
             low = torch.where(lengths > eps, middle, low)
             high = torch.where(lengths > eps, high, middle)
     steps = steps_at(high)
     linear, square = rows * steps, high * steps * steps
-    budget = (high * eps * eps).squeeze(2)
-    size = (linear.abs() + square).sum(2) + budget
-    scale = scale.squeeze(2)
-    return ((linear + square).sum(2) - budget) * scale, size * scale, steps
+    budget = (high * eps * eps).squeeze(-1)
+    size = (linear.abs() + square).sum(-1) + budget
+    scale = scale.squeeze(-1)
+    return ((linear + square).sum(-1) - budget) * scale, size * scale, steps

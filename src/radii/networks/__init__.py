@@ -75,6 +75,7 @@ from radii.networks.operators._piecewise_linear import (
 )
 from radii.networks.operators._pooling import AveragePool, ReduceMean, ReduceSum
 from radii.networks.operators._products import Dense, MatMul, ProductFromLeft, ProductFromRight
+from radii.networks.operators._relu_lines import ReluLines, chord, may_bend, prefers_right
 from radii.networks.operators._slopes import IntervalMatrix, Saturation
 from radii.networks.operators._smooth import SlopedLines, SmoothFunction
 from radii.networks.operators._softmax import (
@@ -143,6 +144,7 @@ __all__ = [
     "ReduceSum",
     "Relaxation",
     "Relu",
+    "ReluLines",
     "Reshape",
     "Saturation",
     "Scale",
@@ -167,6 +169,7 @@ __all__ = [
     "Window",
     "as_classifier",
     "as_network",
+    "chord",
     "compare_with_replay",
     "composed",
     "constant_outputs",
@@ -176,9 +179,11 @@ __all__ = [
     "is_estimator",
     "load_network",
     "log_softmax_error",
+    "may_bend",
     "next_above",
     "node_title",
     "per_channel",
+    "prefers_right",
     "read_model",
     "signature",
     "smallest_exponent",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
-from radii.bounds import hinges_of
+from radii.bounds import Descent, hinges_of
 from radii.errors import NetworkError, SpecificationError
 from radii.networks import Clip, LeakyRelu, MaxPool, Operator, Relu, Window
 from radii.training._certified_steps import (
@@ -249,20 +249,46 @@ class ModuleBounds:
         The rows are pulled back to the input with CROWN's lines or, unless `through_bends`, to
         the last values that are not affine functions of others; there the intervals bound them.
         """
-        held = {len(self._steps) - 1: rows}
-        total = rows.new_zeros(rows.shape[:2])
-        for number in range(len(self._steps) - 1, -1, -1):
-            coefficients, step = held.pop(number, None), self._steps[number]
-            if coefficients is None:
-                continue
-            if number == 0 or not (through_bends or step.is_affine):
-                total = total + _least(coefficients, values[number])
-                continue
-            pulled, constants = step.pulled(coefficients, *(values[s] for s in step.sources))
-            total = total + constants
-            for source, added in zip(step.sources, pulled, strict=True):
-                held[source] = held[source] + added if source in held else added
-        return total
+        descent = _StepDescent(self._steps, values, rows, through_bends=through_bends)
+        descent.run()
+        return descent.total
+
+
+class _StepDescent(Descent[Tensor]):
+    """Rows on the values of steps, (B, rows, *shape), by the numbers of the steps."""
+
+    def __init__(
+        self,
+        steps: Sequence[CertifiedStep],
+        values: Sequence[ValueBounds],
+        rows: Tensor,
+        *,
+        through_bends: bool,
+    ) -> None:
+        self.steps, self.values, self.through_bends = steps, values, through_bends
+        self.rows = {len(steps) - 1: rows}
+        self.total = rows.new_zeros(rows.shape[:2])
+
+    @property
+    def depth(self) -> int:
+        return len(self.steps)
+
+    def on_values(self, number: int) -> Tensor | None:
+        return self.rows.pop(number, None)
+
+    def relaxed(self, number: int, rows: Tensor) -> Tensor | None:
+        """Rows end at the input, and at bends that they do not go through, in intervals."""
+        if number and (self.through_bends or self.steps[number].is_affine):
+            return rows
+        self.total = self.total + _least(rows, self.values[number])
+        return None
+
+    def pull(self, number: int, rows: Tensor) -> None:
+        step = self.steps[number]
+        pulled, constants = step.pulled(rows, *(self.values[s] for s in step.sources))
+        self.total = self.total + constants
+        for source, added in zip(step.sources, pulled, strict=True):
+            self.rows[source] = self.rows[source] + added if source in self.rows else added
 
 
 class Enclosure:

@@ -32,6 +32,7 @@ from radii.networks.operators._base import (
 )
 from radii.networks.operators._intervals import Interval
 from radii.networks.operators._lines import Lines, Pencil, Relaxation, UnitLines
+from radii.networks.operators._relu_lines import chord, prefers_right
 from radii.networks.operators._slopes import Float64, IntervalMatrix, Saturation
 
 Integers = npt.NDArray[np.int64]
@@ -331,13 +332,13 @@ def _one_bend(pieces: _Pieces, z: Interval) -> tuple[Pencil, Pencil, Tensor, Ten
     straight = Pencil.fixed(slope, pieces.y - slope * pieces.x)
     at_low = pieces.y + pieces.left * (z.low - pieces.x)
     at_high = pieces.y + pieces.right * (z.high - pieces.x)
-    rise = (at_high - at_low) / torch.where(is_bent, _width(z), 1.0)
-    chord = Pencil.fixed(rise, at_low - rise * z.low)
+    width = torch.where(is_bent, _width(z), 1.0)
+    across = Pencil.fixed(*chord(z.low, at_low, at_high - at_low, width))
     pencil = Pencil.through(pieces.x, pieces.y, pieces.left, pieces.right)
     is_convex = pieces.right > pieces.left
-    lower = straight.where(is_bent & is_convex, pencil).where(is_bent & ~is_convex, chord)
-    upper = straight.where(is_bent & is_convex, chord).where(is_bent & ~is_convex, pencil)
-    choice = (z.high - pieces.x >= pieces.x - z.low).to(z.low)
+    lower = straight.where(is_bent & is_convex, pencil).where(is_bent & ~is_convex, across)
+    upper = straight.where(is_bent & is_convex, across).where(is_bent & ~is_convex, pencil)
+    choice = prefers_right(z.low - pieces.x, z.high - pieces.x)
     return lower, upper, torch.stack([choice, choice]), is_bent
 
 

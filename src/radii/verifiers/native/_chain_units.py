@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from radii.bounds import UnitLines
+from radii.networks import ReluLines, prefers_right
 from radii.verifiers.native._boxes import SUM_ROUNDING, CutMixture
 
 LARGEST_KNOWN = 1e150
@@ -73,18 +75,15 @@ def known_only(values: Tensor) -> Tensor:
 class ChainUnits:
     """What is known of a layer's units, each (boxes, units).
 
-    `least` and `most` are what they read, `lower` and `upper` the slopes of lines below and above
-    what they give, `rise` the offset of the upper one; `size` and `total` what a value, and the sum
-    it comes from, add up at most in absolute terms; `error` is what the network itself rounds in
-    computing what the units read. `functions` are below what the units at `places` read, and behind
-    those below its negative.
+    `least` and `most` are what they read, `lines` those around what they give; `size` and `total`
+    what a value, and the sum it comes from, add up at most in absolute terms; `error` is what the
+    network itself rounds in computing what the units read. `functions` are below what the units at
+    `places` read, and behind those below its negative.
     """
 
     least: Tensor
     most: Tensor
-    lower: Tensor
-    upper: Tensor
-    rise: Tensor
+    lines: UnitLines
     size: Tensor
     total: Tensor
     error: Tensor
@@ -95,9 +94,7 @@ class ChainUnits:
         return ChainUnits(
             self.least[boxes],
             self.most[boxes],
-            self.lower[boxes],
-            self.upper[boxes],
-            self.rise[boxes],
+            self.lines.taken(boxes),
             self.size[boxes],
             self.total[boxes],
             self.error[boxes],
@@ -120,27 +117,12 @@ class ChainUnits:
         above = torch.minimum(self.most.gather(1, self.places), -found[:, count:])
         least = self.least.scatter(1, self.places, below)
         most = self.most.scatter(1, self.places, above)
-        lower, upper, rise = lines(least, most)
-        return replace(self, least=least, most=most, lower=lower, upper=upper, rise=rise)
+        return replace(self, least=least, most=most, lines=relu_lines(least, most))
 
 
-def lines(least: Tensor, most: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Slopes of the lines below and above ReLU between two bounds, and the upper one's offset."""
-    is_bent = (least < 0) & (most > 0)
-    upper = torch.where(is_bent, most / (most - least), (least >= 0).to(least))
-    rise = torch.where(is_bent, -upper * least, 0.0)
-    lower = torch.where(is_bent, (most >= -least).to(least), upper)
-    return lower, upper, rise
-
-
-def lowered(units: ChainUnits, held: Tensor, constants: Tensor) -> tuple[Tensor, Tensor]:
-    """Coefficients on values as coefficients on arguments, bounded from below.
-
-    With |a| beside a no case is told apart: the lower line counts (a + |a|) / 2 times.
-    """
-    lower, upper = units.lower[:, None], units.upper[:, None]
-    magnitude = held.abs()
-    below = held - magnitude
-    constants = constants + torch.bmm(below, units.rise[..., None]).squeeze(2) / 2
-    mean, half = (lower + upper) / 2, (lower - upper) / 2
-    return torch.addcmul(held * mean, magnitude, half), constants
+def relu_lines(least: Tensor, most: Tensor) -> UnitLines:
+    """The lines of CROWN around ReLU between these bounds of its argument."""
+    around = ReluLines.of(least, most)
+    lower = around.lower_slope(prefers_right(least, most))
+    parts = (lower, torch.zeros_like(lower), around.upper_slope, around.upper_offset)
+    return UnitLines(*(part[:, None] for part in parts))

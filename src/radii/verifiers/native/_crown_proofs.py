@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from radii.bounds import OFFSET_ROUNDING, Fusion, State, bound_rows
+from radii.bounds import OFFSET_ROUNDING, Fusion, Multipliers, Rows, State, bound_rows
 from radii.networks import Relu
 from radii.problem import REAL, UNLIMITED, Halfspaces, Limits, Specification
-from radii.verifiers.native._duals import Multipliers, Rows
 from radii.verifiers.native._form import ProofForm
 from radii.verifiers.native._proof_log import Ground, ProofLog, slope_bytes
 from radii.verifiers.native._session import ProofSession

@@ -13,7 +13,7 @@ is millions of times as large, and goes through the same coefficients as what it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -23,21 +23,21 @@ from radii.bounds import (
     FUSED_ROUNDING,
     ROUND_UP,
     SMALLEST_NORMAL,
+    Descent,
     Layer,
     LayeredNetwork,
     Rounding,
     Supports,
     propagate,
 )
-from radii.networks import BOUND_EXTRA_TERMS, Interval, LogSoftmax, Relu
+from radii.networks import BOUND_EXTRA_TERMS, Interval, LogSoftmax, Relu, may_bend
 from radii.verifiers.native._boxes import Boxes, Statement
 from radii.verifiers.native._chain_units import (
     CentredFunctions,
     ChainUnits,
     centred_cut,
     known_only,
-    lines,
-    lowered,
+    relu_lines,
 )
 
 FORMS_AT_ONCE = 1 << 20
@@ -227,7 +227,7 @@ class DenseChain:
             if boxes.known is not None:
                 least = torch.maximum(least, boxes.known[number].low)
                 most = torch.minimum(most, boxes.known[number].high)
-            places = _chosen_units((least < 0) & (most > 0))
+            places = _chosen_units(may_bend(least, most))
             if number and tight:
                 functions = self._backward(layers, places, middle, reach, slack, error)
                 count = places.shape[1]
@@ -237,19 +237,17 @@ class DenseChain:
                 least, most = least.scatter(1, places, below), most.scatter(1, places, above)
             else:
                 functions = self._by_forms(by_inputs, centre, by_units + slack + drift, places)
-            lower, upper, rise = lines(least, most)
+            lines = relu_lines(least, most)
+            upper, rise = lines.upper_slope[:, 0], lines.upper_offset[:, 0]
             size = (centre.abs() + radius + slack + drift) * upper + rise
-            units = ChainUnits(
-                least, most, lower, upper, rise, size, total, error, places, functions
-            )
-            layers.append(units)
+            layers.append(ChainUnits(least, most, lines, size, total, error, places, functions))
             added = added + (size + total).sum(1, keepdim=True)
             centre = centre * upper + rise / 2
             slack, drift = slack + self.share * size, drift * upper
             largest = torch.minimum(most.clamp_min(0), size)
             shares = shares / shares.sum(1, keepdim=True).clamp_min(1e-300)
             influence = influence + torch.bmm(shares, rise[..., None]).squeeze(2)
-            forms = self._with_errors(forms * upper[:, None], rise / 2, (least < 0) & (most > 0))
+            forms = self._with_errors(forms * upper[:, None], rise / 2, may_bend(least, most))
         return layers, torch.where(torch.isfinite(influence), influence, 0.0)
 
     def _by_forms(
@@ -298,13 +296,10 @@ class DenseChain:
         chosen, offset = self.weights[number][places], self.offsets[number][places]
         held, constants = torch.cat([chosen, -chosen], 1), torch.cat([offset, -offset], 1)
         lost = (slack + error).gather(1, places).repeat(1, 2)
-        for before in range(number - 1, -1, -1):
-            held, constants = lowered(layers[before], held, constants)
-            lost = lost + torch.bmm(held.abs(), layers[before].error[..., None]).squeeze(2)
-            constants = constants + held @ self.offsets[before]
-            held = held @ self.weights[before]
-        constants = constants + torch.bmm(held, middle[..., None]).squeeze(2)
-        return CentredFunctions(held * reach[:, None], constants - lost * ROUND_UP)
+        descent = _ChainDescent(self, layers, held, constants, lost)
+        descent.run()
+        constants = descent.constants + torch.bmm(descent.rows, middle[..., None]).squeeze(2)
+        return CentredFunctions(descent.rows * reach[:, None], constants - descent.lost * ROUND_UP)
 
     def _last(
         self, layers: list[ChainUnits], rows: Tensor, middle: Tensor, reach: Tensor
@@ -312,25 +307,68 @@ class DenseChain:
         """Linear functions below the rows, with all that rounding can take from them."""
         count = len(middle)
         last = layers[-1].size @ self.magnitudes[-1] + self.offsets[-1].abs()
-        size = last @ rows.abs().t()
         largest = torch.minimum(layers[-1].most.clamp_min(0), layers[-1].size)
-        lost = self.roundings[-1].at(largest) @ rows.abs().t()
-        constants = (rows @ self.offsets[-1]).expand(count, -1)
-        held = (rows @ self.weights[-1]).expand(count, -1, -1)
-        for number in range(self.depth - 1, -1, -1):
-            units = layers[number]
-            size = size + torch.bmm(held.abs(), units.size[..., None]).squeeze(2)
-            held, constants = lowered(units, held, constants)
-            both = torch.stack([units.total, units.error], 2)
-            adds, loses = torch.bmm(held.abs(), both).unbind(2)
-            size, lost = size + adds, lost + loses
-            constants = constants + held @ self.offsets[number]
-            held = held @ self.weights[number]
+        descent = _ChainDescent(
+            self,
+            layers,
+            (rows @ self.weights[-1]).expand(count, -1, -1),
+            (rows @ self.offsets[-1]).expand(count, -1),
+            self.roundings[-1].at(largest) @ rows.abs().t(),
+            last @ rows.abs().t(),
+        )
+        descent.run()
         of_input = middle.abs() + reach
         reached = of_input.sum(1) + sum((units.size + units.total).sum(1) for units in layers)
-        lost = lost + SMALLEST_NORMAL * (1 + reached)[:, None]
-        size = size + torch.bmm(held.abs(), of_input[..., None]).squeeze(2)
-        return held, constants - self.share * size - lost * ROUND_UP
+        lost = descent.lost + SMALLEST_NORMAL * (1 + reached)[:, None]
+        size = descent.size + torch.bmm(descent.rows.abs(), of_input[..., None]).squeeze(2)
+        return descent.rows, descent.constants - self.share * size - lost * ROUND_UP
+
+
+class _ChainDescent(Descent[Tensor]):
+    """Rows (boxes, rows, units) on the values of one layer, with constants (boxes, rows).
+
+    `lost` is what the network rounds, and what the rows began with; `size`, where it is asked for,
+    are the absolute values that the rows add up, of which our own rounding is a share.
+    """
+
+    def __init__(
+        self,
+        chain: DenseChain,
+        layers: Sequence[ChainUnits],
+        rows: Tensor,
+        constants: Tensor,
+        lost: Tensor,
+        size: Tensor | None = None,
+    ) -> None:
+        self.chain, self.layers = chain, layers
+        self.rows, self.constants, self.lost = rows, constants, lost
+        self.has_size = size is not None
+        self.size = torch.zeros_like(lost) if size is None else size
+
+    @property
+    def depth(self) -> int:
+        return len(self.layers)
+
+    def on_values(self, number: int) -> Tensor:
+        return self.rows
+
+    def relaxed(self, number: int, rows: Tensor) -> Tensor | None:
+        units = self.layers[number]
+        if self.has_size:
+            self.size = self.size + torch.bmm(rows.abs(), units.size[..., None]).squeeze(2)
+        pulled = units.lines.pulled(rows)
+        self.constants = self.constants + pulled.constant
+        return pulled.rows
+
+    def pull(self, number: int, rows: Tensor) -> None:
+        units = self.layers[number]
+        both = [units.error, units.total] if self.has_size else [units.error]
+        added = torch.bmm(rows.abs(), torch.stack(both, 2))
+        self.lost = self.lost + added[..., 0]
+        if self.has_size:
+            self.size = self.size + added[..., 1]
+        self.constants = self.constants + rows @ self.chain.offsets[number]
+        self.rows = rows @ self.chain.weights[number]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

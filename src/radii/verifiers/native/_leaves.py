@@ -13,9 +13,8 @@ import torch
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 from torch import Tensor
 
+from radii.bounds import Layers, Multipliers, Rows, Support
 from radii.problem import Ball, Box, Norm
-from radii.verifiers.native._duals import Layers, Multipliers, Rows
-from radii.verifiers.native._supports import Support
 
 Float64 = npt.NDArray[np.float64]
 

@@ -11,21 +11,25 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from radii.bounds import Fusion, HeldValues, State
-from radii.networks import Relu
-from radii.problem import UNLIMITED, Ball, Box, Halfspaces, Limits
-from radii.verifiers.native._duals import (
+from radii.bounds import (
     DUAL_ROUNDING,
+    Fusion,
+    HeldValues,
+    MappedLayer,
+    MappedLayers,
+    MappedSpecifications,
     Multipliers,
     Rows,
+    State,
     evaluate,
     improve,
-    underflow,
+    lost_to_underflow,
+    support_of,
 )
-from radii.verifiers.native._mapped_layers import MappedLayer, MappedLayers, MappedSpecifications
+from radii.networks import Relu, may_bend
+from radii.problem import UNLIMITED, Ball, Box, Halfspaces, Limits
 from radii.verifiers.native._proof_log import Ground, rounded_down, stated
 from radii.verifiers.native._reduction import CUT_SLACK, PossibleOverflow, Reduction
-from radii.verifiers.native._supports import support_of
 
 ROOT_SLOPE_STEPS = 4
 """Steps of ascent for each unit that CROWN leaves open: shared by all specifications and nodes."""
@@ -136,7 +140,7 @@ class _Mapped:
         found = []
         for number, layer in enumerate(self.state.network.layers):
             low, high = self.lows[number], self.highs[number]
-            is_open = (low < 0) & (high > 0)
+            is_open = may_bend(low, high)
             found.append(
                 MappedLayer(
                     layer.node,
@@ -166,7 +170,7 @@ class _Mapped:
         specs = MappedSpecifications(
             {source: held.pulled(matrix) for source, held in output.maps.items()},
             matrix @ output.offset + offset,
-            matrix.abs() @ loss[0] + DUAL_ROUNDING * offset.abs() + underflow(self.support),
+            matrix.abs() @ loss[0] + DUAL_ROUNDING * offset.abs() + lost_to_underflow(self.support),
         )
         if inputs is None:
             return specs, longest

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from radii.bounds import Multipliers, Rows
+from radii.networks import may_bend, prefers_right
 from radii.problem import Ball, Box
-from radii.verifiers.native._duals import Multipliers, Rows
 from radii.verifiers.native._proof_log import LARGEST_HALF, ProofLog
 from radii.verifiers.native._reduction import Reduction
 
@@ -44,7 +45,7 @@ class Nodes:
     def roots(cls, lower: Tensor, upper: Tensor, specs: int, parts: int) -> Nodes:
         """One for each specification."""
         wide = lower.expand(specs, -1).clone(), upper.expand(specs, -1).clone()
-        slopes = (wide[1] > -wide[0]).float()
+        slopes = prefers_right(*wide).float()
         return cls(
             *wide,
             torch.zeros(slopes.shape, dtype=torch.int8, device=lower.device),
@@ -71,7 +72,7 @@ class Nodes:
 
     @property
     def is_open_unit(self) -> Tensor:
-        return (self.lower < 0) & (self.upper > 0)
+        return may_bend(self.lower, self.upper)
 
     @property
     def is_empty(self) -> Tensor:

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from radii.bounds import Multipliers, Rows
 from radii.problem import Ball, Box
-from radii.verifiers.native._duals import Multipliers, Rows
 
 SLOPE_STEPS = 255
 """Slopes are whole multiples of one part in so many: a byte each."""

@@ -19,22 +19,27 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from radii.bounds import LOST_TO_UNDERFLOW, FloatErrors, ReluForm, Stage, StageUnits, box_of
-from radii.networks import Interval, Operator
-from radii.problem import FLOAT, UNLIMITED, Arithmetic, Ball, Box, Halfspaces, Limits
-from radii.verifiers.native._duals import (
+from radii.bounds import (
     DUAL_ROUNDING,
+    LOST_TO_UNDERFLOW,
     Block,
     DenseLayers,
+    FloatErrors,
     Layers,
     Multipliers,
+    ReluForm,
     Rows,
+    Stage,
+    StageUnits,
+    box_of,
     evaluate,
     improve,
-    underflow,
+    lost_to_underflow,
+    support_of,
 )
+from radii.networks import Interval, Operator, may_bend
+from radii.problem import FLOAT, UNLIMITED, Arithmetic, Ball, Box, Halfspaces, Limits
 from radii.verifiers.native._proof_log import Ground, rounded_down, stated
-from radii.verifiers.native._supports import support_of
 
 UNITS_AT_ONCE, UNIT_WORK_AT_ONCE = 512, 1 << 28
 """Units bounded together, at most, and times the entries of the layers they are bounded through."""
@@ -112,7 +117,7 @@ class _Reducer:
         self.region = region
         self.limits = limits
         self.support = support_of(region)
-        self.underflow = underflow(self.support)
+        self.underflow = lost_to_underflow(self.support)
         self.blocks: list[Block] = []
         self.lower = torch.zeros(0, dtype=torch.float64)
         self.upper = torch.zeros(0, dtype=torch.float64)
@@ -237,7 +242,7 @@ class _Reducer:
         lower, upper = self.bounds(block)
         lower, upper = rounded_down(lower), -rounded_down(-upper)
         self.shown_sides.append((lower, upper))
-        is_open = (lower < 0) & (upper > 0)
+        is_open = may_bend(lower, upper)
         is_active = (lower >= 0) & ~is_open
         is_kept = is_open
         if block.steps is not None and int(is_active.sum()) < self.form.inputs:
@@ -284,7 +289,7 @@ class _Reducer:
         upper = torch.where(upper.isfinite(), upper, torch.inf)
         if len(self.lower):
             for steps in (0, ROOT_ALPHA_STEPS):
-                chosen = ((lower < 0) & (upper > 0)).nonzero().squeeze(1)
+                chosen = may_bend(lower, upper).nonzero().squeeze(1)
                 for part in torch.split(chosen, self.rows_at_once):
                     if self.limits.is_over:
                         break

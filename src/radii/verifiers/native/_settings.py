@@ -109,6 +109,91 @@ class TrialSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SplitSettings:
+    """How splits are looked for."""
+
+    short_list: int = 8
+    """Units tried as splits: of those that lose most, in each of the two measures."""
+    tie_break: float = 1e-3
+    """The weight of a split's better child, where the worse ones are equal."""
+    smallest_gap: float = 1e-9
+    """Of a node: where a measure proves it already, no split can gain anything in it."""
+    probed_units: int = 128
+    """Units tried in a probe: of those that lose most in each of the two measures."""
+    probed_again: int = 32
+    """And of those that gained most in earlier probes."""
+    probe_steps: int = 20
+    """Steps of ascent for the children of a probe: as for cheap nodes."""
+    probe_share: float = 0.1
+    """Of a tree's CPU time, for probes."""
+    probed_from: int = 128
+    """Nodes that a tree must have visited before it is probed: small trees end without."""
+    latest_weight: float = 0.5
+    """Of the latest probe against what was known of a unit."""
+    least_rule_share: float = 0.5
+    """Where the rule's choices gain less than this part of the best that probes found, by the worse
+    child, probes choose."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSettings:
+    """How a tree spends its time. Measurements are in benchmarks/LOG.md."""
+
+    rows_at_once: int = 2048
+    """Rows bounded together, at most: fills the matrix products and stays within a laptop's
+    caches."""
+    fewest_rows: int = 8
+    """Rows bounded together, at least, however large the layers are."""
+    row_work_at_once: int = 1 << 29
+    """Rows times the entries of the layers: a few tenths of a second, after which limits are
+    asked."""
+    nodes_at_once: int = 16
+    """Rich nodes, whose units are bounded again, that are split together, at most."""
+    cheap_nodes_at_once: int = 256
+    """The same of cheap nodes, whose units keep their bounds."""
+    node_batch_seconds: float = 1.0
+    """How long a batch of rich nodes may take before it is halved: in CPU time of our own, so that
+    a busy machine does not make batches inefficiently small as well."""
+    spec_steps: int = 10
+    """Steps of ascent for a node's own bound, each time its units' bounds have changed."""
+    cheap_steps: int = 20
+    """Steps of ascent for the bound of a cheap node."""
+    polish_steps: int = 30
+    """Steps of ascent before a node is split after all: its multipliers may be all that is
+    missing."""
+    tighten_steps: int = 3
+    """Steps of ascent for the bounds of a node's units, in each round."""
+    tightening_rounds: int = 10
+    """Rounds of tightening at each node, at most."""
+    leaf_steps: int = 300
+    """Steps of ascent at a leaf, where only the splits' multipliers are left."""
+    rounds_expected: int = 2
+    """Of tightening, at the nodes that a tree starts from: what trials before it earn their time
+    by."""
+    worthwhile_rest: float = 0.25
+    """Of a node: if a tree of cheap nodes leaves more than this open, the node is taken as it
+    was."""
+    loss_share: float = 0.95
+    """Of a node's relaxation loss: only units that make up this much of it are bounded again."""
+    worthwhile_shrinkage: float = 0.97
+    """Another round only if the last one shrank the units' total width to less than this."""
+    row_gain: float = 0.002
+    """A new bound is worth its proof in float64 if it takes more than this off the unit's width."""
+    unit_gain: float = 0.02
+    """A unit is asked for again in the next round if the last took more than this off its width."""
+    rounding_share: float = 0.8
+    """Of what a bound lost to rounding: a point whose margin is less than this is out of its reach.
+    Splits hardly lower what is lost."""
+    stuck_rounds: int = 8
+    """A tree that rounding alone keeps open is given up after so many rounds of splits that raise
+    its worst bound too little (mnist-net_256x2 37: 60 rounds)."""
+    stuck_gain: float = 0.01
+    """What is too little, as a share of what is lost to rounding."""
+    splits: SplitSettings = field(default_factory=SplitSettings)
+    """How splits are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProofSettings:
     """Which way a question is decided, and what its parts may take."""
 
@@ -153,3 +238,4 @@ class ProofSettings:
     candidates: CandidateSettings = field(default_factory=CandidateSettings)
     climb: ClimbSettings = field(default_factory=ClimbSettings)
     trials: TrialSettings = field(default_factory=TrialSettings)
+    tree: TreeSettings = field(default_factory=TreeSettings)

@@ -22,48 +22,32 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from radii.verifiers.native._duals import Layers, Multipliers, Rows, evaluate, improve
+from radii.bounds import Layers, Multipliers, Rows, evaluate, improve
 from radii.verifiers.native._nodes import Nodes
+from radii.verifiers.native._settings import SplitSettings
 
-SHORT_LIST = 8
-"""How many units are tried as splits: of those that lose most, in each of the two measures."""
-TIE_BREAK = 1e-3
-"""The weight of a split's better child, where the worse ones are equal."""
-SMALLEST_GAP = 1e-9
-"""Of a node: where a measure proves it already, no split can gain anything in it."""
-PROBED_UNITS, PROBED_AGAIN = 128, 32
-"""Units tried in a probe: of those that lose most in each of the two measures, and of those that
-gained most in earlier probes."""
-PROBE_STEPS = 20
-"""Steps of ascent for the children of a probe: as for cheap nodes."""
-PROBE_SHARE = 0.1
-"""Of a tree's time, for probes."""
-PROBED_FROM = 128
-"""Nodes that a tree must have visited before it is probed: small trees end without."""
-LATEST_WEIGHT = 0.5
-"""Of the latest probe against what was known of a unit."""
-BEHIND = 0.5
-"""Where the rule's choices gain less than this part of the best that probes found, by the worse
-child, probes choose."""
+SPLITS = SplitSettings()
 
 
-def best_splits(layers: Layers, nodes: Nodes, rows_at_once: int) -> Tensor:
+def best_splits(
+    layers: Layers, nodes: Nodes, rows_at_once: int, settings: SplitSettings = SPLITS
+) -> Tensor:
     """For each node the unit to split on; every node must have one that is open."""
     if not len(nodes):
         return torch.arange(0)
-    at_once = max(1, rows_at_once // (4 * SHORT_LIST))
+    at_once = max(1, rows_at_once // (4 * settings.short_list))
     parts = torch.split(torch.arange(len(nodes)), at_once)
-    return torch.cat([_best_splits(layers, nodes.pick(part)) for part in parts])
+    return torch.cat([_best_splits(layers, nodes.pick(part), settings) for part in parts])
 
 
-def _best_splits(layers: Layers, nodes: Nodes) -> Tensor:
+def _best_splits(layers: Layers, nodes: Nodes, settings: SplitSettings) -> Tensor:
     every = torch.arange(len(nodes))
     rows = nodes.rows(every).to(torch.float32)
-    count = min(SHORT_LIST, rows.lower.shape[1])
+    count = min(settings.short_list, rows.lower.shape[1])
     gaps, lists, losses = [], [], []
     for chosen in _measures(layers, nodes, rows):
         found = evaluate(layers, rows, chosen)
-        gaps.append((-found.values).clamp_min(SMALLEST_GAP))
+        gaps.append((-found.values).clamp_min(settings.smallest_gap))
         lost, units = (-found.losses).where(nodes.is_open_unit, -1.0).topk(count, dim=1)
         lists.append(units)
         losses.append(lost)
@@ -74,7 +58,7 @@ def _best_splits(layers: Layers, nodes: Nodes) -> Tensor:
     for gap, chosen in zip(gaps, _measures(layers, trials, rows), strict=True):
         left = -evaluate(layers, rows, chosen).values.view(2, *units.shape)
         gain = (1 - left / gap[:, None]).clamp(0, 1)
-        worth += gain.amin(0) + TIE_BREAK * gain.amax(0)
+        worth += gain.amin(0) + settings.tie_break * gain.amax(0)
     return units[every, worth.where(is_open, -torch.inf).argmax(1)]
 
 
@@ -93,33 +77,39 @@ class SplitGains:
 
     gains: Tensor
     is_known: Tensor
+    settings: SplitSettings = SPLITS
     rule_share: float = 1.0
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, specs: int, units: int) -> SplitGains:
+    def of(cls, specs: int, units: int, settings: SplitSettings = SPLITS) -> SplitGains:
         known = torch.zeros(specs, units, dtype=torch.bool)
-        return cls(torch.zeros(specs, 2, units), known)
+        return cls(torch.zeros(specs, 2, units), known, settings)
 
     def is_due(self, tree_seconds: float, visited: int) -> bool:
-        return visited >= PROBED_FROM and self.seconds <= PROBE_SHARE * tree_seconds
+        return (
+            visited >= self.settings.probed_from
+            and self.seconds <= self.settings.probe_share * tree_seconds
+        )
 
     def probe(self, layers: Layers, node: Nodes, rows_at_once: int) -> None:
         """Try many splits of one node; `layers` are for searching, in float32."""
         started = time.thread_time()
-        rule = best_splits(layers, node, rows_at_once)
+        rule = best_splits(layers, node, rows_at_once, self.settings)
         units = torch.cat([self._probed(layers, node), rule]).unique()
         trials = node.pick(torch.zeros_like(units)).split(units)
         values = []
         for part in torch.arange(len(trials)).split(rows_at_once):
             start = trials.multipliers(part)
             rows = trials.rows(part).to(torch.float32)
-            values.append(improve(layers, rows, start, PROBE_STEPS)[1])
+            values.append(improve(layers, rows, start, self.settings.probe_steps)[1])
         found = (torch.cat(values) - node.value.float()).clamp_min(0).view(2, -1)
         self._note(int(node.spec[0]), units, found)
         worse = found.amin(0)
-        share = float(worse[units == rule].max() / worse.max().clamp_min(SMALLEST_GAP))
-        self.rule_share += LATEST_WEIGHT * (share - self.rule_share)
+        share = float(
+            worse[units == rule].max() / worse.max().clamp_min(self.settings.smallest_gap)
+        )
+        self.rule_share += self.settings.latest_weight * (share - self.rule_share)
         self.seconds += time.thread_time() - started
 
     def _probed(self, layers: Layers, node: Nodes) -> Tensor:
@@ -127,7 +117,11 @@ class SplitGains:
         is_open = node.is_open_unit[0]
         worths = [-evaluate(layers, rows, m).losses[0] for m in _measures(layers, node, rows)]
         worths.append(self.gains[int(node.spec[0])].amin(0))
-        counts = (PROBED_UNITS, PROBED_UNITS, PROBED_AGAIN)
+        counts = (
+            self.settings.probed_units,
+            self.settings.probed_units,
+            self.settings.probed_again,
+        )
         lists = [
             worth.where(is_open, -1.0).topk(min(count, len(worth))).indices
             for worth, count in zip(worths, counts, strict=True)
@@ -137,17 +131,17 @@ class SplitGains:
 
     def _note(self, spec: int, units: Tensor, found: Tensor) -> None:
         before = self.gains[spec][:, units]
-        mixed = torch.lerp(before, found, LATEST_WEIGHT)
+        mixed = torch.lerp(before, found, self.settings.latest_weight)
         self.gains[spec, :, units] = torch.where(self.is_known[spec, units], mixed, found)
         self.is_known[spec, units] = True
 
     def chosen(self, nodes: Nodes) -> tuple[Tensor, Tensor]:
         """The unit that gains most in its worse child, and for which nodes that is anything."""
         nothing = torch.zeros(len(nodes), dtype=torch.int64), torch.zeros(len(nodes)).bool()
-        if self.rule_share >= BEHIND or not bool(self.is_known.any()):
+        if self.rule_share >= self.settings.least_rule_share or not bool(self.is_known.any()):
             return nothing
-        gap = (-nodes.value.float()).clamp_min(SMALLEST_GAP)[:, None, None]
+        gap = (-nodes.value.float()).clamp_min(self.settings.smallest_gap)[:, None, None]
         parts = (self.gains[nodes.spec] / gap).clamp_max(1)
-        worth = parts.amin(1) + TIE_BREAK * parts.amax(1)
+        worth = parts.amin(1) + self.settings.tie_break * parts.amax(1)
         found = worth.where(nodes.is_open_unit & self.is_known[nodes.spec], -1.0).max(1)
         return found.indices, found.values > 0

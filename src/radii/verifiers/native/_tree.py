@@ -10,63 +10,22 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from radii.bounds import Multipliers, Rows, evaluate, improve
 from radii.problem import Limits
-from radii.verifiers.native._duals import Multipliers, Rows, evaluate, improve
 from radii.verifiers.native._leaves import solve_leaf
 from radii.verifiers.native._nodes import MultiplierCache, Nodes, StoredMultipliers
 from radii.verifiers.native._patience import TRIALS, Patience, TrialTime
 from radii.verifiers.native._proof_log import ProofLog, rounded_down, stated
 from radii.verifiers.native._reduction import Reduction
-from radii.verifiers.native._settings import TrialSettings
+from radii.verifiers.native._settings import TreeSettings, TrialSettings
 from radii.verifiers.native._splits import SplitGains, best_splits
 
-ROWS_AT_ONCE = 2048
-"""Rows bounded together, at most: fills the matrix products and stays within a laptop's caches."""
-FEWEST_ROWS = 8
-"""Rows bounded together, at least, however large the layers are."""
-ROW_WORK_AT_ONCE = 1 << 29
-"""Rows times the entries of the layers: a few tenths of a second, after which limits are asked."""
+TREE = TreeSettings()
 
-NODES_AT_ONCE = 16
-CHEAP_NODES_AT_ONCE = 256
-NODE_BATCH_SECONDS = 1.0
-"""Nodes that are split together, at most (rich ones, cheap ones), and how long a batch of rich ones
-may take before it is halved: in time of our own, so that a busy machine does not make batches
-inefficiently small as well."""
-SPEC_STEPS = 10
-"""Steps of ascent for a node's own bound, each time its units' bounds have changed."""
-CHEAP_STEPS = 20
-"""Steps of ascent for the bound of a node whose units keep their bounds."""
-ROUNDS_EXPECTED = 2
-"""Of tightening, at the nodes that a tree starts from: what trials before it earn their time by."""
-WORTHWHILE_REST = 0.25
-"""Of a node: if a tree of cheap nodes leaves more than this open, the node is taken as it was."""
-POLISH_STEPS = 30
-"""Steps of ascent before a node is split after all: its multipliers may be all that is missing."""
-TIGHTEN_STEPS = 3
-"""Steps of ascent for the bounds of a node's units."""
-TIGHTENING_ROUNDS = 10
-"""Rounds of tightening at each node, at most."""
-LEAF_STEPS = 300
-"""Steps of ascent at a leaf, where only the splits' multipliers are left."""
-LOSS_SHARE = 0.95
-"""Of a node's loss: only units that make up this much of it are bounded again."""
-WORTHWHILE_SHRINKAGE = 0.97
-"""Another round only if the last one shrank the units' total width to less than this."""
 ROW_BYTES = 8
 """Of memory, for each unit of a node and each unit that its two bounds have multipliers for."""
-ROW_GAIN = 0.002
-"""A new bound is worth its proof in float64 if it takes more than this off the unit's width."""
-UNIT_GAIN = 0.02
-"""A unit is asked for again in the next round if the last took more than this off its width."""
 IDLE_ASKED, IDLE_SHARE = 32.0, 0.02
 """A unit is idle once it was asked for so often, and moved in less than this share of the cases."""
-ROUNDING_SHARE = 0.8
-"""Of what a bound lost to rounding: a point whose margin is less than this is out of its reach.
-Splits hardly lower what is lost."""
-STUCK_ROUNDS, STUCK_GAIN = 8, 0.01
-"""A tree that rounding alone keeps open is given up after so many rounds of splits that raise its
-worst bound by less than this share of what is lost to rounding (mnist-net_256x2 37: 60 rounds)."""
 IDLE_FADING = 0.98
 """What earlier batches weigh against the latest: an idle unit is asked again in time."""
 
@@ -132,7 +91,9 @@ class Tree:
         log: ProofLog | None = None,
         stops_at_rounding: bool = False,
         trials: TrialSettings = TRIALS,
+        settings: TreeSettings = TREE,
     ) -> None:
+        self.settings = settings
         self.log = log
         self.stops_at_rounding = stops_at_rounding
         self.is_unprovable = False
@@ -150,11 +111,15 @@ class Tree:
         self.visited = 0
         units = self.layers.units
         fitting = memory_bytes // (1 + ROW_BYTES * units**2)
-        self.at_once = max(1, min(NODES_AT_ONCE, fitting // 2))
+        self.at_once = max(1, min(self.settings.nodes_at_once, fitting // 2))
         self.most_at_once = self.at_once
         self.trial_time = TrialTime(trials)
         self.rows_at_once = max(
-            FEWEST_ROWS, min(ROWS_AT_ONCE, ROW_WORK_AT_ONCE // (1 + self.layers.entries))
+            self.settings.fewest_rows,
+            min(
+                self.settings.rows_at_once,
+                self.settings.row_work_at_once // (1 + self.layers.entries),
+            ),
         )
         self.memories = MultiplierCache(memory_bytes)
         self.idleness = Idleness.of(units)
@@ -200,19 +165,25 @@ class Tree:
         a tree of cheap nodes: in convolutional networks it often is all that is needed."""
         started = time.thread_time()
         specs = self.layers.spec_rows // self.layers.parts
-        self.gains = SplitGains.of(specs, self.layers.units)
+        self.gains = SplitGains.of(specs, self.layers.units, self.settings.splits)
         nodes, count = self.open, len(self.open)
         self.open = nodes.pick(torch.arange(0))
-        for part in torch.arange(count).split(min(CHEAP_NODES_AT_ONCE, self.rows_at_once)):
+        for part in torch.arange(count).split(
+            min(self.settings.cheap_nodes_at_once, self.rows_at_once)
+        ):
             found = nodes.pick(part)
             if not self.must_stop():
                 found, _ = self.still_open(found, shows=True)
             self.open = Nodes.join(self.open, found)
         if not len(self.open) or self.must_stop():
             return
-        seconds = (time.thread_time() - started) / (SPEC_STEPS * count)  # a step of one row
+        seconds = (time.thread_time() - started) / (
+            self.settings.spec_steps * count
+        )  # a step of one row
         asked = int(self.influential(self.open).sum())
-        self.trial_time.earn(2 * ROUNDS_EXPECTED * TIGHTEN_STEPS * asked * seconds, 0.0)
+        self.trial_time.earn(
+            2 * self.settings.rounds_expected * self.settings.tighten_steps * asked * seconds, 0.0
+        )
         failed, left = self.tried(self.open)
         self.open = Nodes.join(failed, left)
 
@@ -255,13 +226,16 @@ class Tree:
     def split_units(self, nodes: Nodes) -> Tensor:
         """For each node the unit to split on, by what probes found where that is better."""
         if self.gains is None or not len(nodes):
-            return best_splits(self.layers32, nodes, self.rows_at_once)
+            return best_splits(self.layers32, nodes, self.rows_at_once, self.settings.splits)
         if self.gains.is_due(time.thread_time() - self.begun_at, self.visited):
             median = nodes.value.argsort()[len(nodes) // 2]
             self.gains.probe(self.layers32, nodes.pick(median[None]), self.rows_at_once)
         units, is_chosen = self.gains.chosen(nodes)
         rest = (~is_chosen).nonzero().squeeze(1)
-        units[rest] = best_splits(self.layers32, nodes.pick(rest), self.rows_at_once)
+        found = best_splits(
+            self.layers32, nodes.pick(rest), self.rows_at_once, self.settings.splits
+        )
+        units[rest] = found
         return units
 
     def tried(self, nodes: Nodes) -> tuple[Nodes, Nodes]:
@@ -273,7 +247,7 @@ class Tree:
             return nodes, nodes.pick(torch.arange(0))
         started, spent = time.thread_time(), 0.0
         parts, place = nodes, torch.arange(len(nodes))
-        at_once = min(CHEAP_NODES_AT_ONCE, self.rows_at_once // 2)
+        at_once = min(self.settings.cheap_nodes_at_once, self.rows_at_once // 2)
         while spent < self.trial_time.seconds and not self.must_stop():
             order = parts.value.argsort(descending=True)
             order = order[parts.is_open_unit.any(1)[order]][:at_once]
@@ -282,20 +256,20 @@ class Tree:
             is_kept = torch.ones(len(parts), dtype=torch.bool)
             is_kept[order] = False
             split = self.children(parts.pick(order))
-            found, which = self.still_open(split, CHEAP_STEPS, shows=True)
+            found, which = self.still_open(split, self.settings.cheap_steps, shows=True)
             parts = Nodes.join(parts.pick(is_kept), found)
             place = torch.cat([place[is_kept], place[order].repeat(2)[which]])
             spent = time.thread_time() - started
         left = torch.zeros_like(nodes.share).index_add(0, place, parts.share)
-        has_failed = left > WORTHWHILE_REST * nodes.share
+        has_failed = left > self.settings.worthwhile_rest * nodes.share
         self.trial_time.spend(spent, float((nodes.share - left)[~has_failed].sum()))
         return nodes.pick(has_failed), parts.pick(~has_failed[place])
 
     def adapt(self, seconds: float) -> None:
         """Smaller batches where one takes long, so that what is learned is used soon."""
-        if seconds > NODE_BATCH_SECONDS:
+        if seconds > self.settings.node_batch_seconds:
             self.at_once = max(1, self.at_once // 2)
-        elif seconds < NODE_BATCH_SECONDS / 4:
+        elif seconds < self.settings.node_batch_seconds / 4:
             self.at_once = min(self.most_at_once, 2 * self.at_once)
 
     # --- bounding
@@ -307,7 +281,7 @@ class Tree:
             return nodes
         asked = self.influential(nodes)
         memory, first = self.memories.begin(nodes, asked), asked
-        for _ in range(TIGHTENING_ROUNDS):
+        for _ in range(self.settings.tightening_rounds):
             if self.must_stop() or not bool((nodes.is_open_unit & asked).any()):
                 break
             before = ((nodes.upper - nodes.lower) * first).sum(1)
@@ -317,15 +291,17 @@ class Tree:
             memory.pick(kept)
             asked, first = moves[kept], first[kept]
             after = ((nodes.upper - nodes.lower) * first).sum(1)
-            if len(nodes) == len(before) and bool((after > WORTHWHILE_SHRINKAGE * before).all()):
+            if len(nodes) == len(before) and bool(
+                (after > self.settings.worthwhile_shrinkage * before).all()
+            ):
                 break
-        nodes, kept = self.still_open(nodes, POLISH_STEPS, shows=True)
+        nodes, kept = self.still_open(nodes, self.settings.polish_steps, shows=True)
         memory.pick(kept)
         self.memories.hold(nodes, memory)
         return nodes
 
     def still_open(
-        self, nodes: Nodes, steps: int = SPEC_STEPS, *, shows: bool = False
+        self, nodes: Nodes, steps: int | None = None, *, shows: bool = False
     ) -> tuple[Nodes, Tensor]:
         """The nodes that are neither empty nor proven by their own bound, and which these are.
 
@@ -341,6 +317,7 @@ class Tree:
         rows = nodes.rows(every)
         start = nodes.multipliers(every).to(torch.float32, self.device)
         fast = rows.to(torch.float32, self.device)
+        steps = self.settings.spec_steps if steps is None else steps
         chosen, _ = improve(self.fast, fast, start, steps, self.limits)
         chosen = chosen.to(torch.float32, "cpu")
         nodes.remember(chosen)
@@ -363,17 +340,19 @@ class Tree:
         if not self.stops_at_rounding or not bool(is_near.any()):
             return
         margins = self.candidates.margins(points[is_near])
-        self.is_unprovable |= bool((margins < ROUNDING_SHARE * lost[is_near]).any())
+        self.is_unprovable |= bool((margins < self.settings.rounding_share * lost[is_near]).any())
 
     def note_progress(self) -> None:
         """Whether splits still help, where rounding alone keeps all nodes open."""
         worst = float(self.open.value.min())
         is_near = len(self.open) <= self.at_once and worst > -self.lost
-        if is_near and worst <= self.stuck_at + STUCK_GAIN * self.lost:
+        if is_near and worst <= self.stuck_at + self.settings.stuck_gain * self.lost:
             self.stuck_rounds += 1
         else:
             self.stuck_at, self.stuck_rounds = worst, 0
-        self.is_unprovable |= self.stops_at_rounding and self.stuck_rounds >= STUCK_ROUNDS
+        self.is_unprovable |= (
+            self.stops_at_rounding and self.stuck_rounds >= self.settings.stuck_rounds
+        )
 
     def influential(self, nodes: Nodes) -> Tensor:
         """Where nodes lose nearly all that they lose; the bounds of other units matter little.
@@ -386,7 +365,7 @@ class Tree:
         losses[~nodes.is_open_unit] = 0.0
         ranked, order = losses.sort(1, descending=True)
         before = ranked.cumsum(1) - ranked
-        is_large = (before < LOSS_SHARE * ranked.sum(1, keepdim=True)) & (ranked > 0)
+        is_large = (before < self.settings.loss_share * ranked.sum(1, keepdim=True)) & (ranked > 0)
         return torch.zeros_like(is_large).scatter(1, order, is_large) & ~self.idleness.is_idle
 
     def tightened(
@@ -406,10 +385,12 @@ class Tree:
             rows = replace(nodes.rows(n.repeat(2)), unit=i.repeat(2), sign=sign)
             start = memory.recall(n, i).to(torch.float32, self.device)
             fast = rows.to(torch.float32, self.device)
-            chosen, values = improve(self.fast, fast, start, TIGHTEN_STEPS, self.limits)
+            chosen, values = improve(
+                self.fast, fast, start, self.settings.tighten_steps, self.limits
+            )
             chosen = chosen.to(torch.float32, "cpu")
             memory.keep(n, i, chosen)
-            gain = (values.cpu() > known + ROW_GAIN * width).nonzero().squeeze(1)
+            gain = (values.cpu() > known + self.settings.row_gain * width).nonzero().squeeze(1)
             better, slopes = stated(Multipliers.of([part[gain] for part in chosen.parts()]))
             proven = rounded_down(evaluate(self.layers, rows.pick(gain), better).values)
             is_raised = proven > known[gain]
@@ -420,7 +401,7 @@ class Tree:
             if self.must_stop():
                 break
         width = nodes.upper - nodes.lower
-        moves = width - (upper - lower) > UNIT_GAIN * width
+        moves = width - (upper - lower) > self.settings.unit_gain * width
         return replace(nodes, lower=lower, upper=upper), moves
 
     def keep(
@@ -451,7 +432,7 @@ class Tree:
             row.signs = torch.where(row.lower >= 0, 1.0, -1.0).double()
             if solved is None:
                 start = Multipliers.start(row, self.layers.parts)
-                chosen, _ = improve(self.layers, row, start, LEAF_STEPS)
+                chosen, _ = improve(self.layers, row, start, self.settings.leaf_steps)
                 steps = evaluate(self.layers, row, chosen).steps
             else:
                 chosen, steps = solved

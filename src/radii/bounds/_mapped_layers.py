@@ -16,22 +16,19 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import Tensor
 
-from radii.bounds import ROUND_UP, prepared
-from radii.networks import LinearMap
-from radii.verifiers.native._duals import (
+from radii.bounds._affine_maps import prepared
+from radii.bounds._dense_layers import Block, DenseLayers
+from radii.bounds._duals import (
     DUAL_ROUNDING,
-    BackwardPass,
-    Block,
-    DenseLayers,
+    DualDescent,
     Layers,
-    Multipliers,
-    Rows,
-    UnitEnvelope,
-    direct_terms,
-    spec_weights,
-    underflow,
+    PointsForward,
+    RelaxedRows,
+    lost_to_underflow,
 )
-from radii.verifiers.native._supports import Support
+from radii.bounds._regions import ROUND_UP
+from radii.bounds._supports import Support
+from radii.networks import LinearMap
 
 ROWS_COMPOSED_AT_ONCE = 64
 """Arguments that become functions of the input and of kept units together."""
@@ -100,8 +97,8 @@ class MappedLayers(Layers):
     is_folded: bool = False
 
     @property
-    def units(self) -> int:
-        return sum(len(layer) for layer in self.layers)
+    def sizes(self) -> list[int]:
+        return [len(layer) for layer in self.layers]
 
     @property
     def spec_rows(self) -> int:
@@ -145,97 +142,11 @@ class MappedLayers(Layers):
         specs = replace(self.specs, offset=offset)
         return replace(self, layers=tuple(layers), specs=specs, is_folded=True)
 
-    def backward(
-        self, rows: Rows, chosen: Multipliers, relaxed: UnitEnvelope, *, proven: bool
-    ) -> BackwardPass:
-        slopes = torch.addcmul(relaxed.fixed_slope, relaxed.is_unstable, chosen.slopes)
-        direct = direct_terms(rows, chosen)
-        weights = spec_weights(self, rows, chosen)
-        on_values = {source: weights @ held for source, held in self.specs.maps.items()}
-        values = weights @ self.specs.offset
-        lost = weights @ self.specs.slack if proven and not self.is_folded else None
-        coefficients: list[Tensor] = []
-        losses: list[Tensor] = []
-        end = self.units
-        for layer in reversed(self.layers):
-            units = slice(end - len(layer), end)
-            end = units.start
-            whole = on_values.pop(layer.node, None)
-            if whole is None:
-                whole = slopes.new_zeros(len(rows), layer.is_active.numel())
-            on_output = whole.index_select(1, layer.places)
-            on_argument, loss = relaxed.lowered(on_output, slopes, units)
-            if direct is not None:
-                on_argument += direct[:, units]
-            coefficients.append(on_output)
-            losses.append(loss)
-            values = values + loss.sum(1)
-            whole = (whole * layer.is_active).index_copy_(1, layer.places, on_argument)
-            values = values + (on_argument if self.is_folded else whole) @ layer.offset
-            if lost is not None:
-                lost = lost + whole.abs() @ layer.slack - DUAL_ROUNDING * loss.sum(1)
-            layer.pull(whole, on_values)
-        on_input = on_values.get(0)
-        if on_input is None:
-            on_input = slopes.new_zeros(len(rows), self.inputs)
-        if not self.is_folded:
-            values = values + on_input @ self.support.centre
-        if lost is not None:
-            lost = lost + DUAL_ROUNDING * (on_input.abs() @ self.support.sizes)
-        least, steps = self.support.least(on_input * self.support.scale)
-        values = values + least
-        if lost is not None:
-            lost = lost * ROUND_UP
-            values = values - lost
-        return BackwardPass(values, steps, slopes, coefficients[::-1], losses[::-1], lost)
+    def descent(self, relaxed: RelaxedRows, weights: Tensor, *, proven: bool) -> DualDescent:
+        return _MappedDescent(self, relaxed, weights, proven=proven)
 
-    def gradients(
-        self, rows: Rows, chosen: Multipliers, relaxed: UnitEnvelope, passed: BackwardPass
-    ) -> Multipliers:
-        values = {0: self._inputs(passed.steps)}
-        arguments = torch.empty_like(rows.lower)
-        by_slope = torch.empty_like(rows.lower)
-        start = 0
-        for layer, on_output in zip(self.layers, passed.coefficients, strict=True):
-            units = slice(start, start + len(layer))
-            start = units.stop
-            whole, z = self._arguments(layer, values)
-            found = relaxed.least(z, passed.slopes, on_output, units)
-            arguments[:, units] = z
-            by_slope[:, units] = on_output.clamp_min(0) * z
-            whole = (whole * layer.is_active).index_copy_(1, layer.places, found)
-            values[layer.node] = whole
-        by_slope *= relaxed.is_unstable
-        by_beta = None
-        if chosen.beta is not None and rows.signs is not None:
-            by_beta = -rows.signs * arguments
-        return Multipliers(by_slope, self._by_gamma(rows, values), by_beta)
-
-    def _inputs(self, steps: Tensor) -> Tensor:
-        """What maps read for these steps; folded layers have the centre in their constants."""
-        return steps * self.support.scale if self.is_folded else self.support.inputs(steps)
-
-    def _arguments(self, layer: MappedLayer, values: dict[int, Tensor]) -> tuple[Tensor, Tensor]:
-        """Arguments of the whole layer, and those of its kept units, constants included."""
-        whole: Tensor | None = None
-        for source, held in layer.maps.items():
-            added = held.pushed(values[source])
-            whole = added if whole is None else whole + added
-        if whole is None:
-            whole = values[0].new_zeros(len(values[0]), layer.is_active.numel())
-        if self.is_folded:
-            return whole, whole.index_select(1, layer.places).add_(layer.offset)
-        whole = whole + layer.offset
-        return whole, whole.index_select(1, layer.places)
-
-    def _by_gamma(self, rows: Rows, values: dict[int, Tensor]) -> Tensor:
-        if not self.specs.maps:
-            return self.specs.offset.expand(len(rows), -1)
-        found = self.specs.offset.expand(len(rows), -1)
-        for source, held in self.specs.maps.items():
-            found = found + values[source] @ held.T
-        grouped = found.view(len(rows), -1, self.parts)
-        return grouped[torch.arange(len(rows), device=found.device), rows.spec]
+    def points(self, steps: Tensor) -> PointsForward:
+        return _MappedPoints(self, steps)
 
     def functions_of_steps(self, is_active: Tensor) -> tuple[Tensor, Tensor]:
         parts = list(torch.arange(self.units).split(ROWS_COMPOSED_AT_ONCE))
@@ -275,7 +186,9 @@ class MappedLayers(Layers):
         )
         lost = torch.cat([reach.new_zeros(0)] + [part.lost for part in parts])
         sizes = torch.cat([self.support.step_sizes, reach.new_ones(1), reach])
-        slack = lost * ROUND_UP + DUAL_ROUNDING * (rows.abs() @ sizes) + underflow(self.support)
+        slack = (
+            lost * ROUND_UP + DUAL_ROUNDING * (rows.abs() @ sizes) + lost_to_underflow(self.support)
+        )
         steps = rows[:, :inputs].contiguous()
         return Block(
             rows[:, inputs : inputs + 1 + before].contiguous(),
@@ -338,3 +251,80 @@ class _ComposedRows:
     constants: Tensor
     lost: Tensor
     on_columns: Tensor = field(default_factory=lambda: torch.zeros(0))
+
+
+class _MappedDescent(DualDescent):
+    """`on_nodes` are coefficients on whole values by their nodes; the open units are picked out of
+    them, and put back when their lines have been taken."""
+
+    def __init__(
+        self, layers: MappedLayers, relaxed: RelaxedRows, weights: Tensor, *, proven: bool
+    ) -> None:
+        specs, self.layers = layers.specs, layers
+        self.on_nodes = {source: weights @ held for source, held in specs.maps.items()}
+        lost = weights @ specs.slack if proven and not layers.is_folded else None
+        super().__init__(layers.slices, relaxed, weights @ specs.offset, lost)
+
+    def on_values(self, number: int) -> Tensor:
+        layer = self.layers.layers[number]
+        whole = self.on_nodes.pop(layer.node, None)
+        if whole is None:
+            whole = self.constants.new_zeros(len(self.constants), layer.is_active.numel())
+        self.whole = whole
+        return whole.index_select(1, layer.places)
+
+    def pull(self, number: int, rows: Tensor) -> None:
+        layer = self.layers.layers[number]
+        whole = (self.whole * layer.is_active).index_copy_(1, layer.places, rows)
+        offset_rows = rows if self.layers.is_folded else whole
+        self.constants = self.constants + offset_rows @ layer.offset
+        if self.lost is not None:
+            self.lost = self.lost + whole.abs() @ layer.slack
+        layer.pull(whole, self.on_nodes)
+
+    def least(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        support, lost = self.layers.support, self.lost
+        on_input = self.on_nodes.get(0)
+        if on_input is None:
+            on_input = self.constants.new_zeros(len(self.constants), self.layers.inputs)
+        if not self.layers.is_folded:
+            self.constants = self.constants + on_input @ support.centre
+        if lost is not None:
+            lost = lost + DUAL_ROUNDING * (on_input.abs() @ support.sizes)
+        least, steps = support.least(on_input * support.scale)
+        return self.constants + least, steps, lost
+
+
+class _MappedPoints(PointsForward):
+    """`values` are whole, by their nodes; folded layers have the centre in their constants."""
+
+    def __init__(self, layers: MappedLayers, steps: Tensor) -> None:
+        self.layers, support = layers, layers.support
+        inputs = steps * support.scale if layers.is_folded else support.inputs(steps)
+        self.values = {0: inputs}
+
+    def arguments(self, number: int) -> Tensor:
+        layer = self.layers.layers[number]
+        whole: Tensor | None = None
+        for source, held in layer.maps.items():
+            added = held.pushed(self.values[source])
+            whole = added if whole is None else whole + added
+        if whole is None:
+            whole = self.values[0].new_zeros(len(self.values[0]), layer.is_active.numel())
+        if self.layers.is_folded:
+            self.whole = whole
+            return whole.index_select(1, layer.places).add_(layer.offset)
+        self.whole = whole + layer.offset
+        return self.whole.index_select(1, layer.places)
+
+    def put(self, number: int, values: Tensor) -> None:
+        layer = self.layers.layers[number]
+        whole = (self.whole * layer.is_active).index_copy_(1, layer.places, values)
+        self.values[layer.node] = whole
+
+    def specifications(self) -> Tensor:
+        specs = self.layers.specs
+        found = specs.offset.expand(len(self.values[0]), -1)
+        for source, held in specs.maps.items():
+            found = found + self.values[source] @ held.T
+        return found

@@ -14,7 +14,7 @@ from typing import Self
 import torch
 from torch import Tensor
 
-from radii.bounds import box_of, scale_of_small
+from radii.bounds._regions import box_of, least_by_budget, least_by_length
 from radii.problem import Ball, Box, Norm
 
 BALL_BISECTIONS = 24
@@ -76,46 +76,17 @@ class _BallSupport(Support):
 
 
 class _L1Support(_BallSupport):
-    """The budget goes to the steepest inputs first, each as far as the domain lets it."""
-
     def least(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        reach = torch.where(rows > 0, -self.down, self.up)
-        order = rows.abs().argsort(dim=1, descending=True)
-        sorted_reach = reach.gather(1, order)
-        spent = sorted_reach.cumsum(1) - sorted_reach
-        lengths = torch.minimum((self.eps - spent).clamp_min(0), sorted_reach)
-        taken = torch.zeros_like(rows).scatter(1, order, lengths)
-        steps = -torch.sign(rows) * taken
-        return (rows * steps).sum(1), steps
+        values, _, steps = least_by_budget(rows, self.down, self.up, self.eps)
+        return values, steps
 
 
 class _L2Support(_BallSupport):
-    """By a multiplier for the length: each input then has a parabola of its own."""
-
     def least(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        scale = scale_of_small(rows)
-        rows = rows / scale
-        weight = self._multiplier(rows)
-        steps = self._steps_at(rows, weight)
-        budget = weight.squeeze(1) * self.eps * self.eps
-        values = ((rows + weight * steps) * steps).sum(1) - budget
-        return values * scale.squeeze(1), steps
-
-    def _steps_at(self, rows: Tensor, weight: Tensor) -> Tensor:
-        free = -rows / (2 * weight).clamp_min(torch.finfo(rows.dtype).tiny)
-        return torch.minimum(torch.maximum(free, self.down), self.up)
-
-    def _multiplier(self, rows: Tensor) -> Tensor:
         if self.eps <= 0:
-            return rows.abs().sum(1, keepdim=True) * 1e6 + 1
-        high: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True) / (2 * self.eps)
-        low = torch.zeros_like(high)
-        for _ in range(BALL_BISECTIONS):
-            middle = (low + high) / 2
-            steps = self._steps_at(rows, middle)
-            is_long = torch.linalg.vector_norm(steps, dim=1, keepdim=True) > self.eps
-            low, high = torch.where(is_long, middle, low), torch.where(is_long, high, middle)
-        return high
+            return rows.new_zeros(len(rows)), torch.zeros_like(rows)
+        found = least_by_length(rows, self.down, self.up, self.eps, BALL_BISECTIONS)
+        return found[0], found[2]
 
 
 def support_of(region: Ball | Box) -> Support:
