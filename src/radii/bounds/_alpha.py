@@ -1,4 +1,4 @@
-"""alpha-CROWN: the same pass with the lines chosen by ascent, for each row its own.
+"""alpha-CROWN (Xu et al. 2021): the same pass, each row with lines that were chosen by ascent.
 
 Every choice of lines is valid, so each step's bounds are proven and the best of them count.
 """

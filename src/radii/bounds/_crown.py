@@ -1,4 +1,4 @@
-"""CROWN: backward linear bounds, for every layer that needs them and for the output.
+"""CROWN (Zhang et al. 2018): backward linear bounds, for layers that need them and the output.
 
 Each layer's arguments are first enclosed by intervals. Only where that leaves a unit bent (or, for
 a smooth unit, wide) does a backward pass tighten them; both hold, so they are intersected.

@@ -1,4 +1,11 @@
-"""Layers of ReLU units as matrices over the open units and the input."""
+"""Layers of ReLU units as matrices over the open units and the input.
+
+    z_k = E_k (1, v_1, ..., v_k-1) + S_k d + e,   |e| <= slack
+
+for the units that a region leaves open, where d is the step from the region's centre. What other
+units do, which always are 0 or their argument, is part of E and S (`verifiers/native/_reduction`).
+Going back, rows on (1, v_1, ..., v_k) lose the columns of layer k and gain m E_k on those before.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Interval propagation: a box around the value of every node of a graph."""
+"""Interval propagation (Gowal et al. 2018): a box around the value of every node of a graph."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""The backward pass: from linear functions of a network's values to ones of its input.
+"""CROWN's rows: linear functions of a network's values over a batch of regions, on their way back.
 
-A row is a linear function of one layer's arguments on one region. Going back through the layers,
-each value is replaced by a line below it (coefficient > 0) or above it (< 0), until only the input
-is left, whose least value over the region is known. Along the way the pass adds up the absolute
-values of everything it sums, and subtracts what their rounding can be at most: coefficients that
-are off by some share of |a| |M| change the result by no more than that share of |a| |M| |value|.
+A row is a linear function of one layer's arguments on one region, either whole or as a window of a
+feature map. `_descent` has the two steps that it takes at every layer; here is what each of them
+adds up in absolute values, and what their rounding can be at most.
 
 What the network itself rounds is subtracted in the same way: a coefficient a on an argument that
 the runtime has only up to E loses |a| E.

@@ -4,6 +4,13 @@ A node of the tree knows and chooses something for open units only; all others o
 argument or 0 wherever the region is. So a pass through a layer picks the open units out of the
 whole layer, does there what lines and multipliers say, and hands the whole layer to its maps.
 
+One step back of a row a on the whole values v of a layer, with 1 on the diagonal D of units that
+always are active, is
+
+    a v  >=  (a D + a on the lines of open units) z + c,    z = M u + b + e,  |e| <= slack,
+
+where M is the network's own map.
+
 For searching, in float32, constants are folded: what the input's centre and the constants of units
 that are always active add to a later argument is one constant of it, so that only open units have
 any. For proofs nothing is folded: every constant and every rounding counts where it arises.

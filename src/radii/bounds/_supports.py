@@ -1,4 +1,4 @@
-"""The least value of linear functions over a region of inputs, and where it is attained.
+"""The least value of linear functions over one region of inputs, and where it is attained.
 
 A region is seen from its centre: an input is `centre + scale * step`, and a support works on steps,
 so that in a box every step lies in [-1, 1] and needs no arithmetic of its own. Every value is a
@@ -59,6 +59,7 @@ class Support(ABC):
 
 class _BoxSupport(Support):
     def least(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        # min over |d| <= 1 of a d = -|a|_1, at d = -sign(a): the dual norm.
         return -rows.abs().sum(1), rows.sign().neg_()
 
 

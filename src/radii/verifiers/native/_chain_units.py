@@ -1,8 +1,9 @@
 """Bounds of affine functions over the part of a box where a violation may be.
 
 A violation makes a cut, slopes @ x + constant, at most 0. For every weight w >= 0 a function f of
-the input is at a violation at least the least of f + w cut over the box. Along w that least value
-is concave and bends where one input's slope changes its sign, so the best w is one of few.
+the input is at a violation at least the least of f + w cut over the box (Lagrangian duality). Along
+w that least value is concave and bends where one input's slope changes its sign, so the best w is
+one of few, as in a fractional knapsack (Clip-and-Verify, Zhou et al. 2025, bounds the same way).
 """
 
 from __future__ import annotations

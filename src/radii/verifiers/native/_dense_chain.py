@@ -1,7 +1,8 @@
 """Linear bounds over many boxes of inputs for a chain of dense layers of ReLU units.
 
 The same bounds as CROWN's, for the networks that input splitting meets most, at a fraction of the
-work. Going forward, each unit is an affine form (a zonotope): a centre, a part for each input and
+work. Going forward, each unit is an affine form (a zonotope, as in
+DeepZ, Singh et al. 2018): a centre, a part for each input and
 one for each unit before it that may be on or off. That costs little and settles most units. Where
 that nearly suffices, the others are bounded by a backward pass as well, and both are intersected.
 

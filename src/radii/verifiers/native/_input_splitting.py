@@ -1,9 +1,9 @@
 """Branch and bound on boxes of inputs: for networks with few inputs, and for smooth ones.
 
-Each round takes a batch of boxes. Linear bounds of the outputs (CROWN) say where in a box a
-violation can be; nothing is left of a proven one, and the rest of the others is cut in two where
-that moves the bounds most. The corners that the bounds are least at, and the middles of boxes, are
-tried as counterexamples.
+As ReluVal does (Wang et al. 2018), with tighter bounds. Each round takes a batch of boxes. Linear
+bounds of the outputs (CROWN, Zhang et al. 2018) say where in a box a violation can be; nothing is
+left of a proven one, and the rest of the others is cut in two where that moves the bounds most. The
+corners that the bounds are least at, and the middles of boxes, are tried as counterexamples.
 
 A chain of ReLU layers has quicker bounds: loose ones first, tight ones where those nearly suffice
 (at once while most do), and boxes that they are far from deciding are cut several times before they

@@ -1,4 +1,4 @@
-"""A network of ReLU units over one region, kept as it is: only open units take part in the tree.
+"""The root of a tree on a network's own maps: only open units take part, all else stays as it is.
 
 CROWN bounds every layer at the root; units that it leaves open are bounded once more by slopes of
 their own, those first that the specifications lose most at, as far as the time for it allows.

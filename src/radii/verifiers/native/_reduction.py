@@ -1,4 +1,4 @@
-"""A network over one region, reduced to the units that the region leaves open.
+"""The root of a tree on matrices: a network over one region, reduced to the units left open there.
 
 Layer by layer: units that never bend are replaced by what they are (zero, or their argument), so
 that later layers read the input and the open units only. Active units that read the input are kept

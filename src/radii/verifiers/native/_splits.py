@@ -1,5 +1,8 @@
 """Which unit to split a node on.
 
+Units are listed by what the relaxation loses at them (BaBSR, Bunel et al. 2020), and those on the
+list are tried by the bounds of both children (FSB, De Palma et al. 2021).
+
 A split is judged by how much of the node's gap to a proof it closes in its worse child, in two
 measures: bounds with CROWN's own slopes, and bounds with the multipliers that were optimised for
 the node. Each alone goes blind. Slopes optimised for the node hide what a split would gain once
@@ -9,9 +12,10 @@ thousands where one split by the other closes them. As parts of the gap the two 
 
 Both are blind to a third kind of unit: one that loses nothing by itself, since the line below it
 serves, and whose split pays once all multipliers are improved again. What a split gains then hardly
-differs from node to node of a tree. So in trees that grow large a node is probed now and then:
-splits of many units are tried with some steps of ascent, and where the rule's own choice falls
-behind what was found, nodes are split by what probes have found of the units.
+differs from node to node of a tree. So in trees that grow large a node is probed now and then
+(strong branching, Applegate et al. 1995, with pseudo-costs, Benichou et al. 1971): splits of many
+units are tried with some steps of ascent, and where the rule's own choice falls behind what was
+found, nodes are split by what probes have found of the units.
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Branch and bound on the signs of units, with bounds under the assumption of a violation."""
+"""Branch and bound on the signs of units, with bounds under the assumption of a violation.
+
+The scheme is that of Bunel et al. (2020), with beta-CROWN's bounds of whole batches of nodes (Wang
+et al. 2021). Unlike there, the units of rich nodes are bounded again in every node, by multipliers
+of the violation (INVPROP, Kotha et al. 2023) and of the splits. README.md has the life of a node.
+"""
 
 from __future__ import annotations
 
