@@ -20,8 +20,8 @@ from radii.networks import Network, Relu
 from radii.problem import Instance, Norm, Query, Verdict
 from radii.testing import NetworkFamily, random_instance, random_network
 from radii.verifiers import BranchAndBound, Limits, Milp, RadiusAnswer
-from radii.verifiers.native import _form, _mapped_reduction
-from radii.verifiers.native._settings import ProofSettings
+from radii.verifiers.native import _form
+from radii.verifiers.native._settings import ProofSettings, RootSettings
 
 SEEDS, UNITS, BUDGET = range(2000), 20, 20.0
 """Wall seconds for each question."""
@@ -112,8 +112,11 @@ def _forced() -> Iterator[None]:
     """Every network of ReLU units keeps its maps, whatever their size, and units are split."""
     changes = (
         (_form, "keeps_structure", _is_plain),
-        (_mapped_reduction, "DENSE_GAIN", 0.0),
-        (BranchAndBound, "settings", ProofSettings(splittable_inputs=0)),
+        (
+            BranchAndBound,
+            "settings",
+            ProofSettings(splittable_inputs=0, root=RootSettings(dense_gain=0.0)),
+        ),
     )
     before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
     try:

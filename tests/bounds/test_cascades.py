@@ -21,8 +21,8 @@ from radii.bounds import (
 from radii.networks import ConvolutionMap, MaxPool, Network, Window, from_torch
 from radii.problem import FLOAT, REAL, Arithmetic, Ball, Halfspaces, Norm
 from radii.testing import Sketch
-from radii.verifiers.native import _mapped_reduction as mapping
 from radii.verifiers.native._mapped_reduction import keeps_structure, mapped_reduction
+from radii.verifiers.native._settings import RootSettings
 
 SHAPE = (2, 7, 6)
 
@@ -141,16 +141,16 @@ def test_floats_that_run_are_inside_at_one_point(name: str) -> None:
 
 @pytest.mark.sampled(16)
 @pytest.mark.parametrize("name", sorted(MODULES))
-def test_trees_on_maps_have_sound_roots(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trees_on_maps_have_sound_roots(name: str) -> None:
     """Kept units have bounds that hold for all samples, in the order of their names."""
-    monkeypatch.setattr(mapping, "DENSE_GAIN", 0.0)
     network = network_of(name)
     cascade = fuse_cascades(network)
     point = np.random.default_rng(1).uniform(-0.9, 0.9, SHAPE)
     ball = Ball(point, 0.1, Norm.LINF, network.domain)
     violation = Halfspaces(np.array([[1.0, -1.0, 0.0]]), np.zeros(1))
     state = CrownPasses().state(cascade, [ball])
-    reduction = mapped_reduction(state, ball, [violation], root_seconds=5.0)
+    settings = RootSettings(dense_gain=0.0)
+    reduction = mapped_reduction(state, ball, [violation], root_seconds=5.0, settings=settings)
     points = torch.from_numpy(corners(ball, 300))
     values = cascade.graph.values(points)
     read = torch.cat([values[stage.source].flatten(1) for stage in cascade.stages], 1)

@@ -22,12 +22,11 @@ from radii.problem import REAL, Box, Halfspaces, Instance, Norm, Query, Verdict
 from radii.testing import NetworkFamily, Sketch, random_instance, random_network
 from radii.verifiers import BranchAndBound, Limits, Milp
 from radii.verifiers.native import _form as form
-from radii.verifiers.native import _mapped_reduction as mapping
 from radii.verifiers.native._attempts import prove_by_units
 from radii.verifiers.native._mapped_reduction import keeps_structure, mapped_reduction
 from radii.verifiers.native._reduction import PossibleOverflow, Reduction
 from radii.verifiers.native._session import ProofSession
-from radii.verifiers.native._settings import ProofSettings
+from radii.verifiers.native._settings import ProofSettings, RootSettings
 
 SECONDS = 60.0
 
@@ -61,12 +60,15 @@ def residual_network(seed: int, *, scale: float = 1.0) -> Network:
     return sketch.network(sketch.apply("Gemm", flat, weight, sketch.constant(rng.normal(size=3))))
 
 
-def reduced(network: Network, instance: Instance, eps: float, seconds: float = 0.0) -> Reduction:
+def reduced(
+    network: Network, instance: Instance, eps: float, *, seconds: float = 0.0, gain: float = 1.5
+) -> Reduction:
     violations = instance.requirement.violations
     assert violations is not None
     ball = instance.ball(eps)
     state = CrownPasses().state(fuse(network), [ball], REAL)
-    return mapped_reduction(state, ball, violations, root_seconds=seconds)
+    settings = RootSettings(dense_gain=gain)
+    return mapped_reduction(state, ball, violations, root_seconds=seconds, settings=settings)
 
 
 def random_rows(reduction: Reduction, seed: int, count: int = 40) -> tuple[Rows, Multipliers]:
@@ -91,9 +93,7 @@ def random_rows(reduction: Reduction, seed: int, count: int = 40) -> tuple[Rows,
 @pytest.mark.parametrize("seed", range(6))
 def test_maps_and_matrices_of_open_units_agree(seed: int) -> None:
     network = residual_network(seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mapping, "DENSE_GAIN", 0.0)
-        reduction = reduced(network, random_instance(network, seed), 0.2)
+    reduction = reduced(network, random_instance(network, seed), 0.2, gain=0.0)
     mapped = reduction.layers
     assert isinstance(mapped, MappedLayers)
     dense = mapped.condensed(reduction.upper.clamp_min(0))
@@ -131,9 +131,7 @@ def test_no_input_lies_below_a_bound(seed: int, norm: Norm, gain: float) -> None
     network = residual_network(seed)
     instance = random_instance(network, seed, norm=norm)
     eps = {Norm.LINF: 0.1, Norm.L2: 0.5, Norm.L1: 2.0}[norm]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mapping, "DENSE_GAIN", gain)
-        reduction = reduced(network, instance, eps, seconds=10.0)
+    reduction = reduced(network, instance, eps, seconds=10.0, gain=gain)
     assert isinstance(reduction.layers, MappedLayers) == (gain == 0)
     rows, chosen = random_rows(reduction, seed)
     points = instance.ball(eps).sample(np.random.default_rng(seed), 2000)
@@ -175,8 +173,8 @@ def is_plain(fusion: Fusion) -> bool:
 def always_mapped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every network of ReLU units alone keeps its maps, whatever their size."""
     monkeypatch.setattr(form, "keeps_structure", is_plain)
-    monkeypatch.setattr(mapping, "DENSE_GAIN", 0.0)
-    monkeypatch.setattr(BranchAndBound, "settings", ProofSettings(splittable_inputs=0))
+    settings = ProofSettings(splittable_inputs=0, root=RootSettings(dense_gain=0.0))
+    monkeypatch.setattr(BranchAndBound, "settings", settings)
 
 
 def pooled_network(seed: int) -> Network:

@@ -30,7 +30,6 @@ from radii.bounds._crown import (
     stage_bounds,
 )
 from radii.bounds._dense_layers import Block, DenseLayers
-from radii.bounds._descent import Descent
 from radii.bounds._duals import (
     DUAL_ROUNDING,
     Layers,
@@ -67,6 +66,7 @@ from radii.bounds._relu_form import (
     relu_form,
     windows_of,
 )
+from radii.bounds._rows_backward import RowsBackward
 from radii.bounds._softmax import (
     ends_in_last,
     from_differences,
@@ -108,7 +108,6 @@ __all__ = [
     "Constants",
     "CrownPasses",
     "DenseLayers",
-    "Descent",
     "FixedLines",
     "FloatErrors",
     "Fusion",
@@ -132,6 +131,7 @@ __all__ = [
     "ReluForm",
     "Rounding",
     "Rows",
+    "RowsBackward",
     "Stage",
     "StageBounds",
     "StageUnits",

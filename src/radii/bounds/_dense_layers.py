@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from radii.bounds._duals import DualDescent, Layers, PointsForward, RelaxedRows
+from radii.bounds._duals import DualBackward, Layers, PointsForward, RelaxedRows
 from radii.bounds._supports import Support
 
 
@@ -70,8 +70,8 @@ class DenseLayers(Layers):
             self.support.to(dtype, device),
         )
 
-    def descent(self, relaxed: RelaxedRows, weights: Tensor, *, proven: bool) -> DualDescent:
-        return _DenseDescent(self, relaxed, weights, proven=proven)
+    def rows_backward(self, relaxed: RelaxedRows, weights: Tensor, *, proven: bool) -> DualBackward:
+        return _DenseBackward(self, relaxed, weights, proven=proven)
 
     def points(self, steps: Tensor) -> PointsForward:
         return _DensePoints(self, steps)
@@ -95,7 +95,7 @@ def _composed(block: Block, columns: Tensor) -> Tensor:
     return found
 
 
-class _DenseDescent(DualDescent):
+class _DenseBackward(DualBackward):
     """`objective` is on the constant 1 and the units before the next layer, `on_steps` on steps."""
 
     def __init__(

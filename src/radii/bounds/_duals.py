@@ -12,7 +12,7 @@ itself gamma is a mixture of the specification's rows. alpha is alpha-CROWN's (X
 is beta-CROWN's (Wang et al. 2021), and gamma, the multiplier of the output's constraint, is
 INVPROP's (Kotha et al. 2023).
 
-The minimum is one backward pass (`_descent`); its derivatives by the multipliers are one pass
+The minimum is one backward pass (`_rows_backward`); its derivatives by the multipliers are one pass
 forward, of the very input that the relaxation is least at. Multipliers are looked for in float32,
 by ascent, and the bound that counts is computed from them once more in float64, less its rounding.
 
@@ -31,9 +31,9 @@ import torch
 from torch import Tensor
 
 from radii.bounds._ascent import Ascent, Choices
-from radii.bounds._descent import Descent
 from radii.bounds._float_errors import LOST_TO_UNDERFLOW
 from radii.bounds._regions import ROUND_UP, SMALLEST_NORMAL
+from radii.bounds._rows_backward import RowsBackward
 from radii.bounds._supports import Support
 from radii.networks import ReluLines, prefers_right
 from radii.problem import UNLIMITED, Limits
@@ -51,7 +51,7 @@ class Layers(ABC):
 
     A specification has `parts` rows, and is violated where all of them are <= 0. Units are those
     that the region leaves open, and perhaps some more; what the others do is part of the layers.
-    A form of layers says how rows go back through it (`descent`) and points forward (`ascent`).
+    A form of layers says how rows go back through it (`rows_backward`), and `points` forward.
     """
 
     support: Support
@@ -94,7 +94,7 @@ class Layers(ABC):
         """The same in another type; proofs are evaluated in float64 only."""
 
     @abstractmethod
-    def descent(self, relaxed: RelaxedRows, weights: Tensor, *, proven: bool) -> DualDescent:
+    def rows_backward(self, relaxed: RelaxedRows, weights: Tensor, *, proven: bool) -> DualBackward:
         """Rows that begin as the specifications with these weights (R, spec_rows)."""
 
     @abstractmethod
@@ -109,25 +109,25 @@ class Layers(ABC):
     @final
     def backward(
         self, rows: Rows, chosen: Multipliers, lines: ReluLines, *, proven: bool
-    ) -> BackwardPass:
+    ) -> DualPass:
         """The rows' values at given multipliers; `proven` subtracts what rounding may have added.
 
         A coefficient a on a function loses |a| times its slack; what the lines themselves add up is
         rounded in float64 only.
         """
         relaxed = RelaxedRows(lines, lines.lower_slope(chosen.slopes), direct_terms(rows, chosen))
-        descent = self.descent(relaxed, spec_weights(self, rows, chosen), proven=proven)
+        descent = self.rows_backward(relaxed, spec_weights(self, rows, chosen), proven=proven)
         descent.run()
         values, steps, lost = descent.least()
         if lost is not None:
             lost = lost * ROUND_UP
             values = values - lost
         coefficients, losses = descent.coefficients[::-1], descent.losses[::-1]
-        return BackwardPass(values, steps, relaxed.slopes, coefficients, losses, lost)
+        return DualPass(values, steps, relaxed.slopes, coefficients, losses, lost)
 
     @final
     def gradients(
-        self, rows: Rows, chosen: Multipliers, lines: ReluLines, passed: BackwardPass
+        self, rows: Rows, chosen: Multipliers, lines: ReluLines, passed: DualPass
     ) -> Multipliers:
         """The values' derivative by the multipliers, from the relaxation's own minimiser.
 
@@ -162,7 +162,7 @@ class RelaxedRows:
     direct: Tensor | None
 
 
-class DualDescent(Descent[Tensor]):
+class DualBackward(RowsBackward[Tensor]):
     """Rows on their way back through open units, whatever form their layers have.
 
     `constants` (R) is what the rows have added up, `lost` what rounding takes from proven ones.
@@ -291,7 +291,7 @@ class Multipliers:
 
 
 @dataclass(slots=True, eq=False)
-class BackwardPass:
+class DualPass:
     """One backward pass: values, and what the pass forward needs for the gradient.
 
     `rounding` is what was subtracted from the values for it, where they are proven.

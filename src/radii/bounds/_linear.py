@@ -1,8 +1,8 @@
 """CROWN's rows: linear functions of a network's values over a batch of regions, on their way back.
 
 A row is a linear function of one layer's arguments on one region, either whole or as a window of a
-feature map. `_descent` has the two steps that it takes at every layer; here is what each of them
-adds up in absolute values, and what their rounding can be at most.
+feature map. `_rows_backward` has the two steps that it takes at every layer; here is what each of
+them adds up in absolute values, and what their rounding can be at most.
 
 What the network itself rounds is subtracted in the same way: a coefficient a on an argument that
 the runtime has only up to E loses |a| E.
@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from radii.bounds._affine_maps import Layer, LayeredNetwork, slack, underflow
-from radii.bounds._descent import Descent
 from radii.bounds._regions import Supports
+from radii.bounds._rows_backward import RowsBackward
 from radii.bounds._windows import WindowRows, feature_maps
 from radii.networks import Constants, Interval, Lines, PulledRows, Relaxation, UnitLines
 
@@ -145,7 +145,7 @@ class LinearFunctions:
 
 def backward(state: State, rows: LinearFunctions, choices: Choices | None = None) -> LinearBounds:
     """Lower bounds of the rows. Without choices the lines are CROWN's."""
-    descent = _NodeDescent(state, rows.regions, rows.constants, rows.error)
+    descent = _NodeBackward(state, rows.regions, rows.constants, rows.error)
     for source, held in rows.maps.items():
         descent.put(source, held)
     descent.choices = choices or {}
@@ -182,7 +182,7 @@ def window_bounds(
     units = channels * math.prod(shape[1:]) + places[:, None]
     constants = torch.cat([offset[units], -offset[units]], 1).reshape(1, -1)
     error = loss[region][units].repeat(1, 2).reshape(1, -1)
-    descent = _NodeDescent(state, torch.tensor([region], device=units.device), constants, error)
+    descent = _NodeBackward(state, torch.tensor([region], device=units.device), constants, error)
     descent.pull_through(layer, windows)
     descent.run()
     gathered.largest = descent.largest
@@ -197,7 +197,7 @@ class Gathered:
     largest: int | None = None
 
 
-class _NodeDescent(Descent[Tensor | WindowRows]):
+class _NodeBackward(RowsBackward[Tensor | WindowRows]):
     """Rows on the values of nodes, whole (regions, rows, n) or as windows of feature maps.
 
     `constants` (regions, rows) is what they have added up, `error` what is lost to rounding.

@@ -27,7 +27,7 @@ from radii.bounds._affine_maps import prepared
 from radii.bounds._dense_layers import Block, DenseLayers
 from radii.bounds._duals import (
     DUAL_ROUNDING,
-    DualDescent,
+    DualBackward,
     Layers,
     PointsForward,
     RelaxedRows,
@@ -149,8 +149,8 @@ class MappedLayers(Layers):
         specs = replace(self.specs, offset=offset)
         return replace(self, layers=tuple(layers), specs=specs, is_folded=True)
 
-    def descent(self, relaxed: RelaxedRows, weights: Tensor, *, proven: bool) -> DualDescent:
-        return _MappedDescent(self, relaxed, weights, proven=proven)
+    def rows_backward(self, relaxed: RelaxedRows, weights: Tensor, *, proven: bool) -> DualBackward:
+        return _MappedBackward(self, relaxed, weights, proven=proven)
 
     def points(self, steps: Tensor) -> PointsForward:
         return _MappedPoints(self, steps)
@@ -260,7 +260,7 @@ class _ComposedRows:
     on_columns: Tensor = field(default_factory=lambda: torch.zeros(0))
 
 
-class _MappedDescent(DualDescent):
+class _MappedBackward(DualBackward):
     """`on_nodes` are coefficients on whole values by their nodes; the open units are picked out of
     them, and put back when their lines have been taken."""
 

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, fx, nn
 from torch.nn import functional as F
 
-from radii.bounds import Descent, hinges_of
+from radii.bounds import RowsBackward, hinges_of
 from radii.errors import NetworkError, SpecificationError
 from radii.networks import Clip, LeakyRelu, MaxPool, Operator, Relu, Window
 from radii.training._certified_steps import (
@@ -249,12 +249,12 @@ class ModuleBounds:
         The rows are pulled back to the input with CROWN's lines or, unless `through_bends`, to
         the last values that are not affine functions of others; there the intervals bound them.
         """
-        descent = _StepDescent(self._steps, values, rows, through_bends=through_bends)
+        descent = _StepBackward(self._steps, values, rows, through_bends=through_bends)
         descent.run()
         return descent.total
 
 
-class _StepDescent(Descent[Tensor]):
+class _StepBackward(RowsBackward[Tensor]):
     """Rows on the values of steps, (B, rows, *shape), by the numbers of the steps."""
 
     def __init__(

@@ -128,11 +128,14 @@ def _reduced(
     """On the network's own maps where they are smaller than matrices of open units, on such
     matrices elsewhere."""
     region, inputs, arithmetic = specification.region, specification.inputs, session.arithmetic
+    settings = session.settings
     if not form.keeps_structure:
-        return reduce(form.relu_form(), region, form.violations, inputs, limits, arithmetic)
-    seconds = session.settings.root_slopes_share * limits.remaining
+        return reduce(
+            form.relu_form(), region, form.violations, inputs, limits, arithmetic, settings.root
+        )
+    seconds = settings.root_slopes_share * limits.remaining
     state = session.memory.passes.state(form.fusion, [region], arithmetic, limits)
-    return mapped_reduction(state, region, form.violations, inputs, limits, seconds)
+    return mapped_reduction(state, region, form.violations, inputs, limits, seconds, settings.root)
 
 
 class _Growth:
@@ -181,6 +184,7 @@ class _Growth:
             log=self.log,
             stops_at_rounding=stops_at_rounding,
             trials=settings.trials,
+            settings=settings.tree,
         )
 
     def outcome(self, tree: Tree) -> ProofAttempt:
@@ -230,6 +234,7 @@ def prove_by_inputs(
         candidates.replay,
         arithmetic=session.arithmetic,
         device=session.device,
+        settings=session.settings.boxes,
     )
     if candidates.witness is not None:
         return ProofAttempt(Answer(Verdict.NOT_ROBUST, candidates.found), candidates.witness)

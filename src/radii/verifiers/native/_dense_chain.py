@@ -1,10 +1,10 @@
 """Linear bounds over many boxes of inputs for a chain of dense layers of ReLU units.
 
 The same bounds as CROWN's, for the networks that input splitting meets most, at a fraction of the
-work. Going forward, each unit is an affine form (a zonotope, as in
-DeepZ, Singh et al. 2018): a centre, a part for each input and
-one for each unit before it that may be on or off. That costs little and settles most units. Where
-that nearly suffices, the others are bounded by a backward pass as well, and both are intersected.
+work. Going forward, each unit is an affine form (a zonotope, as in DeepZ, Singh et al. 2018): a
+centre, a part for each input and one for each unit before it that may be on or off. That costs
+little and settles most units. Where that nearly suffices, the others are bounded by a backward pass
+as well, and both are intersected.
 
 Our own rounding in inner layers is bounded without a look at the coefficients: slopes are at most
 1, so what a sum before layer k is off counts at most |W| ... |W| times in a unit of a later layer.
@@ -24,10 +24,10 @@ from radii.bounds import (
     FUSED_ROUNDING,
     ROUND_UP,
     SMALLEST_NORMAL,
-    Descent,
     Layer,
     LayeredNetwork,
     Rounding,
+    RowsBackward,
     Supports,
     propagate,
 )
@@ -297,7 +297,7 @@ class DenseChain:
         chosen, offset = self.weights[number][places], self.offsets[number][places]
         held, constants = torch.cat([chosen, -chosen], 1), torch.cat([offset, -offset], 1)
         lost = (slack + error).gather(1, places).repeat(1, 2)
-        descent = _ChainDescent(self, layers, held, constants, lost)
+        descent = _ChainBackward(self, layers, held, constants, lost)
         descent.run()
         constants = descent.constants + torch.bmm(descent.rows, middle[..., None]).squeeze(2)
         return CentredFunctions(descent.rows * reach[:, None], constants - descent.lost * ROUND_UP)
@@ -309,7 +309,7 @@ class DenseChain:
         count = len(middle)
         last = layers[-1].size @ self.magnitudes[-1] + self.offsets[-1].abs()
         largest = torch.minimum(layers[-1].most.clamp_min(0), layers[-1].size)
-        descent = _ChainDescent(
+        descent = _ChainBackward(
             self,
             layers,
             (rows @ self.weights[-1]).expand(count, -1, -1),
@@ -325,7 +325,7 @@ class DenseChain:
         return descent.rows, descent.constants - self.share * size - lost * ROUND_UP
 
 
-class _ChainDescent(Descent[Tensor]):
+class _ChainBackward(RowsBackward[Tensor]):
     """Rows (boxes, rows, units) on the values of one layer, with constants (boxes, rows).
 
     `lost` is what the network rounds, and what the rows began with; `size`, where it is asked for,

@@ -42,39 +42,9 @@ from radii.problem import FLOAT, Arithmetic, Ball, Limits, Norm, Specification
 from radii.verifiers.native._boxes import Boxes, CutMixture, Statement, ViolationCuts
 from radii.verifiers.native._candidates import Descent
 from radii.verifiers.native._dense_chain import DenseChain
+from radii.verifiers.native._settings import BoxSettings
 
-ROUND_SECONDS = 0.3
-"""CPU time that a round should take: short against the time limits that it has to notice."""
-
-LARGEST_BOX_BATCH = 4096
-SMALLEST_CHAIN_BATCH = 64
-"""Chains look at the limits between parts of a batch, and fewer boxes would cost as much."""
-
-SMALLEST_WIDTH = 2.0**-36
-"""A box is not split any more where all its sides are this small against the whole region's."""
-
-ENTRIES_KEPT = 1 << 20
-"""How many intervals of units a batch may hold: 16 MB, for each level of the depth-first order."""
-
-INFLUENCE_INPUTS = 64
-"""Beyond, the influence of each input would cost more than the bounds; slopes stand for it."""
-
-POINTS_TRIED = 8
-"""How many points of a round are tried, the most violating first."""
-
-EAGER_ROUNDS = 6
-"""So many rounds descend from their points at first, and one in so many later."""
-
-
-NEAR_MARGINS = 2.0
-"""Tight bounds are worth it where loose ones miss by up to so many times the margin to spare."""
-
-TIGHT_FIRST_SHARE = 0.5
-"""Tight bounds are taken at once while more than this share of boxes is closed or nearly so."""
-
-HALVING_GAIN = 3.0
-MOST_HALVINGS = 6
-"""Each halving brings bounds closer by about this factor, or by less; so many go without bounds."""
+_DEFAULTS = BoxSettings()
 
 
 class SplitOutcome(Enum):
@@ -102,6 +72,7 @@ def split_inputs(
     *,
     arithmetic: Arithmetic = FLOAT,
     device: torch.device | str = "cpu",
+    settings: BoxSettings = _DEFAULTS,
 ) -> SplitResult:
     """Decide a specification with linear violations by splitting its region of inputs.
 
@@ -115,7 +86,8 @@ def split_inputs(
         raise UnsupportedQuery("input splitting does not decide requirements that are not linear")
     if not violations:
         return SplitResult(SplitOutcome.PROVEN, 0, 0)
-    return _BoxSearch(network, specification, limits, check, arithmetic, device).run()
+    search = _BoxSearch(network, specification, limits, check, arithmetic, device, settings)
+    return search.run()
 
 
 class _ExpiredError(Exception):
@@ -171,14 +143,16 @@ class _BoxSearch:
         check: Callable[[Tensor], bool],
         arithmetic: Arithmetic,
         device: torch.device | str,
+        settings: BoxSettings,
     ) -> None:
+        self.settings = settings
         self.network, self.specification = network, specification
         self.limits, self.check = limits, check
         stated = specification.requirement.violations
         assert stated
         fusion, violations = without_softmax(fuse(network), stated, arithmetic)
         self.layered: LayeredNetwork = layered(fusion, torch.float64, device, arithmetic)
-        is_narrow = self.layered.inputs <= INFLUENCE_INPUTS
+        is_narrow = self.layered.inputs <= self.settings.influence_inputs
         self.statement = Statement.of(violations, specification, device)
         low, high = (
             torch.from_numpy(side).to(device)[None] for side in box_of(specification.region)
@@ -189,10 +163,12 @@ class _BoxSearch:
         self.pool = [Boxes(low, high)]
         self.descent = Descent(network, specification)
         self.boxes = self.stuck = self.rounds = 0
-        self.batch = 16 if self.chain is None else SMALLEST_CHAIN_BATCH
+        self.batch = 16 if self.chain is None else self.settings.smallest_chain_batch
         self.near_share = 0.0
         units = sum(layer.size for layer in self.layered.layers)
-        self.largest_batch = max(1, min(LARGEST_BOX_BATCH, ENTRIES_KEPT // max(1, units)))
+        self.largest_batch = max(
+            1, min(self.settings.largest_batch, self.settings.entries_kept // max(1, units))
+        )
 
     def run(self) -> SplitResult:
         is_bounded = torch.isfinite(self.widths) & (self.low <= self.high)
@@ -230,9 +206,9 @@ class _BoxSearch:
         return Boxes.joined(taken)
 
     def _adapt(self, count: int, seconds: float) -> None:
-        if seconds > ROUND_SECONDS:
-            least = 1 if self.chain is None else SMALLEST_CHAIN_BATCH
-            self.batch = max(least, int(count * ROUND_SECONDS / seconds))
+        if seconds > self.settings.round_seconds:
+            least = 1 if self.chain is None else self.settings.smallest_chain_batch
+            self.batch = max(least, int(count * self.settings.round_seconds / seconds))
         elif count == self.batch:
             self.batch = min(self.largest_batch, 2 * self.batch)
 
@@ -253,10 +229,12 @@ class _BoxSearch:
             judged = self._by_crown(boxes)
             left = [judged.taken(_chosen_entries(judged.is_open))]
         else:
-            at_once = self.near_share > TIGHT_FIRST_SHARE
+            at_once = self.near_share > self.settings.tight_first_share
             judged = self._by_chain(self.chain, boxes, tight=at_once)
             judged = judged.taken(_chosen_entries(judged.is_open))
-            is_near = judged.worst > -NEAR_MARGINS * self.descent.margins(judged.middles)
+            is_near = judged.worst > -self.settings.near_margins * self.descent.margins(
+                judged.middles
+            )
             self.near_share = 1 - float((~is_near).sum()) / len(boxes)
             left = [judged]
             if not at_once:
@@ -283,7 +261,7 @@ class _BoxSearch:
         rows = self.statement.rows.expand(len(boxes), -1, -1)
         found = linear_bounds(state, self.layered.output, loss, rows, self._polled)
         known = Boxes(boxes.low, boxes.high, tuple(state.arguments))
-        is_narrow = self.layered.inputs <= INFLUENCE_INPUTS
+        is_narrow = self.layered.inputs <= self.settings.influence_inputs
         influence = input_influence(state) if is_narrow else torch.zeros_like(boxes.low)
         return self._judged(known, found.slopes, found.constants, influence)
 
@@ -301,8 +279,10 @@ class _BoxSearch:
         if self.chain is None:
             return once
         missing = (margins - worst) / margins.clamp_min(1e-300)
-        times = (missing.clamp_min(1).log() / math.log(HALVING_GAIN)).nan_to_num(0, MOST_HALVINGS)
-        return torch.where(margins > 0, times.long().clamp(1, MOST_HALVINGS), once)
+        times = (missing.clamp_min(1).log() / math.log(self.settings.halving_gain)).nan_to_num(
+            0, self.settings.most_halvings
+        )
+        return torch.where(margins > 0, times.long().clamp(1, self.settings.most_halvings), once)
 
     def _poll(self) -> None:
         if self.limits.expired is not None:
@@ -316,10 +296,13 @@ class _BoxSearch:
     def _is_refuted(self, points: Tensor) -> bool:
         """Try the most violating points, every so often after a short descent from them."""
         margins = self.descent.margins(points)
-        order = margins.argsort()[:POINTS_TRIED]
+        order = margins.argsort()[: self.settings.points_tried]
         points, margins = points[order], margins[order]
         self.rounds += 1
-        if self.rounds <= EAGER_ROUNDS or self.rounds % EAGER_ROUNDS == 0:
+        if (
+            self.rounds <= self.settings.eager_rounds
+            or self.rounds % self.settings.eager_rounds == 0
+        ):
             points = torch.cat([points, self.descent.run(points, self.low, self.high)])
             margins = self.descent.margins(points)
         is_candidate = margins <= 0
@@ -341,7 +324,7 @@ class _BoxSearch:
                 score = torch.where(score.amax(1, keepdim=True) > 0, score, other)
             place = score.argmax(1, keepdim=True)
             middle = (low / 2 + high / 2).gather(1, place)
-            is_stuck = (widths / self.widths).amax(1) <= SMALLEST_WIDTH
+            is_stuck = (widths / self.widths).amax(1) <= self.settings.smallest_width
             is_stuck |= ((middle <= low.gather(1, place)) | (middle >= high.gather(1, place)))[:, 0]
             self.stuck += int(is_stuck.sum())
             go = _chosen_entries(~is_stuck)

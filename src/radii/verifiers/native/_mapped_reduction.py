@@ -30,19 +30,9 @@ from radii.networks import Relu, may_bend
 from radii.problem import UNLIMITED, Ball, Box, Halfspaces, Limits
 from radii.verifiers.native._proof_log import Ground, rounded_down, stated
 from radii.verifiers.native._reduction import CUT_SLACK, PossibleOverflow, Reduction
+from radii.verifiers.native._settings import RootSettings
 
-ROOT_SLOPE_STEPS = 4
-"""Steps of ascent for each unit that CROWN leaves open: shared by all specifications and nodes."""
-
-SPEC_STEPS = 10
-"""Steps of ascent for each specification before units get slopes of their own: as in the tree."""
-
-DENSE_GAIN = 1.5
-"""Matrices of open units are used if they have at most so many entries for each product of the
-maps: both then take equally long (cifar_base_kw, convSmall: 1.1 and 1.8 ms for 2.8 times)."""
-
-UNITS_AT_ONCE, UNIT_WORK_AT_ONCE = 256, 1 << 28
-"""Units bounded together, at most, and times the products of one pass."""
+_DEFAULTS = RootSettings()
 
 
 def keeps_structure(fusion: Fusion) -> bool:
@@ -62,6 +52,7 @@ def mapped_reduction(
     inputs: Halfspaces | None = None,
     limits: Limits = UNLIMITED,
     root_seconds: float = 0.0,
+    settings: RootSettings = _DEFAULTS,
 ) -> Reduction:
     """Root bounds from a pass of CROWN over the region, then by slopes for `root_seconds`, and what
     they leave open.
@@ -69,7 +60,7 @@ def mapped_reduction(
     `inputs` must hold in a violation too. A PossibleOverflow where the network may overflow.
     """
     with torch.no_grad():
-        return _Mapped(state, region, violations, inputs).run(limits, root_seconds)
+        return _Mapped(state, region, violations, inputs, settings).run(limits, root_seconds)
 
 
 class _Mapped:
@@ -79,8 +70,9 @@ class _Mapped:
         region: Ball | Box,
         violations: Sequence[Halfspaces],
         inputs: Halfspaces | None,
+        settings: RootSettings,
     ) -> None:
-        self.state, self.region = state, region
+        self.state, self.region, self.settings = state, region, settings
         self.support = support_of(region)
         if not all(bool(torch.isfinite(loss).all()) for loss in state.losses):
             raise PossibleOverflow(None)
@@ -104,7 +96,7 @@ class _Mapped:
         mapped = self.layers()
         kept = [layer.places for layer in mapped.layers]
         lower, upper = self.bounds(kept)
-        is_small = self.dense_entries(kept) < DENSE_GAIN * mapped.entries
+        is_small = self.dense_entries(kept) < self.settings.dense_gain * mapped.entries
         layers = mapped.condensed(upper.clamp_min(0)) if is_small else mapped
         first, names, signs = 0, [], []
         for low, high, places in zip(self.lows, self.highs, kept, strict=True):
@@ -206,7 +198,7 @@ class _Mapped:
         layers = self.layers()
         lower, upper = self.bounds([layer.places for layer in layers.layers])
         fast = layers.to(torch.float32, "cpu")
-        at_once = max(1, UNIT_WORK_AT_ONCE // (1 + layers.entries))
+        at_once = max(1, self.settings.work_at_once // (1 + layers.entries))
         for part in torch.arange(layers.spec_rows // layers.parts).split(at_once):
             if limits.is_over:
                 return False
@@ -214,7 +206,11 @@ class _Mapped:
             rows = Rows(lower.expand(count, -1), upper.expand(count, -1), part)
             start = Multipliers.start(rows, layers.parts)
             found, _ = improve(
-                fast, rows.to(torch.float32), start.to(torch.float32), SPEC_STEPS, limits
+                fast,
+                rows.to(torch.float32),
+                start.to(torch.float32),
+                self.settings.spec_steps,
+                limits,
             )
             values = evaluate(layers, rows, found.to(torch.float64)).values
             if not bool((values > 0).all()):
@@ -238,7 +234,13 @@ class _Mapped:
         places = kept[-1]
         first = layers.units - len(places)
         fast = layers.to(torch.float32, "cpu")
-        at_once = max(16, min(UNITS_AT_ONCE, UNIT_WORK_AT_ONCE // (1 + layers.entries)))
+        at_once = max(
+            16,
+            min(
+                self.settings.mapped_units_at_once,
+                self.settings.work_at_once // (1 + layers.entries),
+            ),
+        )
         for part in torch.arange(len(places)).split(at_once):
             if limits.is_over:
                 return
@@ -254,7 +256,9 @@ class _Mapped:
                 sign=sign,
             )
             start = Multipliers.start(rows, 1, 0.0).to(torch.float32)
-            found, _ = improve(fast, rows.to(torch.float32), start, ROOT_SLOPE_STEPS, limits)
+            found, _ = improve(
+                fast, rows.to(torch.float32), start, self.settings.slope_steps, limits
+            )
             exact, slopes = stated(found)
             values = rounded_down(evaluate(layers, rows, exact).values)
             own = places[part]

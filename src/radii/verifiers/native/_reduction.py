@@ -40,17 +40,14 @@ from radii.bounds import (
 from radii.networks import Interval, Operator, may_bend
 from radii.problem import FLOAT, UNLIMITED, Arithmetic, Ball, Box, Halfspaces, Limits
 from radii.verifiers.native._proof_log import Ground, rounded_down, stated
+from radii.verifiers.native._settings import RootSettings
 
-UNITS_AT_ONCE, UNIT_WORK_AT_ONCE = 512, 1 << 28
-"""Units bounded together, at most, and times the entries of the layers they are bounded through."""
-DENSE_PRODUCT_SHARE = 0.3
-"""From this share of entries on, a dense product is faster than a sparse one."""
+_DEFAULTS = RootSettings()
+
 ROW_COPIES, FLOAT64_BYTES = 4, 8
 """Of a layer's rows over the columns, while they are bounded."""
 CUT_SLACK = 1e-9
 """Of what a cut of the inputs adds up: inputs that miss it by less count as violating still."""
-ROOT_ALPHA_STEPS = 4
-"""Steps of ascent for each unit that CROWN leaves open: shared by all specifications and nodes."""
 
 
 class PossibleOverflow(Exception):
@@ -94,6 +91,7 @@ def reduce(
     inputs: Halfspaces | None = None,
     limits: Limits = UNLIMITED,
     arithmetic: Arithmetic = FLOAT,
+    settings: RootSettings = _DEFAULTS,
 ) -> Reduction:
     """Root bounds, and what they leave open. `inputs` must hold in a violation too.
 
@@ -101,7 +99,7 @@ def reduce(
     would not fit into what is left of the memory, in bytes; a PossibleOverflow where the network
     may overflow in the region, so that nothing can be proven.
     """
-    return _Reducer(form, region, limits, arithmetic).run(violations, inputs)
+    return _Reducer(form, region, limits, arithmetic, settings).run(violations, inputs)
 
 
 class _Reducer:
@@ -111,8 +109,9 @@ class _Reducer:
         region: Ball | Box,
         limits: Limits,
         arithmetic: Arithmetic,
+        settings: RootSettings,
     ) -> None:
-        self.form = form
+        self.form, self.settings = form, settings
         self.rounding = FloatErrors(form.fusion.graph, form.fusion.number, arithmetic)
         self.region = region
         self.limits = limits
@@ -142,7 +141,7 @@ class _Reducer:
     def run(self, violations: Sequence[Halfspaces], inputs: Halfspaces | None) -> Reduction:
         for units in self.form.stages:
             self.add_stage(units)
-        self.output = _product(self.form.output, self.known)
+        self.output = self.over_kept(self.form.output)
         self.output_error = self.argument_error(self.form.end, self.form.fusion.behind)
         parts = [self.violation(polyhedron, inputs) for polyhedron in violations]
         longest = max((len(rows) for rows, _ in parts), default=1)
@@ -236,7 +235,7 @@ class _Reducer:
     def add(self, layer: csr_array, own_error: Tensor) -> None:
         """A layer of units: bounded, then kept or replaced by what they are."""
         self.check_room(layer.shape[0], 0)
-        rows = _product(layer, self.known)
+        rows = self.over_kept(layer)
         magnitudes, error = self.magnitudes(layer), self.error_of(layer, own_error)
         block = self.block(rows, DUAL_ROUNDING * magnitudes + error)
         lower, upper = self.bounds(block)
@@ -288,7 +287,7 @@ class _Reducer:
         lower = torch.where(lower.isfinite(), lower, -torch.inf)
         upper = torch.where(upper.isfinite(), upper, torch.inf)
         if len(self.lower):
-            for steps in (0, ROOT_ALPHA_STEPS):
+            for steps in (0, self.settings.slope_steps):
                 chosen = may_bend(lower, upper).nonzero().squeeze(1)
                 for part in torch.split(chosen, self.rows_at_once):
                     if self.limits.is_over:
@@ -306,7 +305,9 @@ class _Reducer:
         """So many that limits are asked again after a few tenths of a second."""
         entries = sum(b.earlier.numel() for b in self.blocks)
         entries += sum(b.steps.numel() for b in self.blocks if b.steps is not None)
-        return max(32, min(UNITS_AT_ONCE, UNIT_WORK_AT_ONCE // (1 + entries)))
+        return max(
+            32, min(self.settings.dense_units_at_once, self.settings.work_at_once // (1 + entries))
+        )
 
     def show(self, units: Tensor, is_better: Tensor, slopes: Tensor, side: int) -> None:
         """Keep the slopes that show bounds of some units of the layer that is next."""
@@ -339,17 +340,20 @@ class _Reducer:
         values = evaluate(layers, rows, multipliers).values
         return values[: len(chosen)], -values[len(chosen) :], slopes
 
-
-def _product(matrix: csr_array, known: Tensor) -> Tensor:
-    """`matrix @ known`: dense over the columns that are read, unless there are few entries."""
-    columns = np.unique(matrix.indices)
-    if matrix.nnz < DENSE_PRODUCT_SHARE * matrix.shape[0] * len(columns):
-        coordinates = matrix.tocoo()
-        indices = torch.from_numpy(np.stack([coordinates.row, coordinates.col]).astype(np.int64))
-        sparse = torch.sparse_coo_tensor(
-            indices, torch.from_numpy(coordinates.data), matrix.shape, check_invariants=False
-        )
-        product: Tensor = torch.sparse.mm(sparse, known)
-        return product
-    read = torch.from_numpy(matrix[:, columns].toarray())
-    return read @ known[torch.from_numpy(columns.astype(np.int64))]
+    def over_kept(self, matrix: csr_array) -> Tensor:
+        """Rows over the form's columns as rows over the kept ones: dense over the columns that are
+        read, unless there are few entries."""
+        known, dense_share = self.known, self.settings.dense_product_share
+        columns = np.unique(matrix.indices)
+        if matrix.nnz < dense_share * matrix.shape[0] * len(columns):
+            coordinates = matrix.tocoo()
+            indices = torch.from_numpy(
+                np.stack([coordinates.row, coordinates.col]).astype(np.int64)
+            )
+            sparse = torch.sparse_coo_tensor(
+                indices, torch.from_numpy(coordinates.data), matrix.shape, check_invariants=False
+            )
+            product: Tensor = torch.sparse.mm(sparse, known)
+            return product
+        read = torch.from_numpy(matrix[:, columns].toarray())
+        return read @ known[torch.from_numpy(columns.astype(np.int64))]

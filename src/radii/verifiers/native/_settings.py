@@ -109,6 +109,34 @@ class TrialSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RootSettings:
+    """How the units of a whole region are bounded before the tree, and in which form they go on."""
+
+    slope_steps: int = 4
+    """Steps of ascent for each unit that CROWN leaves open: its bounds serve all specifications and
+    all nodes."""
+
+    spec_steps: int = 10
+    """Steps of ascent for each specification before units get slopes of their own: as in the
+    tree."""
+
+    dense_gain: float = 1.5
+    """Matrices of open units are used if they have at most this many entries for each product of
+    the maps: both then take equally long (cifar_base_kw, convSmall: 1.1 and 1.8 ms for 2.8 times).
+    """
+
+    mapped_units_at_once: int = 256
+    dense_units_at_once: int = 512
+    """Units bounded together, at most, through maps and through matrices ..."""
+    work_at_once: int = 1 << 28
+    """... and times the products of one pass: a few tenths of a second, after which limits are
+    asked."""
+
+    dense_product_share: float = 0.3
+    """From this share of entries on, a dense product is faster than a sparse one."""
+
+
+@dataclass(frozen=True, slots=True)
 class SplitSettings:
     """How splits are looked for."""
 
@@ -194,6 +222,47 @@ class TreeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class BoxSettings:
+    """How boxes of inputs are bounded and cut."""
+
+    round_seconds: float = 0.3
+    """CPU time that a round should take: short against the time limits that it has to notice."""
+
+    largest_batch: int = 4096
+    smallest_chain_batch: int = 64
+    """Boxes of a round. Chains look at the limits between parts of a batch, and fewer boxes would
+    cost as much."""
+
+    smallest_width: float = 2.0**-36
+    """A box is not cut any more where all its sides are this small against the whole region's."""
+
+    entries_kept: int = 1 << 20
+    """How many intervals of units a batch may have: 16 MB, for each level of the depth-first
+    order."""
+
+    influence_inputs: int = 64
+    """Beyond, the influence of each input would cost more than the bounds; slopes stand for it."""
+
+    points_tried: int = 8
+    """Points of a round that are tried as counterexamples, the most violating first."""
+
+    eager_rounds: int = 6
+    """This many rounds descend from their points at first, and one in this many later."""
+
+    near_margins: float = 2.0
+    """Tight bounds are worth it where loose ones miss by up to this many times the margin to
+    spare."""
+
+    tight_first_share: float = 0.5
+    """Tight bounds are taken at once while more than this share of boxes is closed or nearly so."""
+
+    halving_gain: float = 3.0
+    most_halvings: int = 6
+    """Each halving brings bounds closer by about this factor, or by less; at most this many follow
+    each other without bounds."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProofSettings:
     """Which way a question is decided, and what its parts may take."""
 
@@ -238,4 +307,6 @@ class ProofSettings:
     candidates: CandidateSettings = field(default_factory=CandidateSettings)
     climb: ClimbSettings = field(default_factory=ClimbSettings)
     trials: TrialSettings = field(default_factory=TrialSettings)
+    root: RootSettings = field(default_factory=RootSettings)
     tree: TreeSettings = field(default_factory=TreeSettings)
+    boxes: BoxSettings = field(default_factory=BoxSettings)

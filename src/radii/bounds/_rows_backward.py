@@ -28,7 +28,7 @@ from typing import Generic, TypeVar, final
 Coefficients = TypeVar("Coefficients")
 
 
-class Descent(ABC, Generic[Coefficients]):
+class RowsBackward(ABC, Generic[Coefficients]):
     """Rows on their way back through some layers, with what is added and lost on the way."""
 
     @property
