@@ -30,6 +30,7 @@ class TestRandomCorners(AttackConformance):
         return attacks.get("random-corners")
 
 
+@pytest.mark.sampled(8)
 class TestThirds(SearchConformance):
     def make(self, grid: Grid) -> Search:
         return strategy.make("thirds", grid)

@@ -111,6 +111,7 @@ def figure_of(kind: str, distribution: Distribution, options: FigureOptions) -> 
     return figure_kind(kind).draw(distribution, options)
 
 
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize("options", [COLUMN, TEXT], ids=["column", "text"])
 @pytest.mark.parametrize(
     "kind", [kind for kind in FIGURE_KINDS if kind not in ("targets", "claims")]
