@@ -9,8 +9,8 @@ READY := $(VENV)/.ready
 EXTRAS := docs,exact,foolbox,gurobi,marabou,parquet,ray,smt,tensorboard,train
 TOOLS := build hypothesis ipykernel keras mypy nbclient playwright pytest pytest-xdist ruff 'setuptools>=77' skl2onnx types-psutil
 TORCH := $(VENV)/lib/python*/site-packages/torch
-# One more than two cores: some tests wait for processes to end.
-JOBS ?= 3
+# Twice as many as cores: many tests wait, for processes to end or for their turn at a lock.
+JOBS ?= 4
 # Draws the cases that `make test` runs of tests that are marked `sampled`; `make test-all` runs all.
 SAMPLE ?= 1
 # What is imported is compiled then; compiling all of every package takes longer than the rest.
