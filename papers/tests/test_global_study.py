@@ -17,10 +17,10 @@ from conftest import work_in_this_process
 from radii.cli import main
 from radii.errors import DataError
 from radii.statistics import repeat_estimates
-from radii.views import draw_tradeoffs
 from radii_papers import _running
 from radii_papers._evidence import ClaimBasis, ClaimVerdict, StudyClaim
 from radii_papers._steps import StudyScale, StudySettings
+from radii_papers.figures import draw_tradeoffs
 from radii_papers.global_robustness import _convergence, _made, _pruned
 from radii_papers.global_robustness._bayesian import paired_differences, pairs_claim
 from radii_papers.global_robustness._convergence import convergence_claims

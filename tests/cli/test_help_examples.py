@@ -29,12 +29,13 @@ from test_tables import assert_nothing_lost
 
 from conftest import dense_model, made_once, parsers, work_in_this_process
 from radii import datasets
-from radii.cli import _tables, build_parser, main
+from radii.cli import build_parser, main
 from radii.datasets import _acquisition as acquisition
 from radii.datasets import _catalogue as catalogue
 from radii.datasets import _sources as sources
 from radii.datasets import from_arrays
-from radii.views import LiveServer
+from radii.views import LiveServer, TableRecord
+from radii.views.tables import _console
 
 SLOW = (
     "radii demo",
@@ -289,16 +290,16 @@ def answer_one_request(server: LiveServer, **_: object) -> None:
 
 
 @pytest.fixture
-def tables(monkeypatch: pytest.MonkeyPatch) -> list[Table]:
+def tables(monkeypatch: pytest.MonkeyPatch) -> list[TableRecord]:
     """Every table that is printed from now on."""
-    printed: list[Table] = []
-    fitted = _tables.fitted
+    printed: list[TableRecord] = []
+    fitted = _console.fitted
 
-    def recorded(made: Table, console: _tables.Console) -> Iterator[Table | Text]:
+    def recorded(made: TableRecord, console: _console.Console) -> Iterator[Table | Text]:
         printed.append(made)
         yield from fitted(made, console)
 
-    monkeypatch.setattr(_tables, "fitted", recorded)
+    monkeypatch.setattr(_console, "fitted", recorded)
     return printed
 
 
@@ -306,7 +307,7 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> list[Table]:
 def test_example(
     example: str,
     stand_ins: Path,
-    tables: list[Table],
+    tables: list[TableRecord],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:

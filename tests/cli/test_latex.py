@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.table import Table
 
 from radii.cli import main
-from radii.cli._latex import latex_lines
-from radii.cli._tables import stacked, table
 from radii.statistics import Distribution
+from radii.views import TableColumn, TableRecord, latex_lines
 
 NAMES = ["50%_pruned & {small}", "x^2~\\input{evil} #1 $"]
 
@@ -77,12 +75,15 @@ def test_nothing_is_folded_or_dropped(
 
 
 def test_cells_of_several_lines_are_several_rows() -> None:
-    made: Table = table(
-        "How much?",
-        ("pair", "p"),
-        [[stacked("a", "b"), stacked("-0.5", "4e-08")]] * 2,
+    made = TableRecord(
+        title="How much?",
+        columns=[
+            TableColumn("pair", lambda _: ("a", "b")),
+            TableColumn("p", lambda _: ("-0.5", "4e-08")),
+        ],
+        rows=range(2),
         name_width=3,
-        caption="first minus second",
+        notes=["first minus second"],
     )
     lines = latex_lines(made)
     assert r"\caption{How much? First minus second.}" in lines

@@ -10,9 +10,8 @@ import pytest
 
 from conftest import work_in_this_process, write_linear, write_points
 from radii.cli import main
-from radii.cli._show import instance_table, summary_table
-from radii.cli._tables import Console
 from radii.statistics import Distribution, quality
+from radii.views import Console, instance_table, summary_table
 
 
 def shown(distribution: Distribution) -> list[str]:

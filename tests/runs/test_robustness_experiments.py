@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from radii.cli import main
-from radii.cli._compare import _group_table
 from radii.errors import SpecificationError, UnsupportedQuery
 from radii.runs import Experiment, prepare
 from radii.statistics import ComparisonOptions, Distribution, compare_groups
 from radii.store import Store
+from radii.views import TableRecord, comparison_parts
 
 pytestmark = pytest.mark.usefixtures("without_workers")
 
@@ -96,7 +96,9 @@ def test_comparisons_are_of_inputs_at_which_the_property_holds() -> None:
     ]
     compared = compare_groups(Distribution.union(parts), ComparisonOptions())
     assert list(compared.groups) == ["one", "two"]  # none of their inputs is classified correctly
-    assert "at which the property holds" in str(_group_table(compared).caption)
+    summary = next(comparison_parts(compared))
+    assert isinstance(summary, TableRecord)
+    assert "at which the property holds" in summary.notes[0]
 
 
 @pytest.mark.parametrize(

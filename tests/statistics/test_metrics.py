@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from radii.cli import main
-from radii.cli._metrics import _print_metrics
 from radii.datasets import Dataset, from_arrays
 from radii.errors import InputError
 from radii.problem import Norm
@@ -25,6 +24,7 @@ from radii.statistics import (
     share_estimate,
 )
 from radii.testing import LinearClassifier, NetworkFamily, Sketch, instance_at, random_network
+from radii.views import metrics_parts
 
 pytestmark = pytest.mark.usefixtures("without_workers")
 
@@ -212,8 +212,7 @@ def test_metrics_of_two_arithmetics(capsys: pytest.CaptureFixture[str]) -> None:
     )
     rows = metrics_of(brackets, [0.05])
     assert [row.arithmetic for row in rows] == ["float", "real"]
-    _print_metrics(rows)
-    shown = capsys.readouterr().out
+    shown = list(metrics_parts(rows))
     assert "Proofs of a hold for floating point." in shown
     assert "Proofs of b hold in real arithmetic." in shown
 

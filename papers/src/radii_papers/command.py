@@ -452,12 +452,12 @@ def _draw(
     caused: Sequence[Effect],
 ) -> None:
     """The scatter, the boxes of each kind, and the gaps to proofs; those that there are."""
-    from radii.views import (
+    from radii.views import save_figure
+    from radii_papers.figures import (
         TradeoffPoint,
         draw_hyper_parameters,
         draw_proof_gaps,
         draw_tradeoff,
-        save_figure,
     )
     from radii_papers.tradeoff import RECIPE_KINDS, STUDY_MEASURES, measure_ends
 

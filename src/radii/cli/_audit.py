@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from radii import views
 from radii.cli._options import JOBS, OUT, add_json_flag, add_options
-from radii.cli._output import interruptible, print_json, write_csv, writing
+from radii.cli._output import console_for, interruptible, print_json, write_csv, writing
 from radii.errors import StoreError
 from radii.terminal import note
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.table import Table
 
-    from radii.runs import Audit, ClaimStatus, Finding
+    from radii.runs import Audit
     from radii.store import Store
 
-
-SHOWN_CLAIMS = 20
-"""How many refuted claims a terminal shows; the table in the folder has all."""
 
 DESCRIPTION = (
     "Attack every input that published results call proven, and report each claim "
@@ -98,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report(audit: Audit, store: Store, out: Path, *, as_json: bool) -> None:
-    from radii.runs import AUDIT_FILE, findings, findings_frame, save_witnesses
+    from radii.runs import AUDIT_FILE, ClaimStatus, findings, findings_frame, save_witnesses
 
     results = findings(audit, store)
     save_witnesses(audit, results, out)
@@ -108,7 +103,16 @@ def _report(audit: Audit, store: Store, out: Path, *, as_json: bool) -> None:
     if as_json:
         _print_audit_json(frame)
     else:
-        _print_tables(results, out)
+        console = console_for()
+        for table in views.audit_tables(results):
+            console.print(table)
+        refuted = sum(finding.status is ClaimStatus.REFUTED for finding in results)
+        console.print(
+            f"{refuted} of {len(results)} claims are refuted. Every claim: {out / AUDIT_FILE}; "
+            f"witnesses: {out / 'witnesses'}",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _print_audit_json(frame: pd.DataFrame) -> None:
@@ -121,90 +125,3 @@ def _print_audit_json(frame: pd.DataFrame) -> None:
         for name, row in counts.iterrows()
     ]
     print_json({"networks": networks, "claims": plain.to_dict("records")})
-
-
-def _print_tables(results: Sequence[Finding], out: Path) -> None:
-    from radii.cli._tables import Console
-    from radii.runs import ClaimStatus
-
-    console = Console()
-    refuted = _with_status(results, ClaimStatus.REFUTED)
-    if refuted:
-        console.print(_refuted_table(refuted))
-    console.print(_audit_table(results))
-    console.print(
-        f"{len(refuted)} of {len(results)} claims are refuted. Every claim: {out / 'audit.csv'}; "
-        f"witnesses: {out / 'witnesses'}",
-        highlight=False,
-        soft_wrap=True,
-    )
-
-
-def _audit_table(results: Sequence[Finding]) -> Table:
-    """For each network its claims, what became of them, and what the refuted ones had cost."""
-    from radii.cli._tables import table
-    from radii.runs import ClaimStatus
-
-    has_seconds = any(not math.isnan(finding.claim.seconds) for finding in results)
-    others = [
-        status
-        for status in (ClaimStatus.MISCLASSIFIED, ClaimStatus.NOT_TRIED)
-        if _with_status(results, status)
-    ]
-    rows = []
-    for network in dict.fromkeys(finding.claim.network for finding in results):
-        mine = [finding for finding in results if finding.claim.network == network]
-        refuted = _with_status(mine, ClaimStatus.REFUTED)
-        standing = _with_status(mine, ClaimStatus.STANDS)
-        closest = min((finding.ratio for finding in refuted), default=math.nan)
-        rows.append(
-            [
-                network,
-                str(len(mine)),
-                str(len(refuted)),
-                "" if math.isnan(closest) else f"{100 * closest:.0f} %",
-                *(str(len(_with_status(mine, status))) for status in others),
-                *([_seconds_range(refuted), _seconds_range(standing)] if has_seconds else []),
-            ]
-        )
-    caption = "closest: the witness nearest to its input, as a part of the claimed radius"
-    if has_seconds:
-        caption += "; s: published seconds, fewest–most"
-    columns = ["network", "claims", "refuted", "closest", *(status.value for status in others)]
-    columns += ["s refuted", "s standing"] if has_seconds else []
-    return table("Audit", columns, rows, name_width=16, caption=caption, no_wrap=False)
-
-
-def _refuted_table(refuted: Sequence[Finding]) -> Table:
-    """The claims that are off by the most, first."""
-    from radii.cli._tables import table
-
-    targets = ["target"] if any(f.claim.target is not None for f in refuted) else []
-    worst = sorted(refuted, key=lambda finding: finding.ratio)
-    rows = [
-        [
-            finding.claim.network,
-            str(finding.claim.input),
-            str(finding.instance.label),
-            *(str(finding.claim.target) for _ in targets),
-            f"{finding.claim.eps:.4g}",
-            f"{finding.closest:.4g}",
-            "" if finding.witness is None else str(finding.witness.predicted),
-            f"{finding.margin:.2g}",
-        ]
-        for finding in worst[:SHOWN_CLAIMS]
-    ]
-    columns = ["network", "input", "label", *targets, "claimed", "broken at", "becomes", "margin"]
-    caption = None
-    if len(worst) > SHOWN_CLAIMS:
-        caption = f"the {SHOWN_CLAIMS} that are off by the most, of {len(worst)}"
-    return table("Refuted claims", columns, rows, name_width=16, caption=caption)
-
-
-def _with_status(results: Sequence[Finding], status: ClaimStatus) -> list[Finding]:
-    return [finding for finding in results if finding.status is status]
-
-
-def _seconds_range(results: Sequence[Finding]) -> str:
-    times = [f.claim.seconds for f in results if not math.isnan(f.claim.seconds)]
-    return f"{min(times):,.0f}–{max(times):,.0f}" if times else ""

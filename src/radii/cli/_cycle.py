@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii.cli._options import EPS, JOBS, add_json_flag, add_options
-from radii.cli._output import interruptible, print_json
+from radii.cli._output import console_for, interruptible, print_json
 from radii.errors import ExperimentError, InputError
 from radii.runs import SECONDS, Option
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
     from radii import runs, training
-    from radii.cli._tables import Console
     from radii.training import Cycle, Round
+    from radii.views import Console, LatexConsole, TableRecord
 
 
 FIRST = "data test arch require out rounds regime epochs eps json"
@@ -195,25 +195,8 @@ def _write_cycle_report(out: Path, places: Sequence[Path]) -> Path:
 
 def _print_cycle(cycle: Cycle, rounds: Sequence[Round], places: Sequence[Path], page: Path) -> None:
     """The rounds in a table, and how they compare."""
-    from rich.table import Table
-
-    from radii.cli._tables import Console
-
-    made = Table(title=f"{cycle.test}, eps {cycle.eps:g}", title_justify="left")
-    names = ("round", "trained on", "counterexamples", "accuracy", "proven", "not refuted", "")
-    for name in (*names, "seconds"):
-        made.add_column(name, justify="right")
-    for each in rounds:
-        made.add_row(
-            str(each.number),
-            str(each.images),
-            str(each.counterexamples),
-            *(f"{100 * share:.1f} %" for share in (each.accuracy, each.proven, each.not_refuted)),
-            "met" if each.is_met else "not met",
-            f"{each.seconds:.1f}",
-        )
-    console = Console(highlight=False)
-    console.print(made)
+    console = console_for(highlight=False)
+    console.print(_rounds_table(cycle, rounds))
     if len(rounds) > 1:
         _compare(console, (places[0], places[-1]))
     console.print(f"All rounds: {page}")
@@ -224,7 +207,23 @@ def _print_cycle(cycle: Cycle, rounds: Sequence[Round], places: Sequence[Path], 
         console.print(f"{'met' if outcome.is_met else 'NOT MET'}: {outcome.reason}")
 
 
-def _compare(console: Console, places: Sequence[Path]) -> None:
+def _rounds_table(cycle: Cycle, rounds: Sequence[Round]) -> TableRecord:
+    from radii.views import TableColumn, TableRecord
+
+    columns = [
+        TableColumn("round", lambda each: each.number),
+        TableColumn("trained on", lambda each: each.images),
+        TableColumn("counterexamples", lambda each: each.counterexamples),
+        TableColumn("accuracy", lambda each: each.accuracy, ".1%"),
+        TableColumn("proven", lambda each: each.proven, ".1%"),
+        TableColumn("not refuted", lambda each: each.not_refuted, ".1%"),
+        TableColumn("", lambda each: "met" if each.is_met else "not met"),
+        TableColumn("seconds", lambda each: each.seconds, ".1f"),
+    ]
+    return TableRecord(title=f"{cycle.test}, eps {cycle.eps:g}", columns=columns, rows=rounds)
+
+
+def _compare(console: Console | LatexConsole, places: Sequence[Path]) -> None:
     """The first round against the last, input by input."""
     from radii.cli._sources import read_distributions
     from radii.statistics import ComparisonOptions, compare_groups

@@ -232,16 +232,15 @@ def _check_sets(args: argparse.Namespace) -> int:
 
 
 def _print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    from rich.table import Table
+    from radii.views import Console, TableColumn, TableRecord
 
-    from radii.cli._tables import Console
+    def column(place: int) -> TableColumn:
+        return TableColumn(
+            columns[place], lambda row: "" if row[place] is None else str(row[place])
+        )
 
-    made = Table(box=None, pad_edge=False)
-    for column in columns:
-        made.add_column(column, overflow="fold")
-    for row in rows:
-        made.add_row(*("" if value is None else str(value) for value in row))
-    Console().print(made)
+    shown = [column(place) for place in range(len(columns))]
+    Console().print(TableRecord(title=None, columns=shown, rows=list(rows), is_text=True))
 
 
 def _convert(args: argparse.Namespace) -> int:

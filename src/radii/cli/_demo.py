@@ -101,10 +101,9 @@ def _plan(inputs: int) -> Plan:
 
 def _explain(plan: Plan, store: Store, directory: Path, *, quiet: bool) -> None:
     """Say what the brackets show, and draw them; `quiet` only draws."""
-    from radii.cli._tables import Console
     from radii.demo import TRAINED_AT
     from radii.statistics import Distribution
-    from radii.views import finding_sentences, make_payload, write_report
+    from radii.views import Console, finding_sentences, make_payload, write_report
 
     distribution = Distribution.from_store(store)
     console = Console(quiet=quiet, highlight=False)

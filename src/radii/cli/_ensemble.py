@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from radii.cli._ensemble_display import (
-    attack_object,
-    curve_object,
-    few_object,
-    print_attack,
-    print_curve,
-    print_few,
-    print_value,
-    value_object,
-)
+from radii import views
 from radii.cli._options import EPS, JOBS, OUT, add_json_flag, add_options, check_files
-from radii.cli._output import print_json
+from radii.cli._output import console_for, print_json
 from radii.errors import ExperimentError, SpecificationError
 from radii.runs import COUNT, SECONDS, Option
 
@@ -28,6 +19,7 @@ if TYPE_CHECKING:
     from radii.cli._progress import EnsembleProgress
     from radii.ensembles import EnsembleStudy, RandomizedAttack
     from radii.networks import Network
+    from radii.views import TableRecord
 
 
 DESCRIPTION = (
@@ -199,9 +191,7 @@ def _write_report(args: argparse.Namespace, study: EnsembleStudy) -> None:
     """Everything that is known of the ensemble, also from earlier runs with the same --out."""
     if args.report is None:
         return
-    from radii.views import payload_of, write_report
-
-    write_report(payload_of((), ensembles=[study.known]), args.report)
+    views.write_report(views.payload_of((), ensembles=[study.known]), args.report)
 
 
 def _verify(args: argparse.Namespace) -> int:
@@ -212,11 +202,13 @@ def _verify(args: argparse.Namespace) -> int:
         _write_report(args, study)
         if args.json:
             print_json(
-                {**value_object(study, value, args.alpha), **few_object(study, value, args.attacks)}
+                {
+                    **views.game_object(study, value, args.alpha),
+                    **views.limited_game_object(study, value, args.attacks),
+                }
             )
         else:
-            print_value(study, value, args.alpha)
-            print_few(study, value, args.attacks)
+            _print(views.game_parts(study, value, alpha=args.alpha, attacks=args.attacks))
     return 0 if args.alpha is None or is_robust else 1
 
 
@@ -231,15 +223,20 @@ def _attack(args: argparse.Namespace) -> int:
         if args.json:
             print_json(
                 {
-                    **value_object(study, value, None),
-                    **few_object(study, value, args.attacks),
-                    **attack_object(study, attack),
+                    **views.game_object(study, value, None),
+                    **views.limited_game_object(study, value, args.attacks),
+                    **views.randomized_attack_object(study, attack),
                 }
             )
         else:
-            print_attack(study, value, attack)
-            print_few(study, value, args.attacks)
+            _print(views.randomized_attack_parts(study, value, attack, args.attacks))
     return 0
+
+
+def _print(parts: Iterable[TableRecord | str]) -> None:
+    console = console_for()
+    for part in parts:
+        console.print(part)
 
 
 def _save(path: Path, study: EnsembleStudy, attack: RandomizedAttack) -> None:
@@ -258,7 +255,6 @@ def _save(path: Path, study: EnsembleStudy, attack: RandomizedAttack) -> None:
 
 
 def _curve(args: argparse.Namespace) -> int:
-
     values = args.grid.values
     with _study(args) as (study, bar):
         critical = None
@@ -268,7 +264,7 @@ def _curve(args: argparse.Namespace) -> int:
                 critical = study.critical(values, args.alpha, budget=_budget(args))
         _write_report(args, study)
         if args.json:
-            print_json(curve_object(study, curve, critical))
+            print_json(views.game_curve_object(study, curve, critical))
         else:
-            print_curve(study, curve, critical)
+            _print(views.game_curve_parts(study, curve, critical))
     return 0

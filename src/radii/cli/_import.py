@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from radii.cli._output import write_csv, writing
+from radii import views
+from radii.cli._output import console_for, write_csv, writing
 from radii.errors import DataError, StoreError
 from radii.runs import NUMBER, Option
 from radii.terminal import note, say
@@ -58,8 +59,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from radii.cli._show import summary_table
-    from radii.cli._tables import Console
     from radii.statistics import Distribution, check_parquet, frame_of_columns, read
 
     if args.output.suffix not in TABLE_SUFFIXES or args.output.is_dir():
@@ -84,7 +83,6 @@ def run(args: argparse.Namespace) -> int:
             write_csv(frame, args.output)
         else:
             frame.to_parquet(args.output, index=False)
-    console = Console()
-    console.print(summary_table(Distribution.from_run(imported)))
+    console_for().print(views.summary_table(Distribution.from_run(imported)))
     say(f"{args.output}: {len(frame)} brackets, as claimed; radii show {args.output}")
     return 0

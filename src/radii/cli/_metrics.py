@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from radii import views
 from radii.cli._options import (
     add_experiment_flags,
     add_json_flag,
@@ -16,14 +17,12 @@ from radii.cli._options import (
     eps_values,
     experiment_from,
 )
-from radii.cli._output import print_json, write_rows, writing
+from radii.cli._output import console_for, print_json, write_rows, writing
 from radii.errors import DataError, ExperimentError
 from radii.terminal import note
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
-    from radii.statistics import Estimate, Metrics
+    from radii.statistics import Metrics
 
 
 FIRST = "networks data domain eps samples out csv json"
@@ -85,7 +84,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"metrics": [row.flat() for row in rows]})
     else:
-        _print_metrics(rows)
+        console = console_for(highlight=False)
+        for part in views.metrics_parts(rows):
+            console.print(part)
     return 0
 
 
@@ -138,53 +139,3 @@ def _write_metrics(path: Path, rows: Sequence[Metrics]) -> None:
         flat = [row.flat() for row in rows]
         write_rows(path, list(flat[0]), (list(row.values()) for row in flat))
     note(f"{len(rows)} rows in {path}")
-
-
-def _print_metrics(rows: Sequence[Metrics]) -> None:
-    from radii.cli._tables import Console
-    from radii.problem import Arithmetic
-
-    console = Console(highlight=False)
-    for name in dict.fromkeys(row.network for row in rows):
-        console.print(_metrics_table([row for row in rows if row.network == name]))
-    for network, why in dict.fromkeys((row.network, row.unsearched) for row in rows):
-        if why:
-            console.print(f"{network}: {why}; CSec is not known where it shows -.")
-    proven = dict.fromkeys((row.network, row.arithmetic) for row in rows if row.arithmetic)
-    scopes: dict[str, list[str]] = {}
-    for network, arithmetic in proven:
-        scopes.setdefault(Arithmetic.parse(str(arithmetic)).scope, []).append(network)
-    for scope, networks in scopes.items():
-        whose = f" of {', '.join(networks)}" if len(scopes) > 1 else ""
-        console.print(f"Proofs{whose} hold {scope}.")
-    by = ", CAcc by Chernoff and Hoeffding" if any(row.accuracy for row in rows) else ""
-    console.print(
-        "open: neither proven nor refuted. Shares are of these inputs and, in parentheses, of all, "
-        f"with {100 * rows[0].level:g} % confidence: CSat and CSec by Clopper and Pearson{by}."
-    )
-
-
-def _metrics_table(rows: Sequence[Metrics]) -> Table:
-    """One network, a row for each eps."""
-    from radii.cli._tables import table
-
-    first = rows[0]
-    accuracy = [] if first.accuracy is None else ["CAcc %"]
-    cells = [
-        [
-            f"{row.eps:g}",
-            str(row.proven),
-            str(row.undecided),
-            *map(_percent, [row.satisfaction, row.security]),
-            *([_percent(row.accuracy)] if row.accuracy else []),
-        ]
-        for row in rows
-    ]
-    title = f"{first.network.removesuffix('.onnx')}: {first.property} on {first.inputs} inputs"
-    return table(title, ("eps", "proven", "open", "CSat %", "CSec %", *accuracy), cells)
-
-
-def _percent(share: Estimate | None) -> str:
-    if share is None:
-        return "-"
-    return f"{100 * share.value:.3g} ({100 * share.low:.0f}–{100 * share.high:.0f})"

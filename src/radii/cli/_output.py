@@ -11,21 +11,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from radii import views
 from radii.errors import InputError, StoreError
 from radii.terminal import plain, say
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-def number_or_dash(value: float | None, form: str) -> str:
-    """The number in a format such as `.2f`; a dash where there is none."""
-    return "-" if value is None or math.isnan(value) else format(value, form)
+    from radii.views import Console, LatexConsole
 
 
-def interval(low: float, high: float) -> str:
-    """A radius as what is proven and what is witnessed."""
-    return f"{low:.4f}–{high:.4f}" if math.isfinite(high) else f"{low:.4f}–none"
+def console_for(*, as_latex: bool = False, **options: Any) -> Console | LatexConsole:
+    """Where a command shows its tables: the terminal, or as LaTeX."""
+    return views.LatexConsole() if as_latex else views.Console(**options)
 
 
 def print_json(value: Any, *, indent: int = 1) -> None:

@@ -18,8 +18,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from radii.cli._tables import Console
 from radii.runs import BarDisplay, ProgressBar, terminal_bar
+from radii.views import Console
 
 if TYPE_CHECKING:
     from radii.datasets import ProgressCallback

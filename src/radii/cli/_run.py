@@ -15,11 +15,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from radii import views
 from radii.cli._options import (
     OUT,
     add_experiment_flags,
@@ -31,22 +32,20 @@ from radii.cli._options import (
     spare_workers,
     take_run_budget,
 )
+from radii.cli._output import console_for
 from radii.errors import ExperimentError, InputError
 from radii.runs import show_duration, values_of_file
 from radii.terminal import note, say
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from radii.problem import Result
     from radii.runs import Observer, Plan, Retry
     from radii.store import Store
-    from radii.strategy import Agenda, Case, PredictionInterval, Question, RunEstimate
+    from radii.strategy import Agenda, Case, Question, RunEstimate
 
 
 def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> None:
     """From the instances that are finished, whoever finished them."""
-    from radii.cli._tables import Console
     from radii.strategy import estimate
 
     names = {network.fingerprint: network.name for network in plan.networks}
@@ -57,34 +56,9 @@ def print_estimate(plan: Plan, store: Store, *, jobs: int, as_json: bool) -> Non
         json.dump(dataclasses.asdict(found), sys.stdout, indent=1)
         say("")
         return
-    console = Console()
-    console.print(_estimate_table(found))
+    console = console_for()
+    console.print(views.estimate_table(found))
     console.print(_sentence(found), highlight=False)
-
-
-def _estimate_table(found: RunEstimate) -> Table:
-    from radii.cli._tables import table
-
-    columns = ("network", "inputs", "finished", "closed", "mean width", "time left, one worker")
-    rows = [
-        (
-            one.network,
-            str(one.inputs),
-            str(one.finished + one.misclassified),
-            _interval_text(one.closed, lambda share: f"{share:.0%}"),
-            _interval_text(one.width, lambda width: f"{width:.3g}"),
-            _interval_text(one.seconds, show_duration),
-        )
-        for one in found.networks
-    ]
-    caption = f"in brackets: {found.confidence:.0%} of what the finished ones leave possible"
-    return table("What all inputs would give", columns, rows, name_width=8, caption=caption)
-
-
-def _interval_text(value: PredictionInterval, show: Callable[[float], str]) -> str:
-    if value.low == value.high:
-        return show(value.middle)
-    return f"{show(value.middle)} ({show(value.low)} to {show(value.high)})"
 
 
 def _sentence(found: RunEstimate) -> str:
@@ -92,7 +66,7 @@ def _sentence(found: RunEstimate) -> str:
         return "Nothing is left to do."
     workers = "one worker" if found.jobs == 1 else f"{found.jobs} workers"
     return (
-        f"The rest takes about {_interval_text(found.seconds, show_duration)} with {workers}. "
+        f"The rest takes about {views.interval_text(found.seconds, show_duration)} with {workers}. "
         "Run again without --estimate: what was found is kept."
     )
 

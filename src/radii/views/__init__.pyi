@@ -21,6 +21,10 @@ from .figures._classes import (
     spread_curves,
     target_tables,
 )
+from .figures._convergence import (
+    draw_convergence,
+    draw_repetition,
+)
 from .figures._counterexamples import (
     FEWEST_PIXELS,
     as_picture,
@@ -36,7 +40,6 @@ from .figures._curves import (
     constraint_curves,
     draw_constraints,
     draw_ecdf,
-    draw_ecdf_panels,
     draw_leads,
     draw_robust_accuracy,
     draw_run_times,
@@ -49,13 +52,8 @@ from .figures._fits import (
     QuantilePoints,
     draw_fits,
     draw_qq,
-    draw_samples,
     fitted_groups,
     qq_points,
-)
-from .figures._games import (
-    ValueAtEps,
-    draw_game_values,
 )
 from .figures._histograms import (
     RadiusDensity,
@@ -71,15 +69,10 @@ from .figures._kinds import (
     FigureOptions,
     figure_kind,
 )
-from .figures._latex import (
-    ADDED_SPACE,
-    latex_row,
-    latex_table,
-    latex_text,
-)
 from .figures._matrices import (
     draw_ks_matrix,
     ks_matrices,
+    shortened,
 )
 from .figures._pairs import (
     Claims,
@@ -90,27 +83,21 @@ from .figures._pairs import (
     draw_scatter,
     scatter_of,
 )
-from .figures._seeds import (
-    SeedCurve,
-    draw_seed_curves,
-)
 from .figures._statistics import (
     draw_statistic,
 )
-from .figures._studies import (
-    TradeoffPoint,
-    draw_convergence,
-    draw_hyper_parameters,
-    draw_proof_gaps,
-    draw_repetition,
-    draw_tradeoff,
-    draw_tradeoffs,
-)
 from .figures._style import (
     COLUMN_WIDTH,
+    LABEL_SIZE,
+    SMALL_SIZE,
     TEXT_WIDTH,
+    colour_of,
+    dashes_of,
+    draw_band,
     new_figure,
+    new_panels,
     save_figure,
+    show_legend,
 )
 from .page._access import (
     Gate,
@@ -144,17 +131,68 @@ from .page._payload import (
 from .page._server import (
     LiveServer,
 )
+from .tables._comparison import (
+    comparison_object,
+    comparison_parts,
+    comparison_rows,
+)
+from .tables._console import (
+    Console,
+)
+from .tables._ensembles import (
+    game_curve_object,
+    game_curve_parts,
+    game_object,
+    game_parts,
+    limited_game_object,
+    randomized_attack_object,
+    randomized_attack_parts,
+)
+from .tables._latex import (
+    ADDED_SPACE,
+    LatexConsole,
+    latex_lines,
+    latex_row,
+    latex_table,
+    latex_text,
+)
+from .tables._metrics import (
+    metrics_parts,
+)
+from .tables._records import (
+    TableColumn,
+    TableRecord,
+    markdown_lines,
+)
+from .tables._results import (
+    change_sentences,
+    disagreement_objects,
+    effort_tables,
+    history_table,
+    instance_table,
+    missing_notes,
+    results_object,
+    summary_table,
+)
+from .tables._runs import (
+    audit_tables,
+    estimate_table,
+    interval_text,
+)
 
 __all__ = [
     "ADDED_SPACE",
     "COLUMN_WIDTH",
     "FEWEST_PIXELS",
     "FIGURE_KINDS",
+    "LABEL_SIZE",
+    "SMALL_SIZE",
     "TEXT_WIDTH",
     "Board",
     "BoxSummary",
     "Claims",
     "ClassTable",
+    "Console",
     "ConstraintCurve",
     "EcdfCurve",
     "FigureKind",
@@ -162,6 +200,7 @@ __all__ = [
     "FigureSource",
     "FittedGroup",
     "Gate",
+    "LatexConsole",
     "LiveServer",
     "Metric",
     "Payload",
@@ -171,17 +210,25 @@ __all__ = [
     "RobustAccuracyCurve",
     "RunTimes",
     "Scatter",
-    "SeedCurve",
     "SpreadCurve",
-    "TradeoffPoint",
-    "ValueAtEps",
+    "TableColumn",
+    "TableRecord",
     "as_picture",
+    "audit_tables",
     "box_summaries",
     "caption",
     "card",
+    "change_sentences",
     "claims_of",
     "class_table",
+    "colour_of",
+    "comparison_object",
+    "comparison_parts",
+    "comparison_rows",
     "constraint_curves",
+    "dashes_of",
+    "disagreement_objects",
+    "draw_band",
     "draw_boxes",
     "draw_claims",
     "draw_class_gains",
@@ -193,52 +240,65 @@ __all__ = [
     "draw_counterexamples",
     "draw_density",
     "draw_ecdf",
-    "draw_ecdf_panels",
     "draw_fairness",
     "draw_fits",
-    "draw_game_values",
     "draw_gaps",
     "draw_histogram",
-    "draw_hyper_parameters",
     "draw_ks_matrix",
     "draw_leads",
-    "draw_proof_gaps",
     "draw_qq",
     "draw_repetition",
     "draw_robust_accuracy",
     "draw_run_times",
-    "draw_samples",
     "draw_scatter",
-    "draw_seed_curves",
     "draw_statistic",
     "draw_targets",
-    "draw_tradeoff",
-    "draw_tradeoffs",
     "ecdf_curves",
+    "effort_tables",
+    "estimate_table",
     "figure_kind",
     "finding_sentences",
     "fitted_groups",
+    "game_curve_object",
+    "game_curve_parts",
+    "game_object",
+    "game_parts",
     "gap_summaries",
+    "history_table",
+    "instance_table",
+    "interval_text",
     "is_picture",
     "ks_matrices",
+    "latex_lines",
     "latex_row",
     "latex_table",
     "latex_text",
+    "limited_game_object",
     "make_board",
     "make_payload",
+    "markdown_lines",
+    "metrics_parts",
+    "missing_notes",
     "new_figure",
+    "new_panels",
     "payload_of",
     "pictures_of",
     "qq_points",
     "radius_densities",
     "radius_histograms",
+    "randomized_attack_object",
+    "randomized_attack_parts",
     "render_live_page",
     "render_page",
+    "results_object",
     "robust_accuracy_curves",
     "run_times",
     "save_figure",
     "scatter_of",
+    "shortened",
+    "show_legend",
     "spread_curves",
+    "summary_table",
     "target_tables",
     "token_for",
     "write_board",

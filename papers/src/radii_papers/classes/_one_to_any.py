@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from radii.statistics import Distribution, clopper_pearson, holm
-from radii.views import draw_boxes, draw_ecdf_panels, draw_ks_matrix, draw_scatter
+from radii.views import draw_boxes, draw_ks_matrix, draw_scatter
 from radii_papers._evidence import (
     CLAIM_LEVEL,
     CaseOutcome,
@@ -62,6 +62,7 @@ from radii_papers.classes._numbers import (
 from radii_papers.classes._published import CLAIMED, papers_pair
 from radii_papers.classes._source import ClassSource
 from radii_papers.distributions._public import SPLITS
+from radii_papers.figures import draw_ecdf_panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

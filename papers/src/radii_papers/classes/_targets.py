@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from radii.statistics import Distribution, spearman_matrix
-from radii.views import draw_boxes, draw_ecdf_panels, draw_ks_matrix, draw_scatter
+from radii.views import draw_boxes, draw_ks_matrix, draw_scatter
 from radii_papers._evidence import ClaimScope, StudyClaim
 from radii_papers._steps import (
     Paragraph,
@@ -51,6 +51,7 @@ from radii_papers.classes._numbers import (
 )
 from radii_papers.classes._one_to_any import ALONE, PAIRED_TEST, WITNESSED, at_hand
 from radii_papers.classes._source import ClassSource
+from radii_papers.figures import draw_ecdf_panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

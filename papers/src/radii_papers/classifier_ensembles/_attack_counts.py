@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from radii.ensembles import EnsembleStudy
 from radii.problem import Norm
-from radii.views import ValueAtEps, draw_game_values
 from radii_papers._evidence import StudyClaim, fact
 from radii_papers._steps import (
     Paragraph,
@@ -21,6 +20,7 @@ from radii_papers.classifier_ensembles._known import few_on_known
 from radii_papers.classifier_ensembles._measured import ensemble_of
 from radii_papers.classifier_ensembles._networks import EnsembleData, points_of
 from radii_papers.classifier_ensembles._numbers import BENCHMARK, BenchmarkRow
+from radii_papers.figures import ValueAtEps, draw_game_values
 
 ATTACK_COUNTS = (1, 2, 3)
 COUNTS_ON_KNOWN = (1, 2, 3, 4)

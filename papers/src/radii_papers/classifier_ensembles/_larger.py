@@ -15,7 +15,6 @@ import numpy as np
 from radii import datasets
 from radii.ensembles import Defence, EnsembleStudy, GameValue, Point
 from radii.networks import load_network
-from radii.views import ValueAtEps, draw_game_values
 from radii_papers._evidence import (
     CaseOutcome,
     ClaimBasis,
@@ -39,6 +38,7 @@ from radii_papers.classifier_ensembles._networks import (
     kept_networks,
     trained,
 )
+from radii_papers.figures import ValueAtEps, draw_game_values
 
 if TYPE_CHECKING:
     from radii.networks import Network

@@ -8,7 +8,7 @@ import numpy as np
 
 from radii.statistics import Distribution, holm
 from radii.statistics import compare as compare_distributions
-from radii.views import draw_boxes, draw_ecdf_panels
+from radii.views import draw_boxes
 from radii_papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii_papers._tables import Beside, Cell, StudyTable, reasons_of
 from radii_papers.distributions._claims import (
@@ -30,6 +30,7 @@ from radii_papers.distributions._public import (
     networks_of,
 )
 from radii_papers.distributions._quality import two_sample_p_value
+from radii_papers.figures import draw_ecdf_panels
 
 MARKED_EPS = (0.012, 0.04)
 """Two radii of the literature, which the paper's figures mark."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from radii.statistics import Distribution, sample_stability
-from radii.views import draw_samples
 from radii_papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii_papers._tables import EVERY_ROW, Beside, Cell, StudyTable, reasons_of
 from radii_papers.distributions._claims import size_claim
@@ -17,6 +16,7 @@ from radii_papers.distributions._public import (
     PublishedNetwork,
 )
 from radii_papers.distributions._quality import two_sample_p_value
+from radii_papers.figures import draw_samples
 
 RESAMPLES = 999
 

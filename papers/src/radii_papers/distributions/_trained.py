@@ -15,7 +15,6 @@ import numpy as np
 
 from radii.errors import InputError
 from radii.statistics import Distribution
-from radii.views import draw_ecdf_panels
 from radii_papers._evidence import ClaimBasis
 from radii_papers._steps import (
     Paragraph,
@@ -46,6 +45,7 @@ from radii_papers.distributions._public import (
     PublicResults,
     Split,
 )
+from radii_papers.figures import draw_ecdf_panels
 
 if TYPE_CHECKING:
     from radii.datasets import Dataset

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from radii.views import draw_tradeoffs
 from radii_papers._evidence import ClaimBasis, StudyClaim, within
 from radii_papers._intervals import mean_interval
 from radii_papers._steps import (
@@ -19,6 +18,7 @@ from radii_papers._steps import (
     StudySettings,
 )
 from radii_papers._tables import Beside, Cell, StudyTable
+from radii_papers.figures import draw_tradeoffs
 from radii_papers.global_robustness._deterministic import grouped
 from radii_papers.global_robustness._measures import (
     BASIS,

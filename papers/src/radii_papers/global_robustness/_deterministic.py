@@ -6,7 +6,6 @@ import functools
 import statistics
 from collections.abc import Sequence
 
-from radii.views import draw_hyper_parameters, draw_tradeoffs
 from radii_papers._evidence import ClaimScope, StudyClaim
 from radii_papers._steps import (
     Paragraph,
@@ -15,6 +14,7 @@ from radii_papers._steps import (
     StudySettings,
 )
 from radii_papers._tables import Cell, StudyTable
+from radii_papers.figures import draw_hyper_parameters, draw_tradeoffs
 from radii_papers.global_robustness._measures import (
     BASIS,
     HOW,

@@ -10,7 +10,6 @@ from typing import Literal
 
 import numpy as np
 
-from radii.views import TradeoffPoint
 from radii_papers._evidence import (
     CLAIM_LEVEL,
     ClaimBasis,
@@ -20,6 +19,7 @@ from radii_papers._evidence import (
     within,
 )
 from radii_papers._tables import Beside, Cell, StudyTable
+from radii_papers.figures import TradeoffPoint
 from radii_papers.global_robustness._networks import NetworkGroup
 from radii_papers.tradeoff._results import (
     FEWEST_NETWORKS,

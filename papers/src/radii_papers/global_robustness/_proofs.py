@@ -6,7 +6,6 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from radii.views import draw_proof_gaps
 from radii_papers._evidence import ClaimBasis, ClaimCase, ClaimInterval, StudyClaim, within
 from radii_papers._intervals import tail_of
 from radii_papers._steps import (
@@ -16,6 +15,7 @@ from radii_papers._steps import (
     StudySettings,
 )
 from radii_papers._tables import Cell, StudyTable
+from radii_papers.figures import draw_proof_gaps
 from radii_papers.global_robustness._measures import BASIS
 from radii_papers.global_robustness._networks import (
     SETS,

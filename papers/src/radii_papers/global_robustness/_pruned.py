@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from radii.views import draw_tradeoffs
 from radii_papers._evidence import (
     CLAIM_LEVEL,
     CaseOutcome,
@@ -26,6 +25,7 @@ from radii_papers._steps import (
     StudySettings,
 )
 from radii_papers._tables import Cell, StudyTable
+from radii_papers.figures import draw_tradeoffs
 from radii_papers.global_robustness._deterministic import grouped
 from radii_papers.global_robustness._measures import (
     BASIS,

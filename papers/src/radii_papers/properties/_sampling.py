@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from radii.views import SeedCurve, draw_seed_curves
 from radii_papers._evidence import ClaimBasis, ClaimCase, StudyClaim, unclear
 from radii_papers._steps import (
     Paragraph,
@@ -13,6 +12,7 @@ from radii_papers._steps import (
     StudySettings,
 )
 from radii_papers._tables import Beside, Cell, StudyTable
+from radii_papers.figures import SeedCurve, draw_seed_curves
 from radii_papers.properties._data import TITLES, BallRegion, StudyImages
 from radii_papers.properties._measures import Measures, SampledShares, Spread
 from radii_papers.properties._networks import ALL_TRAININGS, PAPER_TRAININGS, NetworkKind

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from radii.statistics import Float64
-from radii.views import SeedCurve, draw_seed_curves
 from radii_papers._evidence import ClaimBasis, ClaimCase, StudyClaim
 from radii_papers._steps import Paragraph, Part, StudyFigure, StudySettings
 from radii_papers._tables import Cell, StudyTable
+from radii_papers.figures import SeedCurve, draw_seed_curves
 from radii_papers.properties._data import FASHION, TITLES, BallRegion, StudyImages
 from radii_papers.properties._measures import ATTACK, CURVE_EPS, Measures, Spread
 from radii_papers.properties._networks import (

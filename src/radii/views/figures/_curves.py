@@ -8,7 +8,7 @@ each; run times are the share of inputs done within a time.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -19,7 +19,6 @@ from radii.statistics import Distribution, Float64, dominance, ecdf
 from radii.statistics import turnbull as turnbull_estimate
 from radii.views.figures._style import (
     DASHES,
-    SMALL_SIZE,
     TEXT_WIDTH,
     TICK_SIZE,
     colour_of,
@@ -131,34 +130,6 @@ def draw_ecdf(
             axes.plot(*line, color="black", linestyle=DASHES[2], linewidth=1.0, label=name)
     measure = "share broken within $\\varepsilon$"
     finish_curves(figure, axes, measure, curves[0].edges[-1], eps)
-    return figure
-
-
-def draw_ecdf_panels(
-    parts: Mapping[str, Distribution],
-    *,
-    by: str | Sequence[str] = "network",
-    width: float = TEXT_WIDTH,
-) -> Figure:
-    """A panel for each distribution, with a curve for each of its groups, as `draw_ecdf` has them.
-
-    Each panel names its own groups, which need not be those of the others.
-    """
-    figure, panels = new_panels(
-        list(parts),
-        width=width,
-        panel_width=PANEL_WIDTH,
-        panel_height=0.75 * PANEL_WIDTH,
-        x_label="$\\varepsilon$",
-        y_label="share broken within $\\varepsilon$",
-    )
-    for axes, part in zip(panels, parts.values(), strict=True):
-        curves = ecdf_curves(part, by=by)
-        for place, curve in enumerate(curves):
-            draw_band(axes, place, curve.name, curve.edges, curve.refuted, curve.not_proven)
-        axes.set_xlim(0, curves[0].edges[-1])
-        axes.set_ylim(0, 1.02)
-        axes.legend(loc="lower right", fontsize=SMALL_SIZE, framealpha=0.7, edgecolor="none")
     return figure
 
 

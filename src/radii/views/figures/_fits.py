@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,6 @@ from radii.views.figures._style import (
     TEXT_WIDTH,
     colour_of,
     dashes_of,
-    draw_band,
     groups_of,
     left_out_text,
     new_panels,
@@ -236,40 +235,4 @@ def draw_qq(
         panel.plot(points.fitted, points.lower, "_", color=COLOURS[0], markersize=3)
         panel.set_xlim(min(0.0, 1.05 * float(points.fitted.min())), edge)
         panel.set_ylim(0, edge)
-    return figure
-
-
-def draw_samples(
-    samples: Mapping[str, tuple[Distribution, Distribution]],
-    names: tuple[str, str],
-    family: str = "lognormal",
-    *,
-    width: float = TEXT_WIDTH,
-) -> Figure:
-    """Two samples of each group, and the family fitted to the first: one panel per group.
-
-    Where the sample is large enough, the fit of the first describes the second as well.
-    """
-    figure, axes = new_panels(
-        [shortened(name) for name in samples],
-        width=width,
-        x_label="radius $\\varepsilon$ of correctly classified inputs",
-        y_label="share broken within $\\varepsilon$",
-    )
-    for panel, both in zip(axes, samples.values(), strict=True):
-        end = 0.0
-        for place, (part, name) in enumerate(zip(both, names, strict=True)):
-            (curve,) = ecdf_curves(part.correctly_classified().labelled(network=name))
-            draw_band(panel, place, name, curve.edges, curve.refuted, curve.not_proven)
-            end = max(end, float(curve.edges[-1]))
-        try:
-            fitted = fit(both[0], family)
-            places = np.linspace(0, end, CURVE_POINTS)
-            label = f"{family_named(family).title}, fitted to {names[0]}"
-            panel.plot(places, fitted.broken(places), "k:", linewidth=1.1, label=label)
-        except InputError:  # too few brackets; the samples alone are shown
-            pass
-        panel.set_xlim(0, end)
-        panel.set_ylim(0, 1.02)
-    show_legend(figure, *axes)
     return figure

@@ -4,10 +4,7 @@ A file or a pipe gets every line at its full length. On a terminal that is too n
 the columns that do not fit follow in a second part below it, beside the names of the rows again.
 
 Text comes from data: any string that the console shows, be it a sentence, a cell or a title, is one
-plain line without markup. What has several lines is put together by `stacked`.
-
-Commands import this module where they show something: rich takes longer to load than many of them
-take to answer, and with `--json` it is not needed.
+plain line without markup. A cell of several lines is a tuple of them.
 """
 
 from __future__ import annotations
@@ -16,8 +13,8 @@ import copy
 import dataclasses
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -27,9 +24,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from radii.terminal import plain
-
-Cell: TypeAlias = str | Text
-
+from radii.views.tables._records import Cell, TableRecord
 
 UNLIMITED = 100_000
 """Columns of what is no terminal: no line is that long."""
@@ -51,9 +46,11 @@ class Console(RichConsole):
         """As rich does; a table that is too wide comes in parts, one with a title after a line."""
         parts: list[Any] = []
         for each in objects:
-            is_new = isinstance(each, Table) and each.title and (parts or self._is_begun)
-            parts += [""] if is_new else []
-            parts += fitted(each, self) if isinstance(each, Table) else [each]
+            if not isinstance(each, TableRecord):
+                parts.append(each)
+                continue
+            parts += [""] if each.title and (parts or self._is_begun) else []
+            parts += fitted(each, self)
         self._is_begun = True
         super().print(*parts, **options)
 
@@ -66,94 +63,49 @@ class Console(RichConsole):
         return super().render_str(plain(text), **{**options, "markup": False, "emoji": False})
 
 
-def console_for(*, as_latex: bool, **options: Any) -> Console:
-    """Where a command shows its tables: the terminal, or as LaTeX."""
-    if not as_latex:
-        return Console(**options)
-    from radii.cli._latex import LatexConsole
-
-    return LatexConsole()
-
-
-class KeyedTable(Table):
-    """A table whose first columns name a row: every part of it shows them."""
-
-    keys = 1
-
-
 def stacked(*lines: str) -> Text:
     """A cell of several lines."""
     return Text("\n".join(map(plain, lines)))
 
 
-def table(
-    title: str | None,
-    columns: Sequence[str],
-    rows: Iterable[Sequence[Cell]],
-    *,
-    name_width: int | None = None,
-    caption: str | Text | None = None,
-    no_wrap: bool = True,
-    keys: int = 1,
-) -> Table:
-    """Columns of numbers, aligned to the right; the first `keys` of them name a row.
-
-    With `name_width`, the first column holds names instead: at least that wide, and folded where
-    they are longer. Networks are named as on pages and figures, without `.onnx`.
-    """
-    made = KeyedTable(
+def rich_table(record: TableRecord) -> Table:
+    """The record as rich draws it, as wide as it is."""
+    made = Table(
         box=SIMPLE_HEAD,
-        title=title,
+        title=record.title,
         title_justify="left",
-        caption=caption,
+        caption=stacked(*record.notes) if record.notes else None,
         caption_justify="left",
     )
-    made.keys = keys
-    numbers = list(columns)
-    if name_width is not None:
-        made.add_column(numbers.pop(0), overflow="fold", min_width=name_width)
-    for name in numbers:
-        made.add_column(name, justify="right", no_wrap=no_wrap, overflow="fold")
-    listed = list(rows)
-    if columns[0] == "network":
-        short = without_endings([str(row[0]) for row in listed])
-        listed = [(short[str(row[0])], *row[1:]) for row in listed]
-    for row in listed:
-        made.add_row(*row)
-    return made
-
-
-def without_endings(networks: Sequence[str]) -> dict[str, str]:
-    """Names of networks without `.onnx`, which published files leave out at will; each as it is
-    where two would become one."""
-    distinct = dict.fromkeys(networks)
-    short = {name: re.sub(r"\.onnx(?= \(|$)", "", name) for name in distinct}
-    are_distinct = len(set(short.values())) == len(short)
-    return short if are_distinct else {name: name for name in distinct}
-
-
-def text_table(title: str | None, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Columns of text, aligned to the left."""
-    made = Table(box=SIMPLE_HEAD, title=title, title_justify="left")
-    for name in columns:
-        made.add_column(name, overflow="fold")
+    titles, rows = [column.title for column in record.shown_columns()], record.cells()
+    for place, title in enumerate(titles):
+        if record.is_text:
+            made.add_column(title, overflow="fold")
+        elif place == 0 and record.name_width is not None:
+            made.add_column(title, overflow="fold", min_width=record.name_width)
+        else:
+            made.add_column(title, justify="right", no_wrap=record.no_wrap, overflow="fold")
     for row in rows:
-        made.add_row(*row)
+        made.add_row(*(_shown(cell) for cell in row))
     return made
 
 
-def fitted(made: Table, console: Console) -> Iterator[Table | Text]:
+def _shown(cell: Cell) -> str | Text:
+    return cell if isinstance(cell, str) else stacked(*cell)
+
+
+def fitted(record: TableRecord, console: Console) -> Iterator[Table | Text]:
     """The table, or parts of it, one below the other: each narrow enough, each naming its rows.
 
-    The caption of a table in parts stands below them, as wide as the console.
+    The notes of a table in parts stand below them, as wide as the console.
     """
+    made = rich_table(record)
     if _narrowest(made, console) <= console.width:
         yield made
         return
-    count = made.keys if isinstance(made, KeyedTable) else 1
     name, *others = made.columns
     folded = _folded(name, max(name.min_width or 0, console.width // NAME_SHARE))
-    keys, others = [folded, *others[: count - 1]], others[count - 1 :]
+    keys, others = [folded, *others[: record.keys - 1]], others[record.keys - 1 :]
     chosen: list[Column] = []
     title = made.title
     for column in others:

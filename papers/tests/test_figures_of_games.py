@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from radii.views import ValueAtEps, draw_game_values
+from radii_papers.figures import ValueAtEps, draw_game_values
 
 
 def test_lines_are_what_is_attained_and_gaps_are_shaded() -> None:

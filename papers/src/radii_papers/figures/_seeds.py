@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from radii.statistics import Float64
-from radii.views.figures._style import TEXT_WIDTH, colour_of, dashes_of, new_panels, show_legend
+from radii.views import TEXT_WIDTH, colour_of, dashes_of, new_panels, show_legend
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from radii.views import SeedCurve, draw_seed_curves
+from radii_papers.figures import SeedCurve, draw_seed_curves
 
 
 def test_a_name_has_one_colour_in_every_panel_and_its_range_around_it() -> None:

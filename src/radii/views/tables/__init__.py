@@ -1,0 +1,1 @@
+"""Tables: each a record made once, written as text, LaTeX or Markdown."""
