@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from radii.cli._options import add_json_flag, eps_values
+from radii.cli._options import add_json_flag, add_open_flag, eps_values, open_if_asked
 from radii.cli._output import print_json
+from radii.cli._sources import add_places
 from radii.errors import DataError
 from radii.terminal import note, say
 
@@ -26,9 +27,7 @@ Networks measured on different data, or in another norm or property, get a table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "places", type=Path, nargs="+", metavar="DIR", help="the --out of a run, or a results file"
-    )
+    add_places(parser)
     parser.add_argument(
         "-o",
         "--out",
@@ -45,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--title", default="", metavar="TEXT", help="title of the page (Leaderboard)"
     )
-    parser.add_argument("--open", action="store_true", help="show the page in a browser")
+    add_open_flag(parser)
     add_json_flag(parser)
 
 
@@ -64,8 +63,5 @@ def run(args: argparse.Namespace) -> int:
     count = sum(len(table.entries) for table in board.tables)
     networks = "1 network" if count == 1 else f"{count} networks"
     say(f"{args.out}: {networks}, {args.out.stat().st_size / 1e3:.0f} kB, opens in any browser")
-    if args.open:
-        import webbrowser
-
-        webbrowser.open(args.out.resolve().as_uri())
+    open_if_asked(args, args.out)
     return 0

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from radii.cli._options import confidence_level, eps_values
+from radii.cli._options import add_level_flag, add_output_flag, confidence_level, eps_values
 from radii.cli._output import writing
-from radii.cli._sources import add_part_flags, part_choice
+from radii.cli._sources import add_part_flags, add_places, part_choice
 from radii.errors import DataError, StoreError
 from radii.terminal import say
 
@@ -24,22 +23,14 @@ EPILOG = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
-    )
+    add_places(parser)
     parser.add_argument(
         "--eps",
         metavar="E[,E...]",
         help="radii in the table (default: three round ones per network)",
     )
-    parser.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence (0.95)")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="the file to write (default: standard output)",
-    )
+    add_level_flag(parser)
+    add_output_flag(parser)
     add_part_flags(parser)
 
 

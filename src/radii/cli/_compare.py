@@ -7,11 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from radii import statistics, views
-from radii.cli._options import add_json_flag, add_latex_flag, confidence_level, eps_values
+from radii.cli._options import (
+    add_json_flag,
+    add_latex_flag,
+    add_level_flag,
+    confidence_level,
+    eps_values,
+)
 from radii.cli._output import console_for, print_json, write_csv, writing
 from radii.cli._sources import (
+    add_claim_flags,
     add_only_flag,
     add_part_flags,
+    add_places,
     note_arithmetics,
     note_checks,
     note_published,
@@ -53,9 +61,7 @@ EPILOG = """examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
-    )
+    add_places(parser)
     parser.add_argument(
         "--by",
         metavar="NAME",
@@ -83,7 +89,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="lower",
         help="which side of the brackets one-sided tests use (lower)",
     )
-    parser.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence (0.95)")
+    add_level_flag(parser)
     parser.add_argument(
         "--permutations",
         type=int,
@@ -94,12 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of the permutations (0)"
     )
-    parser.add_argument(
-        "--split", default="", help="split of the inputs, where the results do not name it"
-    )
-    parser.add_argument(
-        "--distrust", action="store_true", help="drop published proofs that their row refutes"
-    )
+    add_claim_flags(parser)
     parser.add_argument(
         "--fit",
         action="store_true",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from radii.cli._check import add_network_flag
+from radii.cli._options import add_output_flag
 from radii.cli._output import write_csv, writing
 from radii.cli._sources import add_part_flags, part_choice
 from radii.errors import StoreError
@@ -42,13 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--format", choices=("csv", "parquet", "verona", "features", "statistics"), default="csv"
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="FILE",
-        help="the file to write (default: standard output)",
-    )
+    add_output_flag(parser)
     parser.add_argument(
         "--certificates",
         type=Path,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from radii.cli._check import add_data_flag, add_network_flag, check_jobs
 from radii.cli._options import add_json_flag
 from radii.cli._output import print_json
-from radii.cli._sources import add_part_flags, part_choice
+from radii.cli._sources import add_part_flags, add_places, part_choice
 from radii.errors import DataError
 from radii.terminal import say
 
@@ -46,9 +46,7 @@ exit codes:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
-    )
+    add_places(parser)
     parser.add_argument(
         "--require",
         action="append",

@@ -11,6 +11,7 @@ from radii import views
 from radii.cli._options import (
     add_experiment_flags,
     add_json_flag,
+    add_level_flag,
     check_files,
     cluster_from,
     confidence_level,
@@ -63,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="samples per ball for CAcc (1000); 0 leaves it out",
     )
-    parser.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence (0.95)")
+    add_level_flag(parser)
     parser.add_argument("--out", type=Path, metavar="DIR", help="keep the brackets here")
     parser.add_argument(
         "--csv", type=Path, metavar="FILE", help="write one row per network and eps"

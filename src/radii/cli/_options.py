@@ -69,6 +69,31 @@ def add_latex_flag(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_level_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--level", type=float, default=0.95, metavar="P", help="confidence (0.95)")
+
+
+def add_output_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="the file to write (default: standard output)",
+    )
+
+
+def add_open_flag(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--open", action="store_true", help="show the page in a browser")
+
+
+def open_if_asked(args: argparse.Namespace, page: Path) -> None:
+    if args.open:
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
+
+
 def add_experiment_flags(
     parser: argparse.ArgumentParser,
     *,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,20 +27,8 @@ def console_for(*, as_latex: bool = False, **options: Any) -> Console | LatexCon
 
 def print_json(value: Any, *, indent: int = 1) -> None:
     """Nested lists and dictionaries on standard output; what is not a finite number is null."""
-    json.dump(_json_value(value), sys.stdout, indent=indent, allow_nan=False)
+    json.dump(views.plain_json(value), sys.stdout, indent=indent, allow_nan=False)
     say("")
-
-
-def _json_value(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _json_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json_value(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if hasattr(value, "item"):  # a number of numpy
-        return _json_value(value.item())
-    return value
 
 
 def write_csv(frame: pd.DataFrame, target: Path | IO[str]) -> None:

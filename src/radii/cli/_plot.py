@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from radii.cli._options import eps_values
 from radii.cli._output import writing
-from radii.cli._sources import add_only_flag, add_part_flags, part_choice
+from radii.cli._sources import (
+    add_claim_flags,
+    add_only_flag,
+    add_part_flags,
+    add_places,
+    part_choice,
+)
 from radii.errors import DataError, InputError
 from radii.terminal import note, say
 from radii.views import FIGURE_KINDS, FigureKind, FigureOptions, figure_kind
@@ -47,9 +53,7 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a file"
-    )
+    add_places(parser)
     add_part_flags(parser)
     parser.add_argument(
         "--kind", default="ecdf", metavar="NAME[,NAME...]", help="which figures, or all (ecdf)"
@@ -79,14 +83,7 @@ def _add_selection(group: Any) -> None:
         action="store_true",
         help="leave misclassified inputs out, as the papers do",
     )
-    group.add_argument(
-        "--split", default="", help="split of the inputs, where the results do not name it"
-    )
-    group.add_argument(
-        "--distrust",
-        action="store_true",
-        help="drop published proofs that their own row refutes",
-    )
+    add_claim_flags(group)
 
 
 def _add_details(group: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from radii.cli._options import add_open_flag, open_if_asked
 from radii.errors import DataError, InputError
 from radii.processes import parse_size
 from radii.terminal import say
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="room for pictures of inputs and counterexamples, such as 64M, or 0 for none "
         f"({PICTURES_SIZE}); those with the smallest radii come first",
     )
-    parser.add_argument("--open", action="store_true", help="show the page in a browser")
+    add_open_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,10 +71,7 @@ def run(args: argparse.Namespace) -> int:
     )
     write_report(payload, args.output)
     say(f"{args.output}: {args.output.stat().st_size / 1e6:.1f} MB, opens in any browser")
-    if args.open:
-        import webbrowser
-
-        webbrowser.open(args.output.resolve().as_uri())
+    open_if_asked(args, args.output)
     return 0
 
 

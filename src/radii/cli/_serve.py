@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from radii.cli._options import add_open_flag
 from radii.errors import ExperimentError
 from radii.terminal import note, say
 
@@ -60,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="let the page start the experiment files (.toml) below this folder",
     )
-    parser.add_argument("--open", action="store_true", help="show the page in a browser")
+    add_open_flag(parser)
 
 
 def run(args: argparse.Namespace) -> int:

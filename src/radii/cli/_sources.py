@@ -26,6 +26,23 @@ SELECTION_COLUMNS = {
 """What `--only` chooses by, and the column that holds it."""
 
 
+def add_places(parser: argparse.ArgumentParser) -> None:
+    """The results that a command is given."""
+    parser.add_argument(
+        "places", nargs="+", type=Path, metavar="DIR", help="the --out of a run, or a results file"
+    )
+
+
+def add_claim_flags(group: Any) -> None:
+    """What published files leave open."""
+    group.add_argument(
+        "--split", default="", help="split of the inputs, where the results do not name it"
+    )
+    group.add_argument(
+        "--distrust", action="store_true", help="drop published proofs that their row refutes"
+    )
+
+
 def add_only_flag(group: Any) -> None:
     """Which of the rows of results count: see `selected`."""
     group.add_argument(

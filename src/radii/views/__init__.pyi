@@ -1,3 +1,6 @@
+from ._json import (
+    plain_json,
+)
 from .figures._boxes import (
     BoxSummary,
     box_summaries,
@@ -283,6 +286,7 @@ __all__ = [
     "new_panels",
     "payload_of",
     "pictures_of",
+    "plain_json",
     "qq_points",
     "radius_densities",
     "radius_histograms",

@@ -37,9 +37,10 @@ from radii.statistics import (
     with_distinct_names,
 )
 from radii.store import STORE_FILE, Store, StoredSettings
+from radii.views._json import plain_json
 from radii.views.page._findings import NORM_TITLES
+from radii.views.page._page import render_sheet, write_page
 from radii.views.page._pictures import PackedArrays
-from radii.views.page._sheet import plain_json, render_sheet, write_sheet
 
 Measured = tuple[Run, int, Distribution]
 """A network's brackets, one an input, the run that they are of, and its number among all."""
@@ -166,7 +167,7 @@ def _with_short_names(members: Sequence[Member]) -> list[Measured]:
 
 def write_board(board: Board, path: Path) -> None:
     """Write the board as one self-contained page; the folder must exist."""
-    write_sheet(render_board(board), path)
+    write_page(render_board(board), path)
 
 
 def render_board(board: Board) -> str:

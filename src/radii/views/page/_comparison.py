@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from radii.statistics import Run
+from radii.views._json import plain_json
+from radii.views.page._page import render_sheet, write_page
 from radii.views.page._payload import PICTURE_BYTES, payload_of
-from radii.views.page._sheet import plain_json, render_sheet, write_sheet
 
 
 def write_comparison(
@@ -28,7 +29,7 @@ def write_comparison(
     if not title:
         facts["title"] = "Comparison"
     page = render_sheet(facts, payload.columns, payload.pictures, script="comparison")
-    write_sheet(page, path)
+    write_page(page, path)
 
 
 def first_pair(runs: Sequence[Run]) -> tuple[str, str]:

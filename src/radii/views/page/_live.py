@@ -25,6 +25,7 @@ from radii.store import (
     StoredSettings,
     written_since,
 )
+from radii.views._json import finite_or_none
 from radii.views.page._progress import RunProgress
 
 if TYPE_CHECKING:
@@ -265,12 +266,12 @@ class WatchedExperiment:
         now = {"generation": followed.generation, "number": followed.last_number}
         if generation != followed.generation or number > followed.last_number:
             sides = [record.bracket for record in followed.records]
-            lower, upper = [b.lower for b in sides], [_finite_or_none(b.upper) for b in sides]
+            lower, upper = [b.lower for b in sides], [finite_or_none(b.upper) for b in sides]
             return {**now, "lower": lower, "upper": upper}
         after = bisect_right(self._log, (number, math.inf))
         changed = sorted({row for _, row in self._log[after:]})
         brackets = [(row, followed.records[row].bracket) for row in changed]
-        return {**now, "rows": [[row, b.lower, _finite_or_none(b.upper)] for row, b in brackets]}
+        return {**now, "rows": [[row, b.lower, finite_or_none(b.upper)] for row, b in brackets]}
 
     def _answer(self, followed: FollowedStore, answer: StoredResult) -> dict[str, Any]:
         subject = _instance_object(followed.records[followed.row_of(answer)])
@@ -425,10 +426,6 @@ class ExperimentWatcher:
 
 def _instance_object(record: Record) -> dict[str, Any]:
     return {"network": record.facts.network, "input": record.facts.input}
-
-
-def _finite_or_none(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _size_and_time(path: Path) -> tuple[int, float]:

@@ -1,4 +1,8 @@
-"""One self-contained page: markup, style, scripts and the payload in a single file."""
+"""Self-contained pages: markup, style, scripts and what they show in a single file.
+
+The report's page draws with Plotly, and can be live. Others (a board, a comparison) are sheets: the
+report's look and its small scripts, without its sections.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from radii.errors import DataError
 from radii.views.page._payload import Payload
@@ -23,21 +28,19 @@ PAGE_SCRIPTS = (
 LIVE_SCRIPTS = ("live", "runs", "starts", "closing")
 """In this order, `main` last, they make one script; each uses what others define."""
 
+SHEET_SCRIPTS = ("dom", "data", "state", "tables", "pictures", "steps")
+"""The same before the script of a sheet."""
+
 _LICENCE_OR_ADDRESS = re.compile(r"(/\*!.*?\*/)|https?://(?!www\.w3\.org/)", re.DOTALL)
 """Names of XML namespaces begin with www.w3.org; nothing is ever asked of them."""
 
 
 def render_page(payload: Payload) -> str:
     """The page with everything in it; opened from a file, it asks the network for nothing."""
-    held = {
-        "title": html.escape(f"{payload.facts['title']} · radii"),
-        "style": _asset("page.css"),
-        "facts": json_in_script(payload.facts),
-        "columns": base64.b64encode(payload.columns).decode(),
-        "pictures": base64.b64encode(payload.pictures).decode(),
-    }
     scripts = _scripts(*PAGE_SCRIPTS, "main")
-    return _filled(held | scripts | {"policy": _policy(scripts.values(), connects="'none'")})
+    parts = _data_parts(payload.facts, payload.columns, payload.pictures) | scripts
+    policy = _policy(scripts.values(), connects="'none'")
+    return _filled("page.html", parts | {"style": _asset("page.css"), "policy": policy})
 
 
 def render_live_page() -> tuple[str, str]:
@@ -49,32 +52,58 @@ def render_live_page() -> tuple[str, str]:
     held |= dict.fromkeys(("facts", "columns", "pictures"), "")
     scripts = _scripts(*PAGE_SCRIPTS, *LIVE_SCRIPTS, "main")
     policy = _policy(scripts.values(), connects="'self'")
-    return _filled(held | scripts | {"policy": policy}), policy
+    return _filled("page.html", held | scripts | {"policy": policy}), policy
+
+
+def render_sheet(
+    facts: Mapping[str, Any], columns: bytes, pictures: bytes = b"", *, script: str
+) -> str:
+    """A page drawn by the asset of that name; it asks the network for nothing."""
+    made = _one_script(*SHEET_SCRIPTS, script)
+    parts = _data_parts(facts, columns, pictures) | {
+        "policy": _policy([made], connects="'none'"),
+        "style": _asset("page.css") + _asset("sheet.css"),
+        "script": made,
+    }
+    return _filled("sheet.html", parts)
 
 
 def write_report(payload: Payload, path: Path) -> None:
-    """Write the page; the folder must exist."""
+    """Write the report's page; the folder must exist."""
+    write_page(render_page(payload), path)
+
+
+def write_page(page: str, path: Path) -> None:
+    """Write a page; the folder must exist."""
     try:
-        path.write_text(render_page(payload), "utf-8")
+        path.write_text(page, "utf-8")
     except OSError as error:
         raise DataError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def _filled(parts: Mapping[str, str]) -> str:
-    first, *rest = _asset("page.html").split("{{")
-    pieces = [first]
-    for piece in rest:
-        name, _, text = piece.partition("}}")
-        pieces += [parts[name], text]
-    return "".join(pieces)
+def _data_parts(facts: Mapping[str, Any], columns: bytes, pictures: bytes) -> dict[str, str]:
+    return {
+        "title": html.escape(f"{facts['title']} · radii"),
+        "facts": json_in_script(facts),
+        "columns": base64.b64encode(columns).decode(),
+        "pictures": base64.b64encode(pictures).decode(),
+    }
+
+
+def _filled(shell: str, parts: Mapping[str, str]) -> str:
+    """The shell with its `{{names}}` replaced, once each: a part may hold braces, too."""
+    first, *rest = _asset(shell).split("{{")
+    pieces = [piece.partition("}}") for piece in rest]
+    return first + "".join(parts[name] + text for name, _, text in pieces)
 
 
 def _scripts(*names: str) -> dict[str, str]:
+    return {"plotly": _in_script(_plotly()), "script": _one_script(*names)}
+
+
+def _one_script(*names: str) -> str:
     code = "\n".join(_asset(f"{name}.js") for name in names)
-    return {
-        "plotly": _in_script(_plotly()),
-        "script": _in_script(f'(() => {{\n"use strict";\n{code}\n}})();'),
-    }
+    return _in_script(f'(() => {{\n"use strict";\n{code}\n}})();')
 
 
 def json_in_script(value: object) -> str:

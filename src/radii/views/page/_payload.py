@@ -34,6 +34,7 @@ from radii.statistics import (
     with_distinct_names,
 )
 from radii.store import ENSEMBLE_FILE, STORE_FILE, SearchStep
+from radii.views._json import plain_json
 from radii.views.page._ensembles import ensemble_objects, ensemble_sentences
 from radii.views.page._findings import are_comparable, notes, summary_sentences
 from radii.views.page._pictures import PackedArrays, feature_names, pack_pictures
@@ -197,7 +198,7 @@ def _add_experiments(
     return pictures.block, {
         "experiments": [_experiment(run) for run in runs],
         "networks": _networks(runs, counted),
-        "statistics": _statistic_columns(),
+        "catalogue": _statistic_columns(),
         "classes": sorted({*measured.labels, *_class_numbers(measured)}),
         "eps": axis,
         "summary": summary_sentences(runs, measured, counted),
@@ -365,10 +366,10 @@ def _networks(runs: Sequence[Run], counted: Distribution) -> list[dict[str, Any]
                     "inputs": len(part),
                     "instances": len(measured),
                     "accuracy": float(part.holds.mean()),
-                    "median": median and [_finite_or_none(end) for end in median],
+                    "median": plain_json(median),
                     "half_width": dkw_half_width(len(part), LEVEL),
                     "class_margins": _class_margins(part),
-                    "statistics": _plain(statistics_of(measured)),
+                    "statistics": plain_json(statistics_of(measured)),
                 }
             )
     return objects
@@ -424,14 +425,5 @@ def _title(shown: Sequence[Run | EnsembleResults]) -> str:
     return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
-def _plain(facts: dict[str, Any]) -> dict[str, Any]:
-    return {k: _finite_or_none(v) if isinstance(v, float) else v for k, v in facts.items()}
-
-
 def _text(arithmetic: Arithmetic | None) -> str | None:
     return None if arithmetic is None else str(arithmetic)
-
-
-def _finite_or_none(value: float) -> float | None:
-    """JSON knows neither infinity nor NaN."""
-    return float(value) if math.isfinite(value) else None

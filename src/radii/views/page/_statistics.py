@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
@@ -23,6 +22,7 @@ from radii.statistics import (
     ks_matrix,
     spearman_matrix,
 )
+from radii.views._json import finite_or_none, plain_json
 
 MOST_COMPARED = 400_000
 """Inputs times pairs of networks: beyond, permutation tests take minutes."""
@@ -57,7 +57,7 @@ def correlation_rows(measured: Distribution) -> list[list[float | None]]:
     """Spearman's, between all networks; none with fewer than two."""
     if len(measured.networks) < 2:
         return []
-    return _numbers(spearman_matrix(measured).coefficients)
+    return plain_json(spearman_matrix(measured).coefficients)
 
 
 def test_objects(counted: Distribution) -> list[dict[str, Any]]:
@@ -76,9 +76,9 @@ def test_objects(counted: Distribution) -> list[dict[str, Any]]:
             {
                 "a": pair["first"],
                 "b": pair["second"],
-                "statistic": _finite_or_none(plain["statistic"]),
-                "adjusted": _finite_or_none(plain["adjusted"]),
-                "permutation": _finite_or_none(permuted["adjusted"]),
+                "statistic": finite_or_none(plain["statistic"]),
+                "adjusted": finite_or_none(plain["adjusted"]),
+                "permutation": finite_or_none(permuted["adjusted"]),
                 "delta": [pair["cliffs_delta"][side] for side in ("least", "most")],
                 "verdict": pair["verdict"],
             }
@@ -102,8 +102,8 @@ def class_test_objects(counted: Distribution) -> list[dict[str, Any]]:
             {
                 "network": name,
                 "classes": [int(key) for key in matrix.keys],
-                "statistics": _numbers(mirrored(matrix.statistics)),
-                "adjusted": _numbers(mirrored(matrix.adjusted)),
+                "statistics": plain_json(mirrored(matrix.statistics)),
+                "adjusted": plain_json(mirrored(matrix.adjusted)),
                 "sides": "training inputs below the diagonal, testing above" if has_both else "",
             }
         )
@@ -123,7 +123,7 @@ def fit_objects(counted: Distribution, top: float) -> list[dict[str, Any]]:
         best = {
             "is_best": True,
             "p_value": p_value,
-            "broken": _numbers([fits[0].broken(np.linspace(0, top, FIT_POINTS))])[0],
+            "broken": plain_json(fits[0].broken(np.linspace(0, top, FIT_POINTS))),
         }
         rest = {"is_best": False, "p_value": None}
         objects += [_fit(name, one) | (best if one is fits[0] else rest) for one in fits]
@@ -135,7 +135,7 @@ def _p_value(part: Distribution, best: Fit) -> float | None:
         tested = goodness_of_fit(part, best.family, simulations=SIMULATIONS)
     except InputError:
         return None
-    return _finite_or_none(tested.p_value)
+    return finite_or_none(tested.p_value)
 
 
 def _fit(network: str, one: Fit) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _fit(network: str, one: Fit) -> dict[str, Any]:
         "family": one.family,
         "title": family_named(one.family).title,
         "parameters": _parameters(one.parameters, one.standard_errors),
-        "aic": _finite_or_none(one.aic),
+        "aic": finite_or_none(one.aic),
     }
 
 
@@ -155,11 +155,3 @@ def _parameters(values: Mapping[str, float], errors: Mapping[str, float]) -> str
 def _mirrored(matrix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Only one triangle is known: both show it."""
     return np.where(np.isnan(matrix), matrix.T, matrix)
-
-
-def _numbers(matrix: Any) -> list[list[float | None]]:
-    return [[_finite_or_none(value) for value in row] for row in np.asarray(matrix, np.float64)]
-
-
-def _finite_or_none(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

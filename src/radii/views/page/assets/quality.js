@@ -13,7 +13,7 @@ function qualitySection(model) {
   const columns = [
     { title: "Network", isText: true, value: (i) => model.networks[i].name },
     { title: "Instances", value: (i) => model.networks[i].instances, text: (i) => whole(model.networks[i].instances) },
-    ...model.facts.statistics.map((one) => statisticColumn(one, of)),
+    ...model.facts.catalogue.map((one) => statisticColumn(one, of)),
   ].filter((column, place) => place === 0 || model.networks.some((_, i) => column.value(i) !== null));
   const table = dataTable({ name: "quality", caption: "Quality of the measurement", rows: model.networks.map((_, i) => i), columns });
   return section("quality", "How well is it known?",
