@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from radii import views
 from radii.cli._options import JOBS, OUT, add_json_flag, add_options, check_files
-from radii.cli._output import print_json, write_rows, writing
+from radii.cli._output import console_for, print_json, write_rows, writing
 from radii.errors import ExperimentError
 from radii.runs import NUMBER, Option
 from radii.terminal import say
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
     from radii.cli._progress import ProgressBar
     from radii.networks import Network
     from radii.statistics import (
-        CurvePoint,
         Demand,
-        Estimate,
         GlobalRobustness,
         InputSource,
         Range,
@@ -376,47 +373,13 @@ def _show_result(args: argparse.Namespace, measured: GlobalRobustness) -> None:
     if args.json:
         print_json(measured.row())
         return
-    name, estimate = measured.measure, measured.estimate
-    what = "share of inputs" if name == "R" else "mean over inputs"
-    say(f"{name} of {measured.network}: {what}, {measured.asked}, {measured.norm} {measured.eps:g}")
-    say(f"  {name} {_interval_notation(estimate)} with {100 * estimate.confidence:g} % confidence")
-    say(f"  about       {estimate.population}; {estimate.population.sampling}")
-    say(f"  sample      {estimate.samples} inputs, seed {measured.seed}; {measured.reason}")
-    say(f"  found       {_sample_text(estimate)} by {measured.by} ({estimate.method} limits)")
-    say(
-        f"  width       {estimate.high - estimate.low:.4f}: sampling "
-        f"{estimate.sampling_width:.4f}, open brackets {estimate.bracket_width:.4f}"
-    )
-    if measured.arithmetic is not None:
-        say(f"  proofs      hold {measured.arithmetic.scope}")
-    if measured.attacked is not None:
-        sample = f"{_sample_text(measured.attacked)}, {_interval_notation(measured.attacked)}"
-        say(f"  attack only {sample}: {_attack_words(name)}")
-    if measured.threshold is not None:
-        decision = {True: "yes", False: "no", None: "cannot be said"}[measured.decision]
-        say(f"  decision    {name} >= {measured.threshold:g}: {decision}")
-
-
-def _attack_words(measure: str) -> str:
-    if measure == "R":
-        return "as if all were robust that the attack did not break; R is at most that"
-    return "as if no change were larger than the attack found; D is at least that"
-
-
-def _interval_notation(estimate: Estimate) -> str:
-    return f"in [{estimate.low:.4f}, {estimate.high:.4f}]"
-
-
-def _sample_text(estimate: Estimate) -> str:
-    if estimate.bracket_width == 0:
-        return f"{estimate.least:.4f}"
-    return f"between {estimate.least:.4f} and {estimate.most:.4f}"
+    say(*views.estimate_sentences(measured))
 
 
 def _show_curve(args: argparse.Namespace) -> int:
     """R at every eps at once, of each network of a finished run."""
     from radii.cli._sources import read_distributions
-    from radii.statistics import proof_scope, robustness_curve, weakest_arithmetic
+    from radii.statistics import robustness_curve, weakest_arithmetic
 
     distribution = read_distributions([args.curve])
     curves = {
@@ -435,25 +398,7 @@ def _show_curve(args: argparse.Namespace) -> int:
         head = {"confidence": args.confidence, "statement": "i.i.d.", "arithmetic": arithmetic}
         print_json({**head, "networks": points})
         return 0
-    for name, curve in curves.items():
-        size = len(distribution.by_network()[name])
-        say(
-            f"R of {name}, all eps{' and classes' if args.by_class else ''} at once with "
-            f"{100 * args.confidence:g} % confidence, from {size} inputs drawn independently "
-            "(i.i.d. statement)"
-        )
-        _print_curve(curve)
-    if scope := proof_scope(distribution):
-        say(scope)
+    console = console_for(highlight=False)
+    for part in views.curve_parts(curves, distribution, args.confidence):
+        console.print(part)
     return 0
-
-
-def _print_curve(curve: Sequence[CurvePoint]) -> None:
-    say(f"  {'class':>5} {'eps':>10}  {'of the sample':>16}  {'of all inputs':>16}")
-    step = max(1, math.ceil(len(curve) / 60))
-    for point in curve[::step]:
-        label = "all" if point.label is None else str(point.label)
-        sample = f"{point.proven:.3f} to {point.not_refuted:.3f}"
-        say(f"  {label:>5} {point.eps:>10.5g}  {sample:>16}  {point.low:.3f} to {point.high:.3f}")
-    if step > 1:
-        say(f"  every {step}th of {len(curve)} points; --csv or --json give all")

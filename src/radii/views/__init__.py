@@ -1,4 +1,4 @@
-"""Views: figures, a self-contained page (static or live), a board and a model card."""
+"""Views: tables, figures, a self-contained page (static or live), a board and a model card."""
 
 import lazy_loader
 

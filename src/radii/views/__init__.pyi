@@ -151,6 +151,10 @@ from .tables._ensembles import (
     randomized_attack_object,
     randomized_attack_parts,
 )
+from .tables._guarantees import (
+    curve_parts,
+    estimate_sentences,
+)
 from .tables._latex import (
     ADDED_SPACE,
     LatexConsole,
@@ -229,6 +233,7 @@ __all__ = [
     "comparison_parts",
     "comparison_rows",
     "constraint_curves",
+    "curve_parts",
     "dashes_of",
     "disagreement_objects",
     "draw_band",
@@ -258,6 +263,7 @@ __all__ = [
     "draw_targets",
     "ecdf_curves",
     "effort_tables",
+    "estimate_sentences",
     "estimate_table",
     "figure_kind",
     "finding_sentences",

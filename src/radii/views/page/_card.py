@@ -27,6 +27,7 @@ from radii.statistics import (
 )
 from radii.terminal import plain
 from radii.views.page._findings import known_interval
+from radii.views.tables._records import TableColumn, TableRecord, markdown_lines
 
 NORM_SENTENCES = {
     "linf": "no value changes by more than eps",
@@ -112,25 +113,32 @@ def _radii(part: Distribution, run: Run) -> Iterator[str]:
 
 
 def _table(part: Distribution, eps: Sequence[float], level: float) -> Iterator[str]:
-    population = "all correctly classified inputs" if _is_published(part) else "all inputs"
-    yield f"| eps | proven | not refuted | {population}, {100 * level:g} % confidence |"
-    yield "|---:|---:|---:|---:|"
-    endings = []
-    for value in eps if _is_published(part) else (0.0, *eps):
-        share = part.robust_accuracy(value)
+    published = _is_published(part)
+    population = "all correctly classified inputs" if published else "all inputs"
+    values = eps if published else (0.0, *eps)
+    endings = {value: why_unsearched(part, value) for value in values}
+
+    def not_refuted(value: float) -> str:
+        share = part.robust_accuracy(value).not_refuted
+        return "not searched" if endings[value] else f"{100 * share:.1f} %"
+
+    def limits(value: float) -> str:
         low, high = robust_accuracy_interval(part, value, level)
-        endings.append(why_unsearched(part, value))
-        not_refuted = "not searched" if endings[-1] else f"{100 * share.not_refuted:.1f} %"
-        yield (
-            f"| {value:g} | {100 * share.proven:.1f} % | {not_refuted} "
-            f"| {100 * low:.1f} % to {100 * high:.1f} % |"
-        )
+        return f"{100 * low:.1f} % to {100 * high:.1f} %"
+
+    columns = [
+        TableColumn("eps", lambda value: value, "g"),
+        TableColumn("proven", lambda value: f"{100 * part.robust_accuracy(value).proven:.1f} %"),
+        TableColumn("not refuted", not_refuted),
+        TableColumn(f"{population}, {100 * level:g} % confidence", limits),
+    ]
+    yield from markdown_lines(TableRecord(title=None, columns=columns, rows=values))
     yield ""
-    for why in dict.fromkeys(filter(None, endings)):
+    for why in dict.fromkeys(filter(None, endings.values())):
         yield f"Not searched: {why}, so what is not refuted at that eps is not known."
     share_of = (
         "The share of correctly classified inputs whose answer stays right within eps"
-        if _is_published(part)
+        if published
         else "Robust accuracy: the share of inputs whose answer is right and stays so within eps"
         if part.is_about_label
         else "Constraint satisfaction: the share of inputs for which the property holds within eps"
