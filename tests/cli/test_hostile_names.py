@@ -307,8 +307,8 @@ def test_lines_are_said_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
 SOURCE = Path(radii.__file__).parent
 PROTOCOLS = {"processes/_supervisor.py", "verifiers/_marabou_process.py"}
 """They print JSON for the process that started them."""
-DOORS = {"terminal.py", "cli/_tables.py", "cli/_latex.py", "runs/_progress.py"}
-"""The last two: cells of LaTeX, which are escaped, and the bar, whose texts are plain."""
+DOORS = {"terminal.py", "views/tables/_console.py", "runs/_progress.py"}
+"""The last is the bar, whose texts are plain."""
 
 
 def calls(path: Path) -> Iterator[str]:
