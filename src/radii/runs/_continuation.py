@@ -12,9 +12,8 @@ from radii.errors import ExperimentError, InputError
 from radii.networks import Network, as_classifier, load_network
 from radii.problem import Domain, distinct_names
 from radii.runs._data_terms import DataTerms
-from radii.runs._description import Experiment, Settings
+from radii.runs._description import FEEDING_FIELDS, Experiment, Settings
 from radii.runs._fields import options_of
-from radii.runs._growth import FEEDING_FIELDS, feeding_of
 from radii.runs._plan import Plan, loaded_classifier, plan_of
 from radii.store import PartChoice, Store, StudyStep
 
@@ -64,7 +63,7 @@ def continued(directory: Path, changes: Mapping[str, Any]) -> Plan:
         name: terms.apply(whole, loaded, changes.get("classes")) for name, whole in wholes.items()
     }
     sets = _needed(directory, classed, sources, changes.get("data"))
-    fed = [*(one.feeding for one in known), *[feeding_of(settings)] * len(added)]
+    fed = [*(one.feeding for one in known), *[settings.feeding()] * len(added)]
     return plan_of(
         loaded,
         (*paths, *added),

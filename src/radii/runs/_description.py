@@ -239,6 +239,9 @@ CLASSES = OptionForm("FILE|NAME,...", _classes, "str | Path | Sequence[str]", wr
 SCALE = OptionForm("std|range|S,...|FILE", _scale, "str | Sequence[float] | Features")
 BUDGET = OptionForm("2h", _budget, "float", parse=_budget_flag)
 
+FEEDING_FIELDS = ("domain", "mean", "std", "layout", "label", "threshold")
+"""Options of an experiment that say how inputs get into a network."""
+
 _what = partial(option, group="what to measure")
 _source = partial(_what, in_identity=False)
 _how = partial(option, group="how to measure")
@@ -568,6 +571,14 @@ class Experiment(Settings):
             features = options_of(Experiment)["features"].read(values["features"])
             values = {**values, "features": features, "domain": features.domain(None)}
         return super(Experiment, cls).from_options(values)
+
+    def feeding(self) -> dict[str, Any]:
+        """How inputs get into the networks, as a store keeps it and the options read it."""
+        options, values = options_of(Experiment), {}
+        for name in FEEDING_FIELDS:
+            value = getattr(self, name)
+            values[name] = None if value is None else options[name].form.write(value)
+        return values
 
 
 def values_of_file(path: Path) -> dict[str, Any]:

@@ -15,26 +15,14 @@ from radii.datasets import are_words, location_of, name_list
 from radii.errors import ExperimentError
 from radii.problem import Grid
 from radii.runs._data_terms import SALTED_DRAW, DataTerms
-from radii.runs._description import Experiment
-from radii.runs._fields import differences, options_of
+from radii.runs._fields import differences
 from radii.runs._knowledge import Retry
 from radii.store import Store, StudyStep, input_digest
 
 if TYPE_CHECKING:
     from radii.runs._plan import Plan
 
-FEEDING_FIELDS = ("domain", "mean", "std", "layout", "label", "threshold")
-
 PART_FIELDS = ("property", "norm", "arithmetic")
-
-
-def feeding_of(experiment: Experiment) -> dict[str, Any]:
-    """How inputs get into the networks, as a store keeps it and `Experiment` reads it."""
-    options, values = options_of(Experiment), {}
-    for name in FEEDING_FIELDS:
-        value = getattr(experiment, name)
-        values[name] = None if value is None else options[name].form.write(value)
-    return values
 
 
 def same_step(plan: Plan, store: Store, *, retry: Retry | None, is_grown: bool) -> StudyStep | None:

@@ -30,7 +30,7 @@ from radii.runs._data_terms import DataTerms, reading_notes
 from radii.runs._description import Experiment, Settings
 from radii.runs._driver import FirstFailures, drive
 from radii.runs._fields import differences
-from radii.runs._growth import feeding_of, new_step, other_arithmetics, same_step
+from radii.runs._growth import new_step, other_arithmetics, same_step
 from radii.runs._knowledge import Knowledge, Retry, as_stored
 from radii.runs._selection import resolved_features
 from radii.runs.executors._base import Executor, Inline, Toolbox
@@ -430,7 +430,7 @@ def prepare(experiment: Experiment, out: Path | None = None) -> Plan:
         data=experiment.data,
     )
     sources = {experiment.data: datasets.absolute_source(experiment.data)}
-    return replace(made, sources=sources, feeding=(feeding_of(experiment),) * len(networks))
+    return replace(made, sources=sources, feeding=(experiment.feeding(),) * len(networks))
 
 
 def plan(

@@ -175,13 +175,15 @@ class Search(ABC):
 
     @final
     def allow(self, seconds: float) -> None:
-        """From now on questions may take so long; those that had less may be asked again."""
+        """From now on questions may take so long; those that had less may be asked again.
+
+        What was found counts as before, so that the bracket stays.
+        """
         answered = [*self.cut_short, *self.answers.items()]
         self.seconds = seconds
         self.answers, self.cut_short = {}, []
         for question, result in answered:
             self._settle(question, result)
-        self.bracket, self.disagreements, _ = weigh(self.results)
 
     @final
     def gains_from_time(self) -> bool:
