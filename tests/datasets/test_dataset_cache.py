@@ -275,7 +275,7 @@ def test_the_catalogue_is_consistent() -> None:
         assert all(url.startswith("http") for remote in known.remotes for url in remote.urls)
         assert all(len(sha256) == 64 for sha256 in known.files.values())
         assert {r.digest.partition(":")[0] for r in known.remotes} <= {"sha256", "md5"}
-    assert [len(known.classes) for known in catalogue.catalogue()] == [10, 10, 10, 43]
+    assert all(len(set(known.classes)) == len(known.classes) > 1 for known in known_sets)
     assert all(known.title and set(known.counts) == {"train", "test"} for known in known_sets)
     assert all(len(n.mean) == known.shape[0] for known in known_sets for n in known.normalisations)
 
