@@ -105,6 +105,11 @@ def idx_remotes(bases: tuple[str, ...], digests: tuple[str, ...]) -> tuple[Remot
     )
 
 
+def idx_checksums(*digests: str) -> dict[str, str]:
+    """The sha256 of the four files as they are stored: training images, labels, then the test's."""
+    return dict(zip(IDX_FILES, digests, strict=True))
+
+
 class Idx(Layout):
     """`train-images-idx3-ubyte` and so on; `t10k-` or `test-` for the test split; maybe `.gz`."""
 

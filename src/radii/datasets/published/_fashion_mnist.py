@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from radii.datasets._catalogue import Normalisation, Package, PublishedSet
-from radii.datasets._layouts import IDX_FILES, Idx, idx_remotes
+from radii.datasets._layouts import Idx, idx_checksums, idx_remotes
 
 PUBLISHED = PublishedSet(
     name="fashion-mnist",
@@ -36,17 +36,11 @@ PUBLISHED = PublishedSet(
             "sha256:67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
         ),
     ),
-    files=dict(
-        zip(
-            IDX_FILES,
-            (
-                "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-                "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-                "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-                "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-            ),
-            strict=True,
-        )
+    files=idx_checksums(
+        "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
     ),
     normalisations=(Normalisation("Fashion-MNIST's mean and deviation", (0.286,), (0.353,)),),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from radii.datasets._catalogue import Normalisation, Package, PublishedSet
-from radii.datasets._layouts import IDX_FILES, Idx, idx_remotes
+from radii.datasets._layouts import Idx, idx_checksums, idx_remotes
 
 PUBLISHED = PublishedSet(
     name="mnist",
@@ -29,17 +29,11 @@ PUBLISHED = PublishedSet(
             "sha256:f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
         ),
     ),
-    files=dict(
-        zip(
-            IDX_FILES,
-            (
-                "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-                "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-                "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-                "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-            ),
-            strict=True,
-        )
+    files=idx_checksums(
+        "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
     ),
     normalisations=(Normalisation("MNIST's mean and deviation", (0.1307,), (0.3081,)),),
 )
