@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from radii.datasets import DIGITS_SPLITS, catalogue, extent, load
+from radii.networks import OperatorKind
+from radii.networks._building import PASSED_THROUGH
+from radii.networks.operators._base import TRANSLATED
 from radii.runs import Settings, options_of
 
 ROOT = Path(__file__).parents[1]
@@ -44,8 +47,32 @@ def setting_types() -> str:
     return "\n".join(lines)
 
 
+OPERATOR_KINDS = {
+    OperatorKind.AFFINE: "affine",
+    OperatorKind.PIECEWISE_LINEAR: "piecewise linear",
+    OperatorKind.SMOOTH: "smooth",
+}
+
+
+def onnx_operators() -> str:
+    """The operators that networks may use by their kinds, as their translators state them."""
+    lines = ["| kind | ONNX operators |", "|---|---|"]
+    for kind, title in OPERATOR_KINDS.items():
+        names = [
+            f"{name} ({stated.note})" if stated.note else name
+            for name in sorted(TRANSLATED)
+            for stated in TRANSLATED[name]
+            if stated.kind is kind
+        ]
+        lines.append(f"| {title} | {', '.join(names)} |")
+    passed = ", ".join(sorted(PASSED_THROUGH))
+    others = "all others that do not depend on the input"
+    return "\n".join((*lines, f"| leave no node | Constant, {passed}, and {others} |"))
+
+
 TEXTS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "published sets": ("docs/data.md", published_sets),
+    "ONNX operators": ("docs/networks.md", onnx_operators),
     "types of settings": ("src/radii/api.py", setting_types),
 }
 """By the name in the comments: the file, and what makes the text."""

@@ -68,7 +68,7 @@ class SmoothFunction(Operator):
 
     def enclosure(self, *inputs: Interval) -> Interval:
         (x,) = inputs
-        return Interval(self(x.low), self(x.high)).widened(ELEMENTARY_ULPS)
+        return Interval(self(x.low), self(x.high)).widened(ELEMENTARY_ULPS).without_nan()
 
     def relaxation(self, shape: Shape, arguments: Interval) -> SlopedLines:
         return SlopedLines.of(self, arguments)
