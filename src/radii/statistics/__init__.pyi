@@ -1,435 +1,163 @@
-from ._catalogue import (
-    CATALOGUE,
-    Statistic,
-    StatisticUnit,
-    StatisticValue,
-    statistics_of,
-)
-from ._classes import (
-    ClassCurves,
-    ClassGain,
-    ClassRecall,
-    Fairness,
-    class_curves,
-    class_gains,
-    fairness,
-)
-from ._comparisons import (
-    Comparison,
-    compare,
-    compare_all,
-    compare_sides,
-    compare_splits,
-)
-from ._confidence import (
-    Band,
-    check_inputs_differ,
-    clopper_pearson,
-    dkw_half_width,
-    draw_of_all,
-    hoeffding_half_width,
-    inputs_for_half_width,
-    robust_accuracy_band,
-    robust_accuracy_interval,
-    share_limits,
-)
-from ._counterexamples import (
-    Counterexample,
-    CounterexampleGallery,
-)
-from ._distribution import (
-    Distribution,
-    ImportedResults,
-    Share,
-    ValueRange,
-    read_results,
-)
-from ._dominance import (
-    Dominance,
-    Stretch,
-    dominance,
-)
-from ._effects import (
-    CliffsDelta,
-    MeanDifference,
-)
-from ._evidence import (
-    arithmetics,
-    is_unsearched,
-    proof_checks,
-    proof_scope,
-    proof_statuses,
-    ranked_arithmetics,
-    weakest_arithmetic,
-    why_unsearched,
-)
-from ._families import (
-    FAMILIES,
-    family_named,
-)
-from ._fits import (
-    Fit,
-    fit,
-    fit_all,
-)
-from ._goodness import (
-    GoodnessOfFit,
-    goodness_of_fit,
-)
-from ._grid_fits import (
-    GridFit,
-    fit_on_grid,
-)
-from ._groups import (
-    ComparisonOptions,
-    GroupComparison,
-    compare_groups,
-    fit_rows,
-)
-from ._npmle import (
-    Turnbull,
-    turnbull,
-)
-from ._requirements import (
-    Judgement,
-    RequirementOutcome,
-    RobustnessRequirement,
-    check_all,
-    parse_requirement,
-)
-from ._summaries import (
-    Ecdf,
-    Quality,
-    Stability,
-    Summary,
-    ecdf,
-    inputs_with_radius,
-    quality,
-    quality_table,
-    sample_stability,
-    stability_table,
-    summary,
-    summary_table,
-)
-from ._targets import (
-    adversarial_cost,
-    closest_targets,
-    over_targets,
-    target_recall,
-)
-from ._tests import (
-    Correlations,
-    KsMatrix,
-    TestResult,
-    holm,
-    ks_matrix,
-    several_p_value,
-    spearman_matrix,
-)
-from .guarantees._changes import (
-    Change,
-    ChangeAttack,
-    narrow_change,
-    proven_changes,
-    witnessed_changes,
-)
-from .guarantees._estimates import (
-    CurvePoint,
-    Estimate,
-    estimate_mean,
-    mean_estimate,
-    robustness_curve,
-    share_estimate,
-)
-from .guarantees._global import (
-    MEASURED_BY,
-    GlobalRobustness,
-    SampledInput,
-    estimate_robustness,
-    one_value_grid,
-    settings_for,
-)
-from .guarantees._limits import (
-    METHODS,
-    Method,
-    method,
-)
-from .guarantees._mean_changes import (
-    ChangeSettings,
-    estimate_change,
-)
-from .guarantees._metrics import (
-    Metrics,
-    measure,
-    measure_plan,
-    measure_run,
-    metrics_of,
-    sampled_shares,
-)
-from .guarantees._plans import (
-    RepeatedEstimates,
-    SamplePlan,
-    plan_samples,
-    reachable_confidence,
-    reachable_error,
-    repeat_estimates,
-)
-from .guarantees._populations import (
-    DataSource,
-    GeneratorSource,
-    InputSource,
-    Population,
-    Range,
-    Sample,
-    load_generator,
-)
-from .guarantees._sequences import (
-    FINAL_MISS_SHARE,
-    BettingLimit,
-    Demand,
-    SequentialEstimate,
-    StoppingRule,
-    Tally,
-)
-from .reading._draws import (
-    InputDraw,
-    draw_of,
-    joined_draw,
-)
-from .reading._effort import (
-    Effort,
-    effort_of,
-    theoretical_maximum,
-)
-from .reading._feature_changes import (
-    FeatureChange,
-    NamedWitness,
-    features_of,
-    named_witnesses,
-    question_of,
-)
-from .reading._groups import (
-    grouped,
-)
-from .reading._missing_answers import (
-    MissingReason,
-    missing_reasons,
-)
-from .reading._places import (
-    check_distinct,
-    read,
-    with_distinct_names,
-)
-from .reading._published import (
-    regular_grid,
-)
-from .reading._run import (
-    COLUMNS,
-    NO_NUMBER,
-    Array,
-    Column,
-    Float64,
-    Run,
-    columns_of,
-    columns_of_frame,
-    complete_columns,
-    frame_of_columns,
-    joint_codes,
-    measurements_of,
-)
-from .reading._store import (
-    PART_FIELDS,
-    FollowedStore,
-    read_parts,
-    read_store,
-)
-from .reading._tables import (
-    check_parquet,
-)
-from .reading._verona import (
-    VERONA_COLUMNS,
-    VeronaExperiment,
-    find_experiment,
-    verona_frame,
-    write_verona_folder,
-)
-
-__all__ = [
-    "CATALOGUE",
-    "COLUMNS",
-    "FAMILIES",
-    "FINAL_MISS_SHARE",
-    "MEASURED_BY",
-    "METHODS",
-    "NO_NUMBER",
-    "PART_FIELDS",
-    "VERONA_COLUMNS",
-    "Array",
-    "Band",
-    "BettingLimit",
-    "Change",
-    "ChangeAttack",
-    "ChangeSettings",
-    "ClassCurves",
-    "ClassGain",
-    "ClassRecall",
-    "CliffsDelta",
-    "Column",
-    "Comparison",
-    "ComparisonOptions",
-    "Correlations",
-    "Counterexample",
-    "CounterexampleGallery",
-    "CurvePoint",
-    "DataSource",
-    "Demand",
-    "Distribution",
-    "Dominance",
-    "Ecdf",
-    "Effort",
-    "Estimate",
-    "Fairness",
-    "FeatureChange",
-    "Fit",
-    "Float64",
-    "FollowedStore",
-    "GeneratorSource",
-    "GlobalRobustness",
-    "GoodnessOfFit",
-    "GridFit",
-    "GroupComparison",
-    "ImportedResults",
-    "InputDraw",
-    "InputSource",
-    "Judgement",
-    "KsMatrix",
-    "MeanDifference",
-    "Method",
-    "Metrics",
-    "MissingReason",
-    "NamedWitness",
-    "Population",
-    "Quality",
-    "Range",
-    "RepeatedEstimates",
-    "RequirementOutcome",
-    "RobustnessRequirement",
-    "Run",
-    "Sample",
-    "SamplePlan",
-    "SampledInput",
-    "SequentialEstimate",
-    "Share",
-    "Stability",
-    "Statistic",
-    "StatisticUnit",
-    "StatisticValue",
-    "StoppingRule",
-    "Stretch",
-    "Summary",
-    "Tally",
-    "TestResult",
-    "Turnbull",
-    "ValueRange",
-    "VeronaExperiment",
-    "adversarial_cost",
-    "arithmetics",
-    "check_all",
-    "check_distinct",
-    "check_inputs_differ",
-    "check_parquet",
-    "class_curves",
-    "class_gains",
-    "clopper_pearson",
-    "closest_targets",
-    "columns_of",
-    "columns_of_frame",
-    "compare",
-    "compare_all",
-    "compare_groups",
-    "compare_sides",
-    "compare_splits",
-    "complete_columns",
-    "dkw_half_width",
-    "dominance",
-    "draw_of",
-    "draw_of_all",
-    "ecdf",
-    "effort_of",
-    "estimate_change",
-    "estimate_mean",
-    "estimate_robustness",
-    "fairness",
-    "family_named",
-    "features_of",
-    "find_experiment",
-    "fit",
-    "fit_all",
-    "fit_on_grid",
-    "fit_rows",
-    "frame_of_columns",
-    "goodness_of_fit",
-    "grouped",
-    "hoeffding_half_width",
-    "holm",
-    "inputs_for_half_width",
-    "inputs_with_radius",
-    "is_unsearched",
-    "joined_draw",
-    "joint_codes",
-    "ks_matrix",
-    "load_generator",
-    "mean_estimate",
-    "measure",
-    "measure_plan",
-    "measure_run",
-    "measurements_of",
-    "method",
-    "metrics_of",
-    "missing_reasons",
-    "named_witnesses",
-    "narrow_change",
-    "one_value_grid",
-    "over_targets",
-    "parse_requirement",
-    "plan_samples",
-    "proof_checks",
-    "proof_scope",
-    "proof_statuses",
-    "proven_changes",
-    "quality",
-    "quality_table",
-    "question_of",
-    "ranked_arithmetics",
-    "reachable_confidence",
-    "reachable_error",
-    "read",
-    "read_parts",
-    "read_results",
-    "read_store",
-    "regular_grid",
-    "repeat_estimates",
-    "robust_accuracy_band",
-    "robust_accuracy_interval",
-    "robustness_curve",
-    "sample_stability",
-    "sampled_shares",
-    "settings_for",
-    "several_p_value",
-    "share_estimate",
-    "share_limits",
-    "spearman_matrix",
-    "stability_table",
-    "statistics_of",
-    "summary",
-    "summary_table",
-    "target_recall",
-    "theoretical_maximum",
-    "turnbull",
-    "verona_frame",
-    "weakest_arithmetic",
-    "why_unsearched",
-    "with_distinct_names",
-    "witnessed_changes",
-    "write_verona_folder",
-]
+from ._catalogue import CATALOGUE as CATALOGUE
+from ._catalogue import Statistic as Statistic
+from ._catalogue import StatisticUnit as StatisticUnit
+from ._catalogue import StatisticValue as StatisticValue
+from ._catalogue import statistics_of as statistics_of
+from ._classes import ClassCurves as ClassCurves
+from ._classes import ClassGain as ClassGain
+from ._classes import ClassRecall as ClassRecall
+from ._classes import Fairness as Fairness
+from ._classes import class_curves as class_curves
+from ._classes import class_gains as class_gains
+from ._classes import fairness as fairness
+from ._comparisons import Comparison as Comparison
+from ._comparisons import compare as compare
+from ._comparisons import compare_all as compare_all
+from ._comparisons import compare_sides as compare_sides
+from ._comparisons import compare_splits as compare_splits
+from ._confidence import Band as Band
+from ._confidence import clopper_pearson as clopper_pearson
+from ._confidence import dkw_half_width as dkw_half_width
+from ._confidence import inputs_for_half_width as inputs_for_half_width
+from ._confidence import robust_accuracy_band as robust_accuracy_band
+from ._confidence import robust_accuracy_interval as robust_accuracy_interval
+from ._confidence import share_limits as share_limits
+from ._counterexamples import Counterexample as Counterexample
+from ._distribution import Distribution as Distribution
+from ._distribution import ImportedResults as ImportedResults
+from ._distribution import Share as Share
+from ._distribution import ValueRange as ValueRange
+from ._distribution import read_results as read_results
+from ._dominance import Dominance as Dominance
+from ._dominance import Stretch as Stretch
+from ._dominance import dominance as dominance
+from ._effects import CliffsDelta as CliffsDelta
+from ._effects import MeanDifference as MeanDifference
+from ._evidence import arithmetics as arithmetics
+from ._evidence import is_unsearched as is_unsearched
+from ._evidence import proof_checks as proof_checks
+from ._evidence import proof_scope as proof_scope
+from ._evidence import proof_statuses as proof_statuses
+from ._evidence import ranked_arithmetics as ranked_arithmetics
+from ._evidence import weakest_arithmetic as weakest_arithmetic
+from ._evidence import why_unsearched as why_unsearched
+from ._families import FAMILIES as FAMILIES
+from ._families import family_named as family_named
+from ._fits import Fit as Fit
+from ._fits import fit as fit
+from ._fits import fit_all as fit_all
+from ._goodness import GoodnessOfFit as GoodnessOfFit
+from ._goodness import goodness_of_fit as goodness_of_fit
+from ._grid_fits import GridFit as GridFit
+from ._grid_fits import fit_on_grid as fit_on_grid
+from ._groups import ComparisonOptions as ComparisonOptions
+from ._groups import GroupComparison as GroupComparison
+from ._groups import compare_groups as compare_groups
+from ._groups import fit_rows as fit_rows
+from ._npmle import Turnbull as Turnbull
+from ._npmle import turnbull as turnbull
+from ._requirements import Judgement as Judgement
+from ._requirements import RequirementOutcome as RequirementOutcome
+from ._requirements import RobustnessRequirement as RobustnessRequirement
+from ._requirements import check_all as check_all
+from ._requirements import parse_requirement as parse_requirement
+from ._summaries import Ecdf as Ecdf
+from ._summaries import Quality as Quality
+from ._summaries import Stability as Stability
+from ._summaries import Summary as Summary
+from ._summaries import ecdf as ecdf
+from ._summaries import inputs_with_radius as inputs_with_radius
+from ._summaries import quality as quality
+from ._summaries import quality_table as quality_table
+from ._summaries import sample_stability as sample_stability
+from ._summaries import stability_table as stability_table
+from ._summaries import summary as summary
+from ._summaries import summary_table as summary_table
+from ._targets import adversarial_cost as adversarial_cost
+from ._targets import closest_targets as closest_targets
+from ._targets import over_targets as over_targets
+from ._targets import target_recall as target_recall
+from ._tests import Correlations as Correlations
+from ._tests import KsMatrix as KsMatrix
+from ._tests import TestResult as TestResult
+from ._tests import holm as holm
+from ._tests import ks_matrix as ks_matrix
+from ._tests import several_p_value as several_p_value
+from ._tests import spearman_matrix as spearman_matrix
+from .guarantees._changes import Change as Change
+from .guarantees._changes import ChangeAttack as ChangeAttack
+from .guarantees._changes import narrow_change as narrow_change
+from .guarantees._changes import proven_changes as proven_changes
+from .guarantees._changes import witnessed_changes as witnessed_changes
+from .guarantees._estimates import CurvePoint as CurvePoint
+from .guarantees._estimates import Estimate as Estimate
+from .guarantees._estimates import estimate_mean as estimate_mean
+from .guarantees._estimates import mean_estimate as mean_estimate
+from .guarantees._estimates import robustness_curve as robustness_curve
+from .guarantees._estimates import share_estimate as share_estimate
+from .guarantees._global import MEASURED_BY as MEASURED_BY
+from .guarantees._global import GlobalRobustness as GlobalRobustness
+from .guarantees._global import SampledInput as SampledInput
+from .guarantees._global import estimate_robustness as estimate_robustness
+from .guarantees._global import one_value_grid as one_value_grid
+from .guarantees._global import settings_for as settings_for
+from .guarantees._limits import METHODS as METHODS
+from .guarantees._limits import Method as Method
+from .guarantees._limits import method as method
+from .guarantees._mean_changes import ChangeSettings as ChangeSettings
+from .guarantees._mean_changes import estimate_change as estimate_change
+from .guarantees._metrics import Metrics as Metrics
+from .guarantees._metrics import measure as measure
+from .guarantees._metrics import measure_plan as measure_plan
+from .guarantees._metrics import measure_run as measure_run
+from .guarantees._metrics import metrics_of as metrics_of
+from .guarantees._metrics import sampled_shares as sampled_shares
+from .guarantees._plans import RepeatedEstimates as RepeatedEstimates
+from .guarantees._plans import SamplePlan as SamplePlan
+from .guarantees._plans import plan_samples as plan_samples
+from .guarantees._plans import reachable_confidence as reachable_confidence
+from .guarantees._plans import reachable_error as reachable_error
+from .guarantees._plans import repeat_estimates as repeat_estimates
+from .guarantees._populations import DataSource as DataSource
+from .guarantees._populations import GeneratorSource as GeneratorSource
+from .guarantees._populations import InputSource as InputSource
+from .guarantees._populations import Population as Population
+from .guarantees._populations import Range as Range
+from .guarantees._populations import Sample as Sample
+from .guarantees._populations import load_generator as load_generator
+from .guarantees._sequences import FINAL_MISS_SHARE as FINAL_MISS_SHARE
+from .guarantees._sequences import BettingLimit as BettingLimit
+from .guarantees._sequences import Demand as Demand
+from .guarantees._sequences import SequentialEstimate as SequentialEstimate
+from .guarantees._sequences import StoppingRule as StoppingRule
+from .guarantees._sequences import Tally as Tally
+from .reading._draws import InputDraw as InputDraw
+from .reading._draws import draw_of as draw_of
+from .reading._effort import Effort as Effort
+from .reading._effort import effort_of as effort_of
+from .reading._effort import theoretical_maximum as theoretical_maximum
+from .reading._feature_changes import NamedWitness as NamedWitness
+from .reading._feature_changes import features_of as features_of
+from .reading._feature_changes import named_witnesses as named_witnesses
+from .reading._feature_changes import question_of as question_of
+from .reading._groups import grouped as grouped
+from .reading._missing_answers import missing_reasons as missing_reasons
+from .reading._places import check_distinct as check_distinct
+from .reading._places import read as read
+from .reading._places import with_distinct_names as with_distinct_names
+from .reading._run import COLUMNS as COLUMNS
+from .reading._run import NO_NUMBER as NO_NUMBER
+from .reading._run import Array as Array
+from .reading._run import Float64 as Float64
+from .reading._run import Run as Run
+from .reading._run import columns_of as columns_of
+from .reading._run import frame_of_columns as frame_of_columns
+from .reading._store import PART_FIELDS as PART_FIELDS
+from .reading._store import FollowedStore as FollowedStore
+from .reading._store import read_parts as read_parts
+from .reading._store import read_store as read_store
+from .reading._tables import check_parquet as check_parquet
+from .reading._verona import VERONA_COLUMNS as VERONA_COLUMNS
+from .reading._verona import find_experiment as find_experiment
+from .reading._verona import verona_frame as verona_frame
+from .reading._verona import write_verona_folder as write_verona_folder
