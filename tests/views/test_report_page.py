@@ -25,7 +25,7 @@ from opened_pages import (
     table,
 )
 
-from radii.statistics import COLUMNS, Distribution, Run, Share
+from radii.statistics import Distribution, Run, Share
 from radii.store import StoredSettings
 from radii.views import make_payload, payload_of, write_report
 
@@ -291,8 +291,7 @@ def test_ten_thousand_inputs_answer_the_slider_at_once(browser: Any, tmp_path: P
         )
         parts.append(part)
     both = Distribution.union(parts)
-    columns = {name: both.column(name) for name in COLUMNS}
-    run = Run(tmp_path, columns, StoredSettings(source="made up"))
+    run = Run(tmp_path, both, StoredSettings(source="made up"))
     write_report(payload_of([run]), tmp_path / "large.html")
     for opened in open_page(browser, tmp_path / "large.html"):
         assert opened.page.locator("#brackets .pager").inner_text().find("of 40,000") > 0

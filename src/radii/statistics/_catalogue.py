@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from radii.errors import DataError
-from radii.statistics.reading._run import NO_NUMBER, Array, Float64
+from radii.statistics._columns import NO_NUMBER, Array, Float64
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution, ValueRange

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import DataError
+from radii.statistics._columns import Float64
 from radii.statistics._confidence import (
     check_inputs_differ,
     clopper_pearson,
@@ -19,7 +20,6 @@ from radii.statistics._confidence import (
 from radii.statistics._distribution import Share, ValueRange
 from radii.statistics._pairs import Pair, paired_on
 from radii.statistics._tests import censored_scores, holm, several_p_value
-from radii.statistics.reading._run import Float64
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

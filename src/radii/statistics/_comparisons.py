@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from radii.errors import DataError
+from radii.statistics._columns import Float64
 from radii.statistics._dominance import Dominance, dominance
 from radii.statistics._effects import CliffsDelta, MeanDifference, cliffs_delta, mean_difference
 from radii.statistics._pairs import InputChoice, Pair, paired_on
@@ -24,7 +25,6 @@ from radii.statistics._tests import (
     mann_whitney_test,
     welch_test,
 )
-from radii.statistics.reading._run import Float64
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

@@ -26,8 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import DataError
+from radii.statistics._columns import NO_NUMBER, Float64, joint_codes
 from radii.statistics.reading._draws import InputDraw, joined_draw
-from radii.statistics.reading._run import NO_NUMBER, Float64, joint_codes
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

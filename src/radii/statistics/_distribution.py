@@ -14,29 +14,25 @@ import numpy.typing as npt
 import radii
 from radii.errors import DataError
 from radii.problem import Measurement, is_of_class
-from radii.statistics._counterexamples import (
-    Counterexample,
-    CounterexampleGallery,
-    StoredArrays,
-    counterexample_of,
-    read_sources,
-    sources_of,
-)
-from radii.statistics.reading._draws import InputDraw
-from radii.statistics.reading._places import read
-from radii.statistics.reading._run import (
+from radii.statistics._columns import (
     COLUMNS,
     NO_NUMBER,
     Array,
     Float64,
-    Run,
     columns_of,
     columns_of_frame,
     complete_columns,
     frame_of_columns,
     measurements_of,
 )
-from radii.statistics.reading._store import read_store
+from radii.statistics._counterexamples import (
+    Counterexample,
+    CounterexampleGallery,
+    StoredArrays,
+    counterexample_of,
+    read_sources,
+)
+from radii.statistics.reading._draws import InputDraw
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +42,7 @@ if TYPE_CHECKING:
     from radii.statistics._confidence import Band
     from radii.statistics._fits import Fit
     from radii.statistics._npmle import Turnbull
+    from radii.statistics.reading._run import Run
     from radii.store import PartChoice, Store
 
 
@@ -113,6 +110,17 @@ class Distribution:
         return made
 
     @classmethod
+    def of_columns(
+        cls,
+        columns: Mapping[str, Any],
+        *,
+        sources: Array | None = None,
+        only_eps: float | None = None,
+    ) -> Self:
+        """From columns as a reader has them: checked, and completed by defaults."""
+        return cls._of(complete_columns(columns), sources, only_eps)
+
+    @classmethod
     def from_arrays(cls, lower: npt.ArrayLike, upper: npt.ArrayLike, **columns: Any) -> Self:
         """From arrays of the two sides and any further columns, each an array or one value.
 
@@ -120,31 +128,29 @@ class Distribution:
         lists the columns.
         """
         sides = {"lower": np.asarray(lower), "upper": np.asarray(upper)}
-        return cls._of(complete_columns({**sides, **columns}))
+        return cls.of_columns({**sides, **columns})
 
     @classmethod
     def from_pandas(cls, frame: pd.DataFrame) -> Self:
         """From a table as `to_pandas` gives it; only `lower` and `upper` must be there."""
-        return cls._of(complete_columns(columns_of_frame(frame)))
+        return cls.of_columns(columns_of_frame(frame))
 
-    @classmethod
-    def from_run(cls, run: Run) -> Self:
+    @staticmethod
+    def from_run(run: Run) -> Distribution:
         """The brackets of what was read by `radii.statistics.read`."""
-        return cls._of(run.columns, sources_of(run), run.only_eps)
+        return run.brackets
 
-    @classmethod
+    @staticmethod
     def from_store(
-        cls, place: Store | Path | str, *, training: str = "", choice: PartChoice | None = None
-    ) -> Self:
+        place: Store | Path | str, *, training: str = "", choice: PartChoice | None = None
+    ) -> Distribution:
         """The brackets of an experiment, from its open store or from its directory.
 
         `choice` says which are meant where it holds several properties, norms or arithmetics.
         """
-        read = read_store(place) if choice is None else read_store(place, choice)
-        run = read.labelled(training=training)
-        if isinstance(place, str | Path):
-            return cls.from_run(run)
-        return cls._of(run.columns, sources_of(run, place), run.only_eps)
+        from radii.statistics.reading._store import ANY_PART, read_store
+
+        return read_store(place, choice or ANY_PART).labelled(training=training).brackets
 
     @classmethod
     def union(cls, parts: Iterable[Distribution]) -> Self:
@@ -168,7 +174,7 @@ class Distribution:
         for name, value in columns.items():
             is_by_name = isinstance(value, Mapping)
             values[name] = self._by_network_name(name, value) if is_by_name else value
-        return self._of(complete_columns(values), self._sources, self.only_eps)
+        return self.of_columns(values, sources=self._sources, only_eps=self.only_eps)
 
     def _by_network_name(self, name: str, values: Mapping[str, Any]) -> list[Any]:
         absent = [network for network in self.networks if network not in values]
@@ -183,15 +189,11 @@ class Distribution:
         return iter(self.measurements)
 
     def __repr__(self) -> str:
-        from radii.statistics._display import as_text
-
-        return as_text(self)
+        return radii.views.distribution_text(self)
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
-        from radii.statistics._display import as_html
-
-        return as_html(self)
+        return radii.views.distribution_html(self)
 
     @cached_property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -199,6 +201,11 @@ class Distribution:
         return tuple(measurements_of(self._columns))
 
     # --- columns
+
+    @property
+    def columns(self) -> Mapping[str, Array]:
+        """All of them by name: see `docs/distributions.md`."""
+        return self._columns
 
     def column(self, name: str) -> Array:
         """One fact about every instance, as an array; -1 stands for none in whole numbers."""
@@ -512,35 +519,3 @@ def _distinct(values: Array) -> Array:
 
 def _key(value: Any) -> Any:
     return None if value in (NO_NUMBER, "") else value.item()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ImportedResults:
-    """What a file says, and what about it cannot be taken at its word."""
-
-    run: Run
-
-    @property
-    def distribution(self) -> Distribution:
-        return Distribution.from_run(self.run)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return self.run.notes
-
-
-def read_results(
-    place: Path | str,
-    *,
-    largest_eps: float | None = None,
-    distrust: bool = False,
-    split: str = "",
-    training: str = "",
-) -> ImportedResults:
-    """Read a file, or the folder of a VERONA experiment or of a radii run.
-
-    The options are those of `radii.statistics.read`.
-    """
-    return ImportedResults(
-        read(place, largest_eps=largest_eps, distrust=distrust, split=split, training=training)
-    )

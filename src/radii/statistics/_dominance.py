@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from radii.errors import DataError
+from radii.statistics._columns import Array, Float64
 from radii.statistics._confidence import Band, robust_accuracy_band
-from radii.statistics.reading._run import Array, Float64
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

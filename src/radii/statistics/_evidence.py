@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.problem import STATUS_AFTER, STATUSES, Arithmetic, ProofStatus
-from radii.statistics.reading._run import Array
+from radii.statistics._columns import Array
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

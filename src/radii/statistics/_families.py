@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special, stats
 
 from radii.errors import DataError
-from radii.statistics.reading._run import Float64
+from radii.statistics._columns import Float64
 
 SMALLEST_PROBABILITY = 1e-300
 LARGEST_EXPONENT = 700.0

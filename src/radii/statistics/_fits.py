@@ -19,8 +19,8 @@ import numpy.typing as npt
 from scipy import optimize
 
 from radii.errors import DataError
+from radii.statistics._columns import Float64
 from radii.statistics._families import FAMILIES, SMALLEST_PROBABILITY, Family, family_named
-from radii.statistics.reading._run import Float64
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

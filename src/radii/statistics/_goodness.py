@@ -10,11 +10,11 @@ import numpy as np
 from scipy.stats import kstest
 
 from radii.errors import DataError
+from radii.statistics._columns import Float64
 from radii.statistics._families import Family, family_named
 from radii.statistics._fits import Fit, fit, fit_brackets
 from radii.statistics._grid_fits import FEWEST_SIMULATIONS, fit_on_grid
 from radii.statistics._summaries import side_values
-from radii.statistics.reading._run import Float64
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

@@ -23,10 +23,10 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import DataError
+from radii.statistics._columns import Array, Float64
 from radii.statistics._families import SMALLEST_PROBABILITY, Family, family_named
 from radii.statistics._fits import CensoredSample, fit_brackets
 from radii.statistics.reading._published import regular_grid
-from radii.statistics.reading._run import Array, Float64
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

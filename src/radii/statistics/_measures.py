@@ -17,8 +17,8 @@ import numpy as np
 from radii.errors import DataError, SpecificationError
 from radii.statistics._catalogue import CATALOGUE, Statistic, StatisticUnit
 from radii.statistics._classes import absent_classes, class_curves, class_recalls, confident_spread
+from radii.statistics._columns import Float64
 from radii.statistics._confidence import dkw_half_width, limits_by_draw, share_limits
-from radii.statistics.reading._run import Float64
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from radii.statistics.reading._run import Array, Float64
+from radii.statistics._columns import Array, Float64
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

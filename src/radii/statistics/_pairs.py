@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from radii.statistics.reading._run import NO_NUMBER, Array
+from radii.statistics._columns import NO_NUMBER, Array
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

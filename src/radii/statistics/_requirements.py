@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from radii.errors import DataError, SpecificationError
+from radii.statistics._columns import NO_NUMBER
 from radii.statistics._confidence import check_inputs_differ, draw_of_all
 from radii.statistics._evidence import why_unsearched, within_search
 from radii.statistics._measures import MEASURES, Figure, MeasureArguments
 from radii.statistics._targets import over_targets
-from radii.statistics.reading._run import NO_NUMBER
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from radii.errors import DataError
 from radii.statistics._catalogue import CATALOGUE
+from radii.statistics._columns import NO_NUMBER, Array, Float64
 from radii.statistics._confidence import dkw_half_width
-from radii.statistics.reading._run import NO_NUMBER, Array, Float64
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from radii.errors import DataError
 from radii.problem import is_of_class
+from radii.statistics._columns import NO_NUMBER, Array, Float64, joint_codes
 from radii.statistics._evidence import ranked_arithmetics, ranked_statuses
-from radii.statistics.reading._run import NO_NUMBER, Array, Float64, joint_codes
 
 if TYPE_CHECKING:
     from radii.statistics._distribution import Distribution

@@ -23,9 +23,9 @@ import numpy.typing as npt
 from scipy import stats
 
 from radii.errors import DataError
+from radii.statistics._columns import Array, Float64, joint_codes
 from radii.statistics._npmle import innermost_intervals, turnbull_of
 from radii.statistics._summaries import Side, side_of, side_values
-from radii.statistics.reading._run import Array, Float64, joint_codes
 
 if TYPE_CHECKING:
     import pandas as pd

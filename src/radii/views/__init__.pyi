@@ -102,6 +102,8 @@ from .figures._style import (
     save_figure,
     show_legend,
 )
+from .notebook._counterexamples import counterexample_html, counterexample_text
+from .notebook._distribution import distribution_html, distribution_text
 from .page._access import (
     Gate,
     token_for,
@@ -233,9 +235,13 @@ __all__ = [
     "comparison_parts",
     "comparison_rows",
     "constraint_curves",
+    "counterexample_html",
+    "counterexample_text",
     "curve_parts",
     "dashes_of",
     "disagreement_objects",
+    "distribution_html",
+    "distribution_text",
     "draw_band",
     "draw_boxes",
     "draw_claims",

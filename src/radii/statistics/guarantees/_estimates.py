@@ -13,7 +13,6 @@ narrower near 0 and 1. `robustness_curve` makes statements about every eps at on
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +21,12 @@ import numpy.typing as npt
 
 from radii.errors import DataError
 from radii.statistics._classes import class_curves
-from radii.statistics._confidence import clopper_pearson, robust_accuracy_band
+from radii.statistics._confidence import robust_accuracy_band
 from radii.statistics._distribution import Distribution
 from radii.statistics.guarantees import _limits as limits
 from radii.statistics.guarantees._populations import Population, Range, Sample, checked_confidence
+
+INDEPENDENT_INPUTS = Population("the data")
 
 MOST_POINTS = 200
 """Of a curve for which nobody chose the eps; its band holds between them as well."""
@@ -170,11 +171,14 @@ def share_estimate(
     successes: int, trials: int, level: float = 0.95, *, most: int | None = None
 ) -> Estimate:
     """A share of independent inputs: `successes` at least and, where some are open, `most`."""
-    least, largest = successes / trials, (successes if most is None else most) / trials
-    low, high = clopper_pearson(successes, trials, level)
-    if most is not None:
-        _, high = clopper_pearson(most, trials, level)
-    return _independent(least, largest, low, high, trials, level, "exact")
+    places = np.arange(trials)
+    return estimate_mean(
+        (places < successes).astype(np.float64),
+        (places < (successes if most is None else most)).astype(np.float64),
+        population=INDEPENDENT_INPUTS,
+        confidence=level,
+        method="exact",
+    )
 
 
 def mean_estimate(values: npt.ArrayLike, level: float = 0.95) -> Estimate:
@@ -184,28 +188,10 @@ def mean_estimate(values: npt.ArrayLike, level: float = 0.95) -> Estimate:
     spread between inputs that is observed, so it needs no allowance of its own.
     """
     numbers = np.asarray(values, np.float64).ravel()
-    if not 0 < level < 1:
-        raise DataError(f"a confidence level is between 0 and 1, not {level}")
     if not numbers.size or not np.all((numbers >= 0) & (numbers <= 1)):
         raise DataError("a mean is of numbers between 0 and 1, at least one")
-    mean = float(numbers.mean())
-    allowed = math.log(2 / (1 - level)) / numbers.size
-    low, high = (limits.chernoff_limit(mean, end, allowed) for end in (0.0, 1.0))
-    return _independent(mean, mean, low, high, numbers.size, level, "chernoff")
-
-
-def _independent(
-    least: float, most: float, low: float, high: float, samples: int, level: float, method: str
-) -> Estimate:
-    return Estimate(
-        least=least,
-        most=most,
-        low=low,
-        high=high,
-        samples=samples,
-        confidence=level,
-        method=method,
-        population=Population("the data"),
+    return estimate_mean(
+        numbers, population=INDEPENDENT_INPUTS, confidence=level, method="chernoff"
     )
 
 

@@ -26,6 +26,7 @@ from radii.networks import Network, as_classifier, load_network
 from radii.problem import Array, Ball, Grid, Instance, Norm, Query, check_witness
 from radii.problem import parse_property as parse
 from radii.runs import Observer, Plan, Settings, plan
+from radii.statistics._columns import Float64
 from radii.statistics._confidence import (
     check_inputs_differ,
     draw_of_all,
@@ -35,7 +36,6 @@ from radii.statistics._confidence import (
 from radii.statistics._distribution import Distribution
 from radii.statistics._evidence import weakest_arithmetic, why_unsearched
 from radii.statistics.guarantees._estimates import Estimate, mean_estimate, share_estimate
-from radii.statistics.reading._run import Float64
 from radii.store import Store, StoredSettings
 
 BORDER_MARGIN = 1e-4

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import DataError
+from radii.statistics._columns import Float64
 from radii.statistics.guarantees import _limits as limits
 from radii.statistics.guarantees._limits import Method
 from radii.statistics.guarantees._populations import (
@@ -18,7 +19,6 @@ from radii.statistics.guarantees._populations import (
     checked_confidence,
     checked_error,
 )
-from radii.statistics.reading._run import Float64
 
 MOST_SAMPLES = 10**15
 """Nobody plans for more; this keeps the search for a number finite."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from radii.datasets import Dataset, from_arrays
 from radii.errors import DataError
-from radii.statistics.reading._run import Float64
+from radii.statistics._columns import Float64
 
 InputGenerator = Callable[[np.random.Generator], Any]
 """Given a source of randomness, returns one input, or an input and its label."""

@@ -28,6 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from radii.errors import DataError, ExperimentError
+from radii.statistics._columns import Float64
 from radii.statistics.guarantees import _limits as limits
 from radii.statistics.guarantees._estimates import Estimate, estimate_mean, scaled_sides
 from radii.statistics.guarantees._plans import SamplePlan, plan_samples
@@ -37,7 +38,6 @@ from radii.statistics.guarantees._populations import (
     checked_confidence,
     checked_error,
 )
-from radii.statistics.reading._run import Float64
 
 STAKES: Float64 = np.geomspace(0.004, 0.97, 14)
 """Parts of the capital at stake: neighbours differ by a factor of 1.5, close enough to the best."""

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from radii.errors import StoreError
+from radii.statistics._distribution import Distribution
 from radii.statistics.reading._published import columns_of_table
-from radii.statistics.reading._run import Run, complete_columns
+from radii.statistics.reading._run import Run
 from radii.statistics.reading._store import ANY_PART, read_store
 from radii.statistics.reading._verona import columns_of_folder
 from radii.store import STORE_FILE, CertifiedStatement, PartChoice, StoredSettings
@@ -50,7 +52,39 @@ def read(
         columns = columns_of_table(path, largest_eps, distrust, notes)
     columns = {"split": split, "training": training, **columns}
     source = StoredSettings(source=path.name)
-    return Run(path, complete_columns(columns), source, notes=tuple(notes))
+    return Run(path, Distribution.of_columns(columns), source, notes=tuple(notes))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImportedResults:
+    """What a file says, and what about it cannot be taken at its word."""
+
+    run: Run
+
+    @property
+    def distribution(self) -> Distribution:
+        return self.run.brackets
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.run.notes
+
+
+def read_results(
+    place: Path | str,
+    *,
+    largest_eps: float | None = None,
+    distrust: bool = False,
+    split: str = "",
+    training: str = "",
+) -> ImportedResults:
+    """Read a file, or the folder of a VERONA experiment or of a radii run.
+
+    The options are those of `read`.
+    """
+    return ImportedResults(
+        read(place, largest_eps=largest_eps, distrust=distrust, split=split, training=training)
+    )
 
 
 def check_distinct(places: Sequence[Path]) -> None:

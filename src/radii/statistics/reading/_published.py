@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from radii.errors import DataError
-from radii.statistics.reading._run import NO_NUMBER, Array, Float64, columns_of_frame, joint_codes
+from radii.statistics._columns import NO_NUMBER, Array, Float64, columns_of_frame, joint_codes
 from radii.statistics.reading._tables import (
     ATTACK_NAMES,
     input_numbers,

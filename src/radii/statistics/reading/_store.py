@@ -12,8 +12,11 @@ import numpy as np
 
 from radii.errors import StoreError
 from radii.problem import Measurement, Result, Verdict
+from radii.statistics._columns import Array, columns_of
+from radii.statistics._counterexamples import sources_of
+from radii.statistics._distribution import Distribution
 from radii.statistics.reading._draws import InputDraw, draw_of, joined_draw
-from radii.statistics.reading._run import Array, Run, columns_of, complete_columns
+from radii.statistics.reading._run import Run
 from radii.store import (
     PROOF_KINDS,
     CertifiedStatement,
@@ -53,7 +56,7 @@ def read_store(
     records = place.all_records(part)
     if accepted is not None:
         records = [record.resting_on(accepted) for record in records]
-    return run_of_records(place.place, settings_of(place, part), records, part)
+    return run_of_records(place, settings_of(place, part), records, part)
 
 
 def read_parts(place: Store | Path | str, choice: PartChoice = ANY_PART) -> list[Run]:
@@ -67,7 +70,7 @@ def read_parts(place: Store | Path | str, choice: PartChoice = ANY_PART) -> list
         return [read_store(place, choice)]
     runs = []
     for part, title in zip(chosen, part_titles(chosen), strict=True):
-        run = run_of_records(place.place, part.settings, place.all_records(part), part)
+        run = run_of_records(place, part.settings, place.all_records(part), part)
         runs.append(run.labelled(network=[f"{name} ({title})" for name in run.columns["network"]]))
     return runs
 
@@ -108,34 +111,36 @@ def _flags(settings: StoredSettings, names: Sequence[str]) -> str:
 
 
 def run_of_records(
-    place: Path,
+    store: Store | Path,
     settings: StoredSettings,
     records: Sequence[Record],
     part: StudyPart | None = None,
 ) -> Run:
-    """The run that consists of these records."""
+    """The run that consists of these records of a store, or of a directory's."""
+    place = store if isinstance(store, Path) else store.place
     if not records:
         raise StoreError(f"{place}: the experiment holds no instances yet")
     measurements = [record.measurement for record in records]
     excerpts = () if part is None else part.excerpts
     # Shards are dealt out in the order of the selection: one alone is no random part of it.
     dealt = [InputDraw.ORDERED] if excerpts else []
-    columns = complete_columns(
+    brackets = Distribution.of_columns(
         {
             **columns_of(measurements),
             "critical": np.array([_missing_between(record) for record in records]),
             "searched": _searched(settings, records, part),
             "split": settings.split or "",
             "draw": joined_draw([draw_of(settings.source), *dealt]),
-        }
+        },
+        sources=sources_of(store, records),
+        only_eps=_only_eps(settings, part),
     )
     return Run(
         place,
-        columns,
+        brackets,
         settings,
         tuple(records),
         notes=(*_excerpted(place, measurements, excerpts), *_relabelled(place, measurements)),
-        only_eps=_only_eps(settings, part),
         excerpts=excerpts,
     )
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from radii.errors import DataError, MissingExtra
-from radii.statistics.reading._run import NO_NUMBER, Array, Float64, joint_codes
+from radii.statistics._columns import NO_NUMBER, Array, Float64, joint_codes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,12 +21,12 @@ import numpy as np
 
 from radii.errors import DataError, ExperimentError, StoreError
 from radii.problem import Grid, Measurement
+from radii.statistics._columns import NO_NUMBER, Array
 from radii.statistics.reading._published import (
     columns_of_instances,
     columns_of_queries,
     columns_of_table,
 )
-from radii.statistics.reading._run import NO_NUMBER, Array
 from radii.statistics.reading._tables import read_table
 from radii.store import ENSEMBLE_FILE
 

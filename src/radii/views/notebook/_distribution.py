@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from radii.statistics._evidence import proof_scope
-from radii.statistics._summaries import inputs_with_radius, quality, summary
-from radii.statistics.reading._run import Float64
+from radii.statistics import Float64, inputs_with_radius, proof_scope, quality, summary
 from radii.terminal import plain
 
 if TYPE_CHECKING:
-    from radii.statistics._distribution import Distribution, Share, ValueRange
+    from radii.statistics import Distribution, Share, ValueRange
 
 MOST_NETWORKS = 5
 """Columns of the table and curves in the picture; more are counted."""
@@ -45,7 +43,7 @@ Facts = dict[str, list[str]]
 """What is said of each of several networks, under the name of the fact."""
 
 
-def as_text(distribution: Distribution) -> str:
+def distribution_text(distribution: Distribution) -> str:
     """The title, and below it a line for each fact."""
     shown = _shown_networks(distribution)
     rows = [["", *map(plain, shown)]] if len(distribution.networks) > 1 else []
@@ -60,7 +58,7 @@ def as_text(distribution: Distribution) -> str:
     return "\n".join([_title(distribution), *lines])
 
 
-def as_html(distribution: Distribution) -> str:
+def distribution_html(distribution: Distribution) -> str:
     """The same as a table, beside the curve of robust accuracy over eps."""
     shown = _shown_networks(distribution)
     rows = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 
 from radii import Distribution
 from radii.errors import DataError
-from radii.statistics import COLUMNS, Run
 
 KNOWN = Distribution.from_arrays(
     lower=[0.1, 0.2, 0.3, 0.0],
@@ -113,9 +111,8 @@ def test_thin_is_proven_and_thick_is_not_refuted() -> None:
 def asked_at(
     eps: float, lower: list[float], upper: list[float], name: str = "mine"
 ) -> Distribution:
-    columns = Distribution.from_arrays(lower, upper, network=name)
-    run = Run(Path(), {column: columns.column(column) for column in COLUMNS}, only_eps=eps)
-    return Distribution.from_run(run)
+    columns = {"lower": np.array(lower), "upper": np.array(upper), "network": name}
+    return Distribution.of_columns(columns, only_eps=eps)
 
 
 def test_where_one_eps_was_asked_about_robust_accuracy_is_told_there() -> None:
