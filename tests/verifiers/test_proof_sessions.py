@@ -11,7 +11,11 @@ from radii.problem import FLOAT, REAL, Instance
 from radii.testing import NetworkFamily, random_instance, random_network
 from radii.verifiers import BranchAndBound, Limits
 from radii.verifiers.native._nodes import Frontier, Nodes
-from radii.verifiers.native._session import ProofMemories, ProofSession
+from radii.verifiers.native._session import (
+    NETWORKS_REMEMBERED,
+    ProofMemories,
+    ProofSession,
+)
 
 OPEN = Frontier(
     Nodes.roots(torch.zeros(1), torch.ones(1), 1, 1),
@@ -46,6 +50,17 @@ def test_arithmetics_and_reloaded_networks_are_told_apart_and_not() -> None:
     assert memories.recall(ProofSession(network, REAL), one).memory is not memory
     reloaded: Network = pickle.loads(pickle.dumps(network))
     assert memories.recall(ProofSession(reloaded, FLOAT), one).memory is memory
+
+
+def test_networks_that_many_others_came_after_give_their_memory_back() -> None:
+    memories = ProofMemories()
+    networks = [random_network(NetworkFamily.DENSE, 0) for _ in range(NETWORKS_REMEMBERED + 1)]
+    for network in networks:
+        network.memo.get("key", lambda: "first")
+        memories.note(network)
+        memories.note(networks[0])
+    kept = [network.memo.get("key", lambda: "again") for network in networks]
+    assert kept == ["first", "again", *["first"] * (NETWORKS_REMEMBERED - 1)]
 
 
 def test_what_is_remembered_does_not_travel() -> None:

@@ -48,3 +48,8 @@ class Memo:
             while self._most is not None and len(self._derived) > self._most:
                 self._derived.pop(next(iter(self._derived)))
         return derived
+
+    def forget(self) -> None:
+        """Give the memory back: what is needed again is made again."""
+        with self._lock:
+            self._derived.clear()

@@ -12,6 +12,7 @@ a network alone, such as its fusion, is in the memo of the network.
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass, field, replace
 
 from radii.bounds import CrownPasses
@@ -22,6 +23,9 @@ from radii.verifiers.native._settings import ProofSettings
 
 INSTANCES_REMEMBERED = 64
 """Margins are a few numbers an instance; searches come back to one after probing all others."""
+
+NETWORKS_REMEMBERED = 16
+"""Forms and matrices of a network take megabytes. A worker rarely alternates between more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,15 +89,27 @@ class ProofSession:
 
 
 class ProofMemories:
-    """The memories of one verifier, by instance; all but the latest are small."""
+    """The memories of one verifier, by instance; all but the latest are small.
+
+    Networks that many others were asked about since lose what they remember of themselves.
+    """
 
     def __init__(self) -> None:
+        self._networks: tuple[weakref.ref[Network], ...] = ()
         self._by_instance = Memo(INSTANCES_REMEMBERED)
         self._latest = ProofMemory()
 
     def __reduce__(self) -> tuple[type[ProofMemories], tuple[()]]:
         """They stay in their process."""
         return ProofMemories, ()
+
+    def note(self, network: Network) -> None:
+        """A question about a network begins."""
+        recent = [known for known in self._networks if known() not in (None, network)]
+        for forgotten in recent[: 1 - NETWORKS_REMEMBERED]:
+            if (old := forgotten()) is not None:
+                old.memo.forget()
+        self._networks = (*recent[1 - NETWORKS_REMEMBERED :], weakref.ref(network))
 
     def recall(self, session: ProofSession, instance: Instance) -> ProofSession:
         """The session with what is remembered of the instance."""

@@ -100,6 +100,7 @@ class BranchAndBound(GridVerifier):
         return reason
 
     def _session(self, network: Network) -> ProofSession:
+        self._memories.note(network)
         return ProofSession(network, self.arithmetic, self.device, self.certificates, self.settings)
 
     def _prover(self, network: Network, instance: Instance, limits: Limits) -> _Prover:
