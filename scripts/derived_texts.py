@@ -18,6 +18,7 @@ from radii.networks import OperatorKind
 from radii.networks._building import PASSED_THROUGH
 from radii.networks.operators._base import TRANSLATED
 from radii.runs import Settings, options_of
+from radii_check.operators import MOVES, READERS
 
 ROOT = Path(__file__).parents[1]
 
@@ -70,9 +71,15 @@ def onnx_operators() -> str:
     return "\n".join((*lines, f"| leave no node | Constant, {passed}, and {others} |"))
 
 
+def checker_operators() -> str:
+    """The operators that the checker reads."""
+    return ", ".join(f"`{name}`" for name in sorted({*READERS, *MOVES}))
+
+
 TEXTS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "published sets": ("docs/data.md", published_sets),
     "ONNX operators": ("docs/networks.md", onnx_operators),
+    "operators of the checker": ("docs/certificates.md", checker_operators),
     "types of settings": ("src/radii/api.py", setting_types),
 }
 """By the name in the comments: the file, and what makes the text."""

@@ -31,7 +31,9 @@ def test_listing_names_loads_no_set_and_no_numpy() -> None:
     assert not [name for name in loaded if name.startswith("radii.datasets.published._")]
 
 
-@pytest.mark.parametrize("file", ["docs/data.md", "src/radii/api.py"])
+@pytest.mark.parametrize(
+    "file", ["docs/certificates.md", "docs/data.md", "docs/networks.md", "src/radii/api.py"]
+)
 def test_what_is_derived_is_as_it_would_be_written(
     monkeypatch: pytest.MonkeyPatch, file: str
 ) -> None:
