@@ -34,15 +34,16 @@ from radii.problem import (
 )
 from radii.testing import NetworkFamily, Sketch, random_network
 from radii.verifiers import Limits, Milp
-from radii.verifiers.native._boxes import (
-    Boxes,
+from radii.verifiers.native._boxes import Boxes
+from radii.verifiers.native._cuts import (
+    CentredFunctions,
     Statement,
     ViolationCuts,
     _supporting_plane,
     best_mixture,
     clipped,
+    least_at_violations,
 )
-from radii.verifiers.native._chain_units import CentredFunctions, least_at_violations
 from radii.verifiers.native._dense_chain import DenseChain
 from radii.verifiers.native._input_splitting import SplitOutcome, SplitResult, split_inputs
 from radii.vnnlib import read_problem

@@ -48,7 +48,6 @@ from radii.bounds._regions import (
     ROUND_UP,
     SMALLEST_NORMAL,
     SUM_ROUNDING,
-    Supports,
     box_of,
     centre_of,
     euclidean_lengths,
@@ -74,7 +73,7 @@ from radii.bounds._softmax import (
     without_last,
     without_softmax,
 )
-from radii.bounds._supports import Support, support_of
+from radii.bounds._supports import Support, Supports, support_of
 from radii.networks import (
     BOUND_EXTRA_TERMS,
     Constants,

@@ -15,8 +15,8 @@ from radii.bounds._affine_maps import layered
 from radii.bounds._ascent import Ascent, Choices
 from radii.bounds._crown import bound_rows, output_rows, propagate
 from radii.bounds._linear import LinearBounds, LinearFunctions, State, backward, joined_bounds
-from radii.bounds._regions import Supports
 from radii.bounds._relu_form import fuse
+from radii.bounds._supports import Supports
 from radii.networks import Interval, Network
 from radii.problem import FLOAT, Arithmetic, Ball, Box
 

@@ -25,9 +25,9 @@ from radii.bounds._linear import (
     joined_bounds,
     window_bounds,
 )
-from radii.bounds._regions import Supports
 from radii.bounds._relu_form import Fusion, fuse
 from radii.bounds._softmax import from_differences, is_single_softmax, pairs_of
+from radii.bounds._supports import Supports
 from radii.bounds._windows import Sizes, feature_maps
 from radii.networks import Constants, Interval, Maxima, Network, PiecewiseLinear, Relaxation
 from radii.problem import FLOAT, UNLIMITED, Arithmetic, Ball, Box, Limits

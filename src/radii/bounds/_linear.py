@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 
 from radii.bounds._affine_maps import Layer, LayeredNetwork, slack, underflow
-from radii.bounds._regions import Supports
 from radii.bounds._rows_backward import RowsBackward
+from radii.bounds._supports import Supports
 from radii.bounds._windows import WindowRows, feature_maps
 from radii.networks import Constants, Interval, Lines, PulledRows, Relaxation, UnitLines
 

@@ -32,14 +32,9 @@ from radii.bounds import (
     propagate,
 )
 from radii.networks import BOUND_EXTRA_TERMS, Interval, LogSoftmax, Relu, may_bend
-from radii.verifiers.native._boxes import Boxes, Statement
-from radii.verifiers.native._chain_units import (
-    CentredFunctions,
-    ChainUnits,
-    centred_cut,
-    known_only,
-    relu_lines,
-)
+from radii.verifiers.native._boxes import Boxes
+from radii.verifiers.native._chain_units import ChainUnits, relu_lines
+from radii.verifiers.native._cuts import CentredFunctions, Statement, centred_cut, known_only
 
 FORMS_AT_ONCE = 1 << 20
 """How many coefficients the forms of one part of a batch may hold, most of which are not needed."""

@@ -39,8 +39,9 @@ from radii.bounds import (
 from radii.errors import UnsupportedQuery
 from radii.networks import Interval, Network
 from radii.problem import FLOAT, Arithmetic, Ball, Limits, Norm, Specification
-from radii.verifiers.native._boxes import Boxes, CutMixture, Statement, ViolationCuts
+from radii.verifiers.native._boxes import Boxes
 from radii.verifiers.native._candidates import Descent
+from radii.verifiers.native._cuts import CutMixture, Statement, ViolationCuts
 from radii.verifiers.native._dense_chain import DenseChain
 from radii.verifiers.native._settings import BoxSettings
 
