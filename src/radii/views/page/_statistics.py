@@ -57,7 +57,8 @@ def correlation_rows(measured: Distribution) -> list[list[float | None]]:
     """Spearman's, between all networks; none with fewer than two."""
     if len(measured.networks) < 2:
         return []
-    return plain_json(spearman_matrix(measured).coefficients)
+    rows: list[list[float | None]] = plain_json(spearman_matrix(measured).coefficients)
+    return rows
 
 
 def test_objects(counted: Distribution) -> list[dict[str, Any]]:
