@@ -20,8 +20,6 @@ from radii.statistics._confidence import robust_accuracy_interval
 from radii.statistics._distribution import Distribution
 from radii.statistics._dominance import dominance
 from radii.statistics._evidence import why_unsearched
-from radii.statistics._families import FAMILIES
-from radii.statistics._goodness import goodness_of_fit
 from radii.statistics._summaries import inputs_with_radius, quality, summary
 from radii.statistics._targets import over_targets
 from radii.statistics._tests import Correlations, holm, spearman_matrix
@@ -261,6 +259,9 @@ def fit_rows(groups: Mapping[str, Distribution], seed: int) -> list[dict[str, An
 
     A family that cannot be fitted has the reason as its verdict, and no numbers.
     """
+    from radii.statistics._families import FAMILIES
+    from radii.statistics._goodness import goodness_of_fit
+
     rows = []
     for name, part in groups.items():
         for family in FAMILIES:

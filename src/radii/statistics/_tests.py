@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
 
 from radii.errors import DataError
 from radii.statistics._columns import Array, Float64, joint_codes
@@ -95,6 +94,8 @@ def ks_test(x: Float64, y: Float64) -> TestResult:
 
     With ties, as on a grid, it rejects less often than its level says.
     """
+    from scipy import stats
+
     method = "exact" if max(len(x), len(y)) <= EXACT_TEST_INPUTS else "asymp"
     with warnings.catch_warnings():
         # Where the exact count fails numerically, scipy falls back on the limit, and warns.
@@ -105,6 +106,8 @@ def ks_test(x: Float64, y: Float64) -> TestResult:
 
 def welch_test(x: Float64, y: Float64) -> TestResult:
     """Welch's t: do the means differ? Not made with infinite values or without any variation."""
+    from scipy import stats
+
     name = "Welch's t"
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         return TestResult(name, math.nan, math.nan, "an input has no witness, so no finite mean")
@@ -118,6 +121,8 @@ def welch_test(x: Float64, y: Float64) -> TestResult:
 
 def mann_whitney_test(x: Float64, y: Float64) -> TestResult:
     """Mann and Whitney: is one side's value larger more often than smaller?"""
+    from scipy import stats
+
     name = "Mann-Whitney"
     if np.ptp(np.nan_to_num(np.concatenate([x, y]), posinf=1e300)) == 0:
         return TestResult(name, math.nan, math.nan, "the values do not vary")
@@ -127,6 +132,8 @@ def mann_whitney_test(x: Float64, y: Float64) -> TestResult:
 
 
 def _pooled_ranks(x: Float64, y: Float64) -> tuple[Float64, Float64]:
+    from scipy import stats
+
     ranks = stats.rankdata(np.concatenate([x, y]))
     return ranks[: len(x)], ranks[len(x) :]
 
@@ -144,6 +151,8 @@ def permuted_p_value(
     Independent samples exchange their members, two matched ones the values of an input. All
     permutations are counted where they are no more than `permutations`.
     """
+    from scipy import stats
+
     size = sum(map(len, samples))
     if (len(samples[0]) if is_matched else size) < 2:
         return 1.0
@@ -220,6 +229,8 @@ def location_p_value(
     Unmatched groups exchange their members; matched ones the two brackets of an input. Of very many
     inputs the difference is taken as normally distributed.
     """
+    from scipy import stats
+
     size = len(x) + len(y)
     if permutations * size <= MOST_PERMUTED:
         return permuted_p_value(
@@ -430,6 +441,8 @@ def _spearman(x: Float64, y: Float64) -> tuple[float, float]:
     """The correlation of the ranks, and its p-value by permutation, of many inputs by Student's t;
     NaN where undefined.
     """
+    from scipy import stats
+
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan, math.nan
     tested = stats.spearmanr(x, y)
