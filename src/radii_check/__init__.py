@@ -7,7 +7,7 @@ from radii_check._check import CheckReport, check
 from radii_check._errors import CertificateError, Unreadable
 from radii_check._format import Certificate, read_certificate
 
-__version__ = "1.1"
+__version__ = "1.2"
 
 __all__ = [
     "Certificate",

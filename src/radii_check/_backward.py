@@ -16,6 +16,7 @@ what rounding changed of them is part of the losses.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,19 @@ ROUND_UP = 1 + 2.0**-30
 """Losses are sums of float64 themselves, which are off by less than this."""
 
 
+class ReluLines(Enum):
+    """The lines between which a ReLU's value lies.
+
+    STATED      of open units the stated slope and the chord; other units are linear
+    FLAT        of open units 0 and u; other units are linear
+    CONSTANT    of all units max(0, l) and max(0, u): intervals, but over joined affine nodes
+    """
+
+    STATED = "stated"
+    FLAT = "flat"
+    CONSTANT = "constant"
+
+
 class BackwardPass:
     """Rows on their way to the input.
 
@@ -39,16 +53,17 @@ class BackwardPass:
     size           (rows): the sum of their absolute values, and `additions` how many there were
     lost           (rows): what has to be subtracted in the end
     failed         (rows): nothing is known, since an open unit without bounds has a coefficient
-
-    If `is_flat`, open units lie between the lines 0 and u, instead of the stated slope and the
-    chord.
     """
 
     def __init__(
-        self, bounds: Bounds, violations: tuple[Array, Array], rows: Rows, is_flat: bool = False
+        self,
+        bounds: Bounds,
+        violations: tuple[Array, Array],
+        rows: Rows,
+        lines: ReluLines = ReluLines.STATED,
     ) -> None:
         self.bounds, self.num, self.network = bounds, bounds.num, bounds.network
-        self.rows, self.steepness = rows, 0.0 if is_flat else 1.0
+        self.rows, self.lines = rows, lines
         self.coefficients = dict[int, tuple[Array, Array]]()
         self.total, self.size, self.lost = (self.num.array(np.zeros(rows.count)) for _ in range(3))
         self.additions = 0
@@ -178,6 +193,10 @@ class BackwardPass:
         lower, upper, slopes = rows.lower[units], rows.upper[units], rows.slopes[units]
         is_on = (upper > 0) & (lower >= 0)
         is_open = (upper > 0) & (lower < 0)
+        if self.lines is ReluLines.CONSTANT:
+            is_constant = is_on & np.isfinite(upper)
+            self.add_least(c, np.where(is_constant, lower, 0.0), np.where(is_constant, upper, 0.0))
+            is_on &= ~is_constant
         on_arguments = c * is_on
 
         some_open = np.flatnonzero(is_open.any(1))
@@ -188,8 +207,9 @@ class BackwardPass:
         is_open &= ~is_unbounded
         low, high = np.where(is_open, lower, 0.0), np.where(is_open, upper, 0.0)
 
-        slope_below = self.steepness * slopes[some_open] / SLOPE_STEPS
-        slope_above = self.steepness * high / np.where(is_open, high - low, 1.0)
+        steepness = 1.0 if self.lines is ReluLines.STATED else 0.0
+        slope_below = steepness * slopes[some_open] / SLOPE_STEPS
+        slope_above = steepness * high / np.where(is_open, high - low, 1.0)
         a, _ = num.midpoints(c * np.where(c > 0, slope_below, slope_above))
         on_arguments[some_open] = np.where(is_open, a, on_arguments[some_open])
 
@@ -198,6 +218,12 @@ class BackwardPass:
         self.add_constant(constant)
         self.lost = self.lost + 2 * (len(some_open) + 4) * num.unit * abs(constant)
         return np.asarray(on_arguments)
+
+    def add_least(self, c: Array, low: Array, high: Array) -> None:
+        """sum c_i z_i >= sum min(c_i low_i, c_i high_i) for low <= z <= high, as a constant."""
+        least = self.num.minimum(c * low, c * high)
+        self.add_constant(least.sum(0))
+        self.lost = self.lost + 2 * (len(c) + 4) * self.num.unit * abs(least).sum(0)
 
     def through_curves(self, c: Array, number: int, places: Array) -> Array:
         """Coefficients on smooth units as ones on their arguments: c s(z) >= c (k z + d) with the

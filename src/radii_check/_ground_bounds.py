@@ -9,6 +9,8 @@ from bounds of units in earlier layers, in one of these ways:
     intervals
     a row with stated slopes, if the certificate has some for it; else with CROWN's
     the same row with flat lines, 0 and u, instead (intervals with cancellation)
+    the same row with constants, max(0, l) and max(0, u), of all units: bounds of units that are not
+        open may be better than what a row through them shows
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from radii_check._backward import ReluLines
 from radii_check._errors import Rejected, require, require_format
 from radii_check._format import Array
 from radii_check._network import Unit
@@ -101,9 +104,9 @@ class GroundBounds:
             on_units = Terms.of(unit[numbers], side[numbers])
             return Rows(regions, *state.columns(len(numbers)), slopes, on_units, Terms.none())
 
-        for is_flat in (False, True):
+        for lines in ReluLines:
             left = np.flatnonzero(shortfall > 0)
-            excess = proof.lower_bounds(left, rows_of, is_flat) - bound[left]
+            excess = proof.lower_bounds(left, rows_of, lines) - bound[left]
             proof.margin = min(proof.margin, excess[excess >= 0].min(initial=math.inf))
             shortfall[left] = np.minimum(shortfall[left], -excess)
         for i in np.flatnonzero(~(shortfall <= 0)):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from radii_check._backward import BackwardPass
+from radii_check._backward import BackwardPass, ReluLines
 from radii_check._bounds import Bounds
 from radii_check._errors import require_format
 from radii_check._format import Array, Certificate
@@ -61,17 +61,20 @@ class Proof:
         self.max_states = memory // state_bytes
 
     def lower_bounds(
-        self, numbers: Array, rows_of: Callable[[Array], Rows], is_flat: bool = False
+        self,
+        numbers: Array,
+        rows_of: Callable[[Array], Rows],
+        lines: ReluLines = ReluLines.STATED,
     ) -> Array:
         """Lower bounds of rows, a limited number at once: `rows_of` makes those with the numbers
         that it is given."""
         starts = range(0, len(numbers), self.rows_at_once)
         chunks = (numbers[start : start + self.rows_at_once] for start in starts)
-        bounds = (self.lower_bounds_of(rows_of(chunk), is_flat) for chunk in chunks)
+        bounds = (self.lower_bounds_of(rows_of(chunk), lines) for chunk in chunks)
         return np.concatenate([np.zeros(0), *bounds])
 
-    def lower_bounds_of(self, rows: Rows, is_flat: bool = False) -> Array:
-        return BackwardPass(self.bounds, self.violations, rows, is_flat).lower_bounds()
+    def lower_bounds_of(self, rows: Rows, lines: ReluLines = ReluLines.STATED) -> Array:
+        return BackwardPass(self.bounds, self.violations, rows, lines).lower_bounds()
 
     def run(self) -> None:
         """Go through the proof; a Rejected says where it fails."""

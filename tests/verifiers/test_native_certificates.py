@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,13 +29,14 @@ from radii.problem import (
 from radii.testing import LinearClassifier, NetworkFamily, instance_at, random_instance
 from radii.testing import random_network as made
 from radii.verifiers import BranchAndBound, Limits, Milp
+from radii.verifiers.certificates._container import Certificate
 from radii.verifiers.native import _certificates
 from radii.verifiers.native._attempts import prove_by_units
 from radii.verifiers.native._box_certificates import box_certificate
 from radii.verifiers.native._candidates import Candidates
 from radii.verifiers.native._session import ProofSession
 from radii.verifiers.native._tree import Tree
-from radii_check import check
+from radii_check import check, read_certificate
 
 NORMS = list(Norm)
 
@@ -239,6 +240,18 @@ def largest_certificate(network: Network, instance: Instance) -> bytes:
     return best
 
 
+def linear_layers(
+    written: Sequence[tuple[Sequence[Sequence[float]], Sequence[float]]],
+) -> list[nn.Linear]:
+    """Layers with these weights and biases."""
+    layers = [nn.Linear(len(weight[0]), len(weight)) for weight, _ in written]
+    with torch.no_grad():
+        for layer, (weight, bias) in zip(layers, written, strict=True):
+            layer.weight.copy_(torch.tensor(weight))
+            layer.bias.copy_(torch.tensor(bias))
+    return layers
+
+
 def test_boxes_are_cut_until_the_checker_closes_them_too() -> None:
     """In front of the last ReLU are -h and 0.05, where h >= 0.1; radii joins the two layers that
     write -h as 2 h - 3 h, and the checker bounds them one after the other."""
@@ -249,12 +262,7 @@ def test_boxes_are_cut_until_the_checker_closes_them_too() -> None:
         ([[2, -3]], [0.05]),
         ([[1], [-1]], [0, 0]),
     ]
-    layers = [nn.Linear(len(weight[0]), len(weight)) for weight, _ in written]
-    with torch.no_grad():
-        for layer, (weight, bias) in zip(layers, written, strict=True):
-            layer.weight.copy_(torch.tensor(weight))
-            layer.bias.copy_(torch.tensor(bias))
-    first, second, third, fourth, last = layers
+    first, second, third, fourth, last = linear_layers(written)
     module = nn.Sequential(first, nn.ReLU(), second, nn.ReLU(), third, fourth, nn.ReLU(), last)
     network = from_torch(module, input_shape=(2,), domain=(-1, 1))
     asked = StandardRobustness(0.01)
@@ -263,3 +271,30 @@ def test_boxes_are_cut_until_the_checker_closes_them_too() -> None:
     content = box_certificate(network, specification, FLOAT, 60.0)
     assert content is not None
     assert check(content, network.onnx_bytes).accepted
+
+
+def test_the_checker_knows_bounds_of_units_through_joined_layers() -> None:
+    """b = a - x0 / 2 with a = max(0, x0 + 0.2) is above 0.07, by a slope of its own. The argument of
+    the last unit is (b + p) - p - 0.05: radii joins the two layers and takes b's bound, which
+    neither a row through b with CROWN's slopes nor intervals layer by layer show."""
+    first, second, third, fourth, last = linear_layers(
+        [
+            ([[1, 0], [1, 0], [0, 1], [0, 1]], [0.2, 2, 2, 0]),
+            ([[1, -0.5, 0, 0], [0, 0, 0, 3]], [1, -1]),
+            ([[1, 1], [0, 1]], [0, 0]),
+            ([[1, -1], [0, 0]], [-0.05, 1]),
+            ([[1, 0], [0, 0]], [0.1, 0]),
+        ]
+    )
+    relu = nn.ReLU()
+    module = nn.Sequential(first, relu, second, relu, third, fourth, relu, last)
+    network = from_torch(module, input_shape=(2,), domain=(-2, 2))
+    content = proven(network, instance_at(network, np.zeros(2)), 1.0)
+    assert check(content, network.onnx_bytes).accepted
+    certificate = read_certificate(content)
+    for unit in (4, 6):
+        arrays = {name: array.copy() for name, array in certificate.arrays.items()}
+        arrays["lower"][0, unit] += 0.03
+        raised = Certificate(dict(certificate.claim), certificate.mode, arrays).to_bytes()
+        report = check(raised, network.onnx_bytes)
+        assert f"states a bound of unit {unit}" in report.reason
