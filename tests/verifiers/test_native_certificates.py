@@ -274,7 +274,7 @@ def test_boxes_are_cut_until_the_checker_closes_them_too() -> None:
 
 
 def test_the_checker_knows_bounds_of_units_through_joined_layers() -> None:
-    """b = a - x0 / 2 with a = max(0, x0 + 0.2) is above 0.07, by a slope of its own. The argument of
+    """b = a - x0 / 2 with a = max(0, x0 + 0.2) is above 0.07 by its own slope. The argument of
     the last unit is (b + p) - p - 0.05: radii joins the two layers and takes b's bound, which
     neither a row through b with CROWN's slopes nor intervals layer by layer show."""
     first, second, third, fourth, last = linear_layers(
