@@ -39,7 +39,7 @@ def test_what_is_stated_is_the_full_run_rounded_up_to_halves() -> None:
 def test_a_sample_of_all_numbers_stays_below(name: str, script: ModuleType) -> None:
     (operator,) = (each for each in script.OPERATORS if each.name == name)
     total = script.joined(script.measured(operator, STRIDE))
-    assert 1.0 < script.units(name, total) <= MEASURED_ERRORS[name].stated
+    assert 0.5 < script.units(name, total) <= MEASURED_ERRORS[name].stated  # 0.5: one rounding
     (line,) = script.beside_stated({name: total})
     assert line.startswith(f"{name} ") and line.endswith(
         f"-> stated {MEASURED_ERRORS[name].stated:g}, ok"

@@ -79,12 +79,6 @@ def test_branches_that_skip_nonlinear_nodes_and_dead_ends() -> None:
     assert set(fuse(network).output.maps) == {0, *(s.node for s in fuse(network).stages)}
 
 
-def test_fusion_is_remembered_by_content() -> None:
-    network = random_network(NetworkFamily.DENSE, 0)
-    again = random_network(NetworkFamily.DENSE, 0)
-    assert fuse(network) is fuse(again)
-
-
 def test_smooth_operators_have_no_pieces() -> None:
     sketch = Sketch([1, 4])
     network = sketch.network(sketch.apply("Tanh", "x"), domain=(-1, 1))

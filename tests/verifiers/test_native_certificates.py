@@ -240,9 +240,11 @@ def largest_certificate(network: Network, instance: Instance) -> bytes:
     return best
 
 
-def linear_layers(
-    written: Sequence[tuple[Sequence[Sequence[float]], Sequence[float]]],
-) -> list[nn.Linear]:
+Written = tuple[list[list[float]], list[float]]
+"""Weight and bias of a layer."""
+
+
+def linear_layers(written: Sequence[Written]) -> list[nn.Linear]:
     """Layers with these weights and biases."""
     layers = [nn.Linear(len(weight[0]), len(weight)) for weight, _ in written]
     with torch.no_grad():
@@ -255,7 +257,7 @@ def linear_layers(
 def test_boxes_are_cut_until_the_checker_closes_them_too() -> None:
     """In front of the last ReLU are -h and 0.05, where h >= 0.1; radii joins the two layers that
     write -h as 2 h - 3 h, and the checker bounds them one after the other."""
-    written = [
+    written: list[Written] = [
         ([[1, 0], [0, 1]], [0, 0]),
         ([[1, 1]], [0.1]),
         ([[1], [1]], [0, 0]),

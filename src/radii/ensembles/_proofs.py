@@ -94,7 +94,8 @@ class Product(Network):
             onnx_bytes=b"",
         )
         products = first.memo.get(Product, lambda: Memo(PRODUCTS_KEPT))
-        self.memo = products.get(self.fingerprint, Memo)  # of all products of the same parts
+        keys = tuple(part.classifier.scores.cache_key for part in parts)
+        self.memo = products.get((self.fingerprint, keys), Memo)  # of all products of these parts
 
     @property
     def all_fooled(self) -> LinearRequirement:
