@@ -27,11 +27,11 @@ from benchmarks.soundness.observed_errors import (
     sampled_box,
     sampled_points,
 )
+from benchmarks.soundness.operator_models import OPERATOR_MODELS, operator_models
 from benchmarks.soundness.rounding_networks import ROUNDING_NETWORKS
 from benchmarks.tables import show
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
-from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 
 Float64 = npt.NDArray[np.float64]
 

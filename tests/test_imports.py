@@ -132,7 +132,7 @@ CHANGES = {"add", "append", "appendleft", "clear", "discard", "extend", "insert"
 CHANGES |= {"pop", "popitem", "remove", "setdefault", "update"}
 """Methods that change a container."""
 
-REGISTRIES = {"TRANSLATORS", "TRANSLATED", "OPERATOR_MODELS", "MEASURED_ERRORS"}
+REGISTRIES = {"TRANSLATORS", "TRANSLATED", "MEASURED_ERRORS"}
 """Filled by the modules that define their entries, while these are imported."""
 
 OF_THE_PROCESS = {"_spares", "_unready", "_living_children"}

@@ -19,8 +19,8 @@ import onnx
 import onnxruntime
 from hypothesis.errors import HypothesisDeprecationWarning, UnsatisfiedAssumption
 
+from benchmarks.soundness.operator_models import OPERATOR_MODELS, Draw
 from radii.testing import Sketch
-from radii.testing.operator_models import OPERATOR_MODELS, Draw
 
 OLDEST_OPSET, NEWEST_OPSET = 8, 21
 MOST_ENTRIES = 60

@@ -21,13 +21,13 @@ from benchmarks.soundness.observed_errors import (
     sampled_box,
     sampled_points,
 )
+from benchmarks.soundness.operator_models import OPERATOR_MODELS, operator_models
 from benchmarks.soundness.rounding_networks import ROUNDING_NETWORKS
 from radii.bounds import StageBounds, alpha_crown_bounds, crown_bounds, fuse, stage_bounds
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
 from radii.problem import FLOAT, REAL, Arithmetic, Box
 from radii.testing import NetworkFamily, Sketch, random_network
-from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 
 UNIT = 2.0**-24
 RELAXED = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

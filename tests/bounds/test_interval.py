@@ -10,11 +10,11 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.soundness.operator_models import OPERATOR_MODELS, operator_models
 from radii.bounds import box_of, interval_bounds
 from radii.networks import Interval, Network
 from radii.problem import Ball, Box, Domain, Norm
 from radii.testing import NetworkFamily, Sketch, random_network
-from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 
 RELAXED = settings(
     deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from benchmarks.soundness.operator_models import OPERATOR_MODELS, operator_models
 from radii.bounds import (
     Layer,
     Maxima,
@@ -25,7 +26,6 @@ from radii.bounds import (
 from radii.errors import UnsupportedQuery
 from radii.networks import Interval, IntervalMatrix, Network, Relu, Sigmoid, Tanh
 from radii.problem import Box
-from radii.testing.operator_models import OPERATOR_MODELS, operator_models
 
 SIDES = st.one_of(
     st.floats(-30, 30),

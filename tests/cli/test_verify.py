@@ -15,12 +15,13 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from conftest import BUSY_SECONDS
+from misbehaving import hoard
 from radii.cli import _verify as verify
 from radii.cli import build_parser
 from radii.errors import InputError
 from radii.problem import FLOAT, REAL, Verdict
 from radii.testing import Sketch
-from radii.testing._simulated import Lying, hang, hoard
+from radii.testing._simulated import Lying, hang
 from radii.verifiers import Answer
 from radii.vnnlib import Outcome, parse_verification, read_problem
 

@@ -61,7 +61,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (diff,) = (block for block in blocks if "Softsign" in block)
     copy = tmp_path_factory.mktemp("added")
     for name in ("src", "scripts", "tests", "benchmarks", "pyproject.toml", "conftest.py"):
-        if name == "src":
+        if name in ("src", "benchmarks"):
             ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
             shutil.copytree(ROOT / name, copy / name, ignore=ignored)
         else:

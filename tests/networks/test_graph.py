@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from radii.networks import Clip, Graph, MaxPool, Network, OperatorKind, Relu, Window
-from radii.testing import Sketch
-from radii.testing._graphs import convolutional_relu_network, dense_relu_network
+from radii.networks import Clip, Graph, MaxPool, Network, OperatorKind, Window
+from radii.testing import NetworkFamily, Sketch, random_network
 
 
 def residual() -> Network:
@@ -81,21 +80,15 @@ def test_candidates_of_max_pool(pads: tuple[tuple[int, int], ...]) -> None:
     assert torch.equal(operator(x).flatten(1), expected)
 
 
-def test_random_networks_of_every_form() -> None:
-    rng = np.random.default_rng(0)
-    networks = [
-        dense_relu_network(rng),
-        dense_relu_network(rng, hidden=(5, 5, 5), residual=True),
-        convolutional_relu_network(rng),
-        convolutional_relu_network(rng, input_shape=(2, 6, 6), pool=True, outputs=4),
-    ]
-    for network in networks:
-        x = rng.random((3, *network.input_shape), dtype=np.float32)
-        np.testing.assert_allclose(
-            network(torch.from_numpy(x)).numpy(), network.replay(x), rtol=1e-4, atol=1e-5
-        )
-        assert network.is_piecewise_linear
-        assert any(isinstance(node.operator, Relu) for node in network.graph.nodes)
+@pytest.mark.parametrize("family", list(NetworkFamily))
+def test_random_networks_of_every_family(family: NetworkFamily) -> None:
+    network = random_network(family, 0, outputs=4)
+    x = np.random.default_rng(0).random((3, *network.input_shape), dtype=np.float32)
+    np.testing.assert_allclose(
+        network(torch.from_numpy(x)).numpy(), network.replay(x), rtol=1e-4, atol=1e-5
+    )
+    assert network.is_piecewise_linear
+    assert not all(network.graph.is_affine)
 
 
 def test_an_addition_behind_a_product_becomes_its_bias() -> None:

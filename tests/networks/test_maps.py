@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+from benchmarks.soundness.operator_models import OPERATOR_MODELS, operator_models
 from radii.networks import (
     ComposedMap,
     ConvolutionMap,
@@ -30,7 +31,6 @@ from radii.networks import (
     composed,
     summed,
 )
-from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 
 RELAXED = settings(
     deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]

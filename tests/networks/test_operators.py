@@ -9,10 +9,10 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.soundness.operator_models import OPERATOR_MODELS, operator_models
 from radii.networks import Network
 from radii.networks._building import PASSED_THROUGH
 from radii.networks.operators._base import TRANSLATORS
-from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 
 BATCH = 3
 STEP = 1e-7

@@ -9,9 +9,9 @@ import time
 import pytest
 
 from conftest import BUSY_SECONDS
+from misbehaving import refuse
 from radii.errors import InputError, RadiiError
 from radii.processes import Ending, StoppedCall, call_guarded
-from radii.testing._simulated import refuse
 
 
 def test_a_value_comes_back() -> None:

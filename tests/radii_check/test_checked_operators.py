@@ -10,12 +10,12 @@ import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.soundness.operator_models import OPERATOR_MODELS, operator_models
 from radii.bounds import FloatErrors, Fusion, fuse, relu_form
 from radii.bounds._float_errors import GRANTED
 from radii.errors import UnsupportedQuery
 from radii.networks import Interval, Network
 from radii.problem import Arithmetic
-from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 from radii_check import CertificateError
 from radii_check import _network as checked
 from radii_check._bounds import Bounds

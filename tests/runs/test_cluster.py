@@ -19,6 +19,7 @@ import pytest
 
 import radii
 from conftest import BUSY_SECONDS
+from misbehaving import Hoarding
 from radii import datasets
 from radii.errors import ExperimentError, InputError
 from radii.networks import Network, load_network
@@ -29,7 +30,7 @@ from radii.runs.executors import _ray_workers as ray_workers
 from radii.store import STORE_FILE, Store
 from radii.strategy import Case, Linear, QuestionKind, Schedule, ScheduleLimits, Task
 from radii.testing import ExecutorConformance
-from radii.testing._simulated import Cooperating, Crashing, Hanging, Hoarding, Lying, Scripted
+from radii.testing._simulated import Cooperating, Crashing, Hanging, Lying, Scripted
 
 pytestmark = [
     # Not importorskip: every worker of a test run collects this file, and one runs it.

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from conftest import BUSY_SECONDS
+from misbehaving import Hoarding, Hopeless, Stumbling
 from radii import datasets
 from radii.attacks import Attack
 from radii.networks import Network, load_network
@@ -21,16 +22,7 @@ from radii.processes import Ending
 from radii.runs import Inline, LocalWorkers, Toolbox, select
 from radii.runs.executors._local import _with_partial_result
 from radii.strategy import QuestionKind, Task
-from radii.testing._simulated import (
-    Cooperating,
-    Crashing,
-    Hanging,
-    Hoarding,
-    Hopeless,
-    Lying,
-    Raising,
-    Stumbling,
-)
+from radii.testing._simulated import Cooperating, Crashing, Hanging, Lying, Raising
 from radii.verifiers import BranchAndBound, Milp, Verifier
 
 SOON = BUSY_SECONDS
@@ -187,7 +179,7 @@ def test_what_was_proven_before_torch_ran_out_of_memory_counts(
     def allocate() -> None:
         raise RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB")
 
-    monkeypatch.setattr("radii.testing._simulated.hang", allocate)
+    monkeypatch.setattr("misbehaving.hang", allocate)
     values = list(Grid(0.02, 0.2, 0.02))
     result = Stumbling(Milp()).certify(network, instance, values)
     assert result.proof is not None

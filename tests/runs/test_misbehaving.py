@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import misbehaving
 from conftest import BUSY_SECONDS
+from misbehaving import Deaf, Hoarding, Segfaulting, Slow
 from radii import datasets
 from radii.errors import RadiiError
 from radii.networks import Network, load_network
@@ -17,7 +19,7 @@ from radii.problem import Grid, Instance, Norm, Query, Result, Verdict
 from radii.processes import cpu_seconds, descendant_pids, is_alive
 from radii.runs import LocalWorkers, Toolbox, drive, select
 from radii.strategy import Case, KBinary, Question, QuestionKind, Schedule, ScheduleLimits, Task
-from radii.testing._simulated import Deaf, Hanging, Hoarding, Scripted, Segfaulting, Slow
+from radii.testing._simulated import Hanging, Scripted
 from radii.verifiers import Milp, Verifier, VnnComp
 
 GRID = Grid("0.01", "0.5", "0.02")
@@ -169,7 +171,7 @@ def test_a_worker_that_is_killed_leaves_no_tool_and_no_files(
 def test_a_tool_at_the_memory_limit_ends_before_its_worker_does(
     network: Network, instances: list[Instance]
 ) -> None:
-    hoard = "from radii.testing._simulated import hoard; hoard()"
+    hoard = f'import runpy; runpy.run_path("{misbehaving.__file__}")["hoard"]()'
     tool = VnnComp(tool=f"{sys.executable} -c '{hoard}' {{onnx}} {{vnnlib}} {{out}}")
     tools = Toolbox({network.fingerprint: network}, None, tool, memory_bytes=MEMORY)
     with LocalWorkers(tools, 1) as executor:

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchmarks.soundness.executions import Execution, SummationOrder, execute, without_rounding
+from benchmarks.soundness.operator_models import OPERATOR_MODELS, operator_models
 from radii.networks import Network
 from radii.testing import NetworkFamily, Sketch, random_network
-from radii.testing.operator_models._base import OPERATOR_MODELS, operator_models
 
 RELAXED = settings(
     deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from conftest import BUSY_SECONDS
+from misbehaving import Deaf, Slow
 from radii import verifiers
 from radii.errors import SpecificationError
 from radii.networks import Network, Relu
@@ -25,7 +26,7 @@ from radii.runs import Experiment, Toolbox, prepare
 from radii.store import Store
 from radii.strategy import QuestionKind, Task
 from radii.testing import NetworkFamily, VerifierConformance, random_instance, random_network
-from radii.testing._simulated import Cooperating, Crashing, Deaf, Hanging, Lying, Raising, Slow
+from radii.testing._simulated import Cooperating, Crashing, Hanging, Lying, Raising
 from radii.verifiers import Answer, BranchAndBound, Limits, Milp, Portfolio, Verifier
 from radii.verifiers._portfolio import MemberProcesses, PortfolioMember
 
@@ -272,7 +273,8 @@ def test_members_die_with_who_asked() -> None:
     code = """
 from radii.problem import Query
 from radii.testing._networks import NetworkFamily, random_instance, random_network
-from radii.testing._simulated import Deaf, Hanging
+from misbehaving import Deaf
+from radii.testing._simulated import Hanging
 from radii.verifiers import Limits, Portfolio
 network = random_network(NetworkFamily.DENSE, 1, units=10)
 Portfolio([Hanging(), Deaf()]).verify(network, Query(random_instance(network, 3), 0.1))

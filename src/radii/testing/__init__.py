@@ -1,4 +1,4 @@
-"""For tests: assertions about models, and the suites that plugins and operators pass.
+"""For tests: assertions about models, and the suites that plugins pass.
 
 A plugin's author subclasses the suite of its family: `VerifierConformance`, `AttackConformance`,
 `SearchConformance`, `ExecutorConformance` or `PropertyConformance`. The networks that they use are

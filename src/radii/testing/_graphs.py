@@ -1,4 +1,4 @@
-"""Building small ONNX models: by hand, node by node, and random ReLU networks."""
+"""Building small ONNX models by hand, node by node."""
 
 from __future__ import annotations
 
@@ -81,56 +81,3 @@ class Sketch:
     def _fresh(self, prefix: str) -> str:
         self._count += 1
         return f"{prefix}{self._count}"
-
-
-def dense_relu_network(
-    rng: np.random.Generator,
-    *,
-    inputs: int = 4,
-    hidden: Sequence[int] = (8, 8),
-    outputs: int = 3,
-    residual: bool = False,
-    domain: Domain | tuple[float, float] = (0.0, 1.0),
-) -> Network:
-    """A random network of dense layers and ReLUs, its input flat.
-
-    With `residual`, hidden layers of equal width add what they are given to what they give.
-    """
-    sketch = Sketch([1, inputs])
-    value, width = "x", inputs
-    for size in hidden:
-        layer = sketch.apply("Relu", _dense(sketch, rng, value, width, size))
-        value = sketch.apply("Add", layer, value) if residual and size == width else layer
-        width = size
-    return sketch.network(_dense(sketch, rng, value, width, outputs), domain=domain)
-
-
-def convolutional_relu_network(
-    rng: np.random.Generator,
-    *,
-    input_shape: tuple[int, int, int] = (1, 4, 4),
-    channels: int = 2,
-    pool: bool = False,
-    outputs: int = 3,
-    domain: Domain | tuple[float, float] = (0.0, 1.0),
-) -> Network:
-    """A random network: one 3x3 convolution, ReLU, with `pool` a 2x2 MaxPool, one dense layer."""
-    sketch = Sketch([1, *input_shape])
-    depth, height, width = input_shape
-    scale = 1 / np.sqrt(9 * depth)
-    weight = sketch.constant(rng.normal(0, 1.5 * scale, (channels, depth, 3, 3)))
-    bias = sketch.constant(rng.normal(0, 0.3, channels))
-    value = sketch.apply("Conv", "x", weight, bias, pads=[1, 1, 1, 1])
-    value = sketch.apply("Relu", value)
-    if pool:
-        value = sketch.apply("MaxPool", value, kernel_shape=[2, 2], strides=[2, 2])
-        height, width = height // 2, width // 2
-    flat = sketch.apply("Flatten", value)
-    return sketch.network(
-        _dense(sketch, rng, flat, channels * height * width, outputs), domain=domain
-    )
-
-
-def _dense(sketch: Sketch, rng: np.random.Generator, value: str, width: int, size: int) -> str:
-    weight = sketch.constant(rng.normal(0, 1.5 / np.sqrt(width), (width, size)))
-    return sketch.apply("Gemm", value, weight, sketch.constant(rng.normal(0, 0.3, size)))

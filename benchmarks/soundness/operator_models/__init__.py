@@ -7,7 +7,12 @@ its family, and registers itself by `models_of`.
 
 from __future__ import annotations
 
-from radii.testing.operator_models import _arithmetic, _arrangement  # noqa: F401
-from radii.testing.operator_models._base import OPERATOR_MODELS, Draw, models_of, operator_models
+from benchmarks.soundness.operator_models import _arithmetic, _arrangement  # noqa: F401
+from benchmarks.soundness.operator_models._base import (
+    OPERATOR_MODELS,
+    Draw,
+    models_of,
+    operator_models,
+)
 
 __all__ = ["OPERATOR_MODELS", "Draw", "models_of", "operator_models"]

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from hypothesis import assume
 
-from radii.testing.operator_models._base import Draw, any_shape, models_of, values, with_axes
+from benchmarks.soundness.operator_models._base import Draw, any_shape, models_of, values, with_axes
 
 
 @models_of("Flatten")

@@ -8,8 +8,14 @@ import numpy as np
 import onnx
 from hypothesis import assume
 
+from benchmarks.soundness.operator_models._base import (
+    Draw,
+    any_shape,
+    broadcastable,
+    models_of,
+    values,
+)
 from radii.testing._graphs import Sketch
-from radii.testing.operator_models._base import Draw, any_shape, broadcastable, models_of, values
 
 
 @models_of("Identity", "Neg", "Relu", "Sigmoid", "Tanh")
