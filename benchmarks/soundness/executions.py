@@ -257,6 +257,7 @@ class _WideGraphRun(_GraphRun):
     """In extended precision, with the values of nonlinear nodes that are known."""
 
     known: dict[int, Array] = field(default_factory=dict)
+    hidden: dict[int, Array] = field(default_factory=dict)
 
     def step(self, node: onnx.NodeProto) -> None:
         varies = any(name in self.owners for name in node.input)
@@ -271,21 +272,26 @@ class _WideGraphRun(_GraphRun):
         given = _GraphRun._given(self, node)
         return [v if v is None or v.dtype.kind != "f" else _wide(v) for v in given]
 
+    @property
+    def nodes(self) -> dict[int, Array]:
+        """Also those that the file has no value for."""
+        return self.hidden | _GraphRun.nodes.fget(self)
+
     def _bend(self, node: onnx.NodeProto, emitted: list[int]) -> None:
         """The known value, where only moves of entries follow the nonlinear node; else float64."""
         nodes = self.network.graph.nodes
-        first = next(p for p, i in enumerate(emitted) if nodes[i].kind is not OperatorKind.AFFINE)
-        is_moved = all(isinstance(nodes[i].operator, Reshape) for i in emitted[first + 1 :])
-        if is_moved and emitted[-1] in self.known:
-            result = self.known[emitted[-1]]
-        else:
-            source = nodes[emitted[0]].inputs[0]
-            exact = next(self.values[name] for name, i in self.index.items() if i == source)
-            result = np.asarray(self.known.get(source, exact), np.float64)
-            result = result.reshape(nodes[source].shape)
-            for index in emitted:
-                result = _applied(nodes[index].operator, result)
-        self.values[node.output[0]] = _wide(result)
+        last = max(p for p, i in enumerate(emitted) if nodes[i].kind is not OperatorKind.AFFINE)
+        is_moved = all(isinstance(nodes[i].operator, Reshape) for i in emitted[last + 1 :])
+        held = {i: self.values[name] for name, i in self.index.items()} | self.known
+        for index in emitted:
+            inputs = [
+                np.asarray(held[i], np.float64).reshape(nodes[i].shape)
+                for i in nodes[index].inputs
+            ]
+            held[index] = _applied(nodes[index].operator, *inputs)
+            self.hidden[index] = _wide(held[index])
+        is_known = is_moved and emitted[-1] in self.known
+        self.values[node.output[0]] = _wide((self.known if is_known else held)[emitted[-1]])
         self._place(node)
 
     def _as_in_graph(self, node: onnx.NodeProto) -> list[Array]:

@@ -22,7 +22,7 @@ from onnx import helper
 
 from benchmarks.soundness.executions import SummationOrder, execute, without_rounding
 from radii.bounds import FloatErrors, Fusion, Stage, StageBounds, fuse, stage_bounds
-from radii.networks import Graph, Interval, Network, OperatorKind, Reshape
+from radii.networks import Concat, Graph, Interval, Network, OperatorKind, Reshape
 from radii.problem import FLOAT, Arithmetic
 
 Array = npt.NDArray[Any]
@@ -182,13 +182,17 @@ class ObservedRegion:
 
 
 def _reshaped(graph: Graph, nodes: Mapping[int, Array]) -> dict[int, Array]:
-    """With the values that differ from these in their shape alone."""
+    """With the values that differ from these in their shape alone, or join several of them."""
     found = dict(nodes)
     for index, node in enumerate(graph.nodes):
         if isinstance(node.operator, Reshape):
             for there, other in ((index, node.inputs[0]), (node.inputs[0], index)):
                 if there in found and other not in found:
                     found[other] = found[there].reshape(graph.nodes[other].shape)
+        is_joined = isinstance(node.operator, Concat) and not list(node.operator.buffers())
+        if is_joined and index not in found and all(i in found for i in node.inputs):
+            assert isinstance(node.operator, Concat)
+            found[index] = np.concatenate([found[i] for i in node.inputs], node.operator.axis)
     return found
 
 

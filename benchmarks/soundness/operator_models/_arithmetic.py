@@ -16,6 +16,14 @@ from benchmarks.soundness.operator_models._base import (
     values,
 )
 from radii.testing._graphs import Sketch
+from benchmarks.soundness.operator_models._base import (
+    Draw,
+    any_shape,
+    broadcastable,
+    models_of,
+    values,
+    with_axes,
+)
 
 
 @models_of("Identity", "Neg", "Relu", "Sigmoid", "Tanh")
@@ -31,6 +39,12 @@ def _binary(draw: Draw) -> onnx.ModelProto:
     if draw.flag():
         numbers = draw.normal(*broadcastable(draw, shape))
         other = sketch.constant(numbers + np.copysign(0.5, numbers))
+    elif draw.flag():
+        weight = sketch.constant(np.sign(draw.normal(*shape)) * 0.5)
+        shift = sketch.constant(draw.normal(*broadcastable(draw, shape)) + 4.0)
+        other = sketch.apply("Add", sketch.apply("Mul", value, weight), shift)
+        if draw.operator == "Div":
+            other = sketch.apply("Add", sketch.apply("Sigmoid", other), sketch.constant(0.5))
     elif draw.flag():
         squared = sketch.apply("Mul", value, value)
         other = sketch.apply("Add", squared, sketch.constant(1.0))
@@ -59,6 +73,39 @@ def _reciprocal(draw: Draw) -> onnx.ModelProto:
     sketch, value = values(draw, any_shape(draw))
     positive = sketch.apply("Add", sketch.apply("Sigmoid", value), sketch.constant(0.5))
     return sketch.model(sketch.apply("Reciprocal", positive))
+
+
+@models_of("Sqrt")
+def _square_root(draw: Draw) -> onnx.ModelProto:
+    sketch, value = values(draw, any_shape(draw))
+    least = sketch.constant(draw.choice(0.01, 0.5))
+    return sketch.model(sketch.apply("Sqrt", sketch.apply("Add", _squares(sketch, value), least)))
+
+
+@models_of("Pow")
+def _power(draw: Draw) -> onnx.ModelProto:
+    sketch, value = values(draw, any_shape(draw))
+    exponent = draw.choice(1.0, 2.0, 3.0, 4.0, 7.0, 0.5, -0.5, -1.0, -2.0)
+    if exponent < 1:
+        value = sketch.apply("Add", _squares(sketch, value), sketch.constant(0.5))
+    return sketch.model(sketch.apply("Pow", value, sketch.constant(np.array(exponent))))
+
+
+@models_of("ReduceL2", "ReduceSumSquare")
+def _reduced_squares(draw: Draw) -> onnx.ModelProto:
+    shape = any_shape(draw)
+    sketch, value = values(draw, shape)
+    value = sketch.apply("Add", value, sketch.constant(draw.choice(0.0, 3.0)))
+    axes = draw.axes(len(shape))
+    if sketch.opset < 11:
+        axes = [axis % len(shape) for axis in axes]
+    attributes: dict[str, Any] = {"keepdims": draw.integer(0, 1)} if draw.flag() else {}
+    chosen = axes if draw.flag() else None
+    return with_axes(sketch, draw.operator, value, chosen, 18, **attributes)
+
+
+def _squares(sketch: Sketch, value: str) -> str:
+    return sketch.apply("Mul", value, value)
 
 
 @models_of("Sum")
@@ -114,8 +161,6 @@ def _matmul(draw: Draw) -> onnx.ModelProto:
     left = draw.choice([inner], [*stack, draw.integer(1, 4), inner])
     right = draw.choice([inner], [inner, draw.integer(1, 4)], [*stack, inner, draw.integer(1, 4)])
     variable = draw.choice("left", "right", "both")
-    if variable == "both":
-        assume(min(len(left), len(right)) > 1)
     sketch, value = values(draw, right if variable == "right" else left)
     pair = {
         "left": lambda: (value, sketch.constant(draw.normal(*right))),

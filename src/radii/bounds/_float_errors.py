@@ -250,7 +250,8 @@ class FloatErrors:
         """The value of a nonlinear node, or the input: factors that follow may come first."""
         held = self._shaped(node, size)
         own = None if error is None else self._shaped(node, error)
-        return _NodeErrors(held, own, held.clamp_min(1.0), 1.0)
+        summed = self.graph.nodes[node].operator.roundings
+        return _NodeErrors(held, own, held.clamp_min(1.0), 1.0, summed=summed)
 
     def _shaped(self, node: int, entries: Tensor) -> Tensor:
         shape = (len(entries), *self.graph.nodes[node].shape)

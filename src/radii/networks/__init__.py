@@ -13,10 +13,7 @@ from radii.networks.operators._arithmetic import (
     Add,
     AddConstant,
     Cast,
-    Divide,
     DivideByConstant,
-    Multiply,
-    Reciprocal,
     Scale,
     Subtract,
 )
@@ -40,6 +37,7 @@ from radii.networks.operators._base import (
     SumOfProducts,
     WeightedSum,
 )
+from radii.networks.operators._bilinear import Bilinear, MatMul, Multiply, ProductPlanes
 from radii.networks.operators._convolution import BatchNorm, Convolution, TransposedConvolution
 from radii.networks.operators._convolution_maps import ConvolutionMap, TransposedMap, Window
 from radii.networks.operators._intervals import (
@@ -74,7 +72,14 @@ from radii.networks.operators._piecewise_linear import (
     Relu,
 )
 from radii.networks.operators._pooling import AveragePool, ReduceMean, ReduceSum
-from radii.networks.operators._products import Dense, MatMul, ProductFromLeft, ProductFromRight
+from radii.networks.operators._powers import (
+    InverseRoot,
+    Reciprocal,
+    Square,
+    SquareRoot,
+    WholePower,
+)
+from radii.networks.operators._products import Dense, ProductFromLeft, ProductFromRight
 from radii.networks.operators._relu_lines import ReluLines, chord, may_bend, prefers_right
 from radii.networks.operators._slopes import IntervalMatrix, Saturation
 from radii.networks.operators._smooth import SlopedLines, SmoothFunction
@@ -97,6 +102,7 @@ __all__ = [
     "AddConstant",
     "AveragePool",
     "BatchNorm",
+    "Bilinear",
     "Cast",
     "Clip",
     "ComposedMap",
@@ -105,7 +111,6 @@ __all__ = [
     "Convolution",
     "ConvolutionMap",
     "Dense",
-    "Divide",
     "DivideByConstant",
     "DomainLike",
     "Expand",
@@ -115,6 +120,7 @@ __all__ = [
     "Input",
     "Interval",
     "IntervalMatrix",
+    "InverseRoot",
     "KernelError",
     "LeakyRelu",
     "LinearMap",
@@ -138,6 +144,7 @@ __all__ = [
     "PiecewiseLinear",
     "ProductFromLeft",
     "ProductFromRight",
+    "ProductPlanes",
     "PulledRows",
     "Reciprocal",
     "ReduceMean",
@@ -157,6 +164,8 @@ __all__ = [
     "SmoothFunction",
     "Softmax",
     "SparseMap",
+    "Square",
+    "SquareRoot",
     "Subtract",
     "SumMap",
     "SumOfProducts",
@@ -166,6 +175,7 @@ __all__ = [
     "TransposedMap",
     "UnitLines",
     "WeightedSum",
+    "WholePower",
     "Window",
     "as_classifier",
     "as_network",

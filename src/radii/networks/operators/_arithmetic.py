@@ -9,9 +9,7 @@ import torch
 from torch import Tensor
 
 from radii.networks.operators._base import (
-    NumberType,
     OnnxNode,
-    Operator,
     OperatorKind,
     Shape,
     SumOfProducts,
@@ -19,9 +17,10 @@ from radii.networks.operators._base import (
     translates,
     with_rank,
 )
-from radii.networks.operators._intervals import Interval
+from radii.networks.operators._bilinear import multiplied
 from radii.networks.operators._map_algebra import broadcast_map, composed
 from radii.networks.operators._maps import LinearMap, ScaleMap
+from radii.networks.operators._powers import Reciprocal
 
 
 class _Elementwise(SumOfProducts):
@@ -132,64 +131,6 @@ class Subtract(_Elementwise):
         return first, composed(second, negated)
 
 
-class Multiply(Operator):
-    """x * y of two values that both depend on the input."""
-
-    kind = OperatorKind.SMOOTH
-
-    def result_shape(self, *shapes: Shape) -> Shape:
-        return broadcast(*shapes)
-
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return with_rank(x, y.dim() - 1) * with_rank(y, x.dim() - 1)
-
-    def enclosure(self, *inputs: Interval) -> Interval:
-        x, y = inputs
-        corners = torch.stack([self(a, b) for a in (x.low, x.high) for b in (y.low, y.high)])
-        # 0 times an unbounded side is taken as unbounded: more than is needed, but never less.
-        return Interval(corners.amin(0), corners.amax(0)).widened(1).without_nan()
-
-
-class Divide(Operator):
-    """x / y where y depends on the input."""
-
-    kind = OperatorKind.SMOOTH
-
-    def result_shape(self, *shapes: Shape) -> Shape:
-        return broadcast(*shapes)
-
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return with_rank(x, y.dim() - 1) / with_rank(y, x.dim() - 1)
-
-    def enclosure(self, *inputs: Interval) -> Interval:
-        x, y = inputs
-        return Multiply().enclosure(x, Reciprocal().enclosure(y))
-
-
-@translates("Reciprocal")
-class Reciprocal(Operator):
-    """1 / x."""
-
-    kind = OperatorKind.SMOOTH
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x.reciprocal()
-
-    def enclosure(self, *inputs: Interval) -> Interval:
-        (x,) = inputs
-        sides = Interval(x.high.reciprocal(), x.low.reciprocal()).widened(1)
-        crosses = (x.low <= 0) & (x.high >= 0)
-        infinite = torch.full_like(sides.low, torch.inf)
-        low = torch.where(crosses, -infinite, sides.low)
-        return Interval(low, torch.where(crosses, infinite, sides.high))
-
-    def value_error(
-        self, arguments: Interval, values: Interval, number: NumberType, widening: float
-    ) -> Tensor:
-        unit, smallest = number.unit * widening, number.smallest * widening
-        return values.magnitude * (2 * unit) + smallest
-
-
 # Translators.
 
 
@@ -223,7 +164,7 @@ def _multiply(call: OnnxNode) -> int:
     for constant, variable in ((0, 1), (1, 0)):
         if call.is_constant(constant):
             return call.emit(Scale(call.weight(constant)), call.node(variable))
-    return call.emit(Multiply(), call.node(0), call.node(1))
+    return multiplied(call, call.node(0), call.node(1))
 
 
 @translates("Div", of_several=OperatorKind.SMOOTH)
@@ -235,7 +176,7 @@ def _divide(call: OnnxNode) -> int:
         return call.emit(DivideByConstant(divisor), call.node(0))
     if call.is_constant(0):
         return call.emit(Scale(call.weight(0)), call.emit(Reciprocal(), call.node(1)))
-    return call.emit(Divide(), call.node(0), call.node(1))
+    return multiplied(call, call.node(0), call.emit(Reciprocal(), call.node(1)))
 
 
 @translates("Neg")

@@ -331,6 +331,12 @@ class Operator(nn.Module):
         """
         raise self._unsaid("slopes")
 
+    @property
+    def roundings(self) -> int:
+        """How often a constant that is added to its values may be rounded, beyond that addition: a
+        runtime may begin with the constant the sum that such a value is."""
+        return 0
+
     def value_error(
         self, arguments: Interval, values: Interval, number: NumberType, widening: float
     ) -> Tensor | None:
@@ -435,6 +441,10 @@ class OnnxNode:
         """The shape of an input, constant or not."""
         value = self._value(position)
         return self.translation.nodes[value].shape if isinstance(value, int) else value.shape
+
+    def shape_of(self, node: int) -> Shape:
+        """The shape of the value of a node."""
+        return self.translation.nodes[node].shape
 
     def rank(self, position: int) -> int:
         return len(self.shape(position))

@@ -12,7 +12,6 @@ from radii.networks.operators._arithmetic import Add, AddConstant, scaled
 from radii.networks.operators._arrangement import Transpose
 from radii.networks.operators._base import (
     OnnxNode,
-    Operator,
     OperatorKind,
     Shape,
     WeightedSum,
@@ -20,7 +19,7 @@ from radii.networks.operators._base import (
     translates,
     with_rank,
 )
-from radii.networks.operators._intervals import Interval, sum_slack
+from radii.networks.operators._bilinear import matrix_product
 from radii.networks.operators._maps import LinearMap, MatrixMap, SparseMap, matrix_of_products
 
 
@@ -118,27 +117,6 @@ class ProductFromLeft(WeightedSum):
         return self.weight.ne(0).sum(-1)
 
 
-class MatMul(Operator):
-    """x @ y of two values that both depend on the input, each of at least two axes."""
-
-    kind = OperatorKind.SMOOTH
-
-    def result_shape(self, *shapes: Shape) -> Shape:
-        return _product_shape(*shapes)
-
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        return with_rank(x, y.dim() - 1) @ with_rank(y, x.dim() - 1)
-
-    def enclosure(self, *inputs: Interval) -> Interval:
-        """With centres a, b and radii r, s: a b, off by |a| s + r |b| + r s and by the rounding."""
-        (a, r), (b, s) = (x.centred() for x in inputs)
-        centre = self(a, b)
-        spread = self(a.abs(), s) + self(r, b.abs()) + self(r, s)
-        size = self(a.abs() + r, b.abs() + s)
-        spread = spread + sum_slack(size, 4 * a.shape[-1])
-        return Interval(centre - spread, centre + spread).without_nan()
-
-
 def _numbers(shape: Shape) -> Tensor:
     """The number of each entry of a flattened value."""
     return torch.arange(math.prod(shape)).reshape(shape)
@@ -165,9 +143,7 @@ def _matrix_product(call: OnnxNode) -> int:
         return call.emit(operator, call.node(0))
     if call.is_constant(0):
         return call.emit(ProductFromLeft(call.weight(0)), call.node(1))
-    if min(call.rank(0), call.rank(1)) < 2:
-        raise call.unsupported("of two values that depend on the input, one of them a vector")
-    return call.emit(MatMul(), call.node(0), call.node(1))
+    return matrix_product(call, call.node(0), call.node(1))
 
 
 @translates("Gemm", of_several=OperatorKind.SMOOTH)
@@ -190,7 +166,7 @@ def _gemm(call: OnnxNode) -> int:
         left.gain = _gain(alpha, beta)
         product = call.emit(left, _matrix(call, 1, "transB"))
     else:
-        product = call.emit(MatMul(), _matrix(call, 0, "transA"), _matrix(call, 1, "transB"))
+        product = matrix_product(call, _matrix(call, 0, "transA"), _matrix(call, 1, "transB"))
         product = scaled(call, product, alpha)
     if bias is not None:
         product = call.emit(AddConstant(bias), product)

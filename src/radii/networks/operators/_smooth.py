@@ -162,7 +162,7 @@ class SlopedLines(Relaxation):
     @property
     def is_loose(self) -> Tensor:
         steep = self.function.slopes(self.arguments)
-        return steep.low < steep.high
+        return ~(steep.low >= steep.high)  # also where it is not known
 
     def taken(self, index: Tensor) -> SlopedLines:
         arguments = Interval(self.arguments.low[index], self.arguments.high[index])

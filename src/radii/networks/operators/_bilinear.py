@@ -1,0 +1,291 @@
+"""Products of two values that both depend on the input, between planes below and above them.
+
+With centres a, b and radii r, s of two intervals, and any k between -1 and 1,
+
+    x y >= (b + k s) x + (a + k r) y - a b - r s - k (a s + r b)
+    x y <= (b + k s) x + (a - k r) y - a b + r s - k (a s - r b).
+
+At k = 1 and k = -1 these are the four planes of McCormick (1976); a choice of 0.5 takes the one in
+their middle, which is parallel to the tangent plane at the centre. A matrix product is a sum of
+products, and so are its planes; the products of one entry share their k.
+
+A nonlinear operator reads one value, so that the two lie in it one behind the other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from radii.networks.operators._arrangement import Concat, Reshape
+from radii.networks.operators._base import (
+    NumberType,
+    OnnxNode,
+    Operator,
+    OperatorKind,
+    Shape,
+    broadcast,
+    with_rank,
+)
+from radii.networks.operators._intervals import Interval, sum_slack
+from radii.networks.operators._lines import Lines, PulledRows, Relaxation, along
+from radii.networks.operators._powers import Square, squared
+
+PRODUCT_EXTRA_TERMS = 4
+"""Roundings that a product is granted beyond its sum: a factor that a runtime applies to one of the
+values, or to the product, in place of where the file has it."""
+
+FACTOR_ROOM = 0.75
+"""The share of the exponents that a product may use: a runtime may apply a factor earlier."""
+
+
+class Bilinear(Operator):
+    """A product of two values of the shapes `left` and `right`, flattened one behind the other."""
+
+    kind = OperatorKind.SMOOTH
+
+    def __init__(self, left: Shape, right: Shape) -> None:
+        super().__init__()
+        self.left, self.right = left, right
+        self._sizes = math.prod(left), math.prod(right)
+        self._result = self.shape_of_product()
+
+    def shape_of_product(self) -> Shape:
+        """A ValueError says that the shapes do not fit."""
+        raise NotImplementedError
+
+    def product(self, x: Tensor, y: Tensor) -> Tensor:
+        """The product of batches of both values."""
+        raise NotImplementedError
+
+    def on_left(self, rows: Tensor, y: Tensor) -> Tensor:
+        """Rows (regions, rows, *result) times y (regions, *right): what they are on x, before the
+        sum over what was broadcast."""
+        raise NotImplementedError
+
+    def on_right(self, rows: Tensor, x: Tensor) -> Tensor:
+        """The same on y, for x (regions, *left)."""
+        raise NotImplementedError
+
+    @property
+    def terms_added(self) -> int:
+        """How many products each entry of the result is a sum of."""
+        raise NotImplementedError
+
+    def parts(self, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Both values of a batch."""
+        x, y = values.reshape(len(values), -1).split(self._sizes, 1)
+        return x.reshape(-1, *self.left), y.reshape(-1, *self.right)
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        if math.prod(shapes[0]) != sum(self._sizes):
+            raise ValueError(f"{shapes[0]} does not hold values {self.left} and {self.right}")
+        return self._result
+
+    def forward(self, values: Tensor) -> Tensor:
+        return self.product(*self.parts(values))
+
+    def relaxation(self, shape: Shape, arguments: Interval) -> ProductPlanes:
+        return ProductPlanes.of(self, arguments)
+
+    @property
+    def roundings(self) -> int:
+        """ONNX Runtime adds what follows to the first of the products that it adds up."""
+        return self.terms_added
+
+    def value_error(
+        self, arguments: Interval, values: Interval, number: NumberType, widening: float
+    ) -> Tensor:
+        """Of a sum of products; nothing is known where a factor in front might overflow."""
+        x, y = self.parts(arguments.magnitude)
+        terms = self.terms_added + PRODUCT_EXTRA_TERMS
+        rounding = terms * number.unit * widening
+        gamma = rounding / (1 - rounding) if rounding < 1 else math.inf
+        reach = self.product(1 + x, 1 + y)
+        underflow = reach * (terms * number.smallest * widening)
+        error = self.product(x, y) * (gamma * (1 + 2.0**-30)) + underflow
+        return torch.where(reach < number.largest**FACTOR_ROOM, error, torch.inf)
+
+    def summed_to(self, rows: Tensor, shape: Shape) -> Tensor:
+        """Rows (regions, rows, *shape), after the sum over axes that were broadcast, flattened."""
+        padded = (1,) * (rows.dim() - 2 - len(shape)) + shape
+        pairs = enumerate(zip(rows.shape[2:], padded, strict=True), start=2)
+        axes = [axis for axis, (size, own) in pairs if own == 1 and size != 1]
+        return (rows.sum(axes) if axes else rows).flatten(2)
+
+
+class Multiply(Bilinear):
+    """x * y, elementwise."""
+
+    def shape_of_product(self) -> Shape:
+        return broadcast(self.left, self.right)
+
+    def product(self, x: Tensor, y: Tensor) -> Tensor:
+        return with_rank(x, len(self.right)) * with_rank(y, len(self.left))
+
+    def on_left(self, rows: Tensor, y: Tensor) -> Tensor:
+        return rows * with_rank(y, len(self._result)).unsqueeze(1)
+
+    def on_right(self, rows: Tensor, x: Tensor) -> Tensor:
+        return rows * with_rank(x, len(self._result)).unsqueeze(1)
+
+    @property
+    def terms_added(self) -> int:
+        return 1
+
+    def enclosure(self, *inputs: Interval) -> Interval:
+        (x_low, y_low), (x_high, y_high) = self.parts(inputs[0].low), self.parts(inputs[0].high)
+        pairs = [(a, b) for a in (x_low, x_high) for b in (y_low, y_high)]
+        corners = torch.stack([self.product(a, b) for a, b in pairs])
+        # 0 times an unbounded side is taken as unbounded: more than is needed, but never less.
+        return Interval(corners.amin(0), corners.amax(0)).widened(1).without_nan()
+
+
+class MatMul(Bilinear):
+    """x @ y, each of at least two axes."""
+
+    def shape_of_product(self) -> Shape:
+        if min(len(self.left), len(self.right)) < 2 or self.left[-1] != self.right[-2]:
+            raise ValueError(f"shapes {self.left} and {self.right} cannot be multiplied")
+        return (*broadcast(self.left[:-2], self.right[:-2]), self.left[-2], self.right[-1])
+
+    def product(self, x: Tensor, y: Tensor) -> Tensor:
+        return with_rank(x, len(self.right)) @ with_rank(y, len(self.left))
+
+    def on_left(self, rows: Tensor, y: Tensor) -> Tensor:
+        return torch.einsum("rm...ij,r...kj->rm...ik", rows, with_rank(y, len(self._result)))
+
+    def on_right(self, rows: Tensor, x: Tensor) -> Tensor:
+        return torch.einsum("rm...ij,r...ik->rm...kj", rows, with_rank(x, len(self._result)))
+
+    @property
+    def terms_added(self) -> int:
+        return self.left[-1]
+
+    def enclosure(self, *inputs: Interval) -> Interval:
+        """With centres a, b and radii r, s: a b, off by |a| s + r |b| + r s and by the rounding."""
+        centre, radius = inputs[0].centred()
+        (a, b), (r, s) = self.parts(centre), self.parts(radius)
+        middle = self.product(a, b)
+        spread = self.product(a.abs(), s) + self.product(r, b.abs()) + self.product(r, s)
+        size = self.product(a.abs() + r, b.abs() + s)
+        spread = spread + sum_slack(size, 4 * self.terms_added)
+        return Interval(middle - spread, middle + spread).without_nan()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProductPlanes(Relaxation):
+    """All planes around products over boxes with these centres and radii (regions, arguments)."""
+
+    operator: Bilinear
+    centre: Tensor
+    radius: Tensor
+
+    @classmethod
+    def of(cls, operator: Bilinear, arguments: Interval) -> ProductPlanes:
+        return cls(operator, *arguments.centred())
+
+    @property
+    def start(self) -> Tensor:
+        units = math.prod(self.operator.result_shape(self.centre.shape[1:]))
+        return self.centre.new_full((2, len(self.centre), 1, units), 0.5)
+
+    @property
+    def is_loose(self) -> Tensor:
+        """The arguments that vary, and meet some that do."""
+        operator = self.operator
+        x, y = operator.parts((self.radius > 0).to(self.radius))
+        ones = torch.ones_like(operator.product(x, y)).unsqueeze(1)
+        met = (
+            operator.summed_to(operator.on_left(ones, y), operator.left),
+            operator.summed_to(operator.on_right(ones, x), operator.right),
+        )
+        return (torch.cat(met, 2).squeeze(1) > 0) & (self.radius > 0)
+
+    def taken(self, index: Tensor) -> ProductPlanes:
+        return ProductPlanes(self.operator, self.centre[index], self.radius[index])
+
+    def lines(self, choices: Tensor | None = None) -> Lines:
+        turns = None if choices is None else 2 * choices - 1
+        return _ChosenPlanes(self.operator, self.centre, self.radius, turns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ChosenPlanes(Lines):
+    """As `ProductPlanes`; `turns` are the k, (2, regions, rows, units), or None where all are 0."""
+
+    operator: Bilinear
+    centre: Tensor
+    radius: Tensor
+    turns: Tensor | None
+
+    def pulled(self, rows: Tensor) -> PulledRows:
+        operator = self.operator
+        (a, b), (r, s) = operator.parts(self.centre), operator.parts(self.radius)
+        shape = operator.product(a, b).shape[1:]
+        held = rows.unflatten(2, shape)
+        on_x, on_y = operator.on_left(held, b), operator.on_right(held, a)
+        magnitude = rows.abs()
+        constant = -self._along(rows, a, b) - self._along(magnitude, r, s)
+        if self.turns is not None:
+            below, above = rows.clamp_min(0) * self.turns[0], rows.clamp_max(0) * self.turns[1]
+            both, apart = below + above, below - above
+            on_x = on_x + operator.on_left(both.unflatten(2, shape), s)
+            on_y = on_y + operator.on_right(apart.unflatten(2, shape), r)
+            constant = constant - self._along(both, a, s) - self._along(apart, r, b)
+        # Coefficients on the arguments are rounded relative to these as well, not to themselves.
+        size = self._along(magnitude, a.abs() + r, b.abs() + s) * (4 + operator.terms_added)
+        on_arguments = torch.cat(
+            [operator.summed_to(on_x, operator.left), operator.summed_to(on_y, operator.right)], 2
+        )
+        return PulledRows(on_arguments, constant, size)
+
+    def _along(self, rows: Tensor, x: Tensor, y: Tensor) -> Tensor:
+        return along(rows, self.operator.product(x, y).flatten(1).unsqueeze(1))
+
+    def taken(self, index: Tensor) -> _ChosenPlanes:
+        turns = None if self.turns is None else self.turns[:, index]
+        return _ChosenPlanes(self.operator, self.centre[index], self.radius[index], turns)
+
+    def turned(self, directions: Tensor) -> Tensor:
+        regions, count = directions.shape[:2]
+        centre = self.centre.repeat_interleave(count, 0)
+        (a, b), (x, y) = self.operator.parts(centre), self.operator.parts(directions.flatten(0, 1))
+        moved = self.operator.product(x, b) + self.operator.product(a, y)
+        return moved.reshape(regions, count, -1)
+
+    def gaps(self, arguments: Tensor) -> Tensor:
+        r, s = self.operator.parts(self.radius)
+        return 2 * self.operator.product(r, s).flatten(1)
+
+
+# For translators.
+
+
+def multiplied(call: OnnxNode, x: int, y: int) -> int:
+    """The node of x * y, elementwise; a value times itself is its square."""
+    if x == y:
+        return squared(call, x)
+    return call.emit(Multiply(call.shape_of(x), call.shape_of(y)), joined(call, x, y))
+
+
+def matrix_product(call: OnnxNode, x: int, y: int) -> int:
+    """The node of x @ y; a vector counts as a row on the left, as a column on the right."""
+    left, right = call.shape_of(x), call.shape_of(y)
+    rows = left if len(left) > 1 else (1, *left)
+    columns = right if len(right) > 1 else (*right, 1)
+    product = call.emit(MatMul(rows, columns), joined(call, x, y))
+    if rows == left and columns == right:
+        return product
+    shape = call.shape_of(product)
+    kept = shape[:-2] + shape[-2:-1] * (len(left) > 1) + shape[-1:] * (len(right) > 1)
+    return call.emit(Reshape(kept), product)
+
+
+def joined(call: OnnxNode, *nodes: int) -> int:
+    """The node of several values, flattened, one behind the other."""
+    flat = [call.emit(Reshape((math.prod(call.shape_of(node)),)), node) for node in nodes]
+    return call.emit(Concat(0, [None] * len(flat)), *flat)
