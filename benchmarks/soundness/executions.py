@@ -199,6 +199,9 @@ class _GraphRun:
     @property
     def nodes(self) -> dict[int, Array]:
         """The values of the graph's nodes, in their shapes."""
+        return self._in_file()
+
+    def _in_file(self) -> dict[int, Array]:
         shapes = self.network.graph.nodes
         return {i: self.values[name].reshape(shapes[i].shape) for name, i in self.index.items()}
 
@@ -275,7 +278,7 @@ class _WideGraphRun(_GraphRun):
     @property
     def nodes(self) -> dict[int, Array]:
         """Also those that the file has no value for."""
-        return self.hidden | _GraphRun.nodes.fget(self)
+        return self.hidden | self._in_file()
 
     def _bend(self, node: onnx.NodeProto, emitted: list[int]) -> None:
         """The known value, where only moves of entries follow the nonlinear node; else float64."""
@@ -285,8 +288,7 @@ class _WideGraphRun(_GraphRun):
         held = {i: self.values[name] for name, i in self.index.items()} | self.known
         for index in emitted:
             inputs = [
-                np.asarray(held[i], np.float64).reshape(nodes[i].shape)
-                for i in nodes[index].inputs
+                np.asarray(held[i], np.float64).reshape(nodes[i].shape) for i in nodes[index].inputs
             ]
             held[index] = _applied(nodes[index].operator, *inputs)
             self.hidden[index] = _wide(held[index])

@@ -14,16 +14,9 @@ from benchmarks.soundness.operator_models._base import (
     broadcastable,
     models_of,
     values,
-)
-from radii.testing._graphs import Sketch
-from benchmarks.soundness.operator_models._base import (
-    Draw,
-    any_shape,
-    broadcastable,
-    models_of,
-    values,
     with_axes,
 )
+from radii.testing._graphs import Sketch
 
 
 @models_of("Identity", "Neg", "Relu", "Sigmoid", "Tanh")

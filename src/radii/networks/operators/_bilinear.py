@@ -32,7 +32,7 @@ from radii.networks.operators._base import (
 )
 from radii.networks.operators._intervals import Interval, sum_slack
 from radii.networks.operators._lines import Lines, PulledRows, Relaxation, along
-from radii.networks.operators._powers import Square, squared
+from radii.networks.operators._powers import squared
 
 PRODUCT_EXTRA_TERMS = 4
 """Roundings that a product is granted beyond its sum: a factor that a runtime applies to one of the

@@ -34,9 +34,9 @@ class _Power(SmoothFunction):
     """A power, with an interval of its derivative where it is defined."""
 
     is_activation = False
-    bends = ()
-
-    roundings_of_value: ClassVar[int] = 2
+    bends: ClassVar[tuple[float, ...]] = ()
+    roundings_of_value = 2
+    """How often the value is rounded, generously."""
 
     def value_error(
         self, arguments: Interval, values: Interval, number: NumberType, widening: float
@@ -97,10 +97,11 @@ class Square(_Power):
 class WholePower(_Power):
     """x ** exponent for a whole exponent of at least 3."""
 
+    bends = (0.0,)
+
     def __init__(self, exponent: int) -> None:
         super().__init__()
         self.exponent = exponent
-        self.bends = (0.0,)
         self.roundings_of_value = 2 * exponent + POWER_ULPS
 
     def forward(self, x: Tensor) -> Tensor:
