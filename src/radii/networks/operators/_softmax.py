@@ -22,6 +22,7 @@ from radii.networks.operators._base import (
 from radii.networks.operators._intervals import ELEMENTARY_ULPS, Interval, sum_slack
 from radii.networks.operators._kernel_errors import FLOAT32_ROUNDOFF, measured
 from radii.networks.operators._slopes import CURVE_SLACK, Float64, IntervalMatrix, Saturation
+from radii.networks.operators._softmax_lines import SoftmaxLines
 from radii.networks.operators._tanh import logit
 
 Sizes = TypeVar("Sizes", float, Tensor)
@@ -81,12 +82,24 @@ class Softmax(Operator):
         sides = Interval(logarithms.low.exp(), logarithms.high.exp()).widened(ELEMENTARY_ULPS)
         return sides.clamped(0.0, 1.0)
 
+    def relaxation(self, shape: Shape, arguments: Interval) -> SoftmaxLines:
+        held = Interval(*(side.reshape(-1, *shape) for side in (arguments.low, arguments.high)))
+        logarithms = _log_softmax_enclosure(held, self.axis + 1)
+        flat = Interval(logarithms.low.flatten(1), logarithms.high.flatten(1))
+        numbers = torch.arange(math.prod(shape)).reshape(shape).movedim(self.axis, -1)
+        return SoftmaxLines.of(numbers.reshape(-1, shape[self.axis]), arguments, flat)
+
     def value_error(
         self, arguments: Interval, values: Interval, number: NumberType, widening: float
     ) -> Tensor:
-        length = arguments.low.shape[self.axis + 1]
+        """The same for all, or relative to each probability: whichever is less."""
+        axis = self.axis + 1
+        length = arguments.low.shape[axis]
         error = softmax_error(length, number.unit) * widening
-        return torch.full_like(arguments.low, error)
+        span = arguments.high.amax(axis, keepdim=True) - arguments.low.amin(axis, keepdim=True)
+        relative = softmax_relative_error(span, length, number.unit) * widening
+        own = values.magnitude * relative + 4 * length * number.smallest * widening
+        return torch.where(own < error, own, error)
 
 
 class LogSoftmax(Operator):
@@ -143,6 +156,12 @@ def softmax_error(count: int, unit: float) -> float:
     """
     relative = 2 * SOFTMAX_ERROR.units(unit) + count + 8
     return unit * (relative + 2 * (1 + math.log(count)))
+
+
+def softmax_relative_error(span: Tensor, count: int, unit: float) -> Tensor:
+    """The same relative to the probability, where arguments are at most `span` apart: each q is off
+    by unit |z_j - m| of itself, and so is the sum of them."""
+    return unit * (2 * SOFTMAX_ERROR.units(unit) + count + 8 + 2 * span)
 
 
 def softmax_ratio(unit: float) -> float:
