@@ -42,7 +42,6 @@ SLOW = (
     "radii doctor",
     "radii cycle",
     "radii study",
-    "--bayesian",
     "resnet_4b",
     "--kind all",
     "lr:L=10",

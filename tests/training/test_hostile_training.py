@@ -211,7 +211,6 @@ def test_a_search_is_of_these_images_and_of_one_process(tmp_path: Path) -> None:
     ("flags", "told"),
     [
         (["--objective", "crown"], "--objective has no use without --tune"),
-        (["--rounds", "2"], "--rounds has no use without --prune"),
         (["--threads", "100000000000"], "--threads 100000000000 must be from 1 to"),
     ],
 )

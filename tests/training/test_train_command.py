@@ -53,7 +53,6 @@ def test_own_arrays_without_a_test_split(
         (["--threads", "0"], "--threads 0"),
         (["--device", "abacus"], "device 'abacus' is not one of cpu"),
         (["--device", "meta"], "device 'meta' is not one of cpu"),
-        (["--device", "cpu", "--bayesian", "hmc"], "--device has no use with --bayesian"),
         (["--data", "nowhere.npz"], "neither a data set"),
         (["--domain", "1:0"], "low <= high"),
         (["--batch", "0"], "batch 0 must be at least 1"),
@@ -70,7 +69,7 @@ def test_bad_input_is_one_sentence(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("flags", [[], ["--prune", "0.5"], ["--tune", "1"]])
+@pytest.mark.parametrize("flags", [[], ["--tune", "1"]])
 def test_the_device_is_where_networks_are_trained(
     flags: list[str],
     tmp_path: Path,

@@ -81,6 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         _add_paper(commands, name, title)
     _add_claims(commands)
     _add_baseline(commands)
+    _add_training(commands)
     _add_tradeoff(commands)
     show = commands.add_parser(
         "show",
@@ -131,6 +132,25 @@ def _add_baseline(commands: Any) -> None:
     )
     command.add_arguments(baseline)
     baseline.set_defaults(run=command.run)
+
+
+def _add_training(commands: Any) -> None:
+    from radii_papers import _training_commands as command
+
+    prune = commands.add_parser(
+        "prune",
+        help="train a network and prune it by magnitude, in rounds",
+        epilog=command.PRUNE_EPILOG,
+    )
+    command.add_prune_arguments(prune)
+    prune.set_defaults(run=command.run_prune)
+    bayesian = commands.add_parser(
+        "bayesian",
+        help="sample the posterior of a network's weights",
+        epilog=command.BAYESIAN_EPILOG,
+    )
+    command.add_bayesian_arguments(bayesian)
+    bayesian.set_defaults(run=command.run_bayesian)
 
 
 def _claims(args: argparse.Namespace) -> int:

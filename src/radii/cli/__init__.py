@@ -23,31 +23,53 @@ from radii.terminal import note
 
 if TYPE_CHECKING:
     from radii.cli._ensemble import add_classifiers, load_classifiers
-    from radii.cli._options import EPS, JOBS, add_json_flag, add_options, check_files
+    from radii.cli._options import EPS, JOBS, OUT, add_json_flag, add_options, check_files
     from radii.cli._output import interruptible, print_json
-    from radii.cli._progress import PlainBar
+    from radii.cli._progress import PlainBar, ProgressBar, TrainingProgress
+    from radii.cli._train import (
+        add_training_flags,
+        load_training_data,
+        training_data,
+        training_options,
+        training_summary,
+    )
 
 __all__ = [
     "COMMANDS",
     "EPS",
     "JOBS",
+    "OUT",
     "PlainBar",
+    "ProgressBar",
+    "TrainingProgress",
     "add_classifiers",
     "add_json_flag",
     "add_options",
+    "add_training_flags",
     "build_parser",
     "check_files",
     "interruptible",
     "load_classifiers",
+    "load_training_data",
     "main",
     "print_json",
+    "training_data",
+    "training_options",
+    "training_summary",
 ]
 
 _SHARED = {
     "_ensemble": ["add_classifiers", "load_classifiers"],
-    "_options": ["EPS", "JOBS", "add_json_flag", "add_options", "check_files"],
+    "_options": ["EPS", "JOBS", "OUT", "add_json_flag", "add_options", "check_files"],
     "_output": ["interruptible", "print_json"],
-    "_progress": ["PlainBar"],
+    "_progress": ["PlainBar", "ProgressBar", "TrainingProgress"],
+    "_train": [
+        "add_training_flags",
+        "load_training_data",
+        "training_data",
+        "training_options",
+        "training_summary",
+    ],
 }
 """What commands of other packages share with radii's own."""
 

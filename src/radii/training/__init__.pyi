@@ -1,10 +1,9 @@
 from ._architectures import ARCHITECTURES, Normalize, Residual, architecture
-from ._bayesian import BayesianNetwork, Convergence, Hamiltonian, train_bayesian
 from ._callbacks import RobustnessLog
 from ._card import Card
 from ._checkpoints import Epoch, claimed, replacing, saved_weights
 from ._loop import Holdout, TrainingObserver
-from ._pruning import PrunedNetwork, PruningRound, prune
+from ._preparation import TrainingData, training_data
 from ._regime import REGIMES, Ramp, Regime, Step, parse_regime
 from ._runs import NETWORK_FILE, TrainedNetwork, train
 from ._settings import TrainingSettings
@@ -17,17 +16,12 @@ __all__ = [
     "ARCHITECTURES",
     "NETWORK_FILE",
     "REGIMES",
-    "BayesianNetwork",
     "Card",
-    "Convergence",
     "Cycle",
     "CycleObserver",
     "Epoch",
-    "Hamiltonian",
     "Holdout",
     "Normalize",
-    "PrunedNetwork",
-    "PruningRound",
     "Ramp",
     "Regime",
     "Residual",
@@ -35,6 +29,7 @@ __all__ = [
     "Round",
     "Step",
     "TrainedNetwork",
+    "TrainingData",
     "TrainingObserver",
     "TrainingSettings",
     "Trial",
@@ -42,12 +37,11 @@ __all__ = [
     "architecture",
     "claimed",
     "parse_regime",
-    "prune",
     "read_rounds",
     "replacing",
     "run_cycle",
     "saved_weights",
     "train",
-    "train_bayesian",
+    "training_data",
     "tune",
 ]

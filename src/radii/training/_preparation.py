@@ -35,7 +35,7 @@ class TrainingData:
     is_held_out: bool
 
 
-def material(
+def training_data(
     module: nn.Module, name: str, data: Dataset, test: Dataset | None, domain: DomainLike
 ) -> TrainingData:
     """All images in the module's type and place; an InputError if they do not fit together."""

@@ -24,7 +24,7 @@ from radii.training._architectures import architecture
 from radii.training._card import Card
 from radii.training._checkpoints import Checkpoint, Epoch, TrainingState, claimed, replacing
 from radii.training._loop import Loop, TrainingObserver
-from radii.training._preparation import TrainingData, digest, fitting_masks, material
+from radii.training._preparation import TrainingData, digest, fitting_masks, training_data
 from radii.training._regime import Regime, Step, parse_regime
 from radii.training._settings import TrainingSettings
 from radii.verifiers import check_device
@@ -103,7 +103,7 @@ def train(
         built.to(device)
     if start is not None:
         _load(built, start, title)
-    on = material(built, title, data, test, domain)
+    on = training_data(built, title, data, test, domain)
     chosen.check(built, on.images[:1])
     label = name or f"{title}-{chosen.name}"
     if isinstance(module, nn.Module):  # nobody trains for hours what cannot be exported then

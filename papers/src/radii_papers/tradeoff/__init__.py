@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from radii_papers.tradeoff._bayesian import (
+    BayesianNetwork,
+    Convergence,
+    Hamiltonian,
+    train_bayesian,
+)
 from radii_papers.tradeoff._description import (
     HYPER_PARAMETERS,
     RECIPE_KINDS,
@@ -12,6 +18,7 @@ from radii_papers.tradeoff._description import (
     preset_tables,
     read_tables,
 )
+from radii_papers.tradeoff._pruning import PrunedNetwork, PruningRound, prune
 from radii_papers.tradeoff._results import (
     STUDY_MEASURES,
     Correlation,
@@ -32,8 +39,13 @@ __all__ = [
     "HYPER_PARAMETERS",
     "RECIPE_KINDS",
     "STUDY_MEASURES",
+    "BayesianNetwork",
+    "Convergence",
     "Correlation",
     "Effect",
+    "Hamiltonian",
+    "PrunedNetwork",
+    "PruningRound",
     "Recipe",
     "Study",
     "StudyMember",
@@ -46,8 +58,10 @@ __all__ = [
     "measure_of",
     "preset_names",
     "preset_tables",
+    "prune",
     "read_members",
     "read_tables",
     "run_study",
+    "train_bayesian",
     "write_csv",
 ]

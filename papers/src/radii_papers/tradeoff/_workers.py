@@ -34,16 +34,10 @@ from radii.statistics import (
     settings_for,
 )
 from radii.store import Store
-from radii.training import (
-    Hamiltonian,
-    architecture,
-    claimed,
-    prune,
-    replacing,
-    train,
-    train_bayesian,
-)
+from radii.training import architecture, claimed, replacing, train
+from radii_papers.tradeoff._bayesian import Hamiltonian, train_bayesian
 from radii_papers.tradeoff._description import STUDY_FILE, Recipe, Study
+from radii_papers.tradeoff._pruning import prune
 from radii_papers.tradeoff._results import (
     MEMBER_FILE,
     StudyMember,

@@ -18,9 +18,7 @@ from torch import Tensor, nn
 
 from radii.datasets import Dataset
 from radii.errors import TrainingError
-from radii.training._architectures import architecture
-from radii.training._checkpoints import replacing
-from radii.training._runs import TrainedNetwork, train
+from radii.training import TrainedNetwork, architecture, replacing, train
 
 MOST_ROUNDS = 20
 PRUNING_FILE = "pruning.json"

@@ -13,8 +13,9 @@ import torch
 from radii import datasets
 from radii.cli import main
 from radii.errors import InputError
-from radii.training import architecture, prune
-from radii.training._pruning import smaller_masks
+from radii.training import architecture
+from radii_papers.tradeoff import prune
+from radii_papers.tradeoff._pruning import smaller_masks
 
 OPTIONS: dict[str, Any] = {"epochs": 2, "batch": 64, "seed": 3}
 
@@ -91,11 +92,12 @@ def test_bad_input(digits: datasets.Dataset, strength: float, rounds: int) -> No
 
 
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ["train", "--data", "digits:train[0:200]", "--arch", "dense:8", "--epochs", "1"]
-    pruning = ["--prune", "0.75", "--rounds", "2", "--rewind", "--out", str(tmp_path)]
+    data = ["--data", "digits:train[0:200]", "--arch", "dense:8", "--epochs", "1"]
+    flags = ["study", "prune", *data]
+    pruning = ["--strength", "0.75", "--rounds", "2", "--rewind", "--out", str(tmp_path)]
     assert main([*flags, *pruning]) == 0
     told = json.loads((tmp_path / "pruning.json").read_text())
     assert told["rewinds"] is True
     assert told["rounds"][-1]["kept_share"] == pytest.approx(0.25, abs=0.01)
-    assert main([*flags, "--prune", "1.5", "--out", str(tmp_path / "other")]) == 2
+    assert main([*flags, "--strength", "1.5", "--out", str(tmp_path / "other")]) == 2
     assert "pruning strength 1.5" in capsys.readouterr().err

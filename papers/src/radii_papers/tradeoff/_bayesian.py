@@ -25,12 +25,10 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from radii.datasets import Dataset
-from radii.errors import MissingExtra, TrainingError
+from radii.errors import TrainingError
 from radii.networks import Network, from_torch
 from radii.problem import Domain
-from radii.training._architectures import architecture
-from radii.training._checkpoints import claimed, replacing
-from radii.training._preparation import TrainingData, material
+from radii.training import TrainingData, architecture, claimed, replacing, training_data
 
 ASCENT_STEPS = 150
 ASCENT_RATE = 0.01
@@ -145,10 +143,7 @@ def sample_chain(
 def _sampled(
     posterior: Posterior, start: Tensor, how: Hamiltonian, advanced: Callable[[], None]
 ) -> Chain:
-    try:
-        from pyro.infer.mcmc import HMC, MCMC, NUTS
-    except ImportError:
-        raise MissingExtra("pyro-ppl", "train", "Bayesian training") from None
+    from pyro.infer.mcmc import HMC, MCMC, NUTS
 
     def potential(state: dict[str, Tensor]) -> Tensor:
         return posterior.potential(state["weights"])
@@ -308,7 +303,7 @@ def train_bayesian(
     largest = max(int(part.labels.max()) for part in (data, test) if part is not None)
     classes = max(len(data.classes or ()), largest + 1)
     module = architecture(name, data.shape, classes, seed=seed)
-    on = material(module, name, data, test, domain)
+    on = training_data(module, name, data, test, domain)
     posterior = Posterior(module, on.images, on.labels, chosen.prior)
     directory = None if out is None else Path(out)
     purpose = f"{name} on {on.data.fingerprint[:16]}"

@@ -14,10 +14,9 @@ from radii import datasets
 from radii.cli import main
 from radii.errors import InputError
 from radii.problem import probabilities
-from radii.training import BayesianNetwork, Hamiltonian, architecture, train_bayesian
-from radii.training._bayesian import Chain, Posterior, convergence, sample_chain
-
-pytest.importorskip("pyro")
+from radii.training import architecture
+from radii_papers.tradeoff import BayesianNetwork, Hamiltonian, train_bayesian
+from radii_papers.tradeoff._bayesian import Chain, Posterior, convergence, sample_chain
 
 SHORT = Hamiltonian(samples=6, warmup=4, chains=2, steps=4)
 
@@ -112,12 +111,12 @@ def test_too_many_members(digits: datasets.Dataset) -> None:
 
 
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ["train", "--data", "digits:train[0:60]", "--arch", "dense:5", "--out", str(tmp_path)]
-    sampling = ["--bayesian", "hmc", "--samples", "4", "--warmup", "2", "--steps", "2"]
-    assert main([*flags, *sampling, "--members", "2"]) == 0
+    data = ["--data", "digits:train[0:60]", "--arch", "dense:5", "--out", str(tmp_path)]
+    flags = ["study", "bayesian", *data, "--warmup", "2", "--steps", "2"]
+    assert main([*flags, "--samples", "4", "--members", "2"]) == 0
     told = capsys.readouterr().out
     assert "the mean of 2 members" in told
     assert "DID NOT CONVERGE" in told
-    assert main([*flags, *sampling, "--epochs", "3"]) == 2
-    assert "--epochs has no meaning with --bayesian" in capsys.readouterr().err
-    assert main([*flags, "--bayesian", "gibbs"]) == 2
+    assert main([*flags, "--samples", "1"]) == 2
+    assert "samples 1 must be at least 4" in capsys.readouterr().err
+    assert main([*flags, "--kernel", "gibbs"]) == 2
