@@ -31,7 +31,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 from scipy import special
 
-from radii.networks import MEASURED_ERRORS
+from radii.networks import MEASURED_ERRORS, ErrorMeasure
 
 Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
@@ -64,7 +64,7 @@ class Operator:
     edges: tuple[float, ...] = ()
     limits: tuple[float, float] = (-math.inf, math.inf)
     is_pair: bool = False
-    attributes: tuple[tuple[str, float], ...] = ()
+    attributes: tuple[tuple[str, float | str], ...] = ()
 
     def kernel(self, dtype: type[np.floating] = np.float32) -> Callable[[Values], Values]:
         """The runtime's own function, from a flat array to a flat array."""
@@ -119,8 +119,26 @@ def _gelu(x: Float64) -> Float64:
     return np.asarray(0.5 * x * special.erfc(-x / math.sqrt(2.0)), np.float64)
 
 
+def _gelu_by_tanh(x: Float64) -> Float64:
+    """0.5 x (1 + tanh(w)) = x sigmoid(2 w), which does not cancel in the left tail."""
+    return np.asarray(x * _sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)), np.float64)
+
+
 def _hard_sigmoid(x: Float64) -> Float64:
     return np.clip(float(np.float32(0.2)) * x + 0.5, 0.0, 1.0)
+
+
+def _hard_swish(x: Float64) -> Float64:
+    return np.asarray(x * np.clip(float(np.float32(1 / 6)) * x + 0.5, 0.0, 1.0), np.float64)
+
+
+def _mish(x: Float64) -> Float64:
+    return np.asarray(x * np.tanh(_softplus(x)), np.float64)
+
+
+def _selu(x: Float64) -> Float64:
+    alpha, gamma = float(np.float32(1.6732632)), float(np.float32(1.0507010))
+    return np.asarray(gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0.0))))
 
 
 TAILS = (-104.0, -88.0, -18.0, -9.0, -1.0, 0.0, 1.0, 9.0, 18.0, 88.0, 104.0)
@@ -139,7 +157,22 @@ OPERATORS = (
     Operator("Softplus", "Softplus", _softplus, 1, TAILS, (0, math.inf)),
     Operator("Elu", "Elu", _elu, 1, (-18, -1, -0.0009765625, 0), (-1, math.inf)),
     Operator("Gelu", "Gelu", _gelu, 0, (-16, -4, -1, 0, 1, 4)),
+    Operator(
+        "Gelu by tanh",
+        "Gelu",
+        _gelu_by_tanh,
+        0,
+        (-16, -4, -1, 0, 1, 4),
+        attributes=(("approximate", "tanh"),),
+    ),
     Operator("HardSigmoid", "HardSigmoid", _hard_sigmoid, 1, (-4, 0, 4), (0, 1)),
+    Operator("HardSwish", "HardSwish", _hard_swish, 0, (-4, -3, 0, 3, 4)),
+    Operator("Mish", "Mish", _mish, 0, TAILS),
+    Operator("Selu", "Selu", _selu, 1, (-18, -1, -0.0009765625, 0)),
+    Operator("Celu", "Celu", _elu, 1, (-18, -1, -0.0009765625, 0), (-1, math.inf)),
+    Operator("Atan", "Atan", np.arctan, 1, (-16, -1, 0, 1, 16), (-math.pi / 2, math.pi / 2)),
+    Operator("Sin", "Sin", np.sin, 0, (-100000, -100, -4, 0, 4, 100, 100000), (-1, 1)),
+    Operator("Cos", "Cos", np.cos, 0, (-100000, -100, -4, 0, 4, 100, 100000), (-1, 1)),
 )
 
 
@@ -148,9 +181,10 @@ class Figures:
     """What was measured on the values from `first` to `last`.
 
     `relative` is the largest |y - f| / |f| where f is a normal number that fits into float32,
-    `tiny` the largest |y - f| below that. `undefined` counts NaN where f is a number, or the other
-    way around; `overflows` results that are infinite where f fits into float32, or finite where it
-    does not; `turns` steps against the function's direction.
+    `tiny` the largest |y - f| below that; `by_argument` is the largest |y - f| / max(1, |x|), and
+    `by_result` the largest |y - f| / max(1, |f|). `undefined` counts NaN where f is a number, or
+    the other way around; `overflows` results that are infinite where f fits into float32, or finite
+    where it does not; `turns` steps against the function's direction.
     """
 
     first: float
@@ -161,6 +195,10 @@ class Figures:
     relative_at: float
     tiny: float
     tiny_at: float
+    by_argument: float
+    by_argument_at: float
+    by_result: float
+    by_result_at: float
     undefined: int
     overflows: int
     turns: int
@@ -180,6 +218,8 @@ class Figures:
             *larger("absolute"),
             *larger("relative"),
             *larger("tiny"),
+            *larger("by_argument"),
+            *larger("by_result"),
             self.undefined + other.undefined,
             self.overflows + other.overflows,
             self.turns + other.turns,
@@ -206,6 +246,8 @@ def compared(operator: Operator, x: Float32, y: Float32, before: float) -> Figur
         steps = np.diff(y, prepend=np.float32(before)) * operator.direction
     error = np.where(fits & np.isfinite(y), error, 0.0)
     relative, tiny = np.nan_to_num(relative), np.nan_to_num(tiny)
+    by_argument = error / np.maximum(1.0, np.abs(x, dtype=np.float64))
+    by_result = np.where(fits, error / np.maximum(1.0, size), 0.0)
     number = y[~np.isnan(y)]
     return Figures(
         float(x[0]),
@@ -213,6 +255,8 @@ def compared(operator: Operator, x: Float32, y: Float32, before: float) -> Figur
         *_largest(error, x),
         *_largest(relative, x),
         *_largest(tiny, x),
+        *_largest(by_argument, x),
+        *_largest(by_result, x),
         int(np.count_nonzero(np.isnan(y) != np.isnan(exact))),
         int(overflows),
         int(np.count_nonzero(steps < 0)),
@@ -465,14 +509,17 @@ def _row(name: str, figures: Figures) -> str:
         f"  {name:38s} absolute {figures.absolute:10.4g} = {figures.absolute / UNIT:10.4g} u "
         f"at {figures.absolute_at:<13.7g} relative {figures.relative:10.4g} = "
         f"{figures.relative / UNIT:10.4g} u at {figures.relative_at:<13.7g} below 2^-126: "
-        f"{figures.tiny:10.4g} at {figures.tiny_at:<13.7g} turns {figures.turns}"
+        f"{figures.tiny:10.4g} at {figures.tiny_at:<13.7g} "
+        f"by argument {figures.by_argument / UNIT:.4g} u at {figures.by_argument_at:<13.7g} "
+        f"by result {figures.by_result / UNIT:.4g} u at {figures.by_result_at:<13.7g} "
+        f"turns {figures.turns}"
     )
 
 
 def units(name: str, figures: Figures) -> float:
     """The largest error of the kind that is stated of this operator, in units of 2^-24."""
-    is_relative = name in MEASURED_ERRORS and MEASURED_ERRORS[name].is_relative
-    return (figures.relative if is_relative else figures.absolute) / UNIT
+    measure = MEASURED_ERRORS[name].measure if name in MEASURED_ERRORS else ErrorMeasure.ABSOLUTE
+    return float(getattr(figures, measure.value)) / UNIT
 
 
 def beside_stated(totals: Mapping[str, Figures]) -> Iterator[str]:

@@ -37,6 +37,9 @@ from radii.networks import (
 
 Array = npt.NDArray[Any]
 
+NOBODY = -1
+"""The owner of values that the graph does not have."""
+
 
 class SummationOrder(StrEnum):
     """How sums are formed."""
@@ -182,7 +185,9 @@ class _GraphRun:
 
     def step(self, node: onnx.NodeProto) -> None:
         varies = any(name in self.owners for name in node.input)
-        if node.op_type in ("Shape", "Size") or not varies:
+        if node_title(node) in self.network.graph.joined and node.op_type not in OPERATORS:
+            results = self._joined(node)
+        elif node.op_type in ("Shape", "Size") or not varies:
             results = self._constants(node)
         elif node.op_type in OPERATORS:
             call = _Call(self, node)
@@ -209,6 +214,10 @@ class _GraphRun:
         known = {name: self.values[name] for name in node.input if name}
         return constant_outputs(node, known, self.opset, self.network.name)
 
+    def _joined(self, node: onnx.NodeProto) -> list[Array]:
+        """A part of a function that is one node of the graph."""
+        return self._constants(node)
+
     def _as_in_graph(self, node: onnx.NodeProto) -> list[Array]:
         """By the operators that the node became; there are several where it has many results."""
         graph = self.network.graph.in_dtype(self.network.torch_dtype)
@@ -231,6 +240,9 @@ class _GraphRun:
         """Which nodes of the graph hold the results: the last of those that it became."""
         emitted = self._emitted(node_title(node))
         outputs = [name for name in node.output if name]
+        if node_title(node) in self.network.graph.joined:
+            self.owners.update(dict.fromkeys(outputs, NOBODY))
+            return
         if len(outputs) > 1 and len(emitted) >= len(outputs):
             for name, index in zip(outputs, emitted, strict=False):
                 self._claim(name, index)
@@ -270,6 +282,10 @@ class _WideGraphRun(_GraphRun):
             self._bend(node, emitted)
         else:
             _GraphRun.step(self, node)
+
+    def _joined(self, node: onnx.NodeProto) -> list[Array]:
+        """What it gives is not asked for: the function's value is known."""
+        return [self.values[next(name for name in node.input if name in self.owners)]]
 
     def _given(self, node: onnx.NodeProto) -> list[Array | None]:
         given = _GraphRun._given(self, node)

@@ -55,7 +55,7 @@ def test_the_worst_numbers_of_the_full_run_stay_below(name: str, script: ModuleT
     x = np.arange(code - 4096, code + 4096, dtype=np.uint32).view(np.float32)
     x = np.sort(np.float32(np.sign(worst)) * x)
     figures, _ = script.in_chunks(operator, operator.kernel(), x, math.nan)
-    assert 1.0 < script.units(name, figures) <= MEASURED_ERRORS[name].stated
+    assert 0.9 < script.units(name, figures) <= MEASURED_ERRORS[name].stated
 
 
 def test_more_than_is_stated_is_told(script: ModuleType) -> None:

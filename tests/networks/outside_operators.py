@@ -96,23 +96,24 @@ class DepthToSpace(Operator):
         return torch.pixel_shuffle(x, self.block)
 
 
-class Softplus(Operator):
-    """log(1 + exp(x)): convex, so between a tangent and a chord."""
+class Cosh(Operator):
+    """The hyperbolic cosine: convex, so between a tangent and a chord."""
 
     kind = OperatorKind.SMOOTH
 
     def forward(self, x: Tensor) -> Tensor:
-        return torch.logaddexp(x, torch.zeros_like(x))
+        return x.cosh()
 
     def enclosure(self, *inputs: Interval) -> Interval:
         (x,) = inputs
-        return Interval(self(x.low), self(x.high)).widened(16)
+        nearest = torch.maximum(x.low, -x.high).clamp(min=0)
+        return Interval(self(nearest), self(x.magnitude)).widened(16)
 
     def relaxation(self, shape: tuple[int, ...], arguments: Interval) -> Any:
         low, high = arguments.low, arguments.high
-        slack = 1e-6 * (1 + arguments.magnitude)
+        slack = 1e-6 * (1 + arguments.magnitude) * self(arguments.magnitude)
         middle = low / 2 + high / 2
-        slope = torch.sigmoid(middle)
+        slope = torch.sinh(middle)
         width = torch.where(high > low, high - low, 1.0)
         rise = (self(high) - self(low)) / width
         return FixedLines(

@@ -57,9 +57,9 @@ CASES: dict[str, tuple[OperatorLike, bytes]] = {
         outside.DepthToSpace,
         model_of("DepthToSpace", [1, 4, 1, 2], blocksize=2, mode="CRD"),
     ),
-    "smooth": (outside.Softplus, model_of("Softplus", [1, 6])),
+    "smooth": (outside.Cosh, model_of("Cosh", [1, 6])),
 }
-NAMES = {"affine": "CumSum", "exact": "DepthToSpace", "smooth": "Softplus"}
+NAMES = {"affine": "CumSum", "exact": "DepthToSpace", "smooth": "Cosh"}
 
 
 @pytest.fixture(params=list(CASES))
@@ -138,8 +138,8 @@ def test_constants_that_are_no_buffers_count_by_their_size() -> None:
 
 
 def test_without_it_the_operator_is_unknown() -> None:
-    with pytest.raises(UnsupportedOperator, match="Softplus"):
-        Network.from_bytes(model_of("Softplus", [1, 6]), domain=(-1, 1), name="plain")
+    with pytest.raises(UnsupportedOperator, match="Cosh"):
+        Network.from_bytes(model_of("Cosh", [1, 6]), domain=(-1, 1), name="plain")
 
 
 @pytest.fixture
@@ -159,14 +159,14 @@ def declare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 
 def test_an_installed_package_brings_it(declare: Callable[[str], None], tmp_path: Path) -> None:
-    declare("Softplus = outside_operators:Softplus")
-    path = tmp_path / "softplus.onnx"
-    path.write_bytes(model_of("Softplus", [1, 6]))
+    declare("Cosh = outside_operators:Cosh")
+    path = tmp_path / "cosh.onnx"
+    path.write_bytes(model_of("Cosh", [1, 6]))
     network = load_network(path, domain=(-1, 1))
     assert OperatorKind.SMOOTH in {node.kind for node in network.graph.nodes}
 
 
 def test_a_package_that_does_not_load_is_named(declare: Callable[[str], None]) -> None:
-    declare("Softplus = no_such_module:Softplus")
-    with pytest.raises(SpecificationError, match="operator 'Softplus' of package 'theirs'"):
-        Network.from_bytes(model_of("Softplus", [1, 6]), domain=(-1, 1), name="broken")
+    declare("Cosh = no_such_module:Cosh")
+    with pytest.raises(SpecificationError, match="operator 'Cosh' of package 'theirs'"):
+        Network.from_bytes(model_of("Cosh", [1, 6]), domain=(-1, 1), name="broken")

@@ -27,7 +27,10 @@ from radii_check._regions import Regions
 
 Array = np.ndarray[Any, Any]
 NUM = Numbers()
-NEVER = {"Reciprocal"}
+NEVER = {
+    *("Abs", "Atan", "Celu", "Cos", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "Log"),
+    *("Mish", "Reciprocal", "Selu", "Sin", "Softplus"),
+}
 """Operators that the checker does not know."""
 REMOVED = {"LogSoftmax", "Softmax"}
 """Operators that have no errors of their own here."""

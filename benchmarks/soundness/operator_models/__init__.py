@@ -7,7 +7,7 @@ its family, and registers itself by `models_of`.
 
 from __future__ import annotations
 
-from benchmarks.soundness.operator_models import _arithmetic, _arrangement  # noqa: F401
+from benchmarks.soundness.operator_models import _arithmetic, _arrangement, _functions  # noqa: F401
 from benchmarks.soundness.operator_models._base import (
     OPERATOR_MODELS,
     Draw,

@@ -40,6 +40,18 @@ from radii.networks.operators._base import (
 from radii.networks.operators._bilinear import Bilinear, MatMul, Multiply, ProductPlanes
 from radii.networks.operators._convolution import BatchNorm, Convolution, TransposedConvolution
 from radii.networks.operators._convolution_maps import ConvolutionMap, TransposedMap, Window
+from radii.networks.operators._curved import CurvedFunction, Piece
+from radii.networks.operators._elementary import (
+    Atan,
+    Cos,
+    Erf,
+    Exp,
+    ExponentialUnit,
+    Log,
+    Sin,
+    Softplus,
+)
+from radii.networks.operators._gated import ClippedGate, Gelu, Mish, Silu, TanhGelu
 from radii.networks.operators._intervals import (
     BOUND_EXTRA_TERMS,
     ELEMENTARY_ULPS,
@@ -50,6 +62,7 @@ from radii.networks.operators._intervals import (
 from radii.networks.operators._kernel_errors import (
     FLOAT32_ROUNDOFF,
     MEASURED_ERRORS,
+    ErrorMeasure,
     KernelError,
 )
 from radii.networks.operators._lines import (
@@ -65,6 +78,7 @@ from radii.networks.operators._maps import LinearMap, MatrixMap, ScaleMap, Selec
 from radii.networks.operators._max_pool import Maxima, MaxPool
 from radii.networks.operators._memo import Memo
 from radii.networks.operators._piecewise_linear import (
+    Abs,
     Clip,
     LeakyRelu,
     PiecewiseLinear,
@@ -98,23 +112,33 @@ __all__ = [
     "ELEMENTARY_ULPS",
     "FLOAT32_ROUNDOFF",
     "MEASURED_ERRORS",
+    "Abs",
     "Add",
     "AddConstant",
+    "Atan",
     "AveragePool",
     "BatchNorm",
     "Bilinear",
     "Cast",
     "Clip",
+    "ClippedGate",
     "ComposedMap",
     "Concat",
     "Constants",
     "Convolution",
     "ConvolutionMap",
+    "Cos",
+    "CurvedFunction",
     "Dense",
     "DivideByConstant",
     "DomainLike",
+    "Erf",
+    "ErrorMeasure",
+    "Exp",
     "Expand",
+    "ExponentialUnit",
     "FixedLines",
+    "Gelu",
     "Graph",
     "Hinges",
     "Input",
@@ -125,12 +149,14 @@ __all__ = [
     "LeakyRelu",
     "LinearMap",
     "Lines",
+    "Log",
     "LogSoftmax",
     "MatMul",
     "MatrixMap",
     "MaxPool",
     "Maxima",
     "Memo",
+    "Mish",
     "Multiply",
     "Network",
     "Node",
@@ -141,6 +167,7 @@ __all__ = [
     "OperatorLike",
     "PRelu",
     "Pad",
+    "Piece",
     "PiecewiseLinear",
     "ProductFromLeft",
     "ProductFromRight",
@@ -159,10 +186,13 @@ __all__ = [
     "Select",
     "SelectionMap",
     "Sigmoid",
+    "Silu",
+    "Sin",
     "Slice",
     "SlopedLines",
     "SmoothFunction",
     "Softmax",
+    "Softplus",
     "SparseMap",
     "Square",
     "SquareRoot",
@@ -170,6 +200,7 @@ __all__ = [
     "SumMap",
     "SumOfProducts",
     "Tanh",
+    "TanhGelu",
     "Transpose",
     "TransposedConvolution",
     "TransposedMap",

@@ -16,6 +16,7 @@ from onnx import TensorProto, helper
 from torch import Tensor
 
 from radii.errors import NetworkError, UnsupportedOperator
+from radii.networks._composites import with_composites
 from radii.networks._models import (
     Signature,
     array,
@@ -158,7 +159,9 @@ def build_graph(
             f"{network}: output '{signature.output}' does not depend on the input, "
             "so there is nothing to measure"
         )
-    graph = with_biases(translation.nodes, output)
+    joined = with_composites(translation.nodes, output)
+    graph = with_biases(joined.nodes, joined.output)
+    graph.joined = joined.joined
     graph.rounded_constants = translation.rounded_constants
     return graph
 

@@ -61,7 +61,8 @@ class Graph:
     batch axis run in batches all the same.
 
     `rounded_constants` names a node of the file that computes constants which every runtime may
-    round in its own way; None if there is none.
+    round in its own way; None if there is none. `joined` names nodes of the file whose values the
+    graph does not have, since they are parts of another node's function.
     """
 
     def __init__(self, nodes: Sequence[Node], output: int, exact: Graph | None = None) -> None:
@@ -69,6 +70,7 @@ class Graph:
         self.nodes = tuple(nodes)
         self.output = output
         self.rounded_constants: str | None = exact.rounded_constants if exact else None
+        self.joined: frozenset[str] = exact.joined if exact else frozenset()
         self._exact = exact or self
         self._copies: dict[tuple[torch.dtype, torch.device], Graph] = (
             exact._copies if exact else {(torch.float64, torch.device("cpu")): self}

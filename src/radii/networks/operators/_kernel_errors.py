@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from enum import Enum
 
 FLOAT32_ROUNDOFF = 2.0**-24
 """The unit roundoff of float32, in which errors are measured."""
@@ -21,17 +22,26 @@ DOUBLE_ULPS = 32.0
 """Errors in float64, in units of its roundoff, of the same kinds."""
 
 
+class ErrorMeasure(Enum):
+    """What an error is relative to."""
+
+    ABSOLUTE = "absolute"
+    RESULT = "relative"
+    """The result f, where that is a normal number."""
+    ARGUMENT_OR_ONE = "by_argument"
+    """max(1, |x|)."""
+    RESULT_OR_ONE = "by_result"
+    """max(1, |f|)."""
+
+
 @dataclass(frozen=True, slots=True)
 class KernelError:
-    """The largest error of a kernel over all float32 values, which it has `at` this argument.
-
-    It is absolute, or relative to results that are normal numbers (`is_relative`), and `largest` is
-    in units of 2^-24.
-    """
+    """The largest error of a kernel over all float32 values, which it has `at` this argument, in
+    units of 2^-24 times what the `measure` says."""
 
     largest: float
     at: float
-    is_relative: bool = False
+    measure: ErrorMeasure = ErrorMeasure.ABSOLUTE
 
     @property
     def stated(self) -> float:
@@ -47,7 +57,9 @@ MEASURED_ERRORS: dict[str, KernelError] = {}
 """The measured errors of all operators that state one, by their names in ONNX."""
 
 
-def measured(operator: str, largest: float, at: float, *, is_relative: bool = False) -> KernelError:
+def measured(
+    operator: str, largest: float, at: float, measure: ErrorMeasure = ErrorMeasure.ABSOLUTE
+) -> KernelError:
     """States the measured error of an ONNX operator."""
-    MEASURED_ERRORS[operator] = KernelError(largest, at, is_relative)
+    MEASURED_ERRORS[operator] = KernelError(largest, at, measure)
     return MEASURED_ERRORS[operator]

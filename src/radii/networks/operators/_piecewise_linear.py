@@ -146,6 +146,27 @@ class PRelu(_Leaky):
         return _one_knee(sources, np.broadcast_to(slope, result).astype(np.float64).ravel())
 
 
+@translates("Abs")
+class Abs(_Hinged):
+    """|x|."""
+
+    inserts_constants = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.abs()
+
+    def enclosure(self, *inputs: Interval) -> Interval:
+        (x,) = inputs
+        least = torch.maximum(x.low, -x.high).clamp(min=0)
+        return Interval(least, x.magnitude)
+
+    def _pieces(self, sources: Integers, result: Shape) -> Hinges:
+        return _one_knee(sources, np.full(len(sources), -1.0))
+
+    def value_error(self, *_: object) -> None:
+        return None
+
+
 class Clip(_Hinged):
     """min(max(x, low), high); either side may be infinite."""
 

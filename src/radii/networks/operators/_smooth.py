@@ -70,6 +70,14 @@ class SmoothFunction(Operator):
         (x,) = inputs
         return Interval(self(x.low), self(x.high)).widened(ELEMENTARY_ULPS).without_nan()
 
+    def contacts(
+        self, low: Tensor, high: Tensor, slope: Tensor, sign: float
+    ) -> tuple[list[Tensor], Tensor | float]:
+        """Where sign * (f(z) - slope * z) may be least in [low, high], and by how much it may be
+        less than at these points."""
+        between = (*self.turning_points(slope), *(slope.new_tensor(z) for z in self.bends))
+        return [low, high, *(torch.minimum(torch.maximum(z, low), high) for z in between)], 0.0
+
     def relaxation(self, shape: Shape, arguments: Interval) -> SlopedLines:
         return SlopedLines.of(self, arguments)
 
@@ -189,15 +197,14 @@ def _least(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Where sign * (f(z) - slope * z) is least in [low, high], that value, and what it is off."""
     with torch.no_grad():  # where it turns, the value does not depend on where exactly that is
-        between = (*function.turning_points(slope), *(slope.new_tensor(z) for z in function.bends))
-        inside = [torch.minimum(torch.maximum(z, low), high) for z in between]
-        points = torch.stack(torch.broadcast_tensors(low, high, *inside, slope)[:-1])
+        places, less = function.contacts(low, high, slope, sign)
+        points = torch.stack(torch.broadcast_tensors(*places, slope)[:-1])
         values = function(points)
     numbers = torch.finfo(slope.dtype)
     products = slope * points
     least, place = (sign * (values - products)).min(0)
     size = function.scale + (values.abs() + products.detach().abs()).amax(0)
-    slack = SLACK_ULPS * (numbers.eps * size + numbers.tiny)
+    slack = SLACK_ULPS * (numbers.eps * size + numbers.tiny) + less
     return points.gather(0, place[None])[0], least, slack
 
 

@@ -20,14 +20,14 @@ from radii.networks.operators._base import (
     translates,
 )
 from radii.networks.operators._intervals import ELEMENTARY_ULPS, Interval, sum_slack
-from radii.networks.operators._kernel_errors import FLOAT32_ROUNDOFF, measured
+from radii.networks.operators._kernel_errors import FLOAT32_ROUNDOFF, ErrorMeasure, measured
 from radii.networks.operators._slopes import CURVE_SLACK, Float64, IntervalMatrix, Saturation
 from radii.networks.operators._softmax_lines import SoftmaxLines
 from radii.networks.operators._tanh import logit
 
 Sizes = TypeVar("Sizes", float, Tensor)
 
-SOFTMAX_ERROR = measured("Softmax", 3.375, at=-8.126971, is_relative=True)
+SOFTMAX_ERROR = measured("Softmax", 3.375, at=-8.126971, measure=ErrorMeasure.RESULT)
 """Of a softmax of two numbers."""
 
 EXPONENT_RANGE = {True: 88.0, False: 709.0}
