@@ -7,8 +7,8 @@ from collections.abc import Callable
 import onnx
 from hypothesis import strategies as st
 
-from radii.testing._graphs import Sketch
 from benchmarks.soundness.operator_models._base import Draw, any_shape, models_of, values
+from radii.testing._graphs import Sketch
 
 
 @models_of("Abs")

@@ -14,18 +14,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from radii.networks._network import Graph, Node
-from radii.networks.operators._arithmetic import (
-    Add,
-    AddConstant,
-    DivideByConstant,
-    Multiply,
-    Scale,
-)
+from radii.networks.operators._arithmetic import Add, AddConstant, DivideByConstant, Scale
+from radii.networks.operators._arrangement import Concat, Reshape
 from radii.networks.operators._base import Operator
+from radii.networks.operators._bilinear import Multiply
 from radii.networks.operators._curved import CurvedFunction
 from radii.networks.operators._elementary import Erf, Softplus
 from radii.networks.operators._gated import ClippedGate, Gelu, Mish, Silu, TanhGelu
 from radii.networks.operators._piecewise_linear import Clip
+from radii.networks.operators._powers import Square, WholePower
 from radii.networks.operators._tanh import Sigmoid, Tanh
 
 MOST_DEGREE = 3
@@ -74,19 +71,40 @@ def with_composites(nodes: Sequence[Node], output: int) -> Graph:
     found = list(nodes)
     within: set[int] = set()
     for index, node in enumerate(nodes):
-        if isinstance(node.operator, Multiply):
-            for source in _sources(nodes, node):
-                operator = _function_of(nodes, node, source)
-                if operator is not None:
-                    found[index] = Node(node.name, operator, (source,), node.shape)
+        product = _product_at(nodes, node)
+        if product is not None:
+            for source in _sources(nodes, product):
+                operator = _function_of(nodes, product, source)
+                if operator is not None and node.shape == nodes[source].shape:
+                    found[index] = Node(product.name, operator, (source,), node.shape)
                     within |= _between(nodes, node, source)
                     break
     return _without_unread(found, output, within)
 
 
-def _sources(nodes: Sequence[Node], product: Node) -> Iterator[int]:
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A product of two values, by the nodes of these, and what the file calls it."""
+
+    name: str
+    factors: tuple[int, int]
+
+
+def _product_at(nodes: Sequence[Node], node: Node) -> _Product | None:
+    """The two values lie flattened one behind the other in the one that a product reads."""
+    if not isinstance(node.operator, Multiply):
+        return None
+    parts = nodes[node.inputs[0]]
+    flat = [nodes[i] for i in parts.inputs]
+    are_flat = all(isinstance(each.operator, Reshape) for each in flat)
+    if not (isinstance(parts.operator, Concat) and are_flat and len(flat) == 2):
+        return None
+    return _Product(flat[0].name, (flat[0].inputs[0], flat[1].inputs[0]))
+
+
+def _sources(nodes: Sequence[Node], product: _Product) -> Iterator[int]:
     """The values of which both factors may be functions, the nearest first."""
-    for index in product.inputs:
+    for index in product.factors:
         yield index
         while _factor_of(nodes[index].operator) is not None:
             (index,) = nodes[index].inputs
@@ -108,7 +126,9 @@ def _formula(nodes: Sequence[Node], index: int, source: int, depth: int = 0) -> 
     node = nodes[index]
     if index < source or depth > DEEPEST or node.shape != nodes[source].shape:
         return None
-    parts = [_formula(nodes, i, source, depth + 1) for i in node.inputs]
+    product = _product_at(nodes, node)
+    inputs = node.inputs if product is None else product.factors
+    parts = [_formula(nodes, i, source, depth + 1) for i in inputs]
     given = [part for part in parts if part is not None]
     if not given or len(given) < len(parts):
         return None
@@ -121,7 +141,12 @@ def _formula(nodes: Sequence[Node], index: int, source: int, depth: int = 0) -> 
         case Add():
             return _sum(*given)
         case Multiply():
-            return _product(*given)
+            return _multiplied(*given)
+        case Square():
+            return _multiplied(given[0], given[0])
+        case WholePower() if operator.exponent == MOST_DEGREE:
+            square = _multiplied(given[0], given[0])
+            return None if square is None else _multiplied(square, given[0])
         case Tanh() | Sigmoid() | Erf() | Softplus() | Clip():
             return _Formula(function=operator, argument=given[0])
     return None
@@ -135,7 +160,7 @@ def _sum(one: _Formula, other: _Formula) -> _Formula | None:
     return _Formula(polynomial=tuple(a + b for a, b in zip(*padded, strict=True)))
 
 
-def _product(one: _Formula, other: _Formula) -> _Formula | None:
+def _multiplied(one: _Formula, other: _Formula) -> _Formula | None:
     degree = len(one.polynomial) + len(other.polynomial) - 2
     if one.function is not None or other.function is not None or degree > MOST_DEGREE:
         return None
@@ -146,9 +171,9 @@ def _product(one: _Formula, other: _Formula) -> _Formula | None:
     return _Formula(polynomial=tuple(coefficients))
 
 
-def _function_of(nodes: Sequence[Node], product: Node, source: int) -> CurvedFunction | None:
+def _function_of(nodes: Sequence[Node], product: _Product, source: int) -> CurvedFunction | None:
     """The function of the source's value that the product is."""
-    factors = [_formula(nodes, index, source) for index in product.inputs]
+    factors = [_formula(nodes, index, source) for index in product.factors]
     for line, gate in (factors, factors[::-1]):
         if line is None or gate is None or gate.argument is None or not line.rate > 0:
             continue
@@ -211,5 +236,6 @@ def _without_unread(nodes: Sequence[Node], output: int, candidates: set[int]) ->
             inputs = tuple(position[i] for i in node.inputs)
             kept.append(Node(node.name, node.operator, inputs, node.shape))
     graph = Graph(kept, position[output])
-    graph.joined = frozenset(nodes[index].name for index in unread)
+    kept_names = {node.name for node in kept}
+    graph.joined = frozenset(nodes[index].name for index in unread) - kept_names
     return graph

@@ -10,12 +10,18 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from radii.networks.operators._arithmetic import AddConstant, scaled
-from radii.networks.operators._base import NumberType, OnnxNode, OperatorKind, translates
+from radii.networks.operators._base import (
+    NumberType,
+    OnnxNode,
+    OperatorKind,
+    Shape,
+    translates,
+)
 from radii.networks.operators._curved import CurvedFunction, Piece
 from radii.networks.operators._intervals import ELEMENTARY_ULPS, Interval
 from radii.networks.operators._kernel_errors import ErrorMeasure, measured
 from radii.networks.operators._piecewise_linear import Clip
-from radii.networks.operators._smooth import SmoothFunction
+from radii.networks.operators._smooth import SlopedLines, SmoothFunction
 
 EXP_ERROR = measured("Exp", 1.279, at=-37.86869, measure=ErrorMeasure.RESULT)
 
@@ -63,6 +69,21 @@ class Log(CurvedFunction):
             torch.where(is_positive, values.low, -torch.inf),
             torch.where(is_positive, values.high, torch.inf),
         )
+
+    def relaxation(self, shape: Shape, arguments: Interval) -> SlopedLines:
+        """Where it is not defined on all of an interval, its arguments count as unbounded."""
+        low = torch.where(arguments.low > 0, arguments.low, -torch.inf)
+        return SlopedLines.of(self, Interval(low, arguments.high))
+
+    def value_error(
+        self, arguments: Interval, values: Interval, number: NumberType, widening: float
+    ) -> Tensor:
+        """Subnormal numbers may count as 0."""
+        error = super().value_error(arguments, values, number, widening)
+        return torch.where(arguments.low > number.smallest * widening, error, torch.inf)
+
+    def has_slopes(self, shape: Shape) -> bool:
+        return False
 
     def slopes(self, x: Interval) -> Interval:
         least = x.high.reciprocal().clamp(min=0)
