@@ -175,8 +175,12 @@ class ObservedRegion:
                     yield _of_values(stage, self.value_errors[stage.node], allowed, known, exact)
 
     def _of_hidden(self, stage: Stage, known: Mapping[int, Array]) -> Float64 | float:
-        """Values that the file does not have are computed exactly: their errors are added."""
+        """Values that the file does not have are computed exactly: their errors are added. Where
+        they are functions of other such values, nothing is claimed."""
         hidden = {i: self.value_errors[i] for i in stage.maps if i and i not in known}
+        read = {each.node: each.maps for each in self.fusion.stages}
+        if any(source and source not in known for i in hidden for source in read[i]):
+            return np.inf
         errors = {i: error for i, error in hidden.items() if error is not None}
         return sum((abs(stage.matrices[i]) @ error for i, error in errors.items()), start=0.0)
 

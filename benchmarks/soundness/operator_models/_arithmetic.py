@@ -322,3 +322,43 @@ def _batch_norm(draw: Draw) -> onnx.ModelProto:
     names = [sketch.constant(vector) for vector in vectors]
     attributes = {"epsilon": draw.choice(1e-5, 0.1)} if draw.flag() else {}
     return sketch.model(sketch.apply("BatchNormalization", value, *names, **attributes))
+
+
+@models_of("LayerNormalization", "RMSNormalization")
+def _layer_norm(draw: Draw) -> onnx.ModelProto:
+    is_plain = draw.operator == "LayerNormalization"
+    shape = [*any_shape(draw, 1, 2), draw.integer(2, 5)]
+    oldest = 17 if is_plain else 23
+    sketch, value = values(draw, shape, oldest=oldest, double=False)
+    axis = draw.integer(-len(shape), len(shape) - 1)
+    scale = sketch.constant(draw.normal(*shape[axis:]))
+    shift = [sketch.constant(draw.normal(*shape[axis:]))] if is_plain and draw.flag() else []
+    named = {"axis": axis} if axis != -1 or draw.flag() else {}
+    return sketch.model(
+        sketch.apply(draw.operator, value, scale, *shift, epsilon=_epsilon(draw), **named)
+    )
+
+
+def _epsilon(draw: Draw) -> float:
+    """Of one entry, a norm is a step at 0 with a small one."""
+    return float(draw.choice(0.1, 1.0))
+
+
+@models_of("InstanceNormalization")
+def _instance_norm(draw: Draw) -> onnx.ModelProto:
+    shape = [1, draw.integer(1, 3), *(draw.integer(2, 4) for _ in range(draw.integer(1, 2)))]
+    sketch, value = values(draw, shape, double=False)
+    names = [sketch.constant(draw.normal(shape[1])) for _ in range(2)]
+    epsilon = _epsilon(draw)
+    return sketch.model(sketch.apply("InstanceNormalization", value, *names, epsilon=epsilon))
+
+
+@models_of("GroupNormalization")
+def _group_norm(draw: Draw) -> onnx.ModelProto:
+    groups = draw.integer(1, 2)
+    channels = groups * draw.integer(1, 2)
+    shape = [1, channels, *(draw.integer(2, 3) for _ in range(draw.integer(1, 2)))]
+    sketch, value = values(draw, shape, oldest=21, double=False)
+    names = [sketch.constant(draw.normal(channels)) for _ in range(2)]
+    attributes = {"num_groups": groups, "epsilon": _epsilon(draw)}
+    return sketch.model(sketch.apply("GroupNormalization", value, *names, **attributes))

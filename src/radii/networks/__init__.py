@@ -9,6 +9,7 @@ import lazy_loader
 from radii.networks._estimators import from_sklearn, is_estimator
 from radii.networks._exchange import as_network, from_foolbox, from_torch
 from radii.networks._network import DomainLike, Graph, Network, Node, load_network
+from radii.networks.operators import _norms  # noqa: F401  it has translators alone
 from radii.networks.operators._arithmetic import (
     Add,
     AddConstant,
@@ -90,6 +91,7 @@ from radii.networks.operators._powers import (
     InverseRoot,
     Reciprocal,
     Square,
+    SquaredDeviation,
     SquareRoot,
     WholePower,
 )
@@ -196,6 +198,7 @@ __all__ = [
     "SparseMap",
     "Square",
     "SquareRoot",
+    "SquaredDeviation",
     "Subtract",
     "SumMap",
     "SumOfProducts",

@@ -198,6 +198,13 @@ class Concat(Operator):
 # Translators.
 
 
+def joined(call: OnnxNode, *nodes: int) -> int:
+    """The node of several values, flattened, one behind the other: a nonlinear operator reads one
+    value."""
+    flat = [call.emit(Reshape((math.prod(call.shape_of(node)),)), node) for node in nodes]
+    return call.emit(Concat(0, [None] * len(flat)), *flat)
+
+
 @translates("Flatten")
 def _flatten(call: OnnxNode) -> int:
     shape = call.shape(0)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from radii.networks.operators._arrangement import Concat, Reshape
+from radii.networks.operators._arrangement import Reshape, joined
 from radii.networks.operators._base import (
     NumberType,
     OnnxNode,
@@ -114,7 +114,8 @@ class Bilinear(Operator):
         padded = (1,) * (rows.dim() - 2 - len(shape)) + shape
         pairs = enumerate(zip(rows.shape[2:], padded, strict=True), start=2)
         axes = [axis for axis, (size, own) in pairs if own == 1 and size != 1]
-        return (rows.sum(axes) if axes else rows).flatten(2)
+        total = rows.sum(axes) if axes else rows
+        return total.reshape(*rows.shape[:2], -1)
 
 
 class Multiply(Bilinear):
@@ -283,9 +284,3 @@ def matrix_product(call: OnnxNode, x: int, y: int) -> int:
     shape = call.shape_of(product)
     kept = shape[:-2] + shape[-2:-1] * (len(left) > 1) + shape[-1:] * (len(right) > 1)
     return call.emit(Reshape(kept), product)
-
-
-def joined(call: OnnxNode, *nodes: int) -> int:
-    """The node of several values, flattened, one behind the other."""
-    flat = [call.emit(Reshape((math.prod(call.shape_of(node)),)), node) for node in nodes]
-    return call.emit(Concat(0, [None] * len(flat)), *flat)

@@ -165,6 +165,51 @@ class FixedLines(Relaxation):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class FirstEntries(Relaxation):
+    """A relaxation that is about the first entries of the argument, and ignores `others` behind."""
+
+    relaxation: Relaxation
+    others: int
+
+    @property
+    def start(self) -> Tensor | None:
+        return self.relaxation.start
+
+    @property
+    def is_loose(self) -> Tensor:
+        own = self.relaxation.is_loose
+        return torch.cat([own, own.new_zeros(len(own), self.others)], 1)
+
+    def taken(self, index: Tensor) -> FirstEntries:
+        return FirstEntries(self.relaxation.taken(index), self.others)
+
+    def lines(self, choices: Tensor | None = None) -> Lines:
+        return _LinesOfFirst(self.relaxation.lines(choices), self.others)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LinesOfFirst(Lines):
+    lines: Lines
+    others: int
+
+    def pulled(self, rows: Tensor) -> PulledRows:
+        own = self.lines.pulled(rows)
+        if own.rows is None:
+            return own
+        nothing = own.rows.new_zeros(*own.rows.shape[:2], self.others)
+        return PulledRows(torch.cat([own.rows, nothing], 2), own.constant, own.size)
+
+    def taken(self, index: Tensor) -> _LinesOfFirst:
+        return _LinesOfFirst(self.lines.taken(index), self.others)
+
+    def turned(self, directions: Tensor) -> Tensor:
+        return self.lines.turned(directions[..., : directions.shape[2] - self.others])
+
+    def gaps(self, arguments: Tensor) -> Tensor:
+        return self.lines.gaps(arguments[:, : arguments.shape[1] - self.others])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class _ConstantLines(Lines):
     low: Tensor
     high: Tensor

@@ -12,19 +12,25 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
+from radii.networks.operators._arrangement import joined
 from radii.networks.operators._base import (
     NumberType,
     OnnxNode,
+    Operator,
     OperatorKind,
     Shape,
     translates,
 )
 from radii.networks.operators._intervals import Interval
-from radii.networks.operators._pooling import ReduceSum
+from radii.networks.operators._lines import FirstEntries
+from radii.networks.operators._pooling import ReduceMean, ReduceSum
 from radii.networks.operators._smooth import SlopedLines, SmoothFunction
 
 LARGEST_POWER = 16
 """Whole exponents up to this one are bounded."""
+
+VARIANCE_EXTRA_TERMS = 8
+"""Roundings of a variance beyond its sums: of the means, of their square, of the difference."""
 
 POWER_ULPS = 4
 """What a power function of the C library is off, generously, in units of its last place."""
@@ -92,6 +98,54 @@ class Square(_Power):
         (x,) = inputs
         nearest = torch.maximum(x.low, -x.high).clamp(min=0)
         return Interval(nearest.square(), x.magnitude.square()).widened(1).clamped(0.0, math.inf)
+
+
+class SquaredDeviation(Operator):
+    """d * d of a value's deviation d from its means over `count` entries.
+
+    It reads d and the value itself, flattened, one behind the other: runtimes compute the variance
+    as the mean of squares less the square of the mean as well, which rounds by a share of those.
+    """
+
+    kind = OperatorKind.SMOOTH
+
+    def __init__(self, shape: Shape, count: int) -> None:
+        super().__init__()
+        self.shape, self.count = shape, count
+        self._square = Square()
+
+    def _deviation(self, values: Tensor) -> Tensor:
+        half: Tensor = values.reshape(len(values), -1)[:, : math.prod(self.shape)]
+        return half
+
+    def result_shape(self, *shapes: Shape) -> Shape:
+        if math.prod(shapes[0]) != 2 * math.prod(self.shape):
+            raise ValueError(f"{shapes[0]} does not hold two values {self.shape}")
+        return self.shape
+
+    def forward(self, values: Tensor) -> Tensor:
+        return self._deviation(values).square().reshape(-1, *self.shape)
+
+    def enclosure(self, *inputs: Interval) -> Interval:
+        (x,) = inputs
+        squares = self._square.enclosure(Interval(self._deviation(x.low), self._deviation(x.high)))
+        return Interval(*(side.reshape(-1, *self.shape) for side in (squares.low, squares.high)))
+
+    def relaxation(self, shape: Shape, arguments: Interval) -> FirstEntries:
+        size = math.prod(self.shape)
+        own = Interval(arguments.low[:, :size], arguments.high[:, :size])
+        others = arguments.low.shape[1] - size
+        return FirstEntries(self._square.relaxation(self.shape, own), others)
+
+    def value_error(
+        self, arguments: Interval, values: Interval, number: NumberType, widening: float
+    ) -> Tensor:
+        unit, smallest = number.unit * widening, number.smallest * widening
+        given = arguments.magnitude.reshape(len(arguments.low), -1)[:, math.prod(self.shape) :]
+        added = given.square().reshape(values.low.shape)
+        gamma = 2 * (self.count + VARIANCE_EXTRA_TERMS) * unit
+        error = values.magnitude * (2 * unit) + added * gamma + self.count * smallest
+        return torch.where(added < number.largest**0.75, error, torch.inf)
 
 
 class WholePower(_Power):
@@ -201,7 +255,26 @@ class Reciprocal(_PartlyDefined):
 
 def squared(call: OnnxNode, node: int) -> int:
     """The node of x * x."""
-    return call.emit(Square(), node)
+    given = _value_and_mean(call, node)
+    if given is None:
+        return call.emit(Square(), node)
+    value, count = given
+    square = SquaredDeviation(call.shape_of(node), count)
+    return call.emit(square, joined(call, node, value))
+
+
+def _value_and_mean(call: OnnxNode, node: int) -> tuple[int, int] | None:
+    """The node whose deviation from its means this is, and how many entries a mean is of; None
+    where it is something else."""
+    nodes = call.translation.nodes
+    inputs = nodes[node].inputs
+    if len(inputs) != 2 or nodes[node].kind is not OperatorKind.AFFINE:
+        return None
+    value, mean = inputs
+    is_mean = isinstance(nodes[mean].operator, ReduceMean) and nodes[mean].inputs == (value,)
+    if not is_mean or call.shape_of(value) != call.shape_of(node):
+        return None
+    return value, max(1, nodes[value].size // max(1, nodes[mean].size))
 
 
 @translates("Pow", kind=OperatorKind.SMOOTH, note="with exponents 1 to 16, 0.5, -0.5, -1 and -2")
