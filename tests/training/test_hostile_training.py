@@ -188,7 +188,6 @@ def test_names_that_are_not_text(tmp_path: Path) -> None:
 
 
 def test_a_search_is_of_these_images_and_of_one_process(tmp_path: Path) -> None:
-    pytest.importorskip("optuna")
     rng = np.random.default_rng(0)
     first, second = (
         datasets.from_arrays(rng.random((20, 1, 4, 4), dtype=np.float32), np.arange(20) % 2)
@@ -196,14 +195,12 @@ def test_a_search_is_of_these_images_and_of_one_process(tmp_path: Path) -> None:
     )
     with claimed(tmp_path), pytest.raises(TrainingError, match="another process"):
         tune("dense:2", first, out=tmp_path, trials=1, epochs=1)
-    (tmp_path / "tuning.log").touch()
-    (tmp_path / "tuning.log.lock").symlink_to(tmp_path / "tuning.log")  # as a kill leaves it
     tune("dense:2", first, out=tmp_path, trials=1, epochs=1)
     with pytest.raises(TrainingError, match="holds another search"):
         tune("dense:2", second, out=tmp_path, trials=1, epochs=1)
-    for damaged in ("nonsense\nmore\n", "[]\n", '{"op_code": 99}\n'):
-        (tmp_path / "tuning.log").write_text(damaged)
-        with pytest.raises(TrainingError, match="cannot be used for a search"):
+    for damaged in ("nonsense\nmore\n", "[]\n", '{"purpose": [], "trials": []}\n'):
+        (tmp_path / "tuning.json").write_text(damaged)
+        with pytest.raises(TrainingError, match="cannot be read as a search"):
             tune("dense:2", first, out=tmp_path, trials=1, epochs=1)
 
 

@@ -76,8 +76,6 @@ def test_the_device_is_where_networks_are_trained(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of every kind of training; that they compute where their module is, is theirs."""
-    if "--tune" in flags:
-        pytest.importorskip("optuna")
     moved: list[object] = []
     really_to = nn.Module.to
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from radii import datasets
 from radii.datasets import Dataset
-from radii.errors import MissingExtra, TrainingError
-from radii.training import Trial, TuningResult, tune
+from radii.errors import TrainingError
+from radii.training import Trial, TuningResult, parse_regime, tune
+from radii.training._tuning import FACTOR_RANGE, RATE_RANGE, SHARE_RANGE, _combination, _place
 
 
 @pytest.fixture(scope="module")
@@ -61,14 +62,40 @@ def test_weights_of_a_regime_are_searched_too(digits: Dataset, tmp_path: Path) -
     assert set(found.settings) == {"rate", "rate_step", "rate_factor"}
 
 
-def test_bad_searches(digits: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bad_searches(digits: Dataset, tmp_path: Path) -> None:
     with pytest.raises(TrainingError, match="0 trials"):
         searched(digits, tmp_path, 0)
     with pytest.raises(TrainingError, match="objective 'luck'"):
         searched(digits, tmp_path, objective="luck")
-    (tmp_path / "tuning.log").write_text("no journal\n")
-    with pytest.raises(TrainingError, match=r"tuning\.log"):
-        searched(digits, tmp_path)
-    monkeypatch.setitem(sys.modules, "optuna", None)
-    with pytest.raises(MissingExtra, match="optuna"):
-        searched(digits, tmp_path)
+
+
+def test_the_first_places_are_spread_and_later_ones_close_in_on_the_best() -> None:
+    def worth(place: tuple[float, ...]) -> float:
+        return 1 - max(abs(at - 0.8) for at in place)
+
+    found = []
+    for seed in range(5):
+        done: list[Trial] = []
+        while len(done) < 60:
+            place = _place(done, seed)
+            assert place == _place(done, seed)
+            assert len(place) == 5 and all(0 <= at <= 1 for at in place)
+            done.append(Trial(len(done), {}, worth(place), place))
+        assert all(np.ptp(column) > 0.4 for column in np.transpose([t.place for t in done[:5]]))
+        found.append(max(trial.score for trial in done))
+    uniform = np.random.default_rng(0).random((200, 60, 5))
+    by_chance = np.median(1 - np.abs(uniform - 0.8).max(axis=2).min(axis=1))
+    assert np.median(found) > by_chance + 0.05
+
+
+def test_combinations_are_within_their_ranges() -> None:
+    both = parse_regime("sr:eps=0.1"), parse_regime("crown-ibp")
+    for at in (0.0, 0.3, 1.0):
+        for regime in both:
+            combination = _combination([at] * 5, regime, 8)
+            assert RATE_RANGE[0] <= combination["rate"] <= RATE_RANGE[1] * (1 + 1e-12)
+            assert FACTOR_RANGE[0] <= combination["rate_factor"] <= FACTOR_RANGE[1] * (1 + 1e-12)
+            assert combination["rate_step"] in range(1, 9)
+            assert ("kappa" in combination) == (regime is both[1])
+            assert ("beta" in combination) == (regime is both[0])
+    assert _combination([0.5] * 5, both[1], 8)["kappa"] == sum(SHARE_RANGE) / 2

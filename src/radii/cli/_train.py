@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--tune",
         type=int,
         metavar="N",
-        help="first try N combinations of rates and weights, kept in DIR/tuning; needs optuna",
+        help="first try N combinations of rates and weights, kept in DIR/tuning",
     )
     search.add_argument(
         "--objective",

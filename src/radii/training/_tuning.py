@@ -8,29 +8,23 @@ after which it falls, the factor by which, and the weights of a regime that has 
 from __future__ import annotations
 
 import dataclasses
-import math
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from radii.datasets import Dataset
-from radii.errors import MissingExtra, TrainingError
+from radii.errors import TrainingError
 from radii.problem import Ball, Norm
-from radii.training._checkpoints import claimed
+from radii.training._checkpoints import claimed, replacing
 from radii.training._preparation import digest
 from radii.training._regime import Regime, parse_regime
 from radii.training._runs import TrainedNetwork, train
 
-if TYPE_CHECKING:
-    import optuna
-
-
-TUNING_FILE = "tuning.log"
+TUNING_FILE = "tuning.json"
 
 HELD_OUT_SHARE = 0.2
 """The share of the training images that trials are scored on, and not trained on."""
@@ -49,14 +43,27 @@ RATE_RANGE, FACTOR_RANGE, WEIGHT_RANGE, SHARE_RANGE = (
 )
 """Where the learning rate, its factor, weights (beta) and shares (kappa) are searched."""
 
+DIMENSIONS = 5
+"""The three settings of the learning rate, beta and kappa."""
+
+SPREAD_TRIALS = 5
+"""Trials that are spread evenly before the search goes on around the best of them."""
+
+LARGEST_STEP = 0.25
+"""The standard deviation of the first step from the best trial, as a part of each range."""
+
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One combination and what came of it; `score` is 0 if the training diverged."""
+    """One combination and what came of it; `score` is 0 if the training diverged.
+
+    `place` is where in the unit cube of all ranges the combination lies.
+    """
 
     number: int
     settings: Mapping[str, float | int]
     score: float
+    place: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +109,17 @@ def tune(
         "seed": seed,
         "settings": {name: str(value) for name, value in sorted(settings.items())},
     }
-    with _quiet(), claimed(directory):
-        study = _study(directory, purpose)
-        while len(done := _ended_trials(study)) < trials:
-            study.sampler = _sampler(seed + len(done))  # the same after a kill
-            with _explaining_errors(directory):
-                trial = study.ask()
-                combination = _combination(trial, chosen, epochs)
+    with claimed(directory):
+        done = _read_trials(directory / TUNING_FILE, purpose)
+        for number in range(len(done), trials):
+            place = _place(done, seed)
+            combination = _combination(place, chosen, epochs)
             score = _score(
                 architecture,
                 training,
                 held_out,
                 OBJECTIVES[objective],
-                out=directory / f"trial-{len(done)}",
+                out=directory / f"trial-{number}",
                 regime=_with(chosen, combination),
                 eps=eps,
                 seed=seed,
@@ -122,14 +127,13 @@ def tune(
                 device=device,
                 **{**settings, **_of_loop(combination)},
             )
-            with _explaining_errors(directory):
-                study.tell(trial, score)
+            done.append(Trial(number, combination, score, place))
+            _write_trials(directory / TUNING_FILE, purpose, done)
             if on_trial is not None:
-                on_trial(Trial(len(done), combination, score))
-        best = max(done[:trials], key=lambda ended: ended.score)
-    return TuningResult(
-        _with(chosen, best.settings).spec, _of_loop(best.settings), tuple(done[:trials])
-    )
+                on_trial(done[-1])
+    tried = tuple(done[:trials])
+    best = max(tried, key=lambda trial: trial.score)
+    return TuningResult(_with(chosen, best.settings).spec, _of_loop(best.settings), tried)
 
 
 def _check_search(trials: int, objective: str) -> None:
@@ -147,17 +151,42 @@ def _split(data: Dataset, seed: int) -> tuple[Dataset, Dataset]:
     return data.take(np.sort(order[count:])), data.take(np.sort(order[:count]))
 
 
-def _combination(trial: optuna.Trial, regime: Regime, epochs: int) -> dict[str, float | int]:
+def _place(done: Sequence[Trial], seed: int) -> tuple[float, ...]:
+    """Where in the unit cube the next trial lies: a function of the trials so far and the seed.
+
+    The first ones are spread evenly; each later one is a random step from the best so far, shorter
+    and shorter.
+    """
+    rng = np.random.default_rng([seed, len(done)])
+    if len(done) < SPREAD_TRIALS:
+        from scipy.stats import qmc
+
+        return tuple(qmc.Halton(d=DIMENSIONS, rng=seed).random(len(done) + 1)[-1].tolist())
+    best = max(done, key=lambda trial: trial.score)
+    size = LARGEST_STEP * SPREAD_TRIALS / len(done)
+    moved = np.array(best.place) + size * rng.normal(size=DIMENSIONS)
+    return tuple(np.clip(moved, 0.0, 1.0).tolist())
+
+
+def _combination(place: Sequence[float], regime: Regime, epochs: int) -> dict[str, float | int]:
+    """The settings at a place of the unit cube."""
+    rate, step, factor, beta, kappa = place
     combination: dict[str, float | int] = {
-        "rate": trial.suggest_float("rate", *RATE_RANGE, log=True),
-        "rate_step": trial.suggest_int("rate_step", 1, max(1, epochs)),
-        "rate_factor": trial.suggest_float("rate_factor", *FACTOR_RANGE, log=True),
+        "rate": _logarithmic(rate, *RATE_RANGE),
+        "rate_step": min(1 + int(step * epochs), max(1, epochs)),
+        "rate_factor": _logarithmic(factor, *FACTOR_RANGE),
     }
     if hasattr(regime, "alpha"):  # a weight beside that of the cross-entropy
-        combination["beta"] = trial.suggest_float("beta", *WEIGHT_RANGE, log=True)
+        combination["beta"] = _logarithmic(beta, *WEIGHT_RANGE)
     if hasattr(regime, "kappa"):
-        combination["kappa"] = trial.suggest_float("kappa", *SHARE_RANGE)
+        low, high = SHARE_RANGE
+        combination["kappa"] = low + kappa * (high - low)
     return combination
+
+
+def _logarithmic(share: float, low: float, high: float) -> float:
+    """The point that lies this share of the way from `low` to `high` on a logarithmic scale."""
+    return float(low * (high / low) ** share)
 
 
 def _of_loop(combination: Mapping[str, float | int]) -> dict[str, float | int]:
@@ -215,75 +244,26 @@ OBJECTIVES: dict[str, Callable[[TrainedNetwork, Dataset], float]] = {
 }
 
 
-def _study(directory: Path, purpose: dict[str, Any]) -> optuna.Study:
-    """The study kept in a directory; a trial that a kill cut off does not count."""
-    import optuna
-    from optuna.storages import JournalStorage
-    from optuna.storages.journal import JournalFileBackend
-
-    with _explaining_errors(directory):
-        # Nobody else searches here: a lock that is there was left by a kill.
-        (directory / f"{TUNING_FILE}.lock").unlink(missing_ok=True)
-        storage = JournalStorage(JournalFileBackend(str(directory / TUNING_FILE)))
-        study = optuna.create_study(
-            study_name="tuning", storage=storage, direction="maximize", load_if_exists=True
-        )
-        known = study.user_attrs.get("purpose")
-        if known is None:
-            study.set_user_attr("purpose", purpose)
-            known = purpose
-    if known != purpose:
-        different = ", ".join(name for name in purpose if purpose[name] != known.get(name))
+def _read_trials(path: Path, purpose: Mapping[str, Any]) -> list[Trial]:
+    """The trials that have ended; a TrainingError if they are those of another search."""
+    if not path.exists():
+        return []
+    try:
+        stored = json.loads(path.read_text("utf-8"))
+        before = stored["purpose"]
+        trials = [Trial(**{**each, "place": tuple(each["place"])}) for each in stored["trials"]]
+        different = [name for name in purpose if purpose[name] != before.get(name)]
+    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        raise TrainingError(f"{path}: cannot be read as a search ({error})") from None
+    if different:
         raise TrainingError(
-            f"{directory}: holds another search (other {different}); choose another directory"
+            f"{path.parent}: holds another search (other {', '.join(different)}); choose another "
+            "directory"
         )
-    with _explaining_errors(directory):
-        for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
-            study.tell(trial.number, state=optuna.trial.TrialState.FAIL)
-    return study
+    return trials
 
 
-@contextmanager
-def _explaining_errors(directory: Path) -> Iterator[None]:
-    """Around what optuna reads and writes: full disks and damaged files, in a sentence."""
-    try:
-        yield
-    except Exception as error:  # it fails on damaged files in more ways than it documents
-        first = next(iter(str(error).strip().splitlines()), "")
-        raise TrainingError(
-            f"{directory / TUNING_FILE}: cannot be used for a search ({type(error).__name__}"
-            + (f": {first})" if first else ")")
-        ) from None
-
-
-def _ended_trials(study: optuna.Study) -> list[Trial]:
-    from optuna.trial import TrialState
-
-    ended = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
-    return [
-        Trial(number, dict(trial.params), trial.value if trial.value is not None else math.nan)
-        for number, trial in enumerate(ended)
-    ]
-
-
-def _sampler(seed: int) -> optuna.samplers.BaseSampler:
-    from optuna.samplers import TPESampler
-
-    return TPESampler(seed=seed, n_startup_trials=5)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Optuna tells of every trial on standard error unless it is asked not to."""
-    try:
-        import optuna
-    except ImportError:
-        raise MissingExtra("optuna", "train", "the search for training settings") from None
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", category=optuna.exceptions.ExperimentalWarning)
-            yield
-    finally:
-        optuna.logging.set_verbosity(before)
+def _write_trials(path: Path, purpose: Mapping[str, Any], trials: list[Trial]) -> None:
+    stored = {"purpose": purpose, "trials": [dataclasses.asdict(trial) for trial in trials]}
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(stored, indent=1) + "\n", "utf-8")
