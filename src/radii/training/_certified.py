@@ -21,15 +21,13 @@ from radii.bounds import RowsBackward, hinges_of
 from radii.errors import NetworkError, SpecificationError
 from radii.networks import Clip, LeakyRelu, MaxPool, Operator, Relu, Window
 from radii.training._certified_steps import (
-    AveragePoolStep,
     BatchNormStep,
     CertifiedStep,
-    ConvolutionStep,
-    DenseStep,
     ElementwiseStep,
     InputStep,
+    LinearStep,
     MaxPoolStep,
-    ReshapeStep,
+    MeanStep,
     ScaleStep,
     Shape,
     SumStep,
@@ -136,7 +134,7 @@ class _Tracing(fx.Interpreter):
         if n.op == "call_module":
             self._layer(n, self.module.get_submodule(str(n.target)), shape)
         elif n.target in RESHAPES:
-            self._add(n, ReshapeStep(self._sources(n), shape))
+            self._add(n, MeanStep.reshape(self._sources(n), shape))
         elif n.target in AS_LAYERS:
             self._layer(n, AS_LAYERS[n.target](*n.args[1:], **n.kwargs), shape)
         else:
@@ -147,9 +145,9 @@ class _Tracing(fx.Interpreter):
         taken = self.steps[sources[0]].shape
         match layer:
             case nn.Linear():
-                self._add(n, DenseStep(sources, shape, layer))
+                self._add(n, LinearStep.dense(sources, shape, layer))
             case nn.Conv2d() if layer.padding_mode == "zeros" and layer.padding != "same":
-                self._add(n, ConvolutionStep(sources, shape, layer))
+                self._add(n, LinearStep.convolution(sources, shape, layer))
             case nn.BatchNorm1d() | nn.BatchNorm2d() if layer.track_running_stats:
                 self._add(n, BatchNormStep(sources, shape, layer))
             case nn.ReLU():
@@ -165,9 +163,9 @@ class _Tracing(fx.Interpreter):
             case nn.MaxPool2d() if not (layer.ceil_mode or layer.return_indices):
                 self._add(n, MaxPoolStep(sources, shape, _max_pool(layer), taken))
             case nn.AvgPool2d() | nn.AdaptiveAvgPool2d():
-                self._add(n, AveragePoolStep(sources, shape, layer))
+                self._add(n, MeanStep(sources, shape, layer))
             case nn.Flatten() | nn.Unflatten() | nn.Identity():
-                self._add(n, ReshapeStep(sources, shape))
+                self._add(n, MeanStep.reshape(sources, shape))
             case _:
                 raise self._unsupported(f"layer {layer}")
 

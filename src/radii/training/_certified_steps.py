@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
@@ -69,102 +69,67 @@ class InputStep(CertifiedStep):
         raise AssertionError("nothing lies ahead of the input")
 
 
-class _LinearStep(CertifiedStep):
-    """W x + b for weights that a subclass knows how to apply."""
+class LinearStep(CertifiedStep):
+    """W x + b for the weights of a layer at the moment.
 
-    @abstractmethod
-    def _weight(self) -> Tensor: ...
+    `apply(x, weight, bias)` computes it, and `adjoint(rows, weight, shape)` makes of rows (n, ...)
+    on the result rows on an argument of this shape.
+    """
 
-    @abstractmethod
-    def _bias(self) -> Tensor | None: ...
+    def __init__(
+        self,
+        sources: Sequence[int],
+        shape: Shape,
+        layer: nn.Linear | nn.Conv2d,
+        apply: Callable[..., Tensor],
+        adjoint: Callable[..., Tensor],
+    ) -> None:
+        super().__init__(sources, shape)
+        self.layer, self.apply, self.adjoint = layer, apply, adjoint
 
-    @abstractmethod
-    def _applied(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor: ...
+    @classmethod
+    def dense(cls, sources: Sequence[int], shape: Shape, layer: nn.Linear) -> Self:
+        """The step of a dense layer."""
+        return cls(sources, shape, layer, F.linear, lambda rows, weight, _: rows @ weight)
 
-    @abstractmethod
-    def _adjoint(self, rows: Tensor, weight: Tensor, shape: torch.Size) -> Tensor:
-        """Rows (B * rows, ...) on the result as rows on an argument of this shape."""
+    @classmethod
+    def convolution(cls, sources: Sequence[int], shape: Shape, layer: nn.Conv2d) -> Self:
+        """The step of a convolution with zeros for padding."""
+        padding = 0 if layer.padding == "valid" else layer.padding
+        window = (layer.stride, padding, layer.dilation, layer.groups)
+
+        def adjoint(rows: Tensor, weight: Tensor, shape: torch.Size) -> Tensor:
+            back: Tensor = conv2d_input((len(rows), *shape), weight, rows, *window)
+            return back
+
+        return cls(
+            sources,
+            shape,
+            layer,
+            lambda x, weight, bias: torch.conv2d(x, weight, bias, *window),  # type: ignore[arg-type]
+            adjoint,
+        )
 
     def known(self, *inputs: ValueBounds) -> ValueBounds:
         (x,) = inputs
-        weight, bias = self._weight(), self._bias()
+        weight = self.layer.weight
         middle, radius = x.centred()
-        both = self._applied(torch.cat([x.value, middle]), weight, bias)
+        both = self.apply(torch.cat([x.value, middle]), weight, self.layer.bias)
         value, centre = both.chunk(2)
-        spread = self._applied(radius, weight.abs(), None)
+        spread = self.apply(radius, weight.abs(), None)
         return ValueBounds(value, centre - spread, centre + spread)
 
     def pulled(self, rows: Tensor, *inputs: ValueBounds) -> tuple[list[Tensor], Tensor]:
         shape = inputs[0].low.shape[1:]
-        on_input = self._adjoint(rows.flatten(0, 1), self._weight(), shape)
-        return [on_input.reshape(*rows.shape[:2], *shape)], self._constants(rows)
-
-    def _constants(self, rows: Tensor) -> Tensor:
-        bias = self._bias()
-        if bias is None:
-            return rows.new_zeros(rows.shape[:2])
-        return self._summed(rows) @ bias
-
-    @abstractmethod
-    def _summed(self, rows: Tensor) -> Tensor:
-        """Rows (B, rows, features): added up over places that share an entry of the bias."""
-
-
-class DenseStep(_LinearStep):
-    """nn.Linear."""
-
-    def __init__(self, sources: Sequence[int], shape: Shape, layer: nn.Linear) -> None:
-        super().__init__(sources, shape)
-        self.layer = layer
-
-    def _weight(self) -> Tensor:
-        return self.layer.weight
-
-    def _bias(self) -> Tensor | None:
-        return self.layer.bias
-
-    def _applied(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        return F.linear(x, weight, bias)
-
-    def _adjoint(self, rows: Tensor, weight: Tensor, shape: torch.Size) -> Tensor:
-        return rows @ weight
-
-    def _summed(self, rows: Tensor) -> Tensor:
-        return rows if rows.dim() == 3 else rows.flatten(2, -2).sum(2)
-
-
-class ConvolutionStep(_LinearStep):
-    """nn.Conv2d with zeros for padding."""
-
-    def __init__(self, sources: Sequence[int], shape: Shape, layer: nn.Conv2d) -> None:
-        super().__init__(sources, shape)
-        self.layer = layer
-
-    def _weight(self) -> Tensor:
-        return self.layer.weight
-
-    def _bias(self) -> Tensor | None:
-        return self.layer.bias
-
-    def _applied(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        held = self.layer
-        return F.conv2d(x, weight, bias, held.stride, held.padding, held.dilation, held.groups)
-
-    def _adjoint(self, rows: Tensor, weight: Tensor, shape: torch.Size) -> Tensor:
-        held = self.layer
-        back: Tensor = conv2d_input(
-            (rows.shape[0], *shape),
-            weight,
-            rows,
-            held.stride,
-            0 if held.padding == "valid" else held.padding,
-            held.dilation,
-            held.groups,
-        )
-        return back
-
-    def _summed(self, rows: Tensor) -> Tensor:
-        return rows.sum((3, 4))
+        on_input = self.adjoint(rows.flatten(0, 1), self.layer.weight, shape)
+        on_input = on_input.reshape(*rows.shape[:2], *shape)
+        if self.layer.bias is None:
+            return [on_input], rows.new_zeros(rows.shape[:2])
+        if isinstance(self.layer, nn.Conv2d):  # one entry of the bias for each channel
+            return [on_input], rows.sum((3, 4)) @ self.layer.bias
+        return [on_input], rows.reshape(*rows.shape[:2], -1, rows.shape[-1]).sum(
+            2
+        ) @ self.layer.bias
 
 
 class ScaleStep(CertifiedStep):
@@ -226,36 +191,30 @@ class BatchNormStep(ScaleStep):
         return value
 
 
-class ReshapeStep(CertifiedStep):
-    """The same numbers in another shape."""
+class MeanStep(CertifiedStep):
+    """A linear map without negative entries, as `apply` computes it: means, or other shapes."""
 
-    def known(self, *inputs: ValueBounds) -> ValueBounds:
-        (x,) = inputs
-        size = (-1, *self.shape)
-        return ValueBounds(x.value.reshape(size), x.low.reshape(size), x.high.reshape(size))
-
-    def pulled(self, rows: Tensor, *inputs: ValueBounds) -> tuple[list[Tensor], Tensor]:
-        shape = inputs[0].low.shape[1:]
-        return [rows.reshape(*rows.shape[:2], *shape)], rows.new_zeros(rows.shape[:2])
-
-
-class AveragePoolStep(CertifiedStep):
-    """Means over windows: a linear map without negative entries."""
-
-    def __init__(self, sources: Sequence[int], shape: Shape, layer: nn.Module) -> None:
+    def __init__(
+        self, sources: Sequence[int], shape: Shape, apply: Callable[[Tensor], Tensor]
+    ) -> None:
         super().__init__(sources, shape)
-        self.layer = layer
+        self.apply = apply
+
+    @classmethod
+    def reshape(cls, sources: Sequence[int], shape: Shape) -> Self:
+        """The same numbers in another shape."""
+        return cls(sources, shape, lambda x: x.reshape(-1, *shape))
 
     def known(self, *inputs: ValueBounds) -> ValueBounds:
         (x,) = inputs
-        return ValueBounds(*self.layer(torch.cat([x.value, x.low, x.high])).chunk(3))
+        return ValueBounds(*self.apply(torch.cat([x.value, x.low, x.high])).chunk(3))
 
     def pulled(self, rows: Tensor, *inputs: ValueBounds) -> tuple[list[Tensor], Tensor]:
         shape = inputs[0].low.shape[1:]
         like = rows.new_zeros(rows.shape[0] * rows.shape[1], *shape, requires_grad=True)
         with torch.enable_grad():
             (back,) = torch.autograd.grad(
-                self.layer(like), like, rows.flatten(0, 1), create_graph=True
+                self.apply(like), like, rows.flatten(0, 1), create_graph=True
             )
         return [back.reshape(*rows.shape[:2], *shape)], rows.new_zeros(rows.shape[:2])
 
