@@ -19,14 +19,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from radii.attacks._base import TimedAttack
-from radii.attacks._batches import Batch, Clock, batches
+from radii.attacks._base import BatchAttack
+from radii.attacks._batches import Batch, Clock
 from radii.attacks._geometry import SMALLEST_DIVISOR, DomainRows
 from radii.attacks._objectives import PointLoss
 from radii.attacks._square import square_search
 from radii.errors import SpecificationError
-from radii.networks import Network
-from radii.problem import Array, Norm, Query
+from radii.problem import Norm
 
 STEPS = 100
 """Steps of APGD and of FAB."""
@@ -53,7 +52,7 @@ Found = dict[int, tuple[float, Tensor]]
 """For each broken query the length of its closest counterexample, and where it is."""
 
 
-class AutoAttack(TimedAttack):
+class AutoAttack(BatchAttack):
     """The four parts one after the other; `targets` classes, `evaluations` of Square.
 
     L1 is not searched: the paper defines the parts for Linf and L2. `seconds` stops early and
@@ -80,19 +79,11 @@ class AutoAttack(TimedAttack):
         self.steps, self.targets, self.evaluations = steps, targets, evaluations
         self.seconds = seconds
 
-    def run(
-        self, network: Network, queries: Sequence[Query], seed: int
-    ) -> Sequence[Sequence[Array]]:
-        candidates: list[Sequence[Array]] = [()] * len(queries)
-        clock = Clock.of(self.seconds)
-        todo = batches(network, queries, rows=1)
-        for done, batch in enumerate(todo):
-            broken = self._search(batch, seed, clock.share(len(todo) - done))
-            for owner, (_, point) in broken.items():
-                candidates[batch.members[owner]] = batch.points(point[None])
-        return candidates
+    @property
+    def rows(self) -> int:
+        return 1
 
-    def _search(self, batch: Batch, seed: int, clock: Clock) -> Found:
+    def search(self, batch: Batch, seed: int, clock: Clock) -> dict[int, Tensor]:
         """Of each query the closest point of the first part that breaks it."""
         closest: Found = {}
         nearest = _nearest_tasks(batch, self.targets)
@@ -114,7 +105,7 @@ class AutoAttack(TimedAttack):
             else:
                 points, depths = square_search(batch, going, self.evaluations, seed, limit)
                 closest |= _closest(batch, points, torch.tensor(going), depths)
-        return closest
+        return {owner: point for owner, (_, point) in closest.items()}
 
 
 def _nearest_tasks(batch: Batch, count: int) -> list[list[int]]:
@@ -136,15 +127,9 @@ def _closest(batch: Batch, points: Tensor, owners: Tensor, depths: Tensor) -> Fo
     broken = (depths <= 0).nonzero()[:, 0]
     if len(broken) == 0:
         return {}
-    points, owners = points[broken], owners[broken]
+    owners = owners[broken]
     least_depths = functools.partial(batch.objective.least_depths, owners=owners)
-    points = batch.shrunk_by(points, owners, least_depths)
-    points = batch.trimmed_by(points, owners, least_depths)
-    lengths = batch.geometry.lengths(points - batch.centers[owners])
-    closest: Found = {}
-    for row in lengths.argsort(descending=True).tolist():
-        closest[int(owners[row])] = (float(lengths[row]), points[row])
-    return closest
+    return batch.closest(points[broken], owners, least_depths)
 
 
 # --- APGD: projected gradient steps with momentum, halved at checkpoints

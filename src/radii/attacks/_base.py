@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import ClassVar, final
 
 import numpy as np
+from torch import Tensor
 
 from radii import __version__
+from radii.attacks._batches import Batch, Clock, batches
 from radii.attacks._discrete import with_discrete
 from radii.errors import UnsupportedQuery
 from radii.networks import Network
@@ -210,10 +212,31 @@ class Attack(Plugin, ABC):
         )
 
 
-class TimedAttack(Attack, ABC):
-    """An attack that stops after `seconds` and returns what it has found so far."""
+class BatchAttack(Attack, ABC):
+    """An attack on whole batches of queries, which get equal parts of its `seconds`; then it stops
+    and returns what it has found so far."""
 
     seconds: float
+
+    @property
+    @abstractmethod
+    def rows(self) -> int:
+        """How many points it moves at once for each task."""
+
+    @abstractmethod
+    def search(self, batch: Batch, seed: int, clock: Clock) -> Mapping[int, Tensor]:
+        """For each query that it breaks, by its place in the batch, its closest counterexample."""
+
+    def run(
+        self, network: Network, queries: Sequence[Query], seed: int
+    ) -> Sequence[Sequence[Array]]:
+        candidates: list[Sequence[Array]] = [()] * len(queries)
+        clock = Clock.of(self.seconds)
+        todo = batches(network, queries, rows=self.rows)
+        for done, batch in enumerate(todo):
+            for place, point in self.search(batch, seed, clock.share(len(todo) - done)).items():
+                candidates[batch.members[place]] = batch.points(point[None])
+        return candidates
 
     @final
     def within(self, seconds: float) -> Attack:

@@ -134,6 +134,17 @@ class Batch:
 
         return _closest_along(along, depths, points.new_ones(len(points)))
 
+    def closest(
+        self, points: Tensor, owners: Tensor, depths: Callable[[Tensor], Tensor]
+    ) -> dict[int, tuple[float, Tensor]]:
+        """Broken points, drawn to their inputs: the distance and the point of each query's
+        closest."""
+        points = self.shrunk_by(points, owners, depths)
+        points = self.trimmed_by(points, owners, depths)
+        lengths = self.geometry.lengths(points - self.centers[owners])
+        farthest_first = lengths.argsort(descending=True).tolist()
+        return {int(owners[row]): (float(lengths[row]), points[row]) for row in farthest_first}
+
     def points(self, rows: Tensor) -> list[np.ndarray]:
         """Rows as arrays of the network's input shape."""
         shape = self.queries[0].instance.input.shape

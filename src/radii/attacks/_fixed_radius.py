@@ -5,20 +5,17 @@ from __future__ import annotations
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from radii.attacks._base import TimedAttack
-from radii.attacks._batches import Batch, Clock, batches
+from radii.attacks._base import BatchAttack
+from radii.attacks._batches import Batch, Clock
 from radii.errors import SpecificationError
-from radii.networks import Network
-from radii.problem import Array, Query
 
 
-class _FixedRadius(TimedAttack):
+class _FixedRadius(BatchAttack):
     """Moves a row for every task and restart until one of a query's rows breaks its task.
 
     The first restart begins at the input, the others in turn at a random point of the ball and at
@@ -41,30 +38,21 @@ class _FixedRadius(TimedAttack):
     def descent(self, points: Tensor, radii: Tensor) -> _Descent:
         """How rows move that begin at `points`."""
 
-    def run(
-        self, network: Network, queries: Sequence[Query], seed: int
-    ) -> Sequence[Sequence[Array]]:
-        candidates: list[Sequence[Array]] = [()] * len(queries)
-        clock = Clock.of(self.seconds)
-        todo = batches(network, queries, rows=self.restarts)
-        for done, batch in enumerate(todo):
-            broken = self._search(batch, seed, clock.share(len(todo) - done))
-            for place, points in broken.items():
-                candidates[batch.members[place]] = points
-        return candidates
+    @property
+    def rows(self) -> int:
+        return self.restarts
 
-    def _search(self, batch: Batch, seed: int, clock: Clock) -> dict[int, Sequence[Array]]:
-        """For each query that was broken its candidates."""
+    def search(self, batch: Batch, seed: int, clock: Clock) -> dict[int, Tensor]:
         tasks = torch.arange(len(batch.owners)).repeat(self.restarts)
         points = torch.cat([self._start(batch, seed, turn) for turn in range(self.restarts)])
         descent = self.descent(points, batch.radii_of(tasks))
-        closest: dict[int, Sequence[Array]] = {}
+        closest: dict[int, Tensor] = {}
         for step in range(self.steps + 1):
             if clock.is_over or len(tasks) == 0:
                 break
             depths, guides, gradients = batch.objective.gradients(points, tasks)
             if bool((depths <= 0).any()):
-                closest |= _closest(batch, points, tasks, depths)
+                closest |= _closest_points(batch, points, tasks, depths)
                 going = ~torch.isin(batch.owners[tasks], torch.tensor(list(closest)))
                 points, tasks, guides, gradients = (
                     rows[going] for rows in (points, tasks, guides, gradients)
@@ -85,20 +73,14 @@ class _FixedRadius(TimedAttack):
         return batch.geometry.project(points, centers, radii, batch.room)
 
 
-def _closest(
+def _closest_points(
     batch: Batch, points: Tensor, tasks: Tensor, depths: Tensor
-) -> dict[int, Sequence[Array]]:
+) -> dict[int, Tensor]:
     """Of each query's rows that break their task the closest, after drawing them to the input."""
     broken = (depths <= 0).nonzero()[:, 0]
-    tasks = tasks[broken]
-    owners, own_depths = batch.owners[tasks], functools.partial(batch.objective.depths, tasks=tasks)
-    points = batch.trimmed_by(batch.shrunk(points[broken], tasks), owners, own_depths)
-    lengths = batch.geometry.lengths(points - batch.centers[owners])
-    arrays = batch.points(points)
-    closest: dict[int, Sequence[Array]] = {}
-    for row in lengths.argsort(descending=True).tolist():
-        closest[int(owners[row])] = (arrays[row],)
-    return closest
+    own_depths = functools.partial(batch.objective.depths, tasks=tasks[broken])
+    closest = batch.closest(points[broken], batch.owners[tasks[broken]], own_depths)
+    return {owner: point for owner, (_, point) in closest.items()}
 
 
 class _Descent:

@@ -15,8 +15,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from radii.attacks._base import TimedAttack
-from radii.attacks._batches import Batch, Clock, batches
+from radii.attacks._base import BatchAttack
+from radii.attacks._batches import Batch, Clock
 from radii.attacks._random_search import RandomSearch
 from radii.networks import Network
 from radii.problem import Array, Query
@@ -373,7 +373,7 @@ POLISHING_STEPS = 10
 """Steps along the boundary at the end."""
 
 
-class MinimumNorm(TimedAttack):
+class MinimumNorm(BatchAttack):
     """All targets at once, from many starts, always just below the best counterexample so far.
 
     `stages` are done one after the other; `seconds` stops early and keeps what it has found. Where
@@ -398,21 +398,20 @@ class MinimumNorm(TimedAttack):
     ) -> Sequence[Sequence[Array]]:
         if not network.has_gradient:
             return RandomSearch(seconds=self.seconds).run(network, queries, seed)
-        candidates: list[Sequence[Array]] = [()] * len(queries)
-        clock = Clock.of(self.seconds)
-        todo = batches(network, queries, rows=max(len(stage.starts) for stage in self.stages))
-        for done, batch in enumerate(todo):
-            own = clock.share(len(todo) - done)
-            pursuit = Pursuit(batch, seed, own)
-            pursuit.meet(JOINT_STAGE, len(self.stages))
-            for number, stage in enumerate(self.stages):
-                pursuit.clock = own.share(len(self.stages) - number)
-                pursuit.run(stage, number)
-            pursuit.clock = own
-            pursuit.meet(JOINT_REFINING_STAGE, len(self.stages) + 1)
-            pursuit.polish(POLISHING_STEPS)
-            points = batch.points(pursuit.points)
-            for place, is_found in enumerate(pursuit.is_found.tolist()):
-                if is_found:
-                    candidates[batch.members[place]] = (points[place],)
-        return candidates
+        return super().run(network, queries, seed)
+
+    @property
+    def rows(self) -> int:
+        return max(len(stage.starts) for stage in self.stages)
+
+    def search(self, batch: Batch, seed: int, clock: Clock) -> dict[int, Tensor]:
+        pursuit = Pursuit(batch, seed, clock)
+        pursuit.meet(JOINT_STAGE, len(self.stages))
+        for number, stage in enumerate(self.stages):
+            pursuit.clock = clock.share(len(self.stages) - number)
+            pursuit.run(stage, number)
+        pursuit.clock = clock
+        pursuit.meet(JOINT_REFINING_STAGE, len(self.stages) + 1)
+        pursuit.polish(POLISHING_STEPS)
+        found = pursuit.is_found.nonzero()[:, 0].tolist()
+        return {place: pursuit.points[place] for place in found}

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import ClassVar
 
-from radii.attacks._base import TimedAttack
-from radii.attacks._batches import Clock, batches
+from torch import Tensor
+
+from radii.attacks._base import BatchAttack
+from radii.attacks._batches import Batch, Clock
 from radii.attacks._random_walks import TOGETHER, RandomWalk
-from radii.networks import Network
-from radii.problem import Array, Query
 
 EVALUATIONS = 6000
 """Evaluations of the network for each query; about the number of gradients of `minimum-norm`."""
 
 
-class RandomSearch(TimedAttack):
+class RandomSearch(BatchAttack):
     """Needs outputs only, so it attacks every model that runs; `evaluations` for each query.
 
     `seconds` stops early and keeps what was found.
@@ -28,21 +27,14 @@ class RandomSearch(TimedAttack):
         self.evaluations = evaluations
         self.seconds = seconds
 
-    def run(
-        self, network: Network, queries: Sequence[Query], seed: int
-    ) -> Sequence[Sequence[Array]]:
-        candidates: list[Sequence[Array]] = [()] * len(queries)
-        clock = Clock.of(self.seconds)
-        todo = batches(network, queries, rows=TOGETHER)
-        for done, batch in enumerate(todo):
-            walk = RandomWalk(batch, seed)
-            limit = clock.share(len(todo) - done)
-            for _ in range(max(1, self.evaluations // TOGETHER)):
-                if limit.is_over:
-                    break
-                walk.step()
-            points = batch.points(walk.best)
-            for place, is_found in enumerate(walk.is_found.tolist()):
-                if is_found:
-                    candidates[batch.members[place]] = (points[place],)
-        return candidates
+    @property
+    def rows(self) -> int:
+        return TOGETHER
+
+    def search(self, batch: Batch, seed: int, clock: Clock) -> dict[int, Tensor]:
+        walk = RandomWalk(batch, seed)
+        for _ in range(max(1, self.evaluations // TOGETHER)):
+            if clock.is_over:
+                break
+            walk.step()
+        return {place: walk.best[place] for place in walk.is_found.nonzero()[:, 0].tolist()}
