@@ -409,11 +409,11 @@ def _nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "options", "words"),
     [
-        (_other_network, {}, "the network three.onnx is another one in each"),
-        (_other_inputs, {}, r"input \d is another one in each"),
-        (_nothing, {"domain": "-1:1"}, "the domain of .*onnx is another one in each"),
+        (_other_network, {}, "the network three.onnx has changed; give"),
+        (_other_inputs, {}, r"input \d of points.npz.* is not the one that was measured"),
+        (_nothing, {"domain": "-1:1"}, "the domain of .*onnx was 0:1, is -1:1"),
         (_nothing, {"data": "points.npz[0:5]"}, "they are shards of different samples"),
-        (_nothing, {"scale": "1,2"}, "the features of their inputs are not the same"),
+        (_nothing, {"scale": "1,2"}, "its features, or their scales, are others"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_a_sentence(
@@ -439,7 +439,7 @@ def test_another_label_is_refused(desk: Path) -> None:
     one = measure("one", data="points.npz[0:4]")
     _relabel()
     two = measure("two", data="points.npz[2:7]")
-    with pytest.raises(ExperimentError, match=r"input 2 has label . in the one and . in the other"):
+    with pytest.raises(ExperimentError, match=r"the label of input 2 of .* was ., is ."):
         merge([one, two], Path("merged"))
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,15 +16,7 @@ from radii.ensembles._facts import EnsembleResults, Facts, Play
 from radii.ensembles._game import DeterministicAttack
 from radii.ensembles._proofs import JointResult
 from radii.problem import Arithmetic, Norm, Verdict
-from radii.store import (
-    EnsembleIdentity,
-    EnsembleStore,
-    StoredFinding,
-    StoredFooling,
-    StoredPlay,
-    StoredPoint,
-    explaining_damage,
-)
+from radii.store import EnsembleStore, explaining_damage
 
 
 class Records:
@@ -43,15 +36,16 @@ class Records:
         arithmetic: Arithmetic,
     ) -> Self:
         """Open for writing; a StoreError if the directory is about something else, or in use."""
-        identity = EnsembleIdentity(
-            fingerprints=tuple(network.fingerprint for network in ensemble.networks),
-            selection=_digest(points),
-            norm=norm,
-            domain=ensemble.domain.key(),
-            arithmetic=arithmetic,
-        )
-        stored = [StoredPoint(point.index, point.label, point.input) for point in points]
-        return cls(EnsembleStore.create_or_open(directory, identity, ensemble.names, stored))
+        identity = {
+            "list of networks": json.dumps([network.fingerprint for network in ensemble.networks]),
+            "selection of points": _digest(points),
+            "norm": norm.value,
+            "domain": ensemble.domain.key(),
+            "arithmetic": str(arithmetic),
+        }
+        networks = [{"name": name} for name in ensemble.names]
+        rows = [_point_columns(point) for point in points]
+        return cls(EnsembleStore.create_or_open(directory, identity, networks, rows))
 
     def facts(self, points: Sequence[Point]) -> list[Facts]:
         """What is known of each point; what nobody answered is left out, to be asked again."""
@@ -66,28 +60,37 @@ class Records:
 
     def keep_play(self, play: Play, lower: Fraction, upper: Fraction) -> None:
         """Whatever was kept of this eps came from fewer facts."""
-        attack = [(each.probability, [members(mask) for mask in each.sets]) for each in play.attack]
-        self._store.keep_play(StoredPlay(play.eps, attack, play.defence), lower, upper)
+        attack = [
+            [str(each.probability), [members(mask) for mask in each.sets]] for each in play.attack
+        ]
+        columns = {
+            "eps": play.eps,
+            "lower": str(lower),
+            "upper": str(upper),
+            "attack": json.dumps(attack),
+            "defence": json.dumps([str(weight) for weight in play.defence]),
+        }
+        self._store.write(("plays", columns))
 
     def keep_fooling(self, place: int, fooling: Fooling) -> None:
-        self._store.keep_fooling(_stored_fooling(place, fooling))
+        self._store.write(("foolings", _fooling_columns(place, fooling)))
 
     def keep_finding(self, place: int, finding: JointResult) -> None:
-        """An answer; the input that it brought is a fooling of its own."""
-        stored = StoredFinding(
-            point=place,
-            classifiers=members(finding.classifiers),
-            eps=finding.eps,
-            verdict=finding.verdict,
-            verifier=finding.verifier,
-            version=finding.version,
-            seconds=finding.seconds,
-            margin=finding.margin,
-            message=finding.message,
-            arithmetic=finding.arithmetic,
-        )
-        fooling = None if finding.fooling is None else _stored_fooling(place, finding.fooling)
-        self._store.keep_finding(stored, fooling)
+        """An answer, and the input that it brought, which is a fooling of its own; or nothing."""
+        columns = {
+            "point": place,
+            "classifiers": json.dumps(members(finding.classifiers)),
+            "eps": finding.eps,
+            "verdict": finding.verdict.value,
+            "verifier": finding.verifier,
+            "version": finding.version,
+            "seconds": finding.seconds,
+            "margin": finding.margin,
+            "message": finding.message,
+            "arithmetic": None if finding.arithmetic is None else str(finding.arithmetic),
+        }
+        brought = [] if finding.fooling is None else [_fooling_columns(place, finding.fooling)]
+        self._store.write(*(("foolings", each) for each in brought), ("findings", columns))
 
     def close(self) -> None:
         self._store.close()
@@ -101,20 +104,19 @@ class Records:
 
 def read_ensemble_results(directory: Path) -> EnsembleResults:
     """All that a directory keeps; a StoreError if a run is writing there, or it is none of ours."""
-    with EnsembleStore.open(directory) as store:
+    with EnsembleStore.open(directory) as store, explaining_damage(directory):
         identity = store.identity()
-        points = tuple(Point(each.number, each.label, each.input) for each in store.points())
+        points = tuple(map(_point, store.rows("points")))
         results = EnsembleResults(
-            tuple(store.names()),
+            tuple(row["name"] for row in store.rows("networks")),
             points,
-            identity.norm,
-            identity.domain,
+            Norm(identity["norm"]),
+            identity["domain"],
             tuple(_facts(store, points)),
             _plays(store),
             directory,
-            identity.arithmetic,
+            Arithmetic.parse(identity["arithmetic"]),
         )
-    with explaining_damage(directory):
         _check(results)
     return results
 
@@ -146,46 +148,68 @@ def _facts(store: EnsembleStore, points: Sequence[Point]) -> list[Facts]:
     """What is known of each point."""
     known = [Facts() for _ in points]
     with explaining_damage(store.directory):
-        for fooling in store.foolings([point.input for point in points]):
-            known[fooling.point].foolings.append(
-                Fooling(set_of(fooling.fooled), fooling.distance, fooling.input)
-            )
-        for finding in store.findings():
-            known[finding.point].findings.append(_joint_result(finding))
+        for row in store.rows("foolings"):
+            like = points[row["point"]].input
+            perturbed = np.frombuffer(row["input"], like.dtype).reshape(like.shape)
+            fooled = set_of(json.loads(row["fooled"]))
+            fooling = Fooling(fooled, float(row["distance"]), perturbed)
+            known[row["point"]].foolings.append(fooling)
+        for row in store.rows("findings"):
+            known[row["point"]].findings.append(_finding(row))
     return known
 
 
-def _joint_result(finding: StoredFinding) -> JointResult:
+def _finding(row: Mapping[str, Any]) -> JointResult:
+    arithmetic = row["arithmetic"]
     return JointResult(
-        classifiers=set_of(finding.classifiers),
-        eps=finding.eps,
-        verdict=finding.verdict,
-        verifier=finding.verifier,
-        version=finding.version,
-        seconds=finding.seconds,
-        margin=finding.margin,
-        message=finding.message,
-        arithmetic=finding.arithmetic,
+        classifiers=set_of(json.loads(row["classifiers"])),
+        eps=float(row["eps"]),
+        verdict=Verdict(row["verdict"]),
+        verifier=row["verifier"],
+        version=row["version"],
+        seconds=row["seconds"],
+        margin=row["margin"],
+        message=row["message"],
+        arithmetic=None if arithmetic is None else Arithmetic.parse(arithmetic),
     )
 
 
 def _plays(store: EnsembleStore) -> tuple[Play, ...]:
     with explaining_damage(store.directory):
-        return tuple(
-            Play(
-                each.eps,
-                tuple(
-                    DeterministicAttack(probability, tuple(map(set_of, sets)))
-                    for probability, sets in each.attack
-                ),
-                tuple(each.defence),
-            )
-            for each in store.plays()
-        )
+        return tuple(map(_play, store.rows("plays")))
 
 
-def _stored_fooling(place: int, fooling: Fooling) -> StoredFooling:
-    return StoredFooling(place, members(fooling.fooled), fooling.distance, fooling.input)
+def _play(row: Mapping[str, Any]) -> Play:
+    attack = (
+        DeterministicAttack(Fraction(probability), tuple(map(set_of, sets)))
+        for probability, sets in json.loads(row["attack"])
+    )
+    defence = tuple(map(Fraction, json.loads(row["defence"])))
+    return Play(float(row["eps"]), tuple(attack), defence)
+
+
+def _point(row: Mapping[str, Any]) -> Point:
+    image = np.frombuffer(row["input"], np.dtype(row["type"]))
+    return Point(row["number"], row["label"], image.reshape(json.loads(row["shape"])))
+
+
+def _point_columns(point: Point) -> dict[str, object]:
+    return {
+        "number": point.index,
+        "label": point.label,
+        "type": point.input.dtype.str,
+        "shape": json.dumps(point.input.shape),
+        "input": np.ascontiguousarray(point.input).tobytes(),
+    }
+
+
+def _fooling_columns(place: int, fooling: Fooling) -> dict[str, object]:
+    return {
+        "point": place,
+        "fooled": json.dumps(members(fooling.fooled)),
+        "distance": fooling.distance,
+        "input": np.ascontiguousarray(fooling.input).tobytes(),
+    }
 
 
 def _digest(points: Sequence[Point]) -> str:

@@ -119,14 +119,14 @@ class ProcessPool:
                     yield request, outcome
 
     def _give(self, request: Request) -> None:
-        child = self._idle.pop() if self._idle else self._new_child()
+        if self._idle:
+            child = self._idle.pop()
+        else:
+            starting = Allowance(START_SECONDS, memory_bytes=self._memory_bytes)
+            child = Child.start(self._service, starting, ONE_THREAD)
         self._busy[child] = request
         seconds = request.seconds + WORK_GRACE_SECONDS
         child.ask(request.arguments, Allowance(seconds, memory_bytes=self._memory_bytes))
-
-    def _new_child(self) -> Child:
-        starting = Allowance(START_SECONDS, memory_bytes=self._memory_bytes)
-        return Child.start(self._service, starting, ONE_THREAD)
 
     def close(self) -> None:
         """End all processes."""

@@ -74,8 +74,12 @@ def supervise(job: ProgramJob) -> dict[str, Any]:
             reason = "the interpreter that its first line names does not exist"
         return {"is_started": False, "ending": None, "code": 0, "output": reason}
     output = OutputTail(job["kept_bytes"])
+    seconds, cpu = (
+        math.inf if job[name] is None else job[name] for name in ("seconds", "cpu_seconds")
+    )
+    allowance = Allowance(seconds, cpu, job["memory_bytes"])
     try:
-        ending, message = watch_program(process, output, woken, _allowance(job))
+        ending, message = watch_program(process, output, woken, allowance)
     finally:
         kill_descendants(process)
     assert process.stdout is not None
@@ -84,13 +88,6 @@ def supervise(job: ProgramJob) -> dict[str, Any]:
         pass
     report = {"is_started": True, "ending": ending, "message": message}
     return {**report, "code": process.returncode, "output": output.text}
-
-
-def _allowance(job: ProgramJob) -> Allowance:
-    seconds, cpu = (
-        math.inf if job[name] is None else job[name] for name in ("seconds", "cpu_seconds")
-    )
-    return Allowance(seconds, cpu, job["memory_bytes"])
 
 
 def watch_program(

@@ -49,9 +49,9 @@ from ._inspection import candidates as candidates
 from ._inspection import experiment_text as experiment_text
 from ._inspection import findings_lines as findings_lines
 from ._inspection import inspect as inspect
+from ._joining import Merge as Merge
+from ._joining import merge as merge
 from ._knowledge import Retry as Retry
-from ._merging import Merge as Merge
-from ._merging import merge as merge
 from ._plan import Observer as Observer
 from ._plan import Plan as Plan
 from ._plan import default_jobs as default_jobs

@@ -157,6 +157,7 @@ def prepare_audit(
         claims = [claim for claim in claims if claim.network in files]
     if not claims:
         raise DataError(f"nothing to audit: {'; '.join(notes) or 'no row claims a proof'}")
+    reach = float(f"{CLAIM_REACH * max(claim.eps for claim in claims):.6g}")
     experiment = Experiment.from_options(
         {
             "networks": [str(path) for path in files.values()],
@@ -165,7 +166,7 @@ def prepare_audit(
             "mean": mean or None,
             "std": std or None,
             "norm": norm,
-            "grid": _single_value(CLAIM_REACH * max(claim.eps for claim in claims)),
+            "grid": str(Grid(reach, 2 * reach, 2 * reach)),  # one value: up to where attacks look
             "search": "attack-only",
             "attack": attack,
             "seed": seed,
@@ -240,12 +241,6 @@ def _instances(
                 f"{claim.network}, input {claim.input}: target {claim.target} is its own label"
             )
     return tuple(found[claim.network, claim.property, claim.input] for claim in claims)
-
-
-def _single_value(eps: float) -> str:
-    """A grid of one value: up to where attacks look."""
-    top = float(f"{eps:.6g}")
-    return str(Grid(top, 2 * top, 2 * top))
 
 
 def _note(notes: list[str], claims: list[Claim], kept: list[Claim], why: str) -> list[Claim]:

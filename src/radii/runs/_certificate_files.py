@@ -4,26 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from radii.errors import InputError, NetworkError, StoreError
 from radii.problem import CertificateCheck, Proof
-from radii.processes import ProcessPool, Request, StoppedCall
-from radii.runs._proof_checks import (
-    check_arithmetic,
-    check_memory,
-    checked,
-    failed_checker,
-    refusal,
-    unreadable,
-)
-from radii.store import CertifiedStatement, InstanceFacts, Record, Store, content_hash
-
-if TYPE_CHECKING:
-    import pandas as pd
+from radii.runs._proof_checks import OtherClaim, ProofChecker
+from radii.store import CertifiedStatement, Record, Store, content_hash
 
 CERTIFICATE_SUFFIX = ".cert"
 CERTIFICATE_INDEX = "certificates.csv"
@@ -76,35 +65,18 @@ def check_files(
 
     Networks are those that are given, and those in the folders that are named.
     """
-    check_arithmetic(exact)
-    files = certificate_files(places)
+    checker, files = ProofChecker.of(exact, jobs), certificate_files(places)
     found = [file for place in places if place.is_dir() for file in sorted(place.rglob("*.onnx"))]
     models = _models([*networks, *found])
     if not models:
         raise NetworkError(f"{files[0]}: name the network that it is about with --network NET.onnx")
-    arguments = (models, exact, check_memory(jobs))
     done: dict[Path, FileCheck] = {}
     on_progress(0, len(files))
-    for path, outcome in _file_checks(files, arguments, jobs):
-        done[path] = outcome
+    workers = jobs if len(files) > 1 else 0
+    for path, said in checker.answers(serve_file_checks, (models,), files, workers):
+        done[path] = said if isinstance(said, FileCheck) else FileCheck(path, said)
         on_progress(len(done), len(files))
     return [done[path] for path in files]
-
-
-def _file_checks(
-    files: Sequence[Path], arguments: tuple[dict[str, bytes], bool, int], jobs: int
-) -> Iterator[tuple[Path, FileCheck]]:
-    if jobs == 0 or len(files) == 1:
-        check = serve_file_checks(*arguments)
-        yield from ((path, check(path)) for path in files)
-        return
-    with ProcessPool(serve_file_checks, *arguments, jobs=min(jobs, len(files))) as pool:
-        for request, answer in pool.answers([Request((path,)) for path in files]):
-            (path,) = request.arguments
-            if isinstance(answer, StoppedCall):
-                why = f"its check ended early: {answer.message}"
-                answer = FileCheck(path, unreadable(why, exact=arguments[1]))
-            yield path, answer
 
 
 def _models(paths: Sequence[Path]) -> dict[str, bytes]:
@@ -119,29 +91,28 @@ def _models(paths: Sequence[Path]) -> dict[str, bytes]:
 
 
 def serve_file_checks(
-    models: Mapping[str, bytes], exact: bool, memory_bytes: int
+    checker: ProofChecker, models: Mapping[str, bytes]
 ) -> Callable[[Path], FileCheck]:
     """What a process does that checks certificates of files."""
     import radii_check
 
     def check(path: Path) -> FileCheck:
-        claim = None
+        claim: dict[str, Any] | None = None
+
+        def model_of(certificate: radii_check.Certificate) -> bytes:
+            nonlocal claim
+            claim = dict(certificate.claim)
+            if (model := models.get(str(claim["network"]))) is not None:
+                return model
+            raise OtherClaim(
+                f"it is about a network ({str(claim['network'])[:12]}) that was not given"
+            )
+
         try:
-            content = path.read_bytes()
-            claim = dict(radii_check.read_certificate(content, memory_bytes).claim)
-            model = models.get(str(claim["network"]))
-            if model is None:
-                why = f"it is about a network ({str(claim['network'])[:12]}) that was not given"
-                return FileCheck(path, refusal(why, exact=exact), claim, False)
-            outcome = checked(content, model, exact=exact, memory_bytes=memory_bytes)
-            return FileCheck(path, outcome, claim)
-        except radii_check.Unreadable as error:
-            return FileCheck(path, unreadable(str(error), exact=exact), claim)
-        except (radii_check.CertificateError, InputError, OSError) as error:
+            return FileCheck(path, checker.check(path.read_bytes(), model_of), claim)
+        except (OtherClaim, radii_check.CertificateError, InputError, OSError) as error:
             why = str(getattr(error, "strerror", None) or error)
-            return FileCheck(path, refusal(why, exact=exact), claim, False)
-        except Exception as error:
-            return FileCheck(path, failed_checker(error, exact=exact), claim)
+            return FileCheck(path, checker.refusal(why), claim, False)
 
     return check
 
@@ -169,6 +140,8 @@ def export_certificates(
     A network's certificates lie in a folder beside its ONNX file, which has its normalisation in
     it; a table lists them all.
     """
+    import pandas as pd
+
     from radii.runs._store_checks import proofs_of
     from radii.runs._stored_networks import stored_networks
 
@@ -188,7 +161,8 @@ def export_certificates(
                 (folder / homes[fingerprint]).mkdir(parents=True, exist_ok=True)
                 (folder / f"{homes[fingerprint]}.onnx").write_bytes(one.network.onnx_bytes)
             rows = dict(_written(store, record, proof, folder, homes) for record, proof in kept)
-            _index(list(rows.values())).to_csv(folder / CERTIFICATE_INDEX, index=False)
+            table = pd.DataFrame(list(rows.values())).astype({"target": "Int64"})
+            table.to_csv(folder / CERTIFICATE_INDEX, index=False)
         except OSError as error:
             raise StoreError(f"{folder}: cannot be written ({error.strerror or error})") from None
     files = {home: tuple(path for path in rows if path.parent.name == home) for home in names}
@@ -202,7 +176,9 @@ def _written(
     facts, statement = record.facts, record.statement(proof)
     assert statement is not None
     home = homes[facts.fingerprint]
-    path = folder / home / _certificate_name(facts, statement)
+    target = "" if facts.target is None else f"-to-{facts.target}"
+    which = f"{facts.input}{target}-eps-{statement.eps:g}-{statement.certificate[:8]}"
+    path = folder / home / f"{which}{CERTIFICATE_SUFFIX}"
     path.write_bytes(_content(store, statement))
     instance = store.instance(record.key)
     return path, {
@@ -229,12 +205,6 @@ def _content(store: Store, statement: CertifiedStatement) -> bytes:
     return content
 
 
-def _certificate_name(facts: InstanceFacts, statement: CertifiedStatement) -> str:
-    target = "" if facts.target is None else f"-to-{facts.target}"
-    which = f"{facts.input}{target}-eps-{statement.eps:g}"
-    return f"{which}-{statement.certificate[:8]}{CERTIFICATE_SUFFIX}"
-
-
 def _file_names(names: Sequence[str]) -> list[str]:
     """Names of networks as names of files, each once."""
     plain = [re.sub(r"[^\w.+-]+", "_", name.removesuffix(".onnx")).strip(".") for name in names]
@@ -242,9 +212,3 @@ def _file_names(names: Sequence[str]) -> list[str]:
         name if plain.count(name) == 1 and name else f"{name}-{place}"
         for place, name in enumerate(plain)
     ]
-
-
-def _index(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.DataFrame(rows).astype({"target": "Int64"})

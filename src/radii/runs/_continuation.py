@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from radii import datasets
 from radii.errors import ExperimentError, InputError
-from radii.networks import Network, as_classifier, load_network
+from radii.networks import Network
 from radii.problem import Domain, distinct_names
 from radii.runs._data_terms import DataTerms
 from radii.runs._description import FEEDING_FIELDS, Experiment, Settings
 from radii.runs._fields import options_of
 from radii.runs._plan import Plan, loaded_classifier, plan_of
-from radii.store import PartChoice, Store, StudyStep
+from radii.runs._stored_networks import fed_network
+from radii.store import KnownNetwork, PartChoice, Store, StudyStep
 
 Values = dict[str, Any]
 
@@ -32,27 +32,31 @@ def continued(directory: Path, changes: Mapping[str, Any]) -> Plan:
     """
     with Store.open(directory) as store:
         step, is_new = _base(store, changes)
-        known = _known_networks(store, step, changes)
+        known = _known_networks(store, step)
         terms = DataTerms.of(store)
     asked = [str(Path(path).resolve()) for path in changes.get("networks", ())]
-    common = _common([one.feeding for one in known])
-    label = next((one.feeding["label"] for one in known if "label" in one.feeding), None)
+    fed = {one.fingerprint: _feeding(one, changes) for one in known}
+    label = next((each["label"] for each in fed.values() if "label" in each), None)
+    common = next(iter(fed.values()), {})
+    is_common = all(each == common for each in fed.values())
     if is_new and asked:
         known = [one for one in known if one.path in asked]
     paths = [one.path for one in known]
     added = [path for path in asked if path not in paths]
-    _check_feeding(directory, known, asked, changes)
+    _check_feeding(directory, known, fed, asked, changes)
     sources = _sources(directory, step, changes, is_new=is_new)
+    if known and not added:
+        common, is_common = fed[known[0].fingerprint], True
     settings = Experiment.from_options(
         {
-            **(known[0].feeding if known and not added else common),
+            **(common if is_common else {}),
             **_settings(step, changes),
             **_given_feeding(changes),
             "networks": [*paths, *added],
             "data": " and ".join(sources),
         }
     ).resolved()
-    loaded = [_loaded(directory, one, settings) for one in known]
+    loaded = [_loaded(directory, one, fed[one.fingerprint], settings) for one in known]
     names = distinct_names([*paths, *added])[len(paths) :]
     loaded += [
         loaded_classifier(path, name, settings, _domain(settings.domain, settings))
@@ -63,27 +67,16 @@ def continued(directory: Path, changes: Mapping[str, Any]) -> Plan:
         name: terms.apply(whole, loaded, changes.get("classes")) for name, whole in wholes.items()
     }
     sets = _needed(directory, classed, sources, changes.get("data"))
-    fed = [*(one.feeding for one in known), *[settings.feeding()] * len(added)]
+    feeding = [*(fed[one.fingerprint] for one in known), *[settings.feeding()] * len(added)]
     return plan_of(
         loaded,
         (*paths, *added),
         sets,
         settings,
-        layouts=[one.get("layout") for one in fed],
+        layouts=[one.get("layout") for one in feeding],
         sources=sources,
-        feeding=fed,
+        feeding=feeding,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _KnownNetwork:
-    """A network of a study. `is_certain`: how it was fed is stored, and not only its domain."""
-
-    fingerprint: str
-    name: str
-    path: str
-    feeding: Values
-    is_certain: bool
 
 
 def _base(store: Store, changes: Mapping[str, Any]) -> tuple[StudyStep, bool]:
@@ -100,25 +93,25 @@ def _base(store: Store, changes: Mapping[str, Any]) -> tuple[StudyStep, bool]:
     return steps[own[-1]], not chosen
 
 
-def _known_networks(
-    store: Store, base: StudyStep, changes: Mapping[str, Any]
-) -> list[_KnownNetwork]:
+def _known_networks(store: Store, base: StudyStep) -> list[KnownNetwork]:
     """All networks of the part that a step belongs to."""
     part = next(part for part in store.parts() if base.number in part.numbers)
     steps = [step for step in store.steps() if step.number in part.numbers]
     keys = dict.fromkeys(
         key for step in steps for key in (step.described.get("networks") or {}).values()
     )
-    names, feeding = store.networks(), store.feeding()
-    options, domains = options_of(Experiment), store.settings().domain_of_network()
-    given = {n: options[n].form.write(value) for n, value in _given_feeding(changes).items()}
-    known = []
-    for key in keys:
-        fed, domain = feeding[key], {"domain": str(domains[key])} if key in domains else {}
-        values = {**given, **domain} if fed is None else fed
-        values = {name: value for name, value in values.items() if value is not None}
-        known.append(_KnownNetwork(key, *names[key], values, fed is not None))
-    return known
+    known = store.networks()
+    return [known[key] for key in keys]
+
+
+def _feeding(known: KnownNetwork, changes: Mapping[str, Any]) -> Values:
+    """How inputs get into a network; where that is not stored, as the changes say."""
+    values: Mapping[str, Any] | None = known.feeding
+    if values is None:
+        options, given = options_of(Experiment), _given_feeding(changes)
+        values = {name: options[name].form.write(value) for name, value in given.items()}
+        values |= {} if known.domain is None else {"domain": str(known.domain)}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _settings(step: StudyStep, changes: Mapping[str, Any]) -> Values:
@@ -141,7 +134,8 @@ def _given_feeding(changes: Mapping[str, Any]) -> Values:
 
 def _check_feeding(
     directory: Path,
-    known: Sequence[_KnownNetwork],
+    known: Sequence[KnownNetwork],
+    fed: Mapping[str, Values],
     asked: Sequence[str],
     changes: Mapping[str, Any],
 ) -> None:
@@ -151,7 +145,8 @@ def _check_feeding(
     for name, value in _given_feeding(changes).items():
         now = _in_words(options[name].form.write(options[name].read(value)))
         for one in known if name == "label" else named:
-            stored = options[name].read(one.feeding[name]) if name in one.feeding else None
+            own = fed[one.fingerprint]
+            stored = options[name].read(own[name]) if name in own else None
             was = "not given" if stored is None else _in_words(options[name].form.write(stored))
             if was != now:
                 raise ExperimentError(
@@ -164,25 +159,24 @@ def _in_words(written: Any) -> str:
     return ",".join(map(str, written)) if isinstance(written, list | tuple) else str(written)
 
 
-def _loaded(directory: Path, known: _KnownNetwork, settings: Experiment) -> Network:
+def _loaded(directory: Path, known: KnownNetwork, feeding: Values, settings: Experiment) -> Network:
     if not Path(known.path).is_file():
         raise ExperimentError(
             f"{directory}: its network {known.name} is not at {known.path} any more; put it back, "
             "or give the experiment's file and --out"
         )
-    options = options_of(Experiment)
-    read = {name: options[name].read(value) for name, value in known.feeding.items()}
-    network = load_network(
+    domain = feeding.get("domain")
+    given = None if domain is None else options_of(Experiment)["domain"].read(domain)
+    network = fed_network(
         known.path,
         name=known.name,
-        domain=_domain(read.get("domain"), settings),
-        mean=read.get("mean"),
-        std=read.get("std"),
+        domain=_domain(given, settings),
+        feeding=feeding,
         opaque=not settings.search_class().needs_verifier,
     )
-    network = as_classifier(network, read.get("threshold"))
     if network.fingerprint != known.fingerprint:
-        advice = "" if known.is_certain else "; if it was given --mean and --std, give them again"
+        is_certain = known.feeding is not None
+        advice = "" if is_certain else "; if it was given --mean and --std, give them again"
         raise ExperimentError(
             f"{directory}: its network {known.name} has changed at {known.path}{advice}"
         )
@@ -242,8 +236,3 @@ def _wholes(directory: Path, sources: Values, label: str | None) -> dict[str, da
             f"{directory}: its inputs cannot be read again ({error}); give the experiment's file "
             "and --out"
         ) from None
-
-
-def _common(feeding: Sequence[Values]) -> Values:
-    """How all the networks are fed, for one more; nothing where that differs."""
-    return feeding[0] if feeding and all(one == feeding[0] for one in feeding) else {}

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radii.datasets import are_words, location_of, name_list
+from radii.datasets import are_words
 from radii.errors import ExperimentError
-from radii.problem import Grid
+from radii.problem import Arithmetic, Grid
 from radii.runs._data_terms import SALTED_DRAW, DataTerms
 from radii.runs._fields import differences
+from radii.runs._joining import JoinedFacts
 from radii.runs._knowledge import Retry
-from radii.store import Store, StudyStep, input_digest
+from radii.store import Store, StudyStep
 
 if TYPE_CHECKING:
     from radii.runs._plan import Plan
@@ -38,7 +38,8 @@ def same_step(plan: Plan, store: Store, *, retry: Retry | None, is_grown: bool) 
     own = store.step_keys([latest.number])
     if not (keys <= own if is_grown else keys == own and len(steps) == 1):
         return None
-    if changed_inputs(plan, store):  # the store has their former labels as well
+    changed = JoinedFacts.of_store(store).changed_inputs(JoinedFacts.of_plan(plan))
+    if changed:  # the store has their former labels as well
         return None
     if retry is None:
         return latest
@@ -128,7 +129,12 @@ def _described(plan: Plan, store: Store, retry: Retry | None) -> tuple[dict[str,
     }
     if not steps:
         return described, [_first_summary(plan)]
-    words = _new_words(plan, known, inputs) if latest else _new_part_words(plan, steps, identity)
+    words = [] if latest else _new_part_words(plan, steps, identity)
+    if latest:
+        more = len(indices - inputs)
+        words = [f"{_count(more, 'more input')} of {plan.data}"] if more else []
+        new = [network.name for network in plan.networks if network.fingerprint not in known]
+        words += [f"the network {name} is new" for name in new]
     before = (latest or steps[-1]).described
     changed = {name: now for name, now in identity.items() if latest or name not in PART_FIELDS}
     words += _setting_changes(_worded(before), _worded(changed))
@@ -145,7 +151,8 @@ def _worded(described: Mapping[str, Any]) -> dict[str, Any]:
 
 def _first_summary(plan: Plan) -> str:
     inputs = len({one.index for one in plan.instances})
-    return f"{_count(inputs, 'input')} of {plan.data} on {_names(plan)}"
+    names = ", ".join(network.name for network in plan.networks)
+    return f"{_count(inputs, 'input')} of {plan.data} on {names}"
 
 
 def _new_part_words(
@@ -158,17 +165,6 @@ def _new_part_words(
         if identity[name] not in others:
             beside.append(f"{name} {identity[name]} beside {' and '.join(map(str, others))}")
     return [*(beside or ["another question"]), _first_summary(plan)]
-
-
-def _new_words(plan: Plan, known: Mapping[str, set[int]], inputs: set[int]) -> list[str]:
-    new = [network.name for network in plan.networks if network.fingerprint not in known]
-    more = len({one.index for one in plan.instances} - inputs)
-    words = [f"{_count(more, 'more input')} of {plan.data}"] if more else []
-    return [*words, *(f"the network {name} is new" for name in new)]
-
-
-def _names(plan: Plan) -> str:
-    return ", ".join(network.name for network in plan.networks)
 
 
 def _count(number: int, thing: str) -> str:
@@ -186,14 +182,25 @@ def joining_inputs(plan: Plan, store: Store, *, replace_changed: bool) -> dict[i
     """
     if store.experiment() is None:
         return {}
-    if (reason := refusal(plan, store)) is not None:
+    known, new = JoinedFacts.of_store(store), JoinedFacts.of_plan(plan)
+    reason = _refused_shard(plan, store) or known.refusal(new)
+    if reason is not None:
         raise ExperimentError(f"{store.place}: {reason}; choose another --out")
-    changed = changed_inputs(plan, store)
+    changed = known.changed_inputs(new)
     if changed and not replace_changed:
         raise ExperimentError(f"{store.place}: {_changes_text(changed)}")
     if changed and (reason := _refused_replacement(plan, store, changed)) is not None:
         raise ExperimentError(f"{store.place}: {reason}")
     return changed
+
+
+def _refused_shard(plan: Plan, store: Store) -> str | None:
+    """Why a shard cannot be kept beside what is there: each has a directory of its own."""
+    known, shard = (store.experiment() or {}).get("shard"), plan.settings.shard
+    if shard is None or known == str(shard):
+        return None
+    stored = "all shards" if known is None else f"shard {known}"
+    return f"it holds {stored}, and shard {shard} belongs in a directory of its own"
 
 
 def _refused_replacement(plan: Plan, store: Store, changed: Collection[int]) -> str | None:
@@ -218,88 +225,44 @@ def _refused_replacement(plan: Plan, store: Store, changed: Collection[int]) -> 
     return None
 
 
-def refusal(plan: Plan, store: Store) -> str | None:
-    """Why what is asked for cannot be kept beside what is in the store; None if it can."""
-    known, shard = store.experiment() or {}, plan.settings.shard
-    if shard is not None and known.get("shard") != str(shard):
-        stored = "all shards" if known.get("shard") is None else f"shard {known['shard']}"
-        return f"it holds {stored}, and shard {shard} belongs in a directory of its own"
-    if (reason := _refused_networks(plan, store, known.get("networks") or {})) is not None:
-        return reason
-    if known.get("features") != plan.identity().get("features"):
-        return "its features, or their scales, are others, so that eps is in other units"
-    if (known.get("split") or "") != plan.split:
-        return f"its inputs are of the split '{known.get('split') or ''}', not '{plan.split}'"
-    classes, own = store.settings().class_names, plan.class_names
-    if classes and are_words(own) and own != classes:
-        return f"its classes were {name_list(classes)}, are {name_list(own)}"
-    return _refused_inputs(plan, store)
-
-
-def _refused_networks(plan: Plan, store: Store, names: Mapping[str, str]) -> str | None:
-    domains, feeding = store.settings().domain_of_network(), store.feeding()
-    given = dict(zip((one.fingerprint for one in plan.networks), plan.feeding, strict=False))
-    for network in plan.networks:
-        key, name = network.fingerprint, network.name
-        if names.get(name, key) != key:
-            return f"the network {name} has changed; give the new one another name"
-        domain = domains.get(key, network.domain)
-        if domain.key() != network.domain.key():
-            return f"the domain of {name} was {domain}, is {network.domain}"
-        was, now = feeding.get(key), given.get(key)
-        if was and now and was.get("layout") != now.get("layout"):
-            layouts = (one.get("layout") or "not given" for one in (was, now))
-            return f"the layout of {name} was {', is '.join(layouts)}"
-    return None
-
-
-def _refused_inputs(plan: Plan, store: Store) -> str | None:
-    sources = {name: place for step in store.steps() for name, place in step.sources.items()}
-    places = {location_of(place) for place in sources.values()}
-    own = {location_of(place) for place in (plan.sources or {plan.data: plan.data}).values()}
-    if not places or any(_is_same_place(one, other) for one in places for other in own):
-        return None
-    known = set(store.instance_keys())
-    if any(one.key in known for one in plan.instances):
-        return None
-    return f"its inputs are of {' and '.join(sources)}, not of {plan.data}"
-
-
-def _is_same_place(one: str, other: str) -> bool:
-    """Of data from Python no more than the name of the file may be known."""
-    paths = Path(one), Path(other)
-    is_known = all(path.is_absolute() for path in paths)
-    return one == other or (not is_known and paths[0].name == paths[1].name)
-
-
-def changed_inputs(plan: Plan, store: Store) -> dict[int, str]:
-    """What is wrong with the inputs of a plan that the store has with another label or other
-    values, by index.
-
-    Labels and values are facts about the data, so that they are compared over all networks.
-    """
-    now = {one.index: one.label for one in plan.instances}
-    received = {(one.network, one.index): one for one in plan.instances}
-    digests = store.input_digests()
-    changed: dict[int, str] = {}
-    for record in store.unanswered_records():
-        index, was = record.facts.input, record.facts.label
-        if index not in now:
-            continue
-        same = received.get((record.facts.fingerprint, index))
-        given = plan.inputs.get(index)
-        is_other = given is not None and digests.get(index, given) != given
-        if is_other or (same is not None and input_digest(same.input) != record.digest):
-            changed[index] = f"input {index} of {plan.data} is not the one that was measured"
-        elif was != now[index]:
-            text = f"the label of input {index} of {plan.data} was {was}, is {now[index]}"
-            changed.setdefault(index, text)
-    return changed
-
-
 def _changes_text(changed: Mapping[int, str]) -> str:
     first, others = next(iter(changed.values())), len(changed) - 1
     inputs = "input" if others == 1 else "inputs"
     more = f", and {others} other {inputs} changed as well" if others else ""
     whose = "them" if others else "it"
     return f"{first}{more}; choose another --out, or --replace what is stored about {whose}"
+
+
+# --- what is no part of an experiment that may not grow
+
+
+def _changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """How two experiments differ, in words."""
+    old, new = was.get("networks") or {}, now["networks"]
+    changes = [
+        f"the network {name} has changed" for name in new if old.get(name, new[name]) != new[name]
+    ]
+    changes += [f"the network {name} is new" for name in new if name not in old]
+    changes += [f"the network {name} is left out" for name in old if name not in new]
+    changes += _setting_changes(was, now)
+    domain, other = (" and ".join(dict.fromkeys(each["domain"])) for each in (was, now))
+    changes += differences({"domain": domain}, {"domain": other})
+    return changes or ["other inputs"]  # every other change alters the instances, too
+
+
+def other_experiment(was: Mapping[str, Any], plan: Plan) -> str:
+    """Why a directory is not gone on with. Proofs in two arithmetics are never mixed unasked."""
+    changes = _changes(was, plan.identity())
+    old, new = was.get("arithmetic"), plan.identity()["arithmetic"]
+    if len(changes) == 1 and old and new and old != new:
+        return arithmetic_refusal(old, new)
+    return f"this directory holds another experiment ({'; '.join(changes)}); choose another --out"
+
+
+def arithmetic_refusal(old: str, new: str) -> str:
+    """Why proofs in another arithmetic than those that are there are not begun unasked."""
+    old_scope, new_scope = (Arithmetic.parse(text).scope for text in (old, new))
+    return (
+        f"the proofs in this directory hold {old_scope}: go on with --arithmetic {old}, or "
+        f"choose --arithmetic {new} or another --out for proofs {new_scope}"
+    )

@@ -11,10 +11,9 @@ from typing import Any, Protocol
 
 from radii import __version__, datasets, verifiers
 from radii.errors import DataError, ExperimentError, UnsupportedQuery
-from radii.networks import Network, as_classifier, load_network
+from radii.networks import Network, as_classifier
 from radii.plugins import sending_obstacle
 from radii.problem import (
-    Arithmetic,
     Domain,
     Instance,
     LipschitzRequirement,
@@ -29,10 +28,16 @@ from radii.runs import _selection as selection
 from radii.runs._data_terms import DataTerms, reading_notes
 from radii.runs._description import Experiment, Settings
 from radii.runs._driver import FirstFailures, drive
-from radii.runs._fields import differences
-from radii.runs._growth import new_step, other_arithmetics, same_step
+from radii.runs._growth import (
+    arithmetic_refusal,
+    new_step,
+    other_arithmetics,
+    other_experiment,
+    same_step,
+)
 from radii.runs._knowledge import Knowledge, Retry, as_stored
 from radii.runs._selection import resolved_features
+from radii.runs._stored_networks import fed_network
 from radii.runs.executors._base import Executor, Inline, Toolbox
 from radii.runs.executors._cluster import Cluster
 from radii.runs.executors._local import LocalWorkers
@@ -53,9 +58,6 @@ ATTACK_BATCH = 16
 
 BATCHES_A_WORKER = 2
 """At least as many batches as that, so that no worker waits for another's batch to end."""
-
-
-OTHER_OUT = "choose another --out"
 
 
 class Observer(Protocol):
@@ -106,6 +108,7 @@ class Plan:
             raise DataError(f"{self.data}: the selection is empty")
         fingerprints = [network.fingerprint for network in self.networks]
         names = [network.name for network in self.networks]
+        kind, verifier = self.settings.search_class(), self._toolbox().verifier
         for name, network in zip(self.paths, self.networks, strict=True):
             if fingerprints.count(network.fingerprint) > 1:
                 raise ExperimentError(f"{name}: the same network is given twice")
@@ -113,18 +116,13 @@ class Plan:
                 raise ExperimentError(
                     f"several networks are called '{network.name}': give each a name of its own"
                 )
-            verifier = self._verifier()
             reason = self._attack_refusal(network)
             if reason is None and verifier is not None:
                 reason = self._refusal(verifier, network)
-            kind = self.settings.search_class()
             if kind.needs_radius and not isinstance(verifier, verifiers.GridVerifier):
                 reason = f"search '{kind.name}' needs verifier 'native'"
             if reason:
                 raise UnsupportedQuery(f"{name}: {reason}")
-        self._check_repeats()
-
-    def _check_repeats(self) -> None:
         asked: set[tuple[str, int, str]] = set()
         for one in self.instances:
             if (one.network, one.index, one.property.spec) in asked:
@@ -210,9 +208,13 @@ class Plan:
             self._record_misclassified(store)
             cases = self.cases(store, jobs=jobs)
             tools = self._followed_tools(cases)
+            chosen = self.settings
+            limits = ScheduleLimits(
+                timeout=chosen.timeout, cpu_timeout=chosen.cpu_timeout, budget=chosen.budget
+            )
             observer.started(len(cases))
             drive(
-                Schedule(cases, self._limits(), agenda, now=time.monotonic()),
+                Schedule(cases, limits, agenda, now=time.monotonic()),
                 executor,
                 on_results=on_results,
                 on_finished=observer.finished,
@@ -223,12 +225,6 @@ class Plan:
                 store.end_step()
             for tool in tools:
                 tool.check()
-
-    def _limits(self) -> ScheduleLimits:
-        chosen = self.settings
-        return ScheduleLimits(
-            timeout=chosen.timeout, cpu_timeout=chosen.cpu_timeout, budget=chosen.budget
-        )
 
     def _followed_tools(self, cases: Sequence[Case]) -> list[FirstFailures]:
         """The verifier and the attack, neither of which may fail on all that it is asked."""
@@ -287,7 +283,7 @@ class Plan:
             return
         known = store.experiment()
         if known is not None and not grows:
-            raise ExperimentError(_refusal_text(_changes(known, self.identity()), known, self))
+            raise ExperimentError(other_experiment(known, self))
         new = new_step(self, store, retry, replace_changed=replace_changed)
         networks = {
             network.fingerprint: (network.name, str(Path(path).resolve()))
@@ -324,7 +320,7 @@ class Plan:
         if known is None or same_step(self, store, retry=retry, is_grown=True):
             return ""
         if not asks_arithmetic and (others := other_arithmetics(self, store)):
-            raise ExperimentError(_arithmetic_text(others[-1], str(self.settings.arithmetic)))
+            raise ExperimentError(arithmetic_refusal(others[-1], str(self.settings.arithmetic)))
         return new_step(self, store, retry, replace_changed=replace_changed).summary
 
     def _record_misclassified(self, store: Store) -> None:
@@ -382,20 +378,15 @@ class Plan:
         own = (case for case in self.instances if case.network == network.fingerprint)
         return next((attack.unsupported(case.kind) for case in own), None)
 
-    def _verifier(self) -> verifiers.Verifier | None:
-        needs_verifier = self.settings.search_class().needs_verifier
-        return self.settings.make_verifier() if needs_verifier else None
-
     def _toolbox(self, *, certifies: bool = True) -> Toolbox:
         """Where results are not kept, neither are certificates: nobody could check them."""
-        settings = self.settings
+        settings, kind = self.settings, self.settings.search_class()
         if not certifies:
             settings = replace(settings, certificates=False)
-        needs_attack = settings.search_class().needs_attack
         return Toolbox(
             networks={network.fingerprint: network for network in self.networks},
-            attack=settings.make_attack() if needs_attack else None,
-            verifier=settings.make_verifier() if settings.search_class().needs_verifier else None,
+            attack=settings.make_attack() if kind.needs_attack else None,
+            verifier=settings.make_verifier() if kind.needs_verifier else None,
             seed=settings.seed,
             grid=settings.grid,
             memory_bytes=settings.memory,
@@ -454,15 +445,13 @@ def plan(
 
 def loaded_classifier(path: str, name: str, experiment: Experiment, domain: Domain) -> Network:
     """A network as an experiment feeds it."""
-    network = load_network(
+    return fed_network(
         path,
-        domain=domain,
-        mean=experiment.mean,
-        std=experiment.std,
         name=name,
+        domain=domain,
+        feeding=experiment.feeding(),
         opaque=not experiment.search_class().needs_verifier,
     )
-    return as_classifier(network, experiment.threshold)
 
 
 def plan_of(
@@ -509,37 +498,6 @@ def plan_of(
         tuple(note for text, one in sets.items() for note in reading_notes(text, one, networks)),
     )
     return made.of_its_shard()
-
-
-def _changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """How two experiments differ, in words."""
-    old, new = was.get("networks") or {}, now["networks"]
-    changes = [
-        f"the network {name} has changed" for name in new if old.get(name, new[name]) != new[name]
-    ]
-    changes += [f"the network {name} is new" for name in new if name not in old]
-    changes += [f"the network {name} is left out" for name in old if name not in new]
-    apart = ("networks", "domain", "data", "whole")
-    changes += differences(was, {name: now[name] for name in now if name not in apart})
-    domain, other = (" and ".join(dict.fromkeys(each["domain"])) for each in (was, now))
-    changes += differences({"domain": domain}, {"domain": other})
-    return changes or ["other inputs"]  # every other change alters the instances, too
-
-
-def _refusal_text(changes: Sequence[str], was: dict[str, Any], plan: Plan) -> str:
-    """Why a directory is not gone on with. Proofs in two arithmetics are never mixed unasked."""
-    old, new = was.get("arithmetic"), plan.identity()["arithmetic"]
-    if len(changes) == 1 and old and new and old != new:
-        return _arithmetic_text(old, new)
-    return f"this directory holds another experiment ({'; '.join(changes)}); {OTHER_OUT}"
-
-
-def _arithmetic_text(old: str, new: str) -> str:
-    old_scope, new_scope = (Arithmetic.parse(text).scope for text in (old, new))
-    return (
-        f"the proofs in this directory hold {old_scope}: go on with --arithmetic {old}, or "
-        f"choose --arithmetic {new} or another --out for proofs {new_scope}"
-    )
 
 
 def default_jobs() -> int:

@@ -8,21 +8,23 @@ nothing here loads torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
 from radii.errors import InputError, MissingExtra
 from radii.problem import Arithmetic, CertificateCheck, CheckOutcome, Instance, SoftmaxRequirement
-from radii.processes import memory_share
+from radii.processes import ProcessPool, Request, StoppedCall, memory_share
 from radii.store import CertifiedStatement, Store, content_hash
 
 if TYPE_CHECKING:
     from radii_check import Certificate
+
+T = TypeVar("T")
 
 CHECK_BYTES = 2 << 30
 """Of memory that a check may take."""
@@ -37,10 +39,99 @@ class ModelFile:
     outputs_are_probabilities: bool = False
 
 
-def check_memory(jobs: int) -> int:
-    """Bytes that a check may take if as many run side by side."""
-    share = memory_share(max(1, jobs))
-    return CHECK_BYTES if share is None else min(CHECK_BYTES, share)
+class OtherClaim(Exception):
+    """A certificate is not about what it is to show, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProofChecker:
+    """`radii_check` on exact numbers or on floats, with `memory_bytes` for each check."""
+
+    exact: bool
+    memory_bytes: int = CHECK_BYTES
+
+    @classmethod
+    def of(cls, exact: bool, jobs: int) -> Self:
+        """For as many checks side by side.
+
+        A MissingExtra if exact numbers are asked for and not there.
+        """
+        if exact:
+            try:
+                import flint  # noqa: F401 (only whether it is there)
+            except ImportError:
+                raise MissingExtra("python-flint", "exact", "--exact") from None
+        return cls(exact, min(CHECK_BYTES, memory_share(max(1, jobs)) or CHECK_BYTES))
+
+    @property
+    def numbers(self) -> str:
+        """In which it calculates."""
+        return "exact" if self.exact else "float64"
+
+    def check(self, content: bytes, model_of: Callable[[Certificate], bytes]) -> CertificateCheck:
+        """What the checker says of a certificate and the network that it is about.
+
+        `model_of` gives that network, or raises an OtherClaim. A CertificateError is raised where
+        there is no certificate, or another network's. Whatever else a hostile one leads to, it is
+        not accepted.
+        """
+        import radii_check
+
+        try:
+            model = model_of(radii_check.read_certificate(content, self.memory_bytes))
+            report = radii_check.check(
+                content, model, exact=self.exact, memory_bytes=self.memory_bytes
+            )
+        except radii_check.Unreadable as error:
+            return self.unreadable(str(error))
+        except (OtherClaim, radii_check.CertificateError, InputError):
+            raise
+        except Exception as error:
+            first = next(iter(str(error).splitlines()), "")
+            return self.unreadable(f"the checker failed on it: {type(error).__name__}: {first}")
+        margin = report.smallest_margin if np.isfinite(report.smallest_margin) else None
+        return replace(
+            self._outcome(CheckOutcome(report.outcome), report.reason),
+            nodes=report.nodes,
+            lemmas=report.lemmas,
+            margin=margin,
+            seconds=report.seconds,
+        )
+
+    def refusal(self, reason: str) -> CertificateCheck:
+        """A certificate that does not show its claim, whatever its steps are."""
+        return self._outcome(CheckOutcome.REFUSED, reason)
+
+    def unreadable(self, reason: str) -> CertificateCheck:
+        """The checker cannot tell, or the check did not come to its end."""
+        return self._outcome(CheckOutcome.UNREADABLE, reason)
+
+    def _outcome(self, outcome: CheckOutcome, reason: str) -> CertificateCheck:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return CertificateCheck(checker_name(), now, outcome, reason, self.numbers)
+
+    def answers(
+        self,
+        make: Callable[..., Callable[[T], Any]],
+        arguments: tuple[object, ...],
+        wanted: Sequence[T],
+        jobs: int,
+    ) -> Iterator[tuple[T, Any]]:
+        """Each of those wanted with what `make(self, *arguments)` says of it, as they end.
+
+        `jobs` 0: in this process. Of one whose process ended early it is an unreadable certificate.
+        """
+        if not wanted:
+            return
+        if jobs == 0:
+            check = make(self, *arguments)
+            yield from ((one, check(one)) for one in wanted)
+            return
+        with ProcessPool(make, self, *arguments, jobs=min(jobs, len(wanted))) as pool:
+            for request, answer in pool.answers([Request((one,)) for one in wanted]):
+                if isinstance(answer, StoppedCall):
+                    answer = self.unreadable(f"its check ended early: {answer.message}")
+                yield request.arguments[0], answer
 
 
 def checker_name() -> str:
@@ -50,63 +141,12 @@ def checker_name() -> str:
     return f"radii_check {radii_check.__version__}"
 
 
-def check_arithmetic(exact: bool) -> None:
-    """A MissingExtra if exact numbers are asked for and not there."""
-    if exact:
-        try:
-            import flint  # noqa: F401 (only whether it is there)
-        except ImportError:
-            raise MissingExtra("python-flint", "exact", "--exact") from None
-
-
-def checked(
-    content: bytes, model: bytes, *, exact: bool, memory_bytes: int = CHECK_BYTES
-) -> CertificateCheck:
-    """What the checker says of a certificate and the network that it is about.
-
-    A CertificateError of it is raised: then there is no certificate, or another network's.
-    """
-    import radii_check
-
-    report = radii_check.check(content, model, exact=exact, memory_bytes=memory_bytes)
-    margin = report.smallest_margin
-    return CertificateCheck(
-        checker=checker_name(),
-        checked_at=_now(),
-        outcome=CheckOutcome(report.outcome),
-        reason=report.reason,
-        numbers=_numbers(exact),
-        nodes=report.nodes,
-        lemmas=report.lemmas,
-        margin=margin if np.isfinite(margin) else None,
-        seconds=report.seconds,
-    )
-
-
-def refusal(reason: str, *, exact: bool) -> CertificateCheck:
-    """A certificate that does not show its claim, whatever its steps are."""
-    return _without_steps(CheckOutcome.REFUSED, reason, exact)
-
-
-def unreadable(reason: str, *, exact: bool) -> CertificateCheck:
-    """A certificate of which the checker cannot tell, or whose check did not come to its end."""
-    return _without_steps(CheckOutcome.UNREADABLE, reason, exact)
-
-
-def failed_checker(error: Exception, *, exact: bool) -> CertificateCheck:
-    """Whatever a hostile certificate leads to, it is not accepted."""
-    first = next(iter(str(error).splitlines()), "")
-    return unreadable(f"the checker failed on it: {type(error).__name__}: {first}", exact=exact)
-
-
-def _without_steps(outcome: CheckOutcome, reason: str, exact: bool) -> CertificateCheck:
-    return CertificateCheck(checker_name(), _now(), outcome, reason, _numbers(exact))
-
-
 def serve_checks(
-    directory: str, models: Mapping[str, ModelFile], exact: bool, memory_bytes: int
+    checker: ProofChecker, directory: str, models: Mapping[str, ModelFile]
 ) -> Callable[[CertifiedStatement], CertificateCheck]:
     """What a process does that checks certificates of a store, whose networks are `models`."""
+    import radii_check
+
     store = Store.open(Path(directory))  # open as long as the process lives
 
     def check(statement: CertifiedStatement) -> CertificateCheck:
@@ -114,12 +154,24 @@ def serve_checks(
         content = store.certificate(statement.certificate)
         reason = _lost(statement, content)
         if reason is not None or content is None:
-            return refusal(reason or "", exact=exact)
+            return checker.refusal(reason or "")
         if instance is None:
-            return unreadable("no text says what its property is", exact=exact)
+            return checker.unreadable("no text says what its property is")
         model = models[instance.network]
-        instance = replace(instance, outputs_are_probabilities=model.outputs_are_probabilities)
-        return _of_instance(content, statement, instance, model, exact, memory_bytes)
+        asked = replace(instance, outputs_are_probabilities=model.outputs_are_probabilities)
+
+        def model_of(certificate: Certificate) -> bytes:
+            other = claim_difference(certificate, asked, statement.eps, statement.arithmetic)
+            if other is not None:
+                raise OtherClaim(other)
+            return model.content
+
+        try:
+            return checker.check(content, model_of)
+        except OtherClaim as error:
+            return checker.refusal(str(error))
+        except (radii_check.CertificateError, InputError) as error:
+            return checker.refusal(f"the certificate cannot be used: {error}")
 
     return check
 
@@ -133,30 +185,6 @@ def _lost(statement: CertifiedStatement, content: bytes | None) -> str | None:
     if held == name:
         return None
     return f"the certificate {name[:12]} has changed: what is kept in its place is {held[:12]}"
-
-
-def _of_instance(
-    content: bytes,
-    statement: CertifiedStatement,
-    instance: Instance,
-    model: ModelFile,
-    exact: bool,
-    memory_bytes: int,
-) -> CertificateCheck:
-    import radii_check
-
-    try:
-        certificate = radii_check.read_certificate(content, memory_bytes)
-        reason = claim_difference(certificate, instance, statement.eps, statement.arithmetic)
-        if reason is not None:
-            return refusal(reason, exact=exact)
-        return checked(content, model.content, exact=exact, memory_bytes=memory_bytes)
-    except radii_check.Unreadable as error:
-        return unreadable(str(error), exact=exact)
-    except (radii_check.CertificateError, InputError) as error:
-        return refusal(f"the certificate cannot be used: {error}", exact=exact)
-    except Exception as error:
-        return failed_checker(error, exact=exact)
 
 
 def claim_difference(
@@ -207,11 +235,3 @@ def _has_violations(certificate: Certificate, instance: Instance) -> bool:
             for each, (matrix, offset) in zip(excluded, stated, strict=True)
         )
     )
-
-
-def _numbers(exact: bool) -> str:
-    return "exact" if exact else "float64"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

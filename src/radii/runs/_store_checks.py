@@ -17,15 +17,7 @@ from typing import Self
 
 from radii.errors import StoreError
 from radii.problem import CertificateCheck, CheckOutcome, Proof, Result
-from radii.processes import ProcessPool, Request, StoppedCall
-from radii.runs._proof_checks import (
-    ModelFile,
-    check_arithmetic,
-    check_memory,
-    checker_name,
-    serve_checks,
-    unreadable,
-)
+from radii.runs._proof_checks import ModelFile, ProofChecker, checker_name, serve_checks
 from radii.runs._replays import EvidenceKind, EvidencePlace, InstanceReplay, RefusedEvidence
 from radii.runs._stored_data import StoredData
 from radii.runs._stored_networks import StoredNetwork, stored_networks
@@ -153,17 +145,24 @@ def check_store(
     inputs are now, if they have moved. `jobs` 0: in this process. Outcomes are written into the
     store, unless a run is writing there.
     """
-    check_arithmetic(exact)
-    started = time.perf_counter()
+    checker, started = ProofChecker.of(exact, jobs), time.perf_counter()
     with Store.open(directory) as store:
         records = store.all_records()
-        wanted = _statements(records)
+        stated = (record.statement(proof) for record, _, proof in proofs_of(records))
+        wanted = list(dict.fromkeys(one for one in stated if one is not None))
         loaded = stored_networks(store, records, networks)
         total, keeper = len(wanted) + len(records), _Keeper(directory)
         checks: dict[CertifiedStatement, CertificateCheck] = {}
         on_progress(0, total)
         with keeper:
-            for statement, check in _checks(directory, loaded, wanted, exact, jobs):
+            models = {
+                key: ModelFile(
+                    one.name, one.network.onnx_bytes, one.network.outputs_are_probabilities
+                )
+                for key, one in loaded.items()
+            }
+            arguments = (str(directory), models)
+            for statement, check in checker.answers(serve_checks, arguments, wanted, jobs):
                 checks[statement] = check
                 keeper.keep(statement, check)
                 on_progress(len(checks), total)
@@ -176,7 +175,7 @@ def check_store(
     return StoreCheck(
         place=directory,
         checker=checker_name(),
-        numbers="exact" if exact else "float64",
+        numbers=checker.numbers,
         instances=len(records),
         compared=instances.data.compared,
         without_data=instances.data.missing,
@@ -206,40 +205,6 @@ def proofs_of(records: Iterable[Record]) -> Iterator[tuple[Record, Result, Proof
         for result in record.results:
             if result.proof is not None:
                 yield record, result, result.proof
-
-
-def _statements(records: Iterable[Record]) -> list[CertifiedStatement]:
-    stated = (record.statement(proof) for record, _, proof in proofs_of(records))
-    return list(dict.fromkeys(one for one in stated if one is not None))
-
-
-def _checks(
-    directory: Path,
-    networks: Mapping[str, StoredNetwork],
-    wanted: Sequence[CertifiedStatement],
-    exact: bool,
-    jobs: int,
-) -> Iterator[tuple[CertifiedStatement, CertificateCheck]]:
-    """Each statement with what the checker says, as they end."""
-    if not wanted:
-        return
-    models = {
-        key: ModelFile(one.name, one.network.onnx_bytes, one.network.outputs_are_probabilities)
-        for key, one in networks.items()
-    }
-    memory = check_memory(jobs)
-    arguments = (str(directory), models, exact, memory)
-    if jobs == 0:
-        check = serve_checks(*arguments)
-        for statement in wanted:
-            yield statement, check(statement)
-        return
-    with ProcessPool(serve_checks, *arguments, jobs=min(jobs, len(wanted))) as pool:
-        for request, answer in pool.answers([Request((one,)) for one in wanted]):
-            (statement,) = request.arguments
-            if isinstance(answer, StoppedCall):
-                answer = unreadable(f"its check ended early: {answer.message}", exact=exact)
-            yield statement, answer
 
 
 class _Keeper:

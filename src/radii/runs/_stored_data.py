@@ -51,7 +51,7 @@ class StoredData:
     ) -> None:
         self._networks, self._given = networks, given
         self._terms = DataTerms.of(store)
-        self._feeding = store.feeding()
+        self._feeding = {key: one.feeding for key, one in store.networks().items()}
         self._sets: dict[tuple[str, str | None, str | None], Dataset] = {}
         self._steps = store.steps()
         self._keys = {step.number: store.step_keys([step.number]) for step in self._steps}
@@ -78,9 +78,10 @@ class StoredData:
             named, spec = Spec.parse(text), Spec.parse(place)
             if (named.steps, Path(named.location).name) != (spec.steps, Path(spec.location).name):
                 raise DataError(f"{place} is something else")
+            named_set = spec.location in datasets.dataset_names()
             if self._given is not None:
                 spec = replace(spec, location=self._given)
-            elif not _is_somewhere(spec.location):
+            elif not (named_set or Path(spec.location).is_absolute()):
                 raise DataError(f"{text} was in the memory of a Python program")
             name = (spec.location, spec.split or split, label)
             if name not in self._sets:
@@ -211,11 +212,6 @@ class StoredData:
         yield from (own.intersection(inputs) for inputs in asked)
 
 
-def _is_somewhere(location: str) -> bool:
-    """A place that means the same in every folder."""
-    return location in datasets.dataset_names() or Path(location).is_absolute()
-
-
 def _contradiction(where: str, reason: str) -> RefusedEvidence:
     return RefusedEvidence(EvidencePlace(where), EvidenceKind.QUESTION, reason)
 
@@ -230,15 +226,12 @@ def _other_question(
         return f"it is in the norm {instance.norm.value}, which was not asked for"
     outputs = networks[facts.fingerprint].output_size
     family = _family(asked.property or "", facts.label, outputs)
-    is_asked = _begins(facts.property, asked.property or "")
-    if family is not None:
+    if family is None:  # it was made in Python, or is one of its targets
+        is_asked = facts.property == asked.property
+        is_asked = is_asked or facts.property.startswith(f"{asked.property}:")
+    else:
         is_asked = facts.property in family
     return None if is_asked else f"it is about {facts.property}, and not {asked.property}"
-
-
-def _begins(name: str, asked: str) -> bool:
-    """A property that was made in Python, or one of its targets."""
-    return name == asked or name.startswith(f"{asked}:")
 
 
 def _target(step: StudyStep) -> int | None:

@@ -12,7 +12,7 @@ from radii.networks import Network, as_classifier, load_network, structural_fing
 from radii.problem import Domain
 from radii.runs._description import Experiment
 from radii.runs._fields import options_of
-from radii.store import Record, Store
+from radii.store import KnownNetwork, Record, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,19 @@ class StoredNetwork:
     file: Path | None
 
 
+def fed_network(
+    path: str | Path, *, name: str, domain: Domain, feeding: Mapping[str, Any], opaque: bool
+) -> Network:
+    """The classifier in a file; `feeding` says how inputs get into it, as a store keeps that."""
+    options = options_of(Experiment)
+    mean, std, threshold = (
+        None if (value := feeding.get(each)) is None else options[each].read(value)
+        for each in ("mean", "std", "threshold")
+    )
+    network = load_network(path, domain=domain, mean=mean, std=std, name=name, opaque=opaque)
+    return as_classifier(network, threshold)
+
+
 def stored_networks(
     store: Store, records: Iterable[Record], given: Sequence[Path] = ()
 ) -> dict[str, StoredNetwork]:
@@ -31,84 +44,52 @@ def stored_networks(
 
     A NetworkError says which is not there any more, or has changed.
     """
-    needed = dict.fromkeys(record.facts.fingerprint for record in records)
-    names, feeding = store.networks(), store.feeding()
-    domains = store.settings().domain_of_network()
     for file in given:
         if not file.is_file():
             raise NetworkError(f"{file}: cannot be read: No such file or directory")
-    loaded = {}
-    for fingerprint in needed:
-        name, path = names[fingerprint]
-        if fingerprint not in domains:
-            raise StoreError(f"{store.place}: does not say which inputs of {name} are valid")
-        known = _KnownNetwork(name, fingerprint, domains[fingerprint], feeding[fingerprint] or {})
-        loaded[fingerprint] = StoredNetwork(name, *known.found(store, Path(path), given))
-    return loaded
+    known = store.networks()
+    needed = (known[key] for key in dict.fromkeys(one.facts.fingerprint for one in records))
+    return {one.fingerprint: _found(store, one, given) for one in needed}
 
 
-@dataclass(frozen=True, slots=True)
-class _KnownNetwork:
-    name: str
-    fingerprint: str
-    domain: Domain
-    feeding: Mapping[str, Any]
+def _found(store: Store, known: KnownNetwork, given: Sequence[Path]) -> StoredNetwork:
+    if known.domain is None:
+        raise StoreError(f"{store.place}: does not say which inputs of {known.name} are valid")
+    path, content = Path(known.path), store.model(known.fingerprint)
+    for file in (*given, *([path] if path.is_file() else []), None):
+        source = content if file is None else file
+        network = None if source is None else _loaded(known, known.domain, source)
+        if network is not None:
+            return StoredNetwork(known.name, network, file)
+    lost = "has changed" if path.is_file() else "is not there any more"
+    raise NetworkError(
+        f"{store.place}: its network {known.name} {lost} at {path}; --network FILE "
+        "takes the one that was measured"
+    )
 
-    def found(self, store: Store, path: Path, given: Sequence[Path]) -> tuple[Network, Path | None]:
-        content = store.model(self.fingerprint)
-        for file in (*given, *([path] if path.is_file() else [])):
-            network = self.loaded(file)
-            if network is not None:
-                return network, file
-        if content is not None and (network := self.restored(content)) is not None:
-            return network, None
-        lost = "has changed" if path.is_file() else "is not there any more"
-        raise NetworkError(
-            f"{store.place}: its network {self.name} {lost} at {path}; --network FILE "
-            "takes the one that was measured"
-        )
 
-    def loaded(self, path: Path) -> Network | None:
-        """The network in a file, fed as it was; None if it is another one."""
-        options = options_of(Experiment)
-        read = {
-            name: None if value is None else options[name].read(value)
-            for name, value in self.feeding.items()
-        }
-        for opaque in (False, True):
-            try:
-                network = load_network(
-                    path,
-                    domain=self.domain,
-                    mean=read.get("mean"),
-                    std=read.get("std"),
-                    name=self.name,
+def _loaded(known: KnownNetwork, domain: Domain, source: Path | bytes) -> Network | None:
+    """The network in a file, fed as it was, or the one whose content the store holds; None if it
+    is another one."""
+    for opaque in (False, True):
+        try:
+            if isinstance(source, bytes):
+                network = Network.from_bytes(source, domain=domain, name=known.name, opaque=opaque)
+            else:
+                network = fed_network(
+                    source,
+                    name=known.name,
+                    domain=domain,
+                    feeding=known.feeding or {},
                     opaque=opaque,
                 )
-                if self.is_same(network := as_classifier(network, read.get("threshold"))):
-                    return network
-            except InputError:  # a file of something else, or of operators that only run
-                continue
-        return None
-
-    def restored(self, content: bytes) -> Network | None:
-        """The network that the store itself holds."""
-        for opaque in (False, True):
-            try:
-                network = Network.from_bytes(
-                    content, domain=self.domain, name=self.name, opaque=opaque
-                )
-                if self.is_same(network):
-                    return network
-            except InputError:
-                continue
-        return None
-
-    def is_same(self, network: Network) -> bool:
-        """It is the one that was measured, maybe with operators that were handed in with it then:
-        here those only run, which is what replays need."""
-        if network.fingerprint != self.fingerprint:
-            if structural_fingerprint(network) != self.fingerprint:
-                return False
-            network.fingerprint = self.fingerprint
-        return True
+        except InputError:  # a file of something else, or of operators that only run
+            continue
+        if network.fingerprint == known.fingerprint:
+            return network
+        if structural_fingerprint(network) == known.fingerprint:
+            # It is the one that was measured, with operators that were handed in with it then: here
+            # those only run, which is what replays need.
+            network.fingerprint = known.fingerprint
+            return network
+    return None

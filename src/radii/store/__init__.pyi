@@ -1,12 +1,7 @@
 from ._database import STORE_FILE as STORE_FILE
 from ._database import Store as Store
 from ._ensembles import ENSEMBLE_FILE as ENSEMBLE_FILE
-from ._ensembles import EnsembleIdentity as EnsembleIdentity
 from ._ensembles import EnsembleStore as EnsembleStore
-from ._ensembles import StoredFinding as StoredFinding
-from ._ensembles import StoredFooling as StoredFooling
-from ._ensembles import StoredPlay as StoredPlay
-from ._ensembles import StoredPoint as StoredPoint
 from ._files import PauseFlag as PauseFlag
 from ._files import explaining_damage as explaining_damage
 from ._files import written_since as written_since
@@ -23,6 +18,7 @@ from ._rows import content_hash as content_hash
 from ._rows import input_digest as input_digest
 from ._schema import SCHEMA_VERSION as SCHEMA_VERSION
 from ._steps import Excerpt as Excerpt
+from ._steps import KnownNetwork as KnownNetwork
 from ._steps import PartChoice as PartChoice
 from ._steps import StepAnswer as StepAnswer
 from ._steps import StoredSettings as StoredSettings

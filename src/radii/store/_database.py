@@ -34,6 +34,7 @@ from radii.store._files import (
     copy_in_memory,
     explaining_damage,
     explaining_errors,
+    insert,
     is_taken,
     read_only_address,
 )
@@ -54,17 +55,18 @@ from radii.store._rows import (
     StoredResult,
     array_of,
     certificate_of,
-    check_row,
+    check_columns,
     content_hash,
     input_digest,
-    instance_row,
+    instance_columns,
     kept_blob,
-    query_row,
+    query_columns,
     result_of,
-    witness_row,
+    witness_columns,
 )
 from radii.store._schema import MIGRATIONS, SCHEMA, SCHEMA_VERSION
 from radii.store._steps import (
+    KnownNetwork,
     StepAnswer,
     StoredSettings,
     StudyPart,
@@ -83,50 +85,26 @@ FLOAT64_BYTES = 8
 MOST_KEYS = 500
 """As many instances are looked up by name at once; for more, all are read."""
 
-INSTANCE_COLUMNS = (
-    "key",
-    "position",
-    "network",
-    "input_index",
-    "label",
-    "predicted",
-    "correct",
-    "property",
-    "target",
-    "norm",
-    "dtype",
-    "shape",
-    "input",
-    "outputs",
-)
 SELECT_INSTANCES = (
-    f"SELECT n.name, {', '.join(f'i.{name}' for name in INSTANCE_COLUMNS)} FROM instances i"
-    " LEFT JOIN networks n ON n.fingerprint = i.network"
+    "SELECT n.name, i.* FROM instances i LEFT JOIN networks n ON n.fingerprint = i.network"
 )
 
-ANSWERED_COLUMNS = (
-    "q.kind, q.eps, q.verdict, q.seconds, q.verifier, q.version, q.proof_eps, q.proof_margin,"
-    " q.proof_arithmetic, q.message, q.cpu_seconds, q.added_seconds, q.allowed_seconds,"
-    " q.ending, w.distance, w.predicted"
-)
-WITNESS_COLUMNS = "w.dtype, w.shape, w.input, w.outputs, w.replayed_on"
-CERTIFICATE_COLUMNS = (
-    "q.certificate, length(c.content), k.checker, k.checked_at, k.accepted, k.reason, k.numbers,"
-    " k.nodes, k.lemmas, k.margin, k.seconds"
-)
-ANCHOR_COLUMNS = (
-    "i.network, i.norm, length(i.outputs), i.dtype, i.shape,"
-    " CASE WHEN w.query IS NULL THEN NULL ELSE i.input END"
-)
-"""What the answer's witness is held against."""
-ANSWERS_FROM = (
-    f"q.step, q.instance, {ANCHOR_COLUMNS}, {ANSWERED_COLUMNS}, {WITNESS_COLUMNS},"
-    f" {CERTIFICATE_COLUMNS} FROM queries q"
-    " LEFT JOIN instances i ON i.key = q.instance LEFT JOIN witnesses w ON w.query = q.id"
-    " LEFT JOIN certificates c ON c.hash = q.certificate"
-    " LEFT JOIN checks k ON k.certificate = q.certificate AND k.instance = q.instance"
-    " AND k.eps = q.proof_eps AND k.arithmetic = q.proof_arithmetic"
-)
+SELECT_ANSWERS = """
+SELECT i.network, i.norm, length(i.outputs) AS outputs_size,
+    i.dtype AS center_dtype, i.shape AS center_shape,
+    CASE WHEN w.query IS NULL THEN NULL ELSE i.input END AS center_input,
+    w.distance, w.predicted, w.dtype, w.shape, w.input, w.outputs, w.replayed_on,
+    length(c.content) AS certificate_size, k.checker, k.checked_at, k.accepted, k.reason, k.numbers,
+    k.nodes AS check_nodes, k.lemmas AS check_lemmas, k.margin AS check_margin,
+    k.seconds AS check_seconds, q.*
+FROM queries q
+LEFT JOIN instances i ON i.key = q.instance
+LEFT JOIN witnesses w ON w.query = q.id
+LEFT JOIN certificates c ON c.hash = q.certificate
+LEFT JOIN checks k ON k.certificate = q.certificate AND k.instance = q.instance
+    AND k.eps = q.proof_eps AND k.arithmetic = q.proof_arithmetic
+"""
+"""Each answer with its instance, against which its witness is held, and what shows its proof."""
 
 
 class Store:
@@ -134,6 +112,7 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection, place: str, lock: IO[str] | None) -> None:
         self._db = connection
+        self._db.row_factory = sqlite3.Row
         self._place = place
         self._lock = lock
         self._unused: list[Path] = []  # made for an experiment that has not begun
@@ -295,32 +274,22 @@ class Store:
         with explaining_errors(self._place), self._db:
             self._drop_inputs(list(replaced))
             known = self.experiment()
-            self._db.executemany(
-                "INSERT OR IGNORE INTO networks VALUES (?, ?, ?, ?, ?)",
-                [
-                    (
-                        key,
-                        name,
-                        path,
-                        json.dumps((feeding or {}).get(key)),
-                        kept_blob((models or {}).get(key)),
-                    )
-                    for key, (name, path) in networks.items()
-                ],
-            )
+            for key, (name, path) in networks.items():
+                columns = {
+                    "fingerprint": key,
+                    "name": name,
+                    "path": path,
+                    "feeding": json.dumps((feeding or {}).get(key)),
+                    "model": kept_blob((models or {}).get(key)),
+                }
+                insert(self._db, "networks", columns, "INSERT OR IGNORE")
             self._db.executemany(
                 "INSERT OR IGNORE INTO inputs VALUES (?, ?)", (inputs or {}).items()
             )
             keys = self._add_instances(instances, positions)
-            joined = joined_description(known, described, keys)
-            self._db.execute(
-                "INSERT OR REPLACE INTO meta VALUES ('experiment', ?)", (json.dumps(joined),)
-            )
-            cursor = self._db.execute(
-                "INSERT INTO steps (described, summary) VALUES (?, ?)",
-                (json.dumps(described), summary),
-            )
-            self._step = cursor.lastrowid
+            self._describe(joined_description(known, described, keys))
+            columns = {"described": json.dumps(described), "summary": summary}
+            self._step = insert(self._db, "steps", columns)
             self._db.executemany(
                 "INSERT INTO step_instances VALUES (?, ?)",
                 [(self._step, one.key) for one in instances],
@@ -340,10 +309,8 @@ class Store:
         if {place for place, _ in new} & set(taken.values()):
             first = max(taken.values()) + 1
             new = [(place, one) for place, (_, one) in enumerate(new, first)]
-        self._db.executemany(
-            f"INSERT INTO instances VALUES ({', '.join('?' * 14)})",
-            [instance_row(place, one) for place, one in new],
-        )
+        for place, one in new:
+            insert(self._db, "instances", instance_columns(place, one))
         return [key for key, _ in self._db.execute(ordered)]
 
     def _drop_inputs(self, inputs: Sequence[int]) -> None:
@@ -369,11 +336,12 @@ class Store:
             "UPDATE instances SET position = ? WHERE key = ?",
             [(place, key) for place, (key,) in enumerate(keys)],
         )
-        described = self.experiment() or {}
-        described["data"] = selection_of([key for (key,) in keys])
-        self._db.execute(
-            "INSERT OR REPLACE INTO meta VALUES ('experiment', ?)", (json.dumps(described),)
-        )
+        selection = selection_of([key for (key,) in keys])
+        self._describe({**(self.experiment() or {}), "data": selection})
+
+    def _describe(self, described: Mapping[str, Any]) -> None:
+        columns = {"name": "experiment", "value": json.dumps(described)}
+        insert(self._db, "meta", columns, "INSERT OR REPLACE")
 
     def input_digests(self) -> dict[int, str]:
         """What the data set gave for each input, by index; not of those from before schema 7."""
@@ -405,8 +373,7 @@ class Store:
     def steps(self) -> tuple[StudyStep, ...]:
         """What was asked when, in order."""
         with explaining_damage(self._place):
-            columns = "id, asked_at, ended_at, described, summary"
-            rows = self._db.execute(f"SELECT {columns} FROM steps ORDER BY id").fetchall()
+            rows = self._db.execute("SELECT * FROM steps ORDER BY id").fetchall()
             return tuple(map(step_of_row, rows))
 
     def step_keys(self, numbers: Iterable[int]) -> set[str]:
@@ -428,24 +395,20 @@ class Store:
             rows = self._db.execute("SELECT key, position FROM instances ORDER BY position")
             return self._checked_selection(rows.fetchall())
 
-    def networks(self) -> dict[str, tuple[str, str]]:
-        """Name and file of each network, by fingerprint."""
+    def networks(self) -> dict[str, KnownNetwork]:
+        """What is known of each network, by fingerprint."""
         with explaining_damage(self._place):
-            rows = self._db.execute("SELECT fingerprint, name, path FROM networks").fetchall()
-            for row in rows:
-                if not all(isinstance(text, str) for text in row):
-                    raise ValueError(f"a network is {row!r}")
-        return {fingerprint: (name, path) for fingerprint, name, path in rows}
-
-    def feeding(self) -> dict[str, Mapping[str, Any] | None]:
-        """How inputs get into each network, by fingerprint; None where that is not known."""
-        with explaining_damage(self._place):
-            rows = self._db.execute("SELECT fingerprint, feeding FROM networks").fetchall()
-            fed = {each: json.loads(text) if text else None for each, text in rows}
-            for value in fed.values():
-                if not isinstance(value, dict | None):
-                    raise ValueError(f"inputs get into a network by {value!r}")
-        return fed
+            known, domains = {}, self._known_domains()
+            for key, name, path, text in self._db.execute(
+                "SELECT fingerprint, name, path, feeding FROM networks"
+            ):
+                if not all(isinstance(each, str) for each in (key, name, path)):
+                    raise ValueError(f"a network is {(key, name, path)!r}")
+                feeding = json.loads(text) if text else None
+                if not isinstance(feeding, dict | None):
+                    raise ValueError(f"inputs get into a network by {feeding!r}")
+                known[key] = KnownNetwork(key, name, path, domains.get(key), feeding)
+        return known
 
     def model(self, fingerprint: str) -> bytes | None:
         """A network as ONNX, where the store holds it; it may be damaged."""
@@ -471,14 +434,13 @@ class Store:
         names, keyed = self.settings().networks, []
         order, values = ("WHERE i.key = ?", (key,)) if key else ("ORDER BY i.position", ())
         for row in self._db.execute(f"{SELECT_INSTANCES} {order}", values):
-            columns = dict(zip(("name", *INSTANCE_COLUMNS), row, strict=True))
-            if names and names.get(columns["name"]) != columns["network"]:
-                raise ValueError(f"an instance is of network {columns['name']!r}")
-            image, facts = checked_instance(columns, self._known_domains(), self._features)
+            if names and names.get(row["name"]) != row["network"]:
+                raise ValueError(f"an instance is of network {row['name']!r}")
+            image, facts = checked_instance(row, self._known_domains(), self._features)
             kept = image if has_inputs else np.empty(0, image.dtype)
-            outputs = np.frombuffer(columns["outputs"] if has_inputs else b"")
-            yield Record(columns["key"], facts, input_digest(image), kept, outputs)
-            keyed.append((columns["key"], columns["position"]))
+            outputs = np.frombuffer(row["outputs"] if has_inputs else b"")
+            yield Record(row["key"], facts, input_digest(image), kept, outputs)
+            keyed.append((row["key"], row["position"]))
         if key is None:
             self._checked_selection(keyed)
         elif not keyed:
@@ -493,9 +455,8 @@ class Store:
             row = self._db.execute(f"{SELECT_INSTANCES} WHERE i.key = ?", (key,)).fetchone()
             if row is None:
                 raise ValueError(f"instance {key!r} is not there")
-            columns = dict(zip(("name", *INSTANCE_COLUMNS), row, strict=True))
-            checked_instance(columns, self._known_domains(), self._features)
-            return instance_of(columns, self._known_domains(), self._features)
+            checked_instance(row, self._known_domains(), self._features)
+            return instance_of(row, self._known_domains(), self._features)
 
     def outputs(self) -> dict[str, Array]:
         """What the network is said to give for the input of each instance, by its key."""
@@ -519,29 +480,22 @@ class Store:
             for key in dict.fromkeys(key for key, _, _ in answers):
                 with explaining_damage(self._place):
                     known = self._answered([key], has_inputs=False)[key]
-                bracket = weigh(result for _, _, result in known).bracket
-                self._db.execute(
-                    "INSERT OR REPLACE INTO brackets VALUES (?, ?, ?)",
-                    (key, bracket.lower, bracket.upper),
-                )
+                self._weigh(key, known)
+
+    def _weigh(self, key: str, answers: Sequence[StepAnswer]) -> None:
+        """Write the bracket that these answers of an instance allow."""
+        bracket = weigh(result for _, _, result in answers).bracket
+        columns = {"instance": key, "lower": bracket.lower, "upper": bracket.upper}
+        insert(self._db, "brackets", columns, "INSERT OR REPLACE")
 
     def _insert_result(self, key: str, question: Question, result: Result) -> None:
-        cursor = self._db.execute(
-            "INSERT INTO queries (instance, kind, eps, verdict, seconds, verifier, version,"
-            " proof_eps, proof_margin, proof_arithmetic, message, cpu_seconds, added_seconds,"
-            f" allowed_seconds, step, certificate, ending) VALUES ({', '.join('?' * 17)})",
-            query_row(key, question, result, self.step),
-        )
+        number = insert(self._db, "queries", query_columns(key, question, result, self.step))
         content = certificate_of(result)
         if content is not None:
-            self._db.execute(
-                "INSERT OR IGNORE INTO certificates VALUES (?, ?)", (content_hash(content), content)
-            )
+            columns = {"hash": content_hash(content), "content": content}
+            insert(self._db, "certificates", columns, "INSERT OR IGNORE")
         if result.witness is not None:
-            self._db.execute(
-                f"INSERT INTO witnesses VALUES ({', '.join('?' * 8)})",
-                witness_row(cursor.lastrowid, result.witness),
-            )
+            insert(self._db, "witnesses", witness_columns(number, result.witness))
 
     def results(self, keys: Sequence[str] | None = None) -> dict[str, list[AnsweredQuestion]]:
         """What was answered, by instance key, in the order in which it was reported."""
@@ -563,29 +517,33 @@ class Store:
     ) -> dict[str, list[StepAnswer]]:
         answered: dict[str, list[StepAnswer]] = defaultdict(list)
         of_keys = "" if keys is None else f"WHERE q.instance IN ({', '.join('?' * len(keys))})"
-        rows = self._db.execute(f"SELECT {ANSWERS_FROM} {of_keys} ORDER BY q.id", keys or ())
+        rows = self._db.execute(f"{SELECT_ANSWERS} {of_keys} ORDER BY q.id", keys or ())
         for row in rows:
             key, answer = self._decoded(row, has_inputs=has_inputs)
             answered[key].append(answer)
         return answered
 
-    def _decoded(self, row: Sequence[Any], *, has_inputs: bool) -> tuple[str, StepAnswer]:
+    def _decoded(self, row: sqlite3.Row, *, has_inputs: bool) -> tuple[str, StepAnswer]:
         """Instance, and step, question and result of one row; a ValueError if it is damaged."""
-        step, key, network, norm, size, dtype, shape, data, kind, eps, *columns = row
+        key, step, network = row["instance"], row["step"], row["network"]
         if network is None:
             raise ValueError(f"an answer is of instance {key!r}, which is not there")
         if step not in self._numbers:
             self._numbers = {number for (number,) in self._db.execute("SELECT id FROM steps")}
             if step not in self._numbers:
                 raise ValueError(f"an answer is of step {step!r}, which is not there")
-        question = Question(QuestionKind(kind), eps)
-        result = result_of(question, columns)
+        question = Question(QuestionKind(row["kind"]), row["eps"])
+        result = result_of(question, row)
         check_result(question, result)
         if result.witness is None:
             return key, (step, question, result)
-        domain, classes = self._known_domains().get(network), size // FLOAT64_BYTES
-        image = array_of(dtype, shape, data)
-        anchored = WitnessReference(image, Norm(norm), domain, classes, self._features)
+        anchored = WitnessReference(
+            input=array_of(row, "center_"),
+            norm=Norm(row["norm"]),
+            domain=self._known_domains().get(network),
+            classes=row["outputs_size"] // FLOAT64_BYTES,
+            features=self._features,
+        )
         check_witness(result.witness, anchored)
         if not has_inputs:
             nothing = np.empty(0, result.witness.input.dtype)
@@ -598,7 +556,7 @@ class Store:
         """A ValueError unless the brackets of these instances, or of all, are what they say."""
         of_keys = "" if keys is None else f"WHERE instance IN ({', '.join('?' * len(keys))})"
         rows = self._db.execute(f"SELECT * FROM brackets {of_keys}", keys or ())
-        stored = {key: (lower, upper) for key, lower, upper in rows}
+        stored = {row["instance"]: (row["lower"], row["upper"]) for row in rows}
         for key in {*stored, *answered}:
             check_bracket(stored.get(key), (result for _, _, result in answered.get(key, ())))
 
@@ -615,11 +573,9 @@ class Store:
 
     def record_checks(self, checks: Iterable[tuple[CertifiedStatement, CertificateCheck]]) -> None:
         """Write what became of certificates, all or nothing; earlier checks are replaced."""
-        rows = [check_row(statement, check) for statement, check in checks]
         with explaining_errors(self._place), self._db:
-            self._db.executemany(
-                f"INSERT OR REPLACE INTO checks VALUES ({', '.join('?' * 13)})", rows
-            )
+            for statement, check in checks:
+                insert(self._db, "checks", check_columns(statement, check), "INSERT OR REPLACE")
 
     def last_check_at(self) -> str:
         """When the last certificate was checked, in UTC; empty if none was."""
@@ -683,19 +639,19 @@ class Store:
         Of a part: what counts there. Afterwards the brackets of these instances are held against
         all their answers.
         """
-        query = f"SELECT q.id, q.ended_at, {ANSWERS_FROM} WHERE q.id > ? ORDER BY q.id"
+        query = f"{SELECT_ANSWERS} WHERE q.id > ? ORDER BY q.id"
         answered: dict[str, list[StepAnswer]] = defaultdict(list)
         with explaining_damage(self._place), self._snapshot():
             wanted = None if part is None else self.step_keys(part.numbers)
             if (self._db.execute("SELECT min(id) FROM queries").fetchone()[0] or 1) < 1:
                 raise ValueError("an answer has a number below 1")
-            for number, ended_at, *row in self._db.execute(query, (after,)):
-                check_moment(ended_at)
+            for row in self._db.execute(query, (after,)):
+                check_moment(row["ended_at"])
                 key, answer = self._decoded(row, has_inputs=False)
                 answered[key].append(answer)
                 if wanted is None or key in wanted:
                     for question, result in counted([answer], part):
-                        yield StoredResult(number, key, ended_at, question, result)
+                        yield StoredResult(row["id"], key, row["ended_at"], question, result)
             chosen = None if after == 0 or len(answered) > MOST_KEYS else tuple(answered)
             if after:
                 answered = self._answered(chosen, has_inputs=False)

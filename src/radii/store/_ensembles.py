@@ -1,28 +1,24 @@
 """What `radii ensemble --out` keeps: one SQLite file with the facts about one ensemble.
 
-A fact is on disk when `keep_fooling` or `keep_finding` returns, so a run that is killed loses only
-the question it was at. Facts belong to the networks, points and norm that the directory began with.
-Beside them stand the best plays by eps, and what a report needs to name and draw it all.
+A fact is on disk when `write` returns, so a run that is killed loses only the question it was at.
+Facts belong to the networks, points and norm that the directory began with. Beside them stand the
+best plays by eps, and what a report needs to name and draw it all.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
-
-import numpy as np
+from typing import Any, Self
 
 from radii.errors import StoreError
-from radii.problem import REAL, Arithmetic, Array, Norm, Verdict
+from radii.problem import REAL
 from radii.store._files import (
     copy_in_memory,
     explaining_damage,
     explaining_errors,
+    insert,
     read_only_address,
 )
 
@@ -31,6 +27,9 @@ ENSEMBLE_FILE = "ensemble.sqlite"
 ENSEMBLE_SCHEMA_VERSION = 3
 """1 had neither networks, points nor plays, 2 no arithmetic: opened for writing, a file gets them.
 """
+
+VERSION_NAME = "version of this file"
+"""Of the row of `meta` that holds it."""
 
 ENSEMBLE_SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -79,105 +78,31 @@ ADD_ARITHMETIC = (
 )
 """To findings of versions 1 and 2: their margins were sampled, so they count as real."""
 
-Places = Sequence[int]
-"""Of a set of classifiers."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredPoint:
-    """An input of the ensemble; `number` is its place in the data set."""
-
-    number: int
-    label: int
-    input: Array
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredFooling:
-    """An input near the point of that place, and whom it fools."""
-
-    point: int
-    fooled: Places
-    distance: float
-    input: Array
-
-
-@dataclass(frozen=True, slots=True)
-class StoredFinding:
-    """An answer about a set of classifiers at the point of that place."""
-
-    point: int
-    classifiers: Places
-    eps: float
-    verdict: Verdict
-    verifier: str
-    version: str
-    seconds: float
-    margin: float
-    message: str
-    arithmetic: Arithmetic | None
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPlay:
-    """Optimal mixes of both sides at eps.
-
-    An attack has its probability and, for each point, the places that it fools.
-    """
-
-    eps: float
-    attack: Sequence[tuple[Fraction, Sequence[Places]]]
-    defence: Sequence[Fraction]
-
-
-@dataclass(frozen=True, slots=True)
-class EnsembleIdentity:
-    """What the facts of a file are about; `selection` is a digest of the points."""
-
-    fingerprints: tuple[str, ...]
-    selection: str
-    norm: Norm
-    domain: str
-    arithmetic: Arithmetic
-
-    def rows(self) -> dict[str, str]:
-        """The rows of `meta`; their names are those of messages, too."""
-        return {
-            "version of this file": str(ENSEMBLE_SCHEMA_VERSION),
-            "list of networks": json.dumps(list(self.fingerprints)),
-            "selection of points": self.selection,
-            "norm": self.norm.value,
-            "domain": self.domain,
-            "arithmetic": str(self.arithmetic),
-        }
-
-    @classmethod
-    def from_rows(cls, rows: dict[str, str]) -> Self:
-        return cls(
-            fingerprints=tuple(json.loads(rows["list of networks"])),
-            selection=rows["selection of points"],
-            norm=Norm(rows["norm"]),
-            domain=rows["domain"],
-            arithmetic=Arithmetic.parse(rows["arithmetic"]),
-        )
+Columns = Mapping[str, Any]
+"""A row of a table, by the names of its columns."""
 
 
 class EnsembleStore:
-    """The facts of one ensemble at some points in one norm. Use as a context manager."""
+    """The tables of one ensemble at some points in one norm. Use as a context manager."""
 
     def __init__(self, connection: sqlite3.Connection, directory: Path) -> None:
         self._db = connection
+        self._db.row_factory = sqlite3.Row
         self.directory = directory
 
     @classmethod
     def create_or_open(
         cls,
         directory: Path,
-        identity: EnsembleIdentity,
-        names: Sequence[str],
-        points: Sequence[StoredPoint],
+        identity: Mapping[str, str],
+        networks: Sequence[Columns],
+        points: Sequence[Columns],
     ) -> Self:
-        """Open for writing; a StoreError if the directory is about something else, or in use."""
+        """Open for writing; a StoreError if the directory is about something else, or in use.
+
+        `identity` says what the facts are about, by the names that messages give it; rows of
+        networks and points are in order.
+        """
         path = directory / ENSEMBLE_FILE
         try:
             directory.mkdir(parents=True, exist_ok=True)
@@ -186,7 +111,7 @@ class EnsembleStore:
         with explaining_errors(path):
             store = cls(sqlite3.connect(path, timeout=1.0, isolation_level=None), directory)
             try:
-                store._begin(identity, names, points)
+                store._begin(identity, networks, points)
             except BaseException:
                 store.close()
                 raise
@@ -208,13 +133,10 @@ class EnsembleStore:
         return store
 
     def _prepare_reading(self) -> None:
-        version = self._meta().get("version of this file")
+        version = self.identity().get(VERSION_NAME)
         if version == "2":
             self._db = copy_in_memory(self._db)  # the file itself stays as it is
             self._migrate()
-            self._db.executemany(
-                "INSERT OR REPLACE INTO meta VALUES (?, ?)", self._migrated_rows().items()
-            )
         elif version != str(ENSEMBLE_SCHEMA_VERSION):
             raise StoreError(
                 f"{self.directory}: was written by another version of radii; run its command "
@@ -222,43 +144,29 @@ class EnsembleStore:
             )
 
     def _begin(
-        self, identity: EnsembleIdentity, names: Sequence[str], points: Sequence[StoredPoint]
+        self, identity: Mapping[str, str], networks: Sequence[Columns], points: Sequence[Columns]
     ) -> None:
         self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("BEGIN EXCLUSIVE")
         for statement in ENSEMBLE_SCHEMA.split(";\n"):
             self._db.execute(statement)
-        self._check_identity(identity.rows())
-        rows = sorted(identity.rows().items())
-        self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
-        self._db.executemany("INSERT OR REPLACE INTO networks VALUES (?, ?)", enumerate(names))
-        self._db.executemany(
-            "INSERT OR IGNORE INTO points VALUES (?, ?, ?, ?, ?, ?)",
-            (
-                (
-                    place,
-                    point.number,
-                    point.label,
-                    point.input.dtype.str,
-                    json.dumps(point.input.shape),
-                    np.ascontiguousarray(point.input).tobytes(),
-                )
-                for place, point in enumerate(points)
-            ),
-        )
+        self._check_identity(identity)
+        self._write_meta(identity)
+        for table, rows in (("networks", networks), ("points", points)):
+            for place, row in enumerate(rows):
+                insert(self._db, table, {"place": place, **row}, "INSERT OR REPLACE")
         self._db.execute("COMMIT")
 
-    def _check_identity(self, wanted: dict[str, str]) -> None:
+    def _check_identity(self, wanted: Mapping[str, str]) -> None:
         """A StoreError if the file is about something else; an older one is migrated."""
-        known = self._meta()
-        if known.get("version of this file") in ("1", "2"):
+        if self.identity().get(VERSION_NAME) in ("1", "2"):
             self._migrate()
-            known |= self._migrated_rows()
-        for name, value in wanted.items():
+        known = self.identity()
+        for name, value in {VERSION_NAME: str(ENSEMBLE_SCHEMA_VERSION), **wanted}.items():
             if known and known.get(name) != value:
-                held = known.get(name) if name == "arithmetic" else None
-                advice = f"go on with --arithmetic {held}, or " if held else ""
+                stored = known.get(name) if name == "arithmetic" else None
+                advice = f"go on with --arithmetic {stored}, or " if stored else ""
                 raise StoreError(
                     f"{self.directory}: holds results for another {name}; {advice}choose another "
                     "directory"
@@ -267,131 +175,30 @@ class EnsembleStore:
     def _migrate(self) -> None:
         for statement in ADD_ARITHMETIC:
             self._db.execute(statement)
+        self._write_meta({"arithmetic": str(REAL)})
 
-    @staticmethod
-    def _migrated_rows() -> dict[str, str]:
-        return {
-            "version of this file": str(ENSEMBLE_SCHEMA_VERSION),
-            "arithmetic": str(REAL),
-        }
+    def _write_meta(self, values: Mapping[str, str]) -> None:
+        for name, value in {**values, VERSION_NAME: str(ENSEMBLE_SCHEMA_VERSION)}.items():
+            insert(self._db, "meta", {"name": name, "value": value}, "INSERT OR REPLACE")
 
-    def _meta(self) -> dict[str, str]:
-        return dict(self._db.execute("SELECT name, value FROM meta").fetchall())
-
-    # --- reading
-
-    def identity(self) -> EnsembleIdentity:
-        """What the facts are about."""
+    def identity(self) -> dict[str, str]:
+        """What the facts are about, and the version of the file; empty while it is new."""
         with explaining_damage(self.directory):
-            return EnsembleIdentity.from_rows(self._meta())
+            return {row["name"]: row["value"] for row in self._db.execute("SELECT * FROM meta")}
 
-    def names(self) -> list[str]:
-        """What the networks are called."""
+    def rows(self, table: str) -> list[Columns]:
+        """All rows, in the order in which they were written; plays by increasing eps."""
         with explaining_damage(self.directory):
-            rows = self._db.execute("SELECT name FROM networks ORDER BY place")
-            return [name for (name,) in rows]
+            return [dict(row) for row in self._db.execute(f"SELECT * FROM {table} ORDER BY 1")]
 
-    def points(self) -> list[StoredPoint]:
-        query = "SELECT number, label, type, shape, input FROM points ORDER BY place"
-        with explaining_damage(self.directory):
-            return [
-                StoredPoint(
-                    number,
-                    label,
-                    np.frombuffer(content, np.dtype(kind)).reshape(json.loads(shape)),
-                )
-                for number, label, kind, shape, content in self._db.execute(query)
-            ]
-
-    def foolings(self, points: Sequence[Array]) -> Iterator[StoredFooling]:
-        """In the order in which they were found; `points` are the inputs of the points."""
-        query = "SELECT point, fooled, distance, input FROM foolings ORDER BY id"
-        with explaining_damage(self.directory):
-            for place, fooled, distance, content in self._db.execute(query):
-                like = points[place]
-                perturbed = np.frombuffer(content, like.dtype).reshape(like.shape)
-                yield StoredFooling(place, json.loads(fooled), float(distance), perturbed)
-
-    def findings(self) -> Iterator[StoredFinding]:
-        """In the order in which they were answered."""
-        names = "point, classifiers, eps, verdict, verifier, version, seconds, margin, message"
-        with explaining_damage(self.directory):
-            rows = self._db.execute(f"SELECT {names}, arithmetic FROM findings ORDER BY id")
-            for row in rows:
-                columns = dict(zip([*names.split(", "), "arithmetic"], row, strict=True))
-                arithmetic = columns["arithmetic"]
-                columns["classifiers"] = json.loads(columns["classifiers"])
-                columns["eps"] = float(columns["eps"])
-                columns["verdict"] = Verdict(columns["verdict"])
-                columns["arithmetic"] = arithmetic and Arithmetic.parse(arithmetic)
-                yield StoredFinding(**columns)
-
-    def plays(self) -> list[StoredPlay]:
-        """The best plays, by increasing eps."""
-        query = "SELECT eps, attack, defence FROM plays ORDER BY eps"
-        with explaining_damage(self.directory):
-            return [
-                StoredPlay(
-                    float(eps),
-                    tuple(
-                        (Fraction(probability), tuple(sets))
-                        for probability, sets in json.loads(attack)
-                    ),
-                    tuple(Fraction(weight) for weight in json.loads(defence)),
-                )
-                for eps, attack, defence in self._db.execute(query)
-            ]
-
-    # --- writing
-
-    def keep_play(self, play: StoredPlay, lower: Fraction, upper: Fraction) -> None:
-        """Whatever was kept of this eps came from fewer facts."""
-        attack = [[str(probability), list(sets)] for probability, sets in play.attack]
-        defence = [str(weight) for weight in play.defence]
-        with explaining_errors(self.directory):
-            self._db.execute(
-                "INSERT OR REPLACE INTO plays VALUES (?, ?, ?, ?, ?)",
-                (play.eps, str(lower), str(upper), json.dumps(attack), json.dumps(defence)),
-            )
-
-    def keep_fooling(self, fooling: StoredFooling) -> None:
-        with explaining_errors(self.directory):
-            self._insert_fooling(fooling)
-
-    def keep_finding(self, finding: StoredFinding, fooling: StoredFooling | None) -> None:
-        """An answer, and the input that it brought; both or nothing."""
+    def write(self, *rows: tuple[str, Columns]) -> None:
+        """Rows with the tables that they are of, all or nothing. A play takes the place of that of
+        its eps, which came from fewer facts."""
         with explaining_errors(self.directory):
             self._db.execute("BEGIN")
-            if fooling is not None:
-                self._insert_fooling(fooling)
-            self._db.execute(
-                "INSERT INTO findings (point, classifiers, eps, verdict, verifier, version,"
-                " seconds, margin, message, arithmetic) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    finding.point,
-                    json.dumps(list(finding.classifiers)),
-                    finding.eps,
-                    finding.verdict.value,
-                    finding.verifier,
-                    finding.version,
-                    finding.seconds,
-                    finding.margin,
-                    finding.message,
-                    None if finding.arithmetic is None else str(finding.arithmetic),
-                ),
-            )
+            for table, columns in rows:
+                insert(self._db, table, columns, "INSERT OR REPLACE")
             self._db.execute("COMMIT")
-
-    def _insert_fooling(self, fooling: StoredFooling) -> None:
-        self._db.execute(
-            "INSERT INTO foolings (point, fooled, distance, input) VALUES (?, ?, ?, ?)",
-            (
-                fooling.point,
-                json.dumps(list(fooling.fooled)),
-                fooling.distance,
-                np.ascontiguousarray(fooling.input).tobytes(),
-            ),
-        )
 
     def close(self) -> None:
         self._db.close()

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -33,9 +33,22 @@ def read_only_address(path: Path) -> str:
 def copy_in_memory(database: sqlite3.Connection) -> sqlite3.Connection:
     """A copy of a file that must stay as it is, to be migrated. The file is closed."""
     copy = sqlite3.connect(":memory:")
+    copy.row_factory = database.row_factory
     database.backup(copy)
     database.close()
     return copy
+
+
+def insert(
+    database: sqlite3.Connection,
+    table: str,
+    columns: Mapping[str, object],
+    verb: str = "INSERT",
+) -> int:
+    """Write a row, by the names of its columns; its number."""
+    names, marks = ", ".join(columns), ", ".join("?" * len(columns))
+    statement = f"{verb} INTO {table} ({names}) VALUES ({marks})"
+    return database.execute(statement, tuple(columns.values())).lastrowid or 0
 
 
 @contextmanager

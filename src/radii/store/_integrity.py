@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from sqlite3 import Row
 from types import SimpleNamespace
 from typing import Any
 
@@ -51,7 +52,7 @@ def selection_of(keys: Sequence[str]) -> str:
 
 
 def checked_instance(
-    row: Mapping[str, Any], domains: Mapping[str, Domain], features: Features | None = None
+    row: Row, domains: Mapping[str, Domain], features: Features | None = None
 ) -> tuple[Array, InstanceFacts]:
     """The input of a row of `instances`, and the facts of a `Record`; a ValueError if damaged.
 
@@ -62,7 +63,7 @@ def checked_instance(
         raise ValueError(f"{place} is of a network that is not there")
     _check_texts(place, row, ("key", "name", "network", "property", "norm", "dtype", "shape"))
     _check_numbers(place, row, ("position", "input_index", "label", "predicted", "correct"))
-    image = array_of(row["dtype"], row["shape"], row["input"])
+    image = array_of(row)
     outputs = np.frombuffer(row["outputs"])
     if not 0 <= row["label"] < outputs.size or not np.isfinite(outputs).all():
         raise ValueError(f"{place} has a label of {row['label']} and {outputs.size} outputs")
@@ -86,7 +87,7 @@ def checked_instance(
 
 
 def instance_of(
-    row: Mapping[str, Any], domains: Mapping[str, Domain], features: Features | None
+    row: Row, domains: Mapping[str, Domain], features: Features | None
 ) -> Instance | None:
     """The instance of a row that was checked; None where not all of it can be read from text."""
     if row["network"] not in domains:
@@ -95,11 +96,11 @@ def instance_of(
     return instance if isinstance(instance.property, Property) else None
 
 
-def _instance(row: Mapping[str, Any], domain: Domain, features: Features | None) -> Instance:
+def _instance(row: Row, domain: Domain, features: Features | None) -> Instance:
     return Instance(
         network=row["network"],
         index=row["input_index"],
-        input=array_of(row["dtype"], row["shape"], row["input"]),
+        input=array_of(row),
         label=row["label"],
         outputs=np.frombuffer(row["outputs"]),
         property=_property(row["property"]),
@@ -192,16 +193,16 @@ def check_moment(moment: Any) -> None:
     datetime.datetime.fromisoformat(moment)
 
 
-def _check_texts(place: str, fields: Mapping[str, Any], names: Iterable[str]) -> None:
+def _check_texts(place: str, fields: Mapping[str, Any] | Row, names: Iterable[str]) -> None:
     for name in names:
         if not isinstance(fields[name], str):
             raise ValueError(f"{place} has {name} {fields[name]!r}, which is not text")
 
 
-def _check_numbers(place: str, fields: Mapping[str, Any], names: Iterable[str]) -> None:
+def _check_numbers(place: str, row: Row, names: Iterable[str]) -> None:
     for name in names:
-        if not isinstance(fields[name], int):
-            raise ValueError(f"{place} has {name} {fields[name]!r}, which is not a whole number")
+        if not isinstance(row[name], int):
+            raise ValueError(f"{place} has {name} {row[name]!r}, which is not a whole number")
 
 
 def _is_number(value: object) -> bool:

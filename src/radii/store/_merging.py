@@ -19,9 +19,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from radii.problem import Shard, weigh
+from radii.problem import Shard
 from radii.store._database import Store
-from radii.store._files import explaining_errors
+from radii.store._files import explaining_errors, insert
 from radii.store._integrity import selection_of
 from radii.store._steps import StudyStep, joined_description
 
@@ -71,7 +71,9 @@ class _Merge:
     def run(self) -> MergeCount:
         before = self._count()
         for source in self.sources:
-            self._copy_facts(source)
+            for table in COPIED:
+                for row in source._db.execute(f"SELECT * FROM {table}"):
+                    insert(self.db, table, dict(row), "INSERT OR IGNORE")
             self._copy_instances(source)
         self.steps = _joined_steps(self.target, self.sources)
         self._copy_answers()
@@ -90,66 +92,44 @@ class _Merge:
         instances, answers = self.db.execute(counts).fetchone()
         return instances, answers
 
-    def _copy_facts(self, source: Store) -> None:
-        for table in COPIED:
-            names = _columns(self.db, table)
-            rows = source._db.execute(f"SELECT {', '.join(names)} FROM {table}")
-            self.db.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({_marks(names)})", rows)
-
     def _copy_instances(self, source: Store) -> None:
         """At the positions that they have there if these are free, else at the end."""
-        names = _columns(self.db, "instances")
-        key, place = names.index("key"), names.index("position")
         taken = dict(self.db.execute("SELECT key, position FROM instances"))
-        there = dict(source._db.execute("SELECT key, position FROM instances"))
-        new = {one: position for one, position in there.items() if one not in taken}
+        there = dict(source._db.execute("SELECT key, position FROM instances ORDER BY position"))
+        new = {key: position for key, position in there.items() if key not in taken}
         if set(new.values()) & set(taken.values()):
-            ordered = sorted(new, key=new.__getitem__)
-            new = dict(zip(ordered, range(max(taken.values()) + 1, 1 << 62), strict=False))
-        for row in source._db.execute(f"SELECT {', '.join(names)} FROM instances"):
-            if row[key] in new:
-                moved = (*row[:place], new[row[key]], *row[place + 1 :])
-                self.db.execute(f"INSERT INTO instances VALUES ({_marks(names)})", moved)
+            first = max(taken.values()) + 1
+            new = {key: place for place, key in enumerate(new, first)}
+        for row in source._db.execute("SELECT * FROM instances"):
+            if row["key"] in new:
+                insert(self.db, "instances", {**dict(row), "position": new[row["key"]]})
 
     def _copy_answers(self) -> None:
         """In the order in which they were reported, over all sources."""
-        names = [name for name in _columns(self.db, "queries") if name not in ("id", "step")]
-        witness = [name for name in _columns(self.db, "witnesses") if name != "query"]
-        known = {name for name, *_ in _answers(self.db, names)}
-        ended = names.index("ended_at")
+        known = {name for name, _, _ in _answers(self.db)}
         answers = heapq.merge(
-            *(_placed(place, source, names) for place, source in enumerate(self.sources)),
-            key=lambda answer: answer[4 + ended],
+            *(_placed(place, source) for place, source in enumerate(self.sources)),
+            key=lambda answer: answer[3]["ended_at"],
         )
-        for place, name, number, step, *row in answers:
+        for place, name, (number, step), columns in answers:
             if name in known:
                 continue
             known.add(name)
-            cursor = self.db.execute(
-                f"INSERT INTO queries ({', '.join(names)}, step) VALUES ({_marks(names)}, ?)",
-                (*row, self.steps[place][step]),
-            )
-            found = self.sources[place]._db.execute(
-                f"SELECT {', '.join(witness)} FROM witnesses WHERE query = ?", (number,)
-            )
-            self.db.executemany(
-                f"INSERT INTO witnesses (query, {', '.join(witness)})"
-                f" VALUES ({cursor.lastrowid}, {_marks(witness)})",
-                found,
-            )
+            copy = insert(self.db, "queries", {**columns, "step": self.steps[place][step]})
+            witness = "SELECT * FROM witnesses WHERE query = ?"
+            for row in self.sources[place]._db.execute(witness, (number,)):
+                insert(self.db, "witnesses", {**dict(row), "query": copy})
 
     def _copy_checks(self, source: Store) -> None:
         """The latest check of each statement."""
-        names = _columns(self.db, "checks")
         same = ("certificate", "instance", "eps", "arithmetic")
         older = " AND ".join(f"{name} = ?" for name in same)
-        for row in source._db.execute(f"SELECT {', '.join(names)} FROM checks"):
-            named = dict(zip(names, row, strict=True))
+        for row in source._db.execute("SELECT * FROM checks"):
             known = self.db.execute(
-                f"SELECT checked_at FROM checks WHERE {older}", [named[name] for name in same]
+                f"SELECT checked_at FROM checks WHERE {older}", [row[name] for name in same]
             ).fetchone()
-            if known is None or known[0] < named["checked_at"]:
-                self.db.execute(f"INSERT OR REPLACE INTO checks VALUES ({_marks(names)})", row)
+            if known is None or known["checked_at"] < row["checked_at"]:
+                insert(self.db, "checks", dict(row), "INSERT OR REPLACE")
 
     def _describe(self) -> None:
         """What the store is, as if its steps had been asked for one after the other."""
@@ -157,45 +137,34 @@ class _Merge:
         described: dict[str, Any] | None = None
         for step in self.target.steps():
             described = joined_description(described, step.described, keys)
-        described = {**(described or {}), "data": selection_of(keys)}
-        self.db.execute(
-            "INSERT OR REPLACE INTO meta VALUES ('experiment', ?)", (json.dumps(described),)
-        )
+        self.target._describe({**(described or {}), "data": selection_of(keys)})
 
     def _weigh(self) -> None:
         self.target._domains = None
         self.target._numbers.clear()
         for key, answers in self.target._answered(has_inputs=False).items():
-            bracket = weigh(result for _, _, result in answers).bracket
-            self.db.execute(
-                "INSERT OR REPLACE INTO brackets VALUES (?, ?, ?)",
-                (key, bracket.lower, bracket.upper),
-            )
+            self.target._weigh(key, answers)
 
 
-def _columns(db: sqlite3.Connection, table: str) -> list[str]:
-    return [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+def _placed(place: int, source: Store) -> Iterator[tuple[Any, ...]]:
+    return ((place, *answer) for answer in _answers(source._db))
 
 
-def _marks(names: Sequence[str]) -> str:
-    return ", ".join("?" * len(names))
-
-
-def _placed(place: int, source: Store, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    return ((place, *answer) for answer in _answers(source._db, names))
-
-
-def _answers(db: sqlite3.Connection, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Every answer by its name, its number and step, and these columns; the earliest first.
+def _answers(
+    db: sqlite3.Connection,
+) -> Iterator[tuple[tuple[bytes, int], tuple[int, int], dict[str, Any]]]:
+    """Every answer by its name, with its number and step, and its other columns; the earliest
+    first.
 
     Its name is a digest of these columns, and of how many like it came before.
     """
     seen: Counter[bytes] = Counter()
-    query = f"SELECT id, step, {', '.join(names)} FROM queries ORDER BY ended_at, id"
-    for number, step, *row in db.execute(query):
-        digest = hashlib.sha256(repr(row).encode()).digest()
+    for row in db.execute("SELECT * FROM queries ORDER BY ended_at, id"):
+        columns = dict(sorted(dict(row).items()))  # migrated stores have another order
+        origin = columns.pop("id"), columns.pop("step")
+        digest = hashlib.sha256(repr(columns).encode()).digest()
         seen[digest] += 1
-        yield (digest, seen[digest]), number, step, *row
+        yield (digest, seen[digest]), origin, columns
 
 
 # --- steps
@@ -250,11 +219,9 @@ def _names(step: StudyStep) -> list[str]:
 
 
 def _begun(target: Store, step: StudyStep) -> int:
-    cursor = target._db.execute(
-        "INSERT INTO steps (asked_at, described, summary) VALUES (?, ?, ?)",
-        (step.asked_at, json.dumps(step.described), step.summary),
-    )
-    return int(cursor.lastrowid or 0)
+    described = json.dumps(step.described)
+    columns = {"asked_at": step.asked_at, "described": described, "summary": step.summary}
+    return insert(target._db, "steps", columns)
 
 
 def _settle(target: Store, number: int, steps: Sequence[StudyStep]) -> None:

@@ -6,9 +6,10 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from sqlite3 import Row
 from typing import Any
 
 import numpy as np
@@ -175,7 +176,7 @@ class Record:
             if result.verdict.is_missing
             and result.verdict is not Verdict.CANCELLED
             and (question.kind in PROOF_KINDS or result.ending is not Ending.GAVE_UP)
-            and not _is_repeated(question, self.answered[place + 1 :])
+            and not any(later.repeats(question) for later, _ in self.answered[place + 1 :])
         ]
         proofs = [answer for answer in self.answered if answer[0].kind in PROOF_KINDS]
         settled = [answer for answer in proofs if answer[1].verdict is not Verdict.CANCELLED]
@@ -240,58 +241,58 @@ def without_proof(result: Result) -> Result:
     return dataclasses.replace(result, verdict=verdict, proof=None)
 
 
-def instance_row(position: int, instance: Instance) -> tuple[object, ...]:
-    """The columns of `instances`."""
-    return (
-        instance.key,
-        position,
-        instance.network,
-        instance.index,
-        instance.label,
-        instance.predicted,
-        int(instance.correct),
-        instance.property.spec,
-        instance.property.target,
-        instance.norm.value,
-        *array_columns(instance.input),
-        np.asarray(instance.outputs, np.float64).tobytes(),
-    )
+def instance_columns(position: int, instance: Instance) -> dict[str, object]:
+    """A row of `instances`."""
+    return {
+        "key": instance.key,
+        "position": position,
+        "network": instance.network,
+        "input_index": instance.index,
+        "label": instance.label,
+        "predicted": instance.predicted,
+        "correct": int(instance.correct),
+        "property": instance.property.spec,
+        "target": instance.property.target,
+        "norm": instance.norm.value,
+        **array_columns(instance.input),
+        "outputs": np.asarray(instance.outputs, np.float64).tobytes(),
+    }
 
 
-def query_row(key: str, question: Question, result: Result, step: int) -> tuple[object, ...]:
-    """The columns of `queries` but for its number and time."""
+def query_columns(key: str, question: Question, result: Result, step: int) -> dict[str, object]:
+    """A row of `queries` but for its number and time."""
     proof, content = result.proof, certificate_of(result)
-    return (
-        key,
-        question.kind.value,
-        question.eps,
-        result.verdict.value,
-        result.seconds,
-        result.verifier,
-        result.version,
-        proof.eps if proof else None,
-        proof.margin if proof else None,
-        str(proof.arithmetic) if proof else None,
-        result.message,
-        result.cpu_seconds,
-        result.added_seconds,
-        result.allowed_seconds,
-        step,
-        None if content is None else content_hash(content),
-        result.ending.value,
-    )
+    return {
+        "instance": key,
+        "kind": question.kind.value,
+        "eps": question.eps,
+        "verdict": result.verdict.value,
+        "seconds": result.seconds,
+        "verifier": result.verifier,
+        "version": result.version,
+        "proof_eps": proof.eps if proof else None,
+        "proof_margin": proof.margin if proof else None,
+        "proof_arithmetic": str(proof.arithmetic) if proof else None,
+        "message": result.message,
+        "cpu_seconds": result.cpu_seconds,
+        "added_seconds": result.added_seconds,
+        "allowed_seconds": result.allowed_seconds,
+        "step": step,
+        "certificate": None if content is None else content_hash(content),
+        "ending": result.ending.value,
+    }
 
 
-def witness_row(query: int | None, witness: Witness) -> tuple[object, ...]:
-    """The columns of `witnesses`, for the query of that number."""
-    return (
-        query,
-        witness.distance,
-        witness.predicted,
-        *array_columns(witness.input),
-        witness.outputs.astype(np.float64).tobytes(),
-        witness.replayed_on,
-    )
+def witness_columns(query: int, witness: Witness) -> dict[str, object]:
+    """A row of `witnesses`, for the query of that number."""
+    return {
+        "query": query,
+        "distance": witness.distance,
+        "predicted": witness.predicted,
+        **array_columns(witness.input),
+        "outputs": witness.outputs.astype(np.float64).tobytes(),
+        "replayed_on": witness.replayed_on,
+    }
 
 
 def input_digest(image: Array) -> str:
@@ -301,49 +302,51 @@ def input_digest(image: Array) -> str:
     return digest.hexdigest()
 
 
-def array_columns(array: Array) -> tuple[str, str, bytes]:
-    """An array as dtype, shape and bytes; read back by `array_of`."""
-    return str(array.dtype), json.dumps(array.shape), np.ascontiguousarray(array).tobytes()
+def array_columns(array: Array) -> dict[str, object]:
+    """An input as dtype, shape and bytes; read back by `array_of`."""
+    content = np.ascontiguousarray(array).tobytes()
+    return {"dtype": str(array.dtype), "shape": json.dumps(array.shape), "input": content}
 
 
-def array_of(dtype: str, shape: str, data: bytes) -> Array:
+def array_of(row: Row, prefix: str = "") -> Array:
     """The array in those columns; it shares their memory and cannot be written."""
-    return np.frombuffer(data, dtype=np.dtype(dtype)).reshape(json.loads(shape))
+    dtype, shape = np.dtype(row[f"{prefix}dtype"]), json.loads(row[f"{prefix}shape"])
+    return np.frombuffer(row[f"{prefix}input"], dtype=dtype).reshape(shape)
 
 
-def result_of(question: Question, columns: Sequence[Any]) -> Result:
-    """The result in the columns of `queries` from the verdict on, with those of its witness, its
-    certificate and the check of that."""
-    verdict, seconds, verifier, version, proof_eps, margin, arithmetic, *rest = columns
-    message, cpu_seconds, added_seconds, allowed_seconds, ending, distance = rest[:6]
-    predicted, dtype, shape, data, outputs, replayed_on, *certified = rest[6:]
+def result_of(question: Question, row: Row) -> Result:
+    """The result in a row of `queries`, with its witness, its certificate and the check of that."""
+    proof_eps, arithmetic = row["proof_eps"], row["proof_arithmetic"]
     # A search for the radius is asked up to an eps and answers at the one that it could prove.
     is_lower = question.kind.searches_radius and proof_eps is not None
-    eps = proof_eps if is_lower else question.eps
     witness = None
-    if distance is not None:
+    if row["distance"] is not None:
         witness = Witness(
-            array_of(dtype, shape, data), distance, predicted, np.frombuffer(outputs), replayed_on
+            array_of(row),
+            row["distance"],
+            row["predicted"],
+            np.frombuffer(row["outputs"]),
+            row["replayed_on"],
         )
     proof = None
     if proof_eps is not None:
         if not isinstance(arithmetic, str):
             raise ValueError(f"a proof at eps {proof_eps!r} is in the arithmetic {arithmetic!r}")
-        kept = kept_certificate(*certified)
+        margin, kept = row["proof_margin"], kept_certificate(row)
         proof = Proof(proof_eps, margin, Arithmetic.parse(arithmetic), kept=kept)
     return Result(
-        Verdict(verdict),
-        eps,
-        verifier,
-        version,
-        seconds,
+        Verdict(row["verdict"]),
+        proof_eps if is_lower else question.eps,
+        row["verifier"],
+        row["version"],
+        row["seconds"],
         proof,
         witness,
-        message,
-        cpu_seconds,
-        added_seconds,
-        allowed_seconds,
-        Ending(ending),
+        row["message"],
+        row["cpu_seconds"],
+        row["added_seconds"],
+        row["allowed_seconds"],
+        Ending(row["ending"]),
     )
 
 
@@ -366,10 +369,6 @@ def _is_left_open(question: Question, result: Result, bracket: Bracket) -> bool:
     is_stopped = result.ran_out_of_time or result.ran_out_of_memory
     is_partial = question.kind is QuestionKind.RADIUS and result.is_partial
     return is_partial and is_stopped and bracket.lower < question.eps
-
-
-def _is_repeated(question: Question, later: Sequence[AnsweredQuestion]) -> bool:
-    return any(later_question.repeats(question) for later_question, _ in later)
 
 
 def _total(amounts: Iterable[float | None]) -> float | None:
@@ -410,41 +409,35 @@ def content_hash(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def kept_certificate(name: Any, size: Any, *checked: Any) -> KeptCertificate | None:
-    """What is known of a certificate; a ValueError if that cannot be."""
+def kept_certificate(row: Row) -> KeptCertificate | None:
+    """What is known of an answer's certificate; a ValueError if that cannot be."""
+    name = row["certificate"]
     if name is None:
         return None
     if not isinstance(name, str) or not re.fullmatch("[0-9a-f]{64}", name):
         raise ValueError(f"a certificate is called {name!r}")
-    checker, checked_at, accepted, reason, numbers, nodes, lemmas, margin, seconds = checked
-    if checker is None:
-        return KeptCertificate(name, size or 0)
-    texts = (checker, checked_at, reason, numbers)
-    if not all(isinstance(text, str) for text in texts) or accepted not in range(len(OUTCOMES)):
-        raise ValueError(f"a check of certificate {name[:12]} is by {checker!r}")
-    for number in (nodes, lemmas, margin, seconds):
-        if number is not None and not isinstance(number, int | float):
-            raise ValueError(f"a check of certificate {name[:12]} has the number {number!r}")
-    check = CertificateCheck(
-        checker, checked_at, OUTCOMES[accepted], reason, numbers, nodes, lemmas, margin, seconds
-    )
-    return KeptCertificate(name, size or 0, check)
+    size, accepted = row["certificate_size"] or 0, row["accepted"]
+    if row["checker"] is None:
+        return KeptCertificate(name, size)
+    texts = {each: row[each] for each in ("checker", "checked_at", "reason", "numbers")}
+    is_text = all(isinstance(text, str) for text in texts.values())
+    if not is_text or accepted not in range(len(OUTCOMES)):
+        raise ValueError(f"a check of certificate {name[:12]} is by {texts['checker']!r}")
+    amounts = {each: row[f"check_{each}"] for each in ("nodes", "lemmas", "margin", "seconds")}
+    for amount in amounts.values():
+        if amount is not None and not isinstance(amount, int | float):
+            raise ValueError(f"a check of certificate {name[:12]} has the number {amount!r}")
+    check = CertificateCheck(outcome=OUTCOMES[accepted], **texts, **amounts)
+    return KeptCertificate(name, size, check)
 
 
-def check_row(statement: CertifiedStatement, check: CertificateCheck) -> tuple[object, ...]:
-    """The columns of `checks`."""
-    return (
-        statement.certificate,
-        statement.instance,
-        statement.eps,
-        str(statement.arithmetic),
-        check.checker,
-        check.checked_at,
-        OUTCOMES.index(check.outcome),
-        check.reason,
-        check.numbers,
-        check.nodes,
-        check.lemmas,
-        check.margin,
-        check.seconds,
-    )
+def check_columns(statement: CertifiedStatement, check: CertificateCheck) -> dict[str, object]:
+    """A row of `checks`."""
+    said = dataclasses.asdict(check)
+    del said["outcome"]
+    return {
+        **dataclasses.asdict(statement),
+        "arithmetic": str(statement.arithmetic),
+        **said,
+        "accepted": OUTCOMES.index(check.outcome),
+    }

@@ -14,6 +14,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from sqlite3 import Row
 from typing import Any, Self
 
 import numpy as np
@@ -143,6 +144,20 @@ def _domain(key: str) -> Domain:
     """The domain of `Domain.key`."""
     low, _, high = key.partition(":")
     return Domain(np.array(json.loads(low)), np.array(json.loads(high)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownNetwork:
+    """A network as a store knows it: its file, the domain of its inputs, and how they get into it.
+
+    `domain` and `feeding` are None where older stores, or runs from Python, do not say.
+    """
+
+    fingerprint: str
+    name: str
+    path: str
+    domain: Domain | None
+    feeding: Mapping[str, Any] | None
 
 
 # --- steps and parts
@@ -332,10 +347,9 @@ def joined_description(
     return {**joined, "networks": names, "domain": list(domains.values())} if domains else joined
 
 
-def step_of_row(row: Sequence[Any]) -> StudyStep:
+def step_of_row(row: Row) -> StudyStep:
     """A row of `steps`; a ValueError if it is damaged."""
-    number, asked_at, ended_at, described, summary = row
-    value = json.loads(described)
-    if not isinstance(value, dict) or not isinstance(summary, str):
-        raise ValueError(f"what was asked at {asked_at!r} is {described!r}")
-    return StudyStep(number, str(asked_at), ended_at, value, summary)
+    described = json.loads(row["described"])
+    if not isinstance(described, dict) or not isinstance(row["summary"], str):
+        raise ValueError(f"what was asked at {row['asked_at']!r} is {row['described']!r}")
+    return StudyStep(row["id"], str(row["asked_at"]), row["ended_at"], described, row["summary"])

@@ -82,7 +82,7 @@ class Situation:
             return self._leaning(self._central(left))
         equal = _equal_cuts(parts, k)
         if set(self.running) <= set(equal) and (rest := set(equal) - set(self.running)):
-            return min(sorted(rest), key=self._eccentricity)
+            return min(sorted(rest), key=lambda index: abs(2 * index + 1 - self.first - self.last))
         start, stop = self._central(left)
         return (start + stop) // 2
 
@@ -129,9 +129,6 @@ class Situation:
             if index not in self.running:
                 return index
         return None
-
-    def _eccentricity(self, index: int) -> int:
-        return abs(2 * index + 1 - self.first - self.last)
 
 
 def _without(parts: Iterable[IndexRange], indices: Iterable[int]) -> list[IndexRange]:

@@ -223,7 +223,8 @@ class Schedule:
             if self._idle.get(place) != rank:
                 continue
             case = self.cases[place]
-            if is_paused and self._has_question(case):
+            has_time = case.spent < self.limits.budget
+            if is_paused and has_time and case.search.next_question() is not None:
                 heapq.heappush(self._waiting, (rank, place))
                 return None
             if not self.agenda.admits(case, now):
@@ -263,9 +264,6 @@ class Schedule:
             case.search.tell(question, _without_certificate(result))
             self._wake(case)
         return self._needless({id(case) for case, _, _ in answers})
-
-    def _has_question(self, case: Case) -> bool:
-        return case.spent < self.limits.budget and case.search.next_question() is not None
 
     def _question(self, case: Case) -> Question | None:
         """The case's next question; a case without one is finished, unless it waits for answers."""

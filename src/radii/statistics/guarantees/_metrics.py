@@ -322,7 +322,7 @@ def _networks(
     """The networks of a run, from the files that it was given, if these are still the same."""
     networks, files = {}, store.networks()
     for fingerprint, domain in settings.domain_of_network().items():
-        name, path = files[fingerprint]
+        name, path = files[fingerprint].name, files[fingerprint].path
         network = load_network(path, domain=domain, mean=mean, std=std, name=name)
         if network.output_size == 1:
             network = as_classifier(network)
