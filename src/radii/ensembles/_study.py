@@ -18,7 +18,7 @@ from typing import Self
 
 from radii import verifiers
 from radii.datasets import Dataset
-from radii.ensembles._answerers import InlineAnswerer, ProcessAnswerer
+from radii.ensembles._answerers import PooledAnswerer
 from radii.ensembles._defence import (
     BEST_MIX,
     UNIFORM_MIX,
@@ -111,28 +111,6 @@ def _check_verifier(verifier: Verifier, ensemble: Ensemble, norm: Norm) -> None:
             raise UnsupportedQuery(reason)
 
 
-def _answerer(
-    ensemble: Ensemble,
-    points: Sequence[Point],
-    norm: Norm,
-    verifier: Verifier,
-    jobs: int,
-    memory_bytes: int | None,
-    arithmetic: Arithmetic,
-) -> ProcessAnswerer | InlineAnswerer:
-    if not jobs:
-        return InlineAnswerer(ensemble, points, norm, verifier, memory_bytes, arithmetic=arithmetic)
-    return ProcessAnswerer(
-        ensemble,
-        points,
-        norm,
-        verifier,
-        jobs=jobs,
-        memory_bytes=memory_bytes,
-        arithmetic=arithmetic,
-    )
-
-
 class EnsembleStudy:
     """Facts about one ensemble at some points in one norm. Use as a context manager.
 
@@ -189,7 +167,15 @@ class EnsembleStudy:
             if out is not None:
                 records = Records.create_or_open(Path(out), ensemble, points, distance, spoken)
                 stack.enter_context(records)
-            answerer = _answerer(ensemble, points, distance, chosen, jobs, memory_bytes, spoken)
+            answerer = PooledAnswerer(
+                ensemble,
+                points,
+                distance,
+                chosen,
+                jobs=jobs,
+                memory_bytes=memory_bytes,
+                arithmetic=spoken,
+            )
             stack.enter_context(answerer)
             measuring = EnsembleSolver(
                 ensemble,

@@ -26,7 +26,7 @@ from radii.processes._child import (
     StoppedCall,
     watch,
 )
-from radii.processes._usage import Allowance, Ending
+from radii.processes._usage import Allowance, Ending, is_out_of_memory
 
 T = TypeVar("T")
 
@@ -79,7 +79,8 @@ class Request:
 class ProcessPool:
     """`jobs` processes that each hold `make(*arguments)`, a function importable by its name.
 
-    Used as a context manager; leaving it ends them.
+    `jobs` 0: what is made works in this process, on one request after the other, and nothing is
+    stopped at a limit. Used as a context manager; leaving it ends them.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class ProcessPool:
         memory_bytes: int | None = None,
     ) -> None:
         self._service = Service(make, arguments)
+        self._function: Callable[..., Any] | None = None  # which works here, without processes
         self._jobs = jobs
         self._memory_bytes = memory_bytes
         self._idle: list[Child] = []
@@ -100,6 +102,9 @@ class ProcessPool:
 
         An InputError of the function is raised here with the same words.
         """
+        if not self._jobs:
+            yield from ((request, self._answer_here(request)) for request in requests)
+            return
         waiting, repeated = list(reversed(requests)), set()
         while waiting or self._busy:
             while waiting and len(self._busy) < self._jobs:
@@ -117,6 +122,17 @@ class ProcessPool:
                     waiting.append(request)
                 else:
                     yield request, outcome
+
+    def _answer_here(self, request: Request) -> Any:
+        if self._function is None:
+            self._function = self._service.make(*self._service.arguments)
+        try:
+            return self._function(*request.arguments)
+        except RadiiError:
+            raise
+        except Exception as error:
+            ending = Ending.MEMORY_LIMIT if is_out_of_memory(error) else Ending.FAILED
+            return StoppedCall(ending, f"{type(error).__name__}: {error}")
 
     def _give(self, request: Request) -> None:
         if self._idle:

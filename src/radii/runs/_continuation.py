@@ -13,8 +13,7 @@ from radii.problem import Domain, distinct_names
 from radii.runs._data_terms import DataTerms
 from radii.runs._description import FEEDING_FIELDS, Experiment, Settings
 from radii.runs._fields import options_of
-from radii.runs._plan import Plan, loaded_classifier, plan_of
-from radii.runs._stored_networks import fed_network
+from radii.runs._plan import Plan, fed_network, plan_of
 from radii.store import KnownNetwork, PartChoice, Store, StudyStep
 
 Values = dict[str, Any]
@@ -56,12 +55,11 @@ def continued(directory: Path, changes: Mapping[str, Any]) -> Plan:
             "data": " and ".join(sources),
         }
     ).resolved()
+    opaque = not settings.search_class().needs_verifier
     loaded = [_loaded(directory, one, fed[one.fingerprint], settings) for one in known]
-    names = distinct_names([*paths, *added])[len(paths) :]
-    loaded += [
-        loaded_classifier(path, name, settings, _domain(settings.domain, settings))
-        for path, name in zip(added, names, strict=True)
-    ]
+    for path, name in zip(added, distinct_names([*paths, *added])[len(paths) :], strict=True):
+        domain = _domain(settings.domain, settings)
+        loaded.append(fed_network(path, name, domain, settings.feeding(), opaque=opaque))
     wholes = _wholes(directory, sources, changes.get("label") or label)
     classed = {
         name: terms.apply(whole, loaded, changes.get("classes")) for name, whole in wholes.items()
@@ -167,13 +165,8 @@ def _loaded(directory: Path, known: KnownNetwork, feeding: Values, settings: Exp
         )
     domain = feeding.get("domain")
     given = None if domain is None else options_of(Experiment)["domain"].read(domain)
-    network = fed_network(
-        known.path,
-        name=known.name,
-        domain=_domain(given, settings),
-        feeding=feeding,
-        opaque=not settings.search_class().needs_verifier,
-    )
+    own, opaque = _domain(given, settings), not settings.search_class().needs_verifier
+    network = fed_network(known.path, known.name, own, feeding, opaque=opaque)
     if network.fingerprint != known.fingerprint:
         is_certain = known.feeding is not None
         advice = "" if is_certain else "; if it was given --mean and --std, give them again"

@@ -84,22 +84,22 @@ class Option:
 
     def read(self, value: object) -> Any:
         """A value of TOML, JSON or Python; an InputError of one sentence if it cannot be."""
-        return self._read(self.form.read, value, self.name, repr(value))
+        try:
+            return self.form.read(value)
+        except OptionRefusal as refusal:
+            raise ExperimentError(f"{self.name} {value!r} {refusal}") from None
 
     def parse(self, text: str) -> Any:
         """The text of a flag. argparse lets an InputError through, so the sentence is ours."""
-        shown = text if _is_number(text) else repr(text)
-        return self._read(self.form.parse or self.form.read, text, self._flag, shown)
+        try:
+            return (self.form.parse or self.form.read)(text)
+        except OptionRefusal as refusal:
+            shown = text if _is_number(text) else repr(text)
+            raise ExperimentError(f"{self._flag} {shown} {refusal}") from None
 
     @property
     def _flag(self) -> str:
         return self.flag or f"--{self.name.replace('_', '-')}"
-
-    def _read(self, read: Callable[[Any], Any], value: Any, name: str, shown: str) -> Any:
-        try:
-            return read(value)
-        except OptionRefusal as refusal:
-            raise ExperimentError(f"{name} {shown} {refusal}") from None
 
     def add_to(self, parser: Any, is_listed: bool = True, **more: Any) -> None:
         """Add the flag to a parser or a group of one. What is not given is None, or `default`.

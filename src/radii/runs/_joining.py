@@ -88,6 +88,8 @@ class JoinedFacts:
         for name in self.networks.keys() & new.networks.keys():
             if self.networks[name] != new.networks[name]:
                 return f"the network {name} has changed; give the new one another name"
+        if self.features != new.features:
+            return "its features, or their scales, are others, so that eps is in other units"
         names = {key: name for name, key in self.networks.items()}
         for key in self.domains.keys() & new.domains.keys():
             was, now = self.domains[key], new.domains[key]
@@ -97,8 +99,6 @@ class JoinedFacts:
             layouts = [one.layouts[key] or "not given" for one in (self, new)]
             if len(set(layouts)) > 1:
                 return f"the layout of {names[key]} was {', is '.join(layouts)}"
-        if self.features != new.features:
-            return "its features, or their scales, are others, so that eps is in other units"
         if self.split != new.split:
             return f"its inputs are of the split '{self.split}', not '{new.split}'"
         if self.classes and new.classes and self.classes != new.classes:

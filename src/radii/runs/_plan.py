@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from radii import __version__, datasets, verifiers
 from radii.errors import DataError, ExperimentError, UnsupportedQuery
-from radii.networks import Network, as_classifier
+from radii.networks import Network, as_classifier, load_network
 from radii.plugins import sending_obstacle
 from radii.problem import (
     Domain,
@@ -28,6 +28,7 @@ from radii.runs import _selection as selection
 from radii.runs._data_terms import DataTerms, reading_notes
 from radii.runs._description import Experiment, Settings
 from radii.runs._driver import FirstFailures, drive
+from radii.runs._fields import options_of
 from radii.runs._growth import (
     arithmetic_refusal,
     new_step,
@@ -37,7 +38,6 @@ from radii.runs._growth import (
 )
 from radii.runs._knowledge import Knowledge, Retry, as_stored
 from radii.runs._selection import resolved_features
-from radii.runs._stored_networks import fed_network
 from radii.runs.executors._base import Executor, Inline, Toolbox
 from radii.runs.executors._cluster import Cluster
 from radii.runs.executors._local import LocalWorkers
@@ -405,9 +405,12 @@ def prepare(experiment: Experiment, out: Path | None = None) -> Plan:
         features = resolved_features(experiment, whole, domain)
         experiment = replace(experiment, features=features, scale=None)
         domain = domain if features is None else features.domain(domain)
-    names = distinct_names(experiment.networks)
+    names, opaque = (
+        distinct_names(experiment.networks),
+        not experiment.search_class().needs_verifier,
+    )
     networks = tuple(
-        loaded_classifier(path, name, experiment, domain)
+        fed_network(path, name, domain, experiment.feeding(), opaque=opaque)
         for path, name in zip(experiment.networks, names, strict=True)
     )
     whole = whole or datasets.load_whole(experiment.data, label=experiment.label)
@@ -443,15 +446,17 @@ def plan(
     return plan_of(networks, names, sets, settings, layouts=[layout] * len(networks))
 
 
-def loaded_classifier(path: str, name: str, experiment: Experiment, domain: Domain) -> Network:
-    """A network as an experiment feeds it."""
-    return fed_network(
-        path,
-        name=name,
-        domain=domain,
-        feeding=experiment.feeding(),
-        opaque=not experiment.search_class().needs_verifier,
+def fed_network(
+    path: str | Path, name: str, domain: Domain, feeding: Mapping[str, Any], *, opaque: bool
+) -> Network:
+    """The classifier in a file; `feeding` says how inputs get into it, as a store keeps that."""
+    options = options_of(Experiment)
+    mean, std, threshold = (
+        None if (value := feeding.get(each)) is None else options[each].read(value)
+        for each in ("mean", "std", "threshold")
     )
+    network = load_network(path, domain=domain, mean=mean, std=std, name=name, opaque=opaque)
+    return as_classifier(network, threshold)
 
 
 def plan_of(

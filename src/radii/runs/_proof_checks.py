@@ -121,12 +121,6 @@ class ProofChecker:
 
         `jobs` 0: in this process. Of one whose process ended early it is an unreadable certificate.
         """
-        if not wanted:
-            return
-        if jobs == 0:
-            check = make(self, *arguments)
-            yield from ((one, check(one)) for one in wanted)
-            return
         with ProcessPool(make, self, *arguments, jobs=min(jobs, len(wanted))) as pool:
             for request, answer in pool.answers([Request((one,)) for one in wanted]):
                 if isinstance(answer, StoppedCall):

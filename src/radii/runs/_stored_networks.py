@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from radii.errors import InputError, NetworkError, StoreError
-from radii.networks import Network, as_classifier, load_network, structural_fingerprint
+from radii.networks import Network, structural_fingerprint
 from radii.problem import Domain
-from radii.runs._description import Experiment
-from radii.runs._fields import options_of
+from radii.runs._plan import fed_network
 from radii.store import KnownNetwork, Record, Store
 
 
@@ -22,19 +20,6 @@ class StoredNetwork:
     name: str
     network: Network
     file: Path | None
-
-
-def fed_network(
-    path: str | Path, *, name: str, domain: Domain, feeding: Mapping[str, Any], opaque: bool
-) -> Network:
-    """The classifier in a file; `feeding` says how inputs get into it, as a store keeps that."""
-    options = options_of(Experiment)
-    mean, std, threshold = (
-        None if (value := feeding.get(each)) is None else options[each].read(value)
-        for each in ("mean", "std", "threshold")
-    )
-    network = load_network(path, domain=domain, mean=mean, std=std, name=name, opaque=opaque)
-    return as_classifier(network, threshold)
 
 
 def stored_networks(
@@ -76,13 +61,8 @@ def _loaded(known: KnownNetwork, domain: Domain, source: Path | bytes) -> Networ
             if isinstance(source, bytes):
                 network = Network.from_bytes(source, domain=domain, name=known.name, opaque=opaque)
             else:
-                network = fed_network(
-                    source,
-                    name=known.name,
-                    domain=domain,
-                    feeding=known.feeding or {},
-                    opaque=opaque,
-                )
+                feeding = known.feeding or {}
+                network = fed_network(source, known.name, domain, feeding, opaque=opaque)
         except InputError:  # a file of something else, or of operators that only run
             continue
         if network.fingerprint == known.fingerprint:
