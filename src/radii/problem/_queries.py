@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
-from typing import Self, overload
+from typing import Self
 
 import numpy as np
 
@@ -144,11 +144,10 @@ class Grid:
     even steps they have the same text, however they were given.
     """
 
-    __slots__ = ("_floats", "_text", "_values")
+    __slots__ = ("_text", "values")
 
     _text: str
-    _values: Sequence[float]
-    _floats: tuple[float, ...]
+    values: tuple[float, ...]
 
     def __init__(
         self,
@@ -156,14 +155,18 @@ class Grid:
         stop: str | float | Fraction,
         step: str | float | Fraction,
     ) -> None:
-        steps = _Steps(_exact(start), _exact(stop), _exact(step))
-        self._text = ":".join(map(_shortest, (steps.start, steps.stop, steps.step)))
-        if steps.start < 0 or steps.step <= 0 or steps.stop <= steps.start:
+        first, end, gap = map(_exact, (start, stop, step))
+        self._text = ":".join(map(_shortest, (first, end, gap)))
+        if first < 0 or gap <= 0 or end <= first:
             raise SpecificationError(
                 f"grid {self} is not increasing: it needs 0 <= start < stop and step > 0"
             )
-        self._values = steps
-        self._check_size()
+        count = math.ceil((end - first) / gap)
+        self._check_size(count)
+        unit = math.lcm(first.denominator, gap.denominator)
+        begin, stride = int(first * unit), int(gap * unit)
+        # Division of whole numbers gives the float nearest to the exact quotient.
+        self.values = tuple((begin + place * stride) / unit for place in range(count))
 
     @classmethod
     def of_values(cls, values: Iterable[str | float | Fraction]) -> Grid:
@@ -201,15 +204,15 @@ class Grid:
     @classmethod
     def _of(cls, text: str, values: tuple[float, ...]) -> Grid:
         made = cls.__new__(cls)
-        made._text, made._values = text, values
+        made._text, made.values = text, values
         if not all(a < b for a, b in itertools.pairwise(values)) or values[0] < 0:
             raise SpecificationError(f"grid {text}: its values must increase, and none be below 0")
-        made._check_size()
+        made._check_size(len(values))
         return made
 
-    def _check_size(self) -> None:
-        if len(self) > MAX_GRID_VALUES:
-            raise SpecificationError(f"grid {self} has {len(self)} values, over {MAX_GRID_VALUES}")
+    def _check_size(self, count: int) -> None:
+        if count > MAX_GRID_VALUES:
+            raise SpecificationError(f"grid {self} has {count} values, over {MAX_GRID_VALUES}")
 
     @classmethod
     def parse(cls, text: str) -> Grid:
@@ -254,22 +257,13 @@ class Grid:
         return hash((len(self), self[0], self[len(self) - 1]))
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.values)
 
     def __getitem__(self, index: int) -> float:
-        if not 0 <= index < len(self):
-            raise IndexError(index)
-        return self._values[index]
+        return self.values[index]
 
     def __iter__(self) -> Iterator[float]:
-        return iter(self._values)
-
-    @property
-    def values(self) -> tuple[float, ...]:
-        """All of them; made once, because many searches look at the values of one grid."""
-        if not hasattr(self, "_floats"):
-            self._floats = tuple(self)
-        return self._floats
+        return iter(self.values)
 
     @property
     def finest_step(self) -> float:
@@ -279,30 +273,7 @@ class Grid:
 
     def count_below(self, eps: float) -> int:
         """How many values are strictly below eps; so `grid[count - 1]` is the largest of them."""
-        return bisect_left(self._values, eps)
-
-
-@dataclass(frozen=True, slots=True)
-class _Steps(Sequence[float]):
-    """Values in even steps, computed when they are asked for."""
-
-    start: Fraction
-    stop: Fraction
-    step: Fraction
-
-    def __len__(self) -> int:
-        return math.ceil((self.stop - self.start) / self.step)
-
-    @overload
-    def __getitem__(self, index: int) -> float: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[float]: ...
-    def __getitem__(self, index: int | slice) -> float | Sequence[float]:
-        if isinstance(index, slice):
-            return tuple(self)[index]
-        if not 0 <= index < len(self):
-            raise IndexError(index)
-        return float(self.start + index * self.step)
+        return bisect_left(self.values, eps)
 
 
 MAX_GRID_VALUES = 1_000_000
