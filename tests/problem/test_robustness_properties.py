@@ -204,7 +204,7 @@ def test_specs_round_trip(spec: str) -> None:
         ("scr:eta=0", "eta must lie between 0 and 1, but is 0"),
         ("scr:eta=1.5", "eta must lie between 0 and 1, but is 1.5"),
         ("scr:eta=much", "eta must be a number between 0 and 1, but is 'much'"),
-        ("scr:0.52", "'0.52' is not a parameter of the form name=value"),
+        ("scr:0.52", "'0.52' is not an option of the form name=value"),
         ("sr", "'sr' needs delta, a number above 0"),
         ("sr:delta=-1", "delta must be above 0, but is -1"),
         ("sr:delta=inf", "delta must be above 0, but is inf"),

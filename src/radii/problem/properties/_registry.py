@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from radii.errors import SpecificationError
-from radii.plugins import PluginGroup, load_plugin_class, plugin_names
+from radii.plugins import PluginGroup, load_plugin_class, options_from_text, plugin_names
 from radii.problem._domains import Norm
 from radii.problem.properties._base import Property, TargetedProperty
 from radii.problem.properties._classification import (
@@ -131,37 +131,25 @@ class _Parameters:
 
     def __init__(self, owner: str, text: str) -> None:
         self._owner = owner
-        self._values: dict[str, str] = {}
-        for part in text.split(",") if text else ():
-            name, is_given, value = (piece.strip() for piece in part.partition("="))
-            if not is_given or name in self._values:
-                raise SpecificationError(
-                    f"property '{owner}': '{part}' is not a parameter of the form name=value, "
-                    "given once"
-                )
-            self._values[name] = value
+        self._values = options_from_text(f"property '{owner}'", text)
 
     def number(self, name: str, where: str) -> float:
         """A parameter that must be given; `where` says in which range."""
-        text = self._values.pop(name, None)
-        if text is None:
+        value = self._values.pop(name, None)
+        if value is None:
             raise SpecificationError(
                 f"property '{self._owner}' needs {name}, a number {where}: "
                 f"{self._owner}:{name}=NUMBER"
             )
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if math.isnan(value):
+        if isinstance(value, bool | str) or math.isnan(value):
             raise SpecificationError(
-                f"property '{self._owner}': {name} must be a number {where}, but is '{text}'"
+                f"property '{self._owner}': {name} must be a number {where}, but is '{value}'"
             )
-        return value
+        return float(value)
 
     def word(self, name: str, choices: tuple[str, ...]) -> str:
         """A parameter that may be left out: it is the first of its choices then."""
-        text = self._values.pop(name, choices[0])
+        text = str(self._values.pop(name, choices[0]))
         if text not in choices:
             raise SpecificationError(
                 f"property '{self._owner}': {name}={text} is not possible; "
