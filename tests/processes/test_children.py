@@ -31,7 +31,6 @@ from radii.processes import (
 )
 from radii.processes._child import Call
 from radii.processes._usage import Usage, Watch
-from radii.verifiers import Limits
 
 
 def test_every_ending_has_its_verdict_and_every_missing_verdict_an_ending() -> None:
@@ -58,12 +57,12 @@ def test_a_program_that_dies_says_whether_it_was_of_memory(
     tmp_path: Path, printed: str, ending: Ending
 ) -> None:
     dying = [sys.executable, "-c", f"import sys; print({printed!r}); sys.exit(1)"]
-    ended = run_program(dying, tmp_path, Limits(60.0))
+    ended = run_program(dying, tmp_path, Allowance(60.0))
     assert (ended.missing, ended.ending) == (None, ending)
 
 
 def test_the_name_of_the_directory_is_not_in_what_a_program_printed(tmp_path: Path) -> None:
-    ended = run_program(["ls", str(tmp_path / "none.onnx")], tmp_path, Limits(60.0))
+    ended = run_program(["ls", str(tmp_path / "none.onnx")], tmp_path, Allowance(60.0))
     assert str(tmp_path) not in ended.last_line and "none.onnx" in ended.last_line
 
 
@@ -257,7 +256,7 @@ def test_a_watch_that_has_nothing_to_measure_waits_for_its_end() -> None:
 
 def test_a_program_at_its_cpu_limit(tmp_path: Path) -> None:
     burning = [sys.executable, "-c", "while True: pass"]
-    ended = run_program(burning, tmp_path, Limits(60.0, cpu_seconds=0.5))
+    ended = run_program(burning, tmp_path, Allowance(60.0, cpu_seconds=0.5))
     assert ended.missing is Ending.CPU_LIMIT
     assert ended.peculiarity == "it overran its CPU limit"
 

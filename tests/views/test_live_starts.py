@@ -17,13 +17,13 @@ from test_report_ensembles import kept
 from radii import demo
 from radii.cli import main
 from radii.errors import StoreError
-from radii.processes import ProgramEnd
+from radii.processes import Allowance, ProgramEnd
 from radii.statistics import read_store
 from radii.store import Store
 from radii.views import Gate, LiveServer
 from radii.views.page._live import WatchedExperiment, find_experiments
 from radii.views.page._progress import Sitting
-from radii.views.page._starts import ExperimentStarter, RunLimits
+from radii.views.page._starts import ExperimentStarter
 
 __all__ = ["browser", "kept", "open_live"]
 
@@ -138,8 +138,13 @@ def test_results_stay_below_the_served_directory(out: Path, folder: Path, tmp_pa
 def test_one_at_a_time_and_stopped_with_the_server(
     out: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lasting(command: list[str], place: Path, limits: RunLimits) -> ProgramEnd:
-        assert limits.stopped.wait(PATIENCE)
+    def lasting(
+        command: list[str], place: Path, allowance: Allowance, cancelled: Callable[[], bool]
+    ) -> ProgramEnd:
+        end = time.monotonic() + PATIENCE
+        while not cancelled():
+            assert time.monotonic() < end
+            time.sleep(0.01)
         return ProgramEnd(None, -9, "", "")
 
     monkeypatch.setattr("radii.views.page._starts.run_program", lasting)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from radii.problem._verdicts import Verdict
-from radii.processes import Ending, cpu_seconds, resident_bytes
+from radii.processes import Allowance, Ending, cpu_seconds, resident_bytes
 
 MEMORY_SHARE = 0.9
 """Of the memory limit, at which to stop: a step that is under way still needs some."""
@@ -51,6 +51,12 @@ class Limits:
         if self.memory_bytes is None:
             return math.inf
         return max(0.0, MEMORY_SHARE * self.memory_bytes - (resident_bytes() or 0))
+
+    @property
+    def allowance(self) -> Allowance:
+        """What processes that are started now may use."""
+        left, memory = self.started + self.seconds - time.monotonic(), self.memory_left
+        return Allowance(left, self.cpu_seconds, None if memory == math.inf else int(memory))
 
     @property
     def is_out_of_memory(self) -> bool:

@@ -16,39 +16,21 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
-from radii.processes._usage import POLL_SECONDS, QUOTED_CHARACTERS, Ending, speaks_of_memory
+from radii.processes._usage import (
+    POLL_SECONDS,
+    QUOTED_CHARACTERS,
+    Allowance,
+    Ending,
+    speaks_of_memory,
+)
 
 OUTPUT_TAIL_BYTES = 1 << 16
 """The end of a program's output that is kept: enough for a traceback."""
 
 END_SECONDS = 3.0
 """How long the supervisor may take to end the program, on request or at a limit."""
-
-
-class ProgramLimits(Protocol):
-    """When a program has to end, in terms of the query that it works for."""
-
-    @property
-    def seconds(self) -> float:
-        """Wall seconds, from `started` on."""
-
-    @property
-    def started(self) -> float:
-        """On the clock of `time.monotonic`."""
-
-    @property
-    def cpu_seconds(self) -> float:
-        """Processor time."""
-
-    @property
-    def memory_left(self) -> float:
-        """Bytes that may still be taken; infinite without a limit."""
-
-    @property
-    def cancelled(self) -> Callable[[], bool]:
-        """Asked often: does nobody wait for the answer any more?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,26 +62,28 @@ class ProgramEnd:
 def run_program(
     command: Sequence[str],
     directory: Path,
-    limits: ProgramLimits,
+    allowance: Allowance,
+    cancelled: Callable[[], bool] = lambda: False,
     *,
     environment: Mapping[str, str] | None = None,
     scratch: Path | None = None,
 ) -> ProgramEnd:
     """Run a command in a directory until it ends, or has to.
 
-    Its processes may together hold `limits.memory_left` and use `limits.cpu_seconds`. `scratch` is
-    removed even if this process dies meanwhile.
+    The allowance is for all of its processes together. `cancelled` is asked often: does nobody wait
+    for the answer any more? `scratch` is removed even if this process dies meanwhile.
     """
     job = {
         "command": list(command),
         "directory": str(directory),
         "environment": dict(environment or {}),
-        "seconds": _finite(limits.started + limits.seconds - time.monotonic()),
-        "cpu_seconds": _finite(limits.cpu_seconds),
-        "memory_bytes": _finite(limits.memory_left),
+        "seconds": _finite(allowance.seconds),
+        "cpu_seconds": _finite(allowance.cpu_seconds),
+        "memory_bytes": allowance.memory_bytes,
         "kept_bytes": OUTPUT_TAIL_BYTES,
         "scratch": None if scratch is None else str(scratch),
     }
+    killed_at = time.monotonic() + allowance.seconds + END_SECONDS
     supervisor = subprocess.Popen(
         [sys.executable, "-m", f"{__package__}._supervisor"],
         stdin=subprocess.PIPE,
@@ -111,7 +95,7 @@ def run_program(
     try:
         supervisor.stdin.write(json.dumps(job).encode() + b"\n")
         supervisor.stdin.flush()
-        _wait(supervisor.stdin, supervisor.stdout, limits)
+        _wait(supervisor.stdin, supervisor.stdout, killed_at, cancelled)
         return _program_end(supervisor.stdout, command[0], directory)
     except BrokenPipeError:
         return _program_end(supervisor.stdout, command[0], directory)
@@ -123,11 +107,12 @@ def _finite(limit: float) -> float | None:
     return None if math.isinf(limit) else max(0.0, limit)
 
 
-def _wait(stdin: IO[bytes], stdout: IO[bytes], limits: ProgramLimits) -> None:
+def _wait(
+    stdin: IO[bytes], stdout: IO[bytes], killed_at: float, cancelled: Callable[[], bool]
+) -> None:
     """Until there is a report, or the supervisor is out of reach. Tells it when to stop."""
-    killed_at = limits.started + limits.seconds + END_SECONDS
     while not select.select([stdout], [], [], POLL_SECONDS)[0]:
-        if not stdin.closed and limits.cancelled():
+        if not stdin.closed and cancelled():
             stdin.close()
             killed_at = min(killed_at, time.monotonic() + END_SECONDS)
         if time.monotonic() >= killed_at:

@@ -164,7 +164,7 @@ class Marabou(Verifier):
             _write_job(place / "job.npz", relu_form(fuse(network)), case, polyhedra, margins)
             program = Path(__file__).with_name("_marabou_process.py")
             command = [sys.executable, "-P", str(program), "job.npz", "answers.jsonl"]
-            ended = run_program(command, place, limits, scratch=place)
+            ended = run_program(command, place, limits.allowance, limits.cancelled, scratch=place)
             answers = _read_answers(place / "answers.jsonl")
         return _combined_answer(case, answers, len(polyhedra), MARGIN, ended)
 

@@ -25,7 +25,7 @@ import numpy as np
 from radii.errors import SpecificationError
 from radii.networks import Network
 from radii.problem import Box, Limits, LinearRequirement, Norm, Requirement, Specification, Verdict
-from radii.processes import Ending, ProgramEnd, run_program
+from radii.processes import Allowance, Ending, ProgramEnd, run_program
 from radii.verifiers._base import Answer, Verifier
 from radii.verifiers._case import check_bounded
 from radii.vnnlib import Outcome, parse_verification, specification_text
@@ -71,7 +71,7 @@ def _reported_version(tool: Tool) -> str | None:
     if is_interpreter(Path(tool.words[0]).name):
         return None
     with tempfile.TemporaryDirectory(prefix="radii-", ignore_cleanup_errors=True) as place:
-        ended = run_program([tool.words[0], "--version"], Path(place), Limits(VERSION_SECONDS))
+        ended = run_program([tool.words[0], "--version"], Path(place), Allowance(VERSION_SECONDS))
     lines = ended.output.strip().splitlines()
     is_reported = ended.missing is None and ended.code == 0 and lines
     return lines[0] if is_reported and VERSION_LINE.fullmatch(lines[0]) else None
@@ -161,7 +161,8 @@ class VnnComp(Verifier):
             ended = run_program(
                 command,
                 place,
-                limits,
+                limits.allowance,
+                limits.cancelled,
                 environment=dict(self.tool.environment),
                 scratch=place,
             )

@@ -14,13 +14,12 @@ import sys
 import threading
 import time
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from radii.errors import StoreError
-from radii.processes import ProgramEnd, run_program
+from radii.processes import Allowance, ProgramEnd, run_program
 from radii.store import written_since
 
 FOLDER_DEPTH = 4
@@ -45,21 +44,6 @@ class ExperimentFile:
     name: str
     path: Path
     place: Path
-
-
-@dataclass(slots=True, kw_only=True)
-class RunLimits:
-    """None but that somebody stops it; see `ProgramLimits`."""
-
-    stopped: threading.Event
-    seconds: float = math.inf
-    started: float = field(default_factory=time.monotonic)
-    cpu_seconds: float = math.inf
-    memory_left: float = math.inf
-
-    @property
-    def cancelled(self) -> Callable[[], bool]:
-        return self.stopped.is_set
 
 
 @dataclass(slots=True, eq=False)
@@ -171,7 +155,7 @@ def _follow(run: StartedRun) -> None:
     file = run.file
     command = [sys.executable, "-m", "radii", "run", str(file.path), "--out", str(file.place)]
     try:
-        run.end = run_program(command, file.path.parent, RunLimits(stopped=run.stopped))
+        run.end = run_program(command, file.path.parent, Allowance(), run.stopped.is_set)
     except OSError as error:
         run.end = ProgramEnd(None, 1, str(error), "")
 
