@@ -143,7 +143,7 @@ def export_certificates(
     import pandas as pd
 
     from radii.runs._store_checks import proofs_of
-    from radii.runs._stored_networks import stored_networks
+    from radii.runs._stored_data import stored_networks
 
     with Store.open(directory) as store:
         proofs = ((record, proof) for record, _, proof in proofs_of(store.all_records()))

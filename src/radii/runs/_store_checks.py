@@ -19,8 +19,7 @@ from radii.errors import StoreError
 from radii.problem import CertificateCheck, CheckOutcome, Proof, Result
 from radii.runs._proof_checks import ModelFile, ProofChecker, checker_name, serve_checks
 from radii.runs._replays import EvidenceKind, EvidencePlace, InstanceReplay, RefusedEvidence
-from radii.runs._stored_data import StoredData
-from radii.runs._stored_networks import StoredNetwork, stored_networks
+from radii.runs._stored_data import StoredData, StoredNetwork, stored_networks
 from radii.store import CertifiedStatement, Record, Store
 
 KEEPING_SECONDS = 5.0
