@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Self
 
 from radii.ensembles._ensemble import Ensemble, Point
-from radii.ensembles._proofs import JointResult, decide_jointly
-from radii.ensembles._value import JointQuestion
+from radii.ensembles._proofs import JointQuestion, JointResult, decide_jointly
 from radii.networks import Network
 from radii.problem import FLOAT, Arithmetic, Norm, Verdict
 from radii.processes import ProcessPool, Request, StoppedCall
@@ -40,7 +39,7 @@ def make_answerer(
     return answer
 
 
-class PooledAnswerer:
+class Answerer:
     """Answers in `jobs` processes; one that overruns its time or memory is killed.
 
     `jobs` 0: in this process, where limits hold as far as the verifier cooperates.

@@ -194,6 +194,16 @@ RIVALS_KEPT = 1024
 """Rivals that are remembered of a network, at some hundred points."""
 
 
+@dataclass(frozen=True, slots=True)
+class JointQuestion:
+    """Can one perturbation of this point, by its place, fool all these classifiers?"""
+
+    place: int
+    classifiers: int
+    eps: float
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class JointResult:
     """What is known of a set of classifiers at a point: NOT_ROBUST means that it can be fooled.

@@ -18,7 +18,7 @@ from typing import Self
 
 from radii import verifiers
 from radii.datasets import Dataset
-from radii.ensembles._answerers import PooledAnswerer
+from radii.ensembles._answerers import Answerer
 from radii.ensembles._defence import (
     BEST_MIX,
     UNIFORM_MIX,
@@ -120,6 +120,11 @@ class EnsembleStudy:
     def __init__(
         self, measuring: EnsembleSolver, resources: ExitStack, records: Records | None = None
     ) -> None:
+        self.ensemble: Ensemble = measuring.ensemble
+        self.points: Sequence[Point] = measuring.points
+        self.norm: Norm = measuring.norm
+        self.arithmetic: Arithmetic = measuring.arithmetic
+        """What proofs speak of, unless one says otherwise of itself."""
         self._measuring = measuring
         self._resources = resources
         self._records = records
@@ -167,7 +172,7 @@ class EnsembleStudy:
             if out is not None:
                 records = Records.create_or_open(Path(out), ensemble, points, distance, spoken)
                 stack.enter_context(records)
-            answerer = PooledAnswerer(
+            answerer = Answerer(
                 ensemble,
                 points,
                 distance,
@@ -184,30 +189,13 @@ class EnsembleStudy:
                 answerer,
                 timeout=timeout,
                 seed=seed,
-                keeper=records,
+                records=records,
                 observer=observer,
                 arithmetic=spoken,
             )
             if records is not None:
                 measuring.facts = records.facts(points)
             return cls(measuring, stack.pop_all(), records)
-
-    @property
-    def ensemble(self) -> Ensemble:
-        return self._measuring.ensemble
-
-    @property
-    def points(self) -> Sequence[Point]:
-        return self._measuring.points
-
-    @property
-    def norm(self) -> Norm:
-        return self._measuring.norm
-
-    @property
-    def arithmetic(self) -> Arithmetic:
-        """What proofs speak of, unless one says otherwise of itself."""
-        return self._measuring.arithmetic
 
     @property
     def disagreements(self) -> tuple[ImpossibleSet, ...]:

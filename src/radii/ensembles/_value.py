@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
 
+from radii.ensembles._answerers import Answerer
 from radii.ensembles._attack import JointTarget, attack_jointly
 from radii.ensembles._ensemble import (
     Ensemble,
@@ -27,7 +27,8 @@ from radii.ensembles._ensemble import (
 )
 from radii.ensembles._facts import Facts
 from radii.ensembles._game import AllowedSets, ListedSets, Solution, solve
-from radii.ensembles._proofs import JointResult, prove_alone
+from radii.ensembles._proofs import JointQuestion, JointResult, prove_alone
+from radii.ensembles._records import Records
 from radii.problem import FLOAT, Arithmetic, Norm, Verdict
 
 REPLAY = "replay"
@@ -38,35 +39,6 @@ QUESTIONS_A_WORKER = 4
 
 JOINT_ATTACK_SHARE = 0.5
 """Of the time that is left, for attacks at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class JointQuestion:
-    """Can one perturbation of this point, by its place, fool all these classifiers?"""
-
-    place: int
-    classifiers: int
-    eps: float
-    seconds: float
-
-
-class Answerer(Protocol):
-    """Answers questions, in any order; `jobs` of them at once."""
-
-    @property
-    def jobs(self) -> int: ...
-
-    def ask(
-        self, questions: Sequence[JointQuestion]
-    ) -> Iterator[tuple[JointQuestion, JointResult]]: ...
-
-
-class FactStore(Protocol):
-    """Keeps facts: on disk when these return."""
-
-    def keep_fooling(self, place: int, fooling: Fooling) -> None: ...
-
-    def keep_finding(self, place: int, finding: JointResult) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,10 +90,10 @@ class EnsembleSolver:
     ensemble: Ensemble
     points: Sequence[Point]
     norm: Norm
-    asker: Answerer
+    answerer: Answerer
     timeout: float = 60.0
     seed: int = 0
-    keeper: FactStore | None = None
+    records: Records | None = None
     facts: list[Facts] = field(default_factory=list)
     observer: Callable[[GameValue], None] | None = None
     arithmetic: Arithmetic = FLOAT
@@ -152,13 +124,13 @@ class EnsembleSolver:
         known = facts.fooling_of(fooling.fooled, fooling.distance)
         if known is None:
             facts.foolings.append(fooling)
-            if self.keeper is not None:
-                self.keeper.keep_fooling(place, fooling)
+            if self.records is not None:
+                self.records.keep_fooling(place, fooling)
 
     def learn_finding(self, place: int, finding: JointResult) -> None:
         self.facts[place].add(finding)
-        if self.keeper is not None:
-            self.keeper.keep_finding(place, finding)
+        if self.records is not None:
+            self.records.keep_finding(place, finding)
 
     def attack(self, targets: Iterable[tuple[int, int]], eps: float, seconds: float) -> bool:
         """Attack sets at points, each once an eps; True if any was fooled that was not before."""
@@ -227,8 +199,8 @@ class _Round:
             if self.task.attack(wanted, self.eps, JOINT_ATTACK_SHARE * self.left):
                 continue
             questions = [self._question(place, classifiers) for place, classifiers in wanted]
-            most = QUESTIONS_A_WORKER * self.task.asker.jobs
-            for question, finding in self.task.asker.ask(questions[:most]):
+            most = QUESTIONS_A_WORKER * self.task.answerer.jobs
+            for question, finding in self.task.answerer.ask(questions[:most]):
                 self.asked += 1
                 self.task.learn_finding(question.place, finding)
 
