@@ -139,12 +139,12 @@ def robustness_distribution(
         warnings.warn(sentence, stacklevel=2)
     shows_bar = progress and observer is None
     with (
-        progress_bar() if shows_bar else nullcontext(observer) as told,
+        progress_bar() if shows_bar else nullcontext(observer) as shown_to,
         Store.in_memory() if out is None else Store.create_or_open(Path(out)) as store,
     ):
         if jobs is None:
             jobs = 0 if measuring.sending_obstacle else measuring.default_jobs()
-        measuring.run(store, jobs=jobs, observer=told, grows=True, replace_changed=replace)
+        measuring.run(store, jobs=jobs, observer=shown_to, grows=True, replace_changed=replace)
         return _asked(store, measuring)
 
 

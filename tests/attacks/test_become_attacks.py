@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from radii.attacks import MinimumNorm, attack_specification
+from radii.attacks._geometry import joint_steps
 from radii.attacks._minimum_norm import STAGES
-from radii.attacks._objectives import joint_steps
 from radii.attacks._tasks import find_head, tied_tasks
 from radii.networks import Network
 from radii.problem import Become, Instance, Norm, OneToOne, Query

@@ -26,6 +26,11 @@ SPARSE_STEP = 32
 """Features that may always move in one step of L1."""
 SPARSE_START = 8
 """Features that a random sparse start changes."""
+JOINT_SWEEPS = 20
+"""Rounds over the rows; each makes one row hold after the other, which is Hildreth's method."""
+JOINT_OVERSHOOT = 0.01
+"""How far below 0 rows are aimed, as a part of the largest row's size: steps that end on a boundary
+never cross it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -308,3 +313,26 @@ def geometry(
     if features is None or norm is not Norm.LINF:
         return _GEOMETRIES[norm]
     return _ScaledLinf(torch.from_numpy(features.scale.copy()).to(dtype))
+
+
+def joint_steps(rows: Tensor, slopes: Tensor) -> Tensor:
+    """For each point the shortest step, in L2, with rows + slopes @ step below 0; at least nearly.
+
+    Slopes and steps are those per unit of each feature's scale. `rows` is (points, rows), -inf
+    where a point has fewer; `slopes` is (points, rows, features). Following the worst row alone
+    zigzags between rows, and jumps over a region that is thin.
+    """
+    is_row = rows.isfinite()
+    size = rows.abs().masked_fill(~is_row, 0.0).amax(dim=1, keepdim=True)
+    needed = torch.where(is_row, rows + JOINT_OVERSHOOT * size, 0.0)
+    products = slopes @ slopes.transpose(1, 2)
+    squares = products.diagonal(dim1=1, dim2=2)
+    is_steep = is_row & (squares > torch.finfo(rows.dtype).tiny)
+    multipliers = torch.zeros_like(needed)
+    for _ in range(JOINT_SWEEPS):
+        for row in range(rows.shape[1]):
+            missing = needed[:, row] - (products[:, row] * multipliers).sum(dim=1)
+            change = missing / torch.where(is_steep[:, row], squares[:, row], 1.0)
+            raised = (multipliers[:, row] + change).clamp(min=0.0)
+            multipliers[:, row] = torch.where(is_steep[:, row], raised, 0.0)
+    return -(multipliers[:, None] @ slopes)[:, 0]

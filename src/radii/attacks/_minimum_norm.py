@@ -46,7 +46,7 @@ class Start:
     corner (a random extreme point), best or near (the best counterexample with much or little
     noise). `reach` is the radius that the row may use at first, relative to the distance of the
     best counterexample: coming from further out it meets other parts of the boundary. `width` is
-    that of the secants which stand for gradients at first; see `radii.attacks._objectives`.
+    that of the secants which stand for gradients at first; see `radii.attacks._secants`.
     """
 
     kind: str

@@ -1,21 +1,23 @@
-"""Into several halfspaces at once: the steps towards a violation that is a conjunction.
+"""What attacks minimise: how far outputs are from breaking a requirement, with useful gradients.
 
-Following the worst row alone zigzags between rows, and jumps over a region that is thin. Here all
-rows are linearised at the point, and the step is the shortest that brings every one of them down.
+A task is one query and one way to break it; its depth is the largest of some linear functions of
+the point's features, and where that is 0 or below, the requirement is broken. A final ReLU, sigmoid
+or softmax flattens the depth where it saturates. So what is differentiated is another function, the
+guide, which reads the values before that last step (scores) wherever this leads to the same place;
+see `radii.attacks._tasks`.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from radii.attacks._geometry import Geometry
+from radii.attacks._geometry import Geometry, joint_steps
+from radii.attacks._secants import secant_graph, secants
 from radii.attacks._tasks import (
     AttackTask,
     Feature,
@@ -24,119 +26,8 @@ from radii.attacks._tasks import (
     find_head,
 )
 from radii.attacks._violations import softmax_log_odds
-from radii.networks import Graph, Network, Node, Operator, OperatorKind
+from radii.networks import Graph, Network
 from radii.problem import Halfspaces
-
-SWEEPS = 20
-"""Rounds over the rows; each makes one row hold after the other, which is Hildreth's method."""
-OVERSHOOT = 0.01
-"""How far below 0 rows are aimed, as a part of the largest row's size: steps that end on a boundary
-never cross it."""
-
-
-def joint_steps(rows: Tensor, slopes: Tensor) -> Tensor:
-    """For each point the shortest step, in L2, with rows + slopes @ step below 0; at least nearly.
-
-    Slopes and steps are those per unit of each feature's scale. `rows` is (points, rows), -inf
-    where a point has fewer; `slopes` is (points, rows, features).
-    """
-    is_row = rows.isfinite()
-    size = rows.abs().masked_fill(~is_row, 0.0).amax(dim=1, keepdim=True)
-    needed = torch.where(is_row, rows + OVERSHOOT * size, 0.0)
-    products = slopes @ slopes.transpose(1, 2)
-    squares = products.diagonal(dim1=1, dim2=2)
-    is_steep = is_row & (squares > torch.finfo(rows.dtype).tiny)
-    multipliers = torch.zeros_like(needed)
-    for _ in range(SWEEPS):
-        for row in range(rows.shape[1]):
-            missing = needed[:, row] - (products[:, row] * multipliers).sum(dim=1)
-            change = missing / torch.where(is_steep[:, row], squares[:, row], 1.0)
-            raised = (multipliers[:, row] + change).clamp(min=0.0)
-            multipliers[:, row] = torch.where(is_steep[:, row], raised, 0.0)
-    return -(multipliers[:, None] @ slopes)[:, 0]
-
-
-# The same network with gradients that look further than a point.
-#
-# Many a network is flat around its inputs: the units that would break it are off, or saturated,
-# and
-# the gradient does not know of them. Here every activation f still computes f(x), but passes on
-# the
-# slope of its secant over [x - r, x + r] in place of its derivative. A descent that begins with
-# wide
-# secants and narrows them is led towards units that can be switched, and ends on true gradients.
-
-
-LEAST_WIDTH = 1e-3
-"""Narrower secants are rounding errors in float32."""
-
-_SECANT_WIDTHS: ContextVar[Tensor] = ContextVar("widths")
-
-
-@contextlib.contextmanager
-def secants(widths: Tensor) -> Iterator[None]:
-    """While this holds, a `secant_graph` is called with a batch as long as `widths`.
-
-    A row's r is its width times the root mean square of the activation's own inputs.
-    """
-    token = _SECANT_WIDTHS.set(widths)
-    try:
-        yield
-    finally:
-        _SECANT_WIDTHS.reset(token)
-
-
-def secant_graph(graph: Graph) -> Graph:
-    """A graph with the same values whose activations pass on slopes of secants."""
-    nodes = [
-        Node(node.name, _Secant(node.operator), node.inputs, node.shape)
-        if node.operator.is_activation
-        else node
-        for node in graph.nodes
-    ]
-    return Graph(nodes, graph.output)
-
-
-class _Secant(Operator):
-    kind = OperatorKind.SMOOTH
-
-    def __init__(self, activation: Operator) -> None:
-        super().__init__()
-        self.activation = activation
-
-    def forward(self, x: Tensor) -> Tensor:
-        axes = tuple(range(1, x.dim()))
-        with torch.no_grad():
-            scale = x.square().mean(dim=axes, keepdim=True).sqrt()
-            widths = _SECANT_WIDTHS.get().clamp(min=LEAST_WIDTH).reshape(-1, *(1 for _ in axes))
-            radii = widths * scale + torch.finfo(x.dtype).tiny
-        result: Tensor = _SecantFunction.apply(x, radii, self.activation)  # type: ignore[no-untyped-call]
-        return result
-
-
-class _SecantFunction(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, radii: Tensor, activation: Operator) -> Tensor:
-        ctx.save_for_backward(x, radii)
-        ctx.activation = activation
-        result: Tensor = activation(x)
-        return result
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        x, radii = ctx.saved_tensors
-        rise = ctx.activation(x + radii) - ctx.activation(x - radii)
-        return gradients[0] * rise / (2 * radii), None, None
-
-
-# What attacks minimise: how far outputs are from breaking a requirement, with useful gradients.
-#
-# A task is one query and one way to break it; its depth is the largest of some linear functions of
-# the point's features, and where that is 0 or below, the requirement is broken. A final ReLU,
-# sigmoid or softmax flattens the depth where it saturates. So what is differentiated is another
-# function, the guide, which reads the values before that last step (scores) wherever this leads to
-# the same place; see `radii.attacks._tasks` and `radii.attacks._tasks`.
-
 
 PointLoss = Callable[[Tensor, Tensor, Tensor], Tensor]
 """From the guide of each point's own task, the guides of all tasks of its query (inf: no task), and
@@ -261,8 +152,8 @@ class Objective:
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Depths, guides, and the guides' gradients, a row for each point.
 
-        With `widths` the gradients are those of `radii.attacks._objectives`, which do not vanish
-        where the network is flat.
+        With `widths` the gradients are those of secants (`radii.attacks._secants`), which do not
+        vanish where the network is flat.
         """
         parts = []
         for some, chosen, *wide in self._chunks(
@@ -280,10 +171,10 @@ class Objective:
 
         `widths` as for `gradients`.
         """
-        told = (points, tasks) if widths is None else (points, tasks, widths)
+        chunked = (points, tasks) if widths is None else (points, tasks, widths)
         values = self._guides.count * points.shape[1]
         parts = []
-        for some, chosen, *wide in self._chunks(*told, values=values):
+        for some, chosen, *wide in self._chunks(*chunked, values=values):
             with secants(wide[0]) if wide else contextlib.nullcontext():
                 parts.append(self._joint_steps(some, chosen, self._secants if wide else self._body))
         depths, steps = zip(*parts, strict=True)

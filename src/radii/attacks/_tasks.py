@@ -1,7 +1,17 @@
-"""What a task reads: rows of linear functions of named features of a point.
+"""From a requirement to the tasks of an attack: one way to break it each, and what to follow there.
 
-The features are not linear in the outputs themselves (log-odds, the distance to the input), but
-all that attacks look for is linear in them: one form for every property.
+A task reads rows of linear functions of named features of a point. The features are not linear in
+the outputs themselves (log-odds, the distance to the input), but all that attacks look for is
+linear in them: one form for every property.
+
+Where the network's last step flattens the way to a polyhedron of outputs, its guide reads others:
+
+- ReLU and clip: outputs that should shrink are read as if there were no upper limit, outputs that
+  should grow as if there were no lower one, so that there is a slope even where they are cut. In
+  addition, where all outputs that should shrink are the least possible every other ties with them,
+  which is a violation: a task of its own.
+- Sigmoid, tanh, softmax: rows that compare two outputs compare their scores; rows about a single
+  output ask its score, with softmax its log-odds, for the value that reaches the threshold.
 """
 
 from __future__ import annotations
@@ -96,26 +106,14 @@ class StackedHalfspaces:
 
     def rows(self, values: Mapping[Feature, Tensor], tasks: Tensor) -> Tensor:
         """All rows of each point's task; -inf where it has fewer than others."""
-        told = [values[feature] for feature in self.features]
-        features = told[0] if len(told) == 1 else torch.cat(told, dim=1)
+        blocks = [values[feature] for feature in self.features]
+        features = blocks[0] if len(blocks) == 1 else torch.cat(blocks, dim=1)
         rows = torch.bmm(self._matrices[tasks], features[:, :, None])[:, :, 0]
         return rows + self._offsets[tasks]
 
     def largest(self, values: Mapping[Feature, Tensor], tasks: Tensor) -> Tensor:
         """The largest row of each point's task: 0 or below where the point is inside."""
         return self.rows(values, tasks).amax(dim=1)
-
-
-# How to reach a polyhedron of outputs where the network's last step flattens the way.
-#
-# - ReLU and clip: outputs that should shrink are read as if there were no upper limit, outputs
-# that
-#   should grow as if there were no lower one, so that there is a slope even where they are cut. In
-#   addition, where all outputs that should shrink are the least possible every other ties with
-# them,
-#   which is a violation: a task of its own.
-# - Sigmoid, tanh, softmax: rows that compare two outputs compare their scores; rows about a single
-#   output ask its score, with softmax its log-odds, for the value that reaches the threshold.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,9 +194,6 @@ def tied_tasks(
             guide = FeatureHalfspaces({Feature.SCORES: scores}, np.full(len(rising), -low))
             found.setdefault(tuple(rising.tolist()), (FeatureHalfspaces.of(polyhedron), guide))
     return list(found.values())
-
-
-# From a requirement to the tasks of an attack: one way to break it each.
 
 
 SLOPE_SCALES = (1.0, 0.5, 0.2, 0.02)

@@ -1,7 +1,10 @@
 """What is known of one point: inputs that fool sets of classifiers, and proofs that none does.
 
 Facts outlive the eps they were found at: an input that fools a set counts in every ball that holds
-it, and a proof for a ball covers the smaller ones.
+it, and a proof for a ball covers the smaller ones. `EnsembleResults` are the facts of all points
+with the best play at each eps, for reports. What a play is worth is derived from the facts: the
+attack's side from inputs that were replayed, the defence's side from proofs that no replayed input
+contradicts.
 """
 
 from __future__ import annotations
@@ -116,14 +119,6 @@ class Facts:
 
     def _is_refuted(self, finding: JointResult) -> bool:
         return self.is_witnessed(finding.classifiers, finding.eps)
-
-
-# What is known of an ensemble, for those who only look: the facts, and the best play at each eps.
-#
-# Nothing here is taken at its word. What a play is worth is derived from the facts: the attack's
-# side
-# from inputs that were replayed, the defence's side from proofs that no replayed input
-# contradicts.
 
 
 @dataclass(frozen=True, slots=True)

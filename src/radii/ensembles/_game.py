@@ -63,7 +63,7 @@ class AllowedSets:
 
     def allows(self, mask: int) -> bool:
         inside = is_within(mask, self.universe)
-        return inside and not any(is_within(held, mask) for held in self.forbidden)
+        return inside and not any(is_within(each, mask) for each in self.forbidden)
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class _Tracing(fx.Interpreter):
 
     def _layer(self, n: fx.Node, layer: nn.Module, shape: Shape) -> None:
         sources = self._sources(n)
-        taken = self.steps[sources[0]].shape
+        source = self.steps[sources[0]].shape
         match layer:
             case nn.Linear():
                 self._add(n, LinearStep.dense(sources, shape, layer))
@@ -161,7 +161,7 @@ class _Tracing(fx.Interpreter):
             case nn.Sigmoid() | nn.Tanh():
                 self._add(n, ElementwiseStep(sources, shape, layer, None))
             case nn.MaxPool2d() if not (layer.ceil_mode or layer.return_indices):
-                self._add(n, MaxPoolStep(sources, shape, _max_pool(layer), taken))
+                self._add(n, MaxPoolStep(sources, shape, _max_pool(layer), source))
             case nn.AvgPool2d() | nn.AdaptiveAvgPool2d():
                 self._add(n, MeanStep(sources, shape, layer))
             case nn.Flatten() | nn.Unflatten() | nn.Identity():

@@ -171,18 +171,18 @@ class BatchNormStep(ScaleStep):
         self.layer = layer
 
     def _map(self, x: ValueBounds) -> tuple[Tensor, Tensor]:
-        held = self.layer
-        assert held.running_mean is not None and held.running_var is not None
-        if held.training:
+        layer = self.layer
+        assert layer.running_mean is not None and layer.running_var is not None
+        if layer.training:
             variance, mean = torch.var_mean(x.value.transpose(0, 1).flatten(1), dim=1, correction=0)
         else:
-            mean, variance = held.running_mean, held.running_var
-        scale = torch.rsqrt(variance + held.eps)
-        if held.affine:
-            scale = scale * held.weight
+            mean, variance = layer.running_mean, layer.running_var
+        scale = torch.rsqrt(variance + layer.eps)
+        if layer.affine:
+            scale = scale * layer.weight
         shift = -mean * scale
-        if held.affine:
-            shift = shift + held.bias
+        if layer.affine:
+            shift = shift + layer.bias
         entries = (-1, *(1,) * (len(self.shape) - 1))
         return scale.reshape(entries), shift.reshape(entries)
 
@@ -253,10 +253,10 @@ class _MonotoneStep(CertifiedStep):
 
     def pulled(self, rows: Tensor, *inputs: ValueBounds) -> tuple[list[Tensor], Tensor]:
         (x,) = inputs
-        found = self._relaxed(x).lines().pulled(rows.flatten(2))
-        if found.rows is None:
-            return [rows.new_zeros(*rows.shape[:2], *x.low.shape[1:])], found.constant
-        return [found.rows.reshape(*rows.shape[:2], *x.low.shape[1:])], found.constant
+        lines = self._relaxed(x).lines().pulled(rows.flatten(2))
+        if lines.rows is None:
+            return [rows.new_zeros(*rows.shape[:2], *x.low.shape[1:])], lines.constant
+        return [lines.rows.reshape(*rows.shape[:2], *x.low.shape[1:])], lines.constant
 
 
 class ElementwiseStep(_MonotoneStep):
@@ -281,10 +281,10 @@ class ElementwiseStep(_MonotoneStep):
 class MaxPoolStep(_MonotoneStep):
     """The largest entry of each window."""
 
-    def __init__(self, sources: Sequence[int], shape: Shape, pool: MaxPool, taken: Shape) -> None:
+    def __init__(self, sources: Sequence[int], shape: Shape, pool: MaxPool, source: Shape) -> None:
         super().__init__(sources, shape)
         self.pool = pool
-        self.candidates = pool.candidates((1, *taken))
+        self.candidates = pool.candidates((1, *source))
         assert len(self.candidates) == math.prod(shape)
 
     def _function(self, x: Tensor) -> Tensor:
